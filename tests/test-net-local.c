@@ -1,6 +1,5 @@
 /* Networks of one place of a grid: exchanges, memory, weights and work against counts from
  * definitions. */
-#include "sim/base/random.h"
 #include "sim/workload/backward-memory.h"
 #include "sim/workload/net-local.h"
 #include "sim/workload/net-model.h"
@@ -9,6 +8,7 @@
 #include "sim/workload/zoo/zoo.h"
 #include "tests/expect.h"
 #include "tests/largest-place.h"
+#include "tests/random-net.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -327,124 +327,6 @@ static void test_names(void **state)
 
 /* ---- drawn transformers ---- */
 
-/* A transformer: an embedding, blocks of attention and of a multilayer perceptron, norms in front
- * or behind, a last matrix. */
-typedef struct shape {
-    uint32_t layers, hidden, heads, kv_heads, head, inner, tokens, vocabulary;
-    uint32_t experts, top_k, expert_inner; /* 0 experts: a multilayer perceptron */
-    bool fused, gated, bias, layer_norm, norm_behind, rotary, dropout, positions, tied;
-} shape;
-
-static cs_tensor add_norm(cs_net *net, const shape *s, const char *name, cs_tensor x)
-{
-    return s->layer_norm ? cs_net_layer_norm(net, name, x) : cs_net_rms_norm(net, name, x);
-}
-
-static cs_tensor add_attention(cs_net *net, const shape *s, cs_tensor x)
-{
-    const uint32_t q = s->heads * s->head, k = s->kv_heads * s->head;
-    cs_tensor qkv[3];
-    if (s->fused) {
-        x = cs_net_linear(net, "qkv", x, &(cs_linear){.out = q + 2 * k, .bias = s->bias});
-        qkv[0] = cs_net_features(net, "q", x, q);
-        qkv[1] = cs_net_features(net, "k", x, k);
-        qkv[2] = cs_net_features(net, "v", x, k);
-    } else {
-        qkv[0] = cs_net_linear(net, "q", x, &(cs_linear){.out = q, .bias = s->bias});
-        qkv[1] = cs_net_linear(net, "k", x, &(cs_linear){.out = k, .bias = s->bias});
-        qkv[2] = cs_net_linear(net, "v", x, &(cs_linear){.out = k, .bias = s->bias});
-    }
-    for (int i = 0; i < 2 && s->rotary; i++)
-        qkv[i] = cs_net_rotary(net, i ? "k_rotary" : "q_rotary", qkv[i]);
-    x = cs_net_attention(
-        net, "attention", qkv,
-        &(cs_attention){s->heads, s->kv_heads, CS_ATTENTION_FLASH, .causal = true});
-    return cs_net_linear(net, "o", x, &(cs_linear){.out = s->hidden, .bias = s->bias});
-}
-
-static cs_tensor add_mlp(cs_net *net, const shape *s, cs_tensor x)
-{
-    const cs_linear inner = {.out = s->inner, .bias = s->bias};
-    cs_tensor y = cs_net_linear(net, "in", x, &inner);
-    if (s->gated)
-        y = cs_net_mul(net, "mul", cs_net_silu(net, "act", y), cs_net_linear(net, "up", x, &inner));
-    else
-        y = cs_net_gelu(net, "act", y);
-    return cs_net_linear(net, "out", y, &(cs_linear){.out = s->hidden, .bias = s->bias});
-}
-
-static cs_tensor add_mixture(cs_net *net, const shape *s, cs_tensor x)
-{
-    cs_grouped_linear linear = {s->expert_inner, s->experts, s->top_k, false};
-    const cs_tensor logits = cs_net_linear(net, "router", x, &(cs_linear){.out = s->experts});
-    const cs_tensor routing = cs_net_top_k(net, "top_k", logits, s->top_k);
-    const cs_tensor rows = cs_net_dispatch(net, "dispatch", x, routing, 0);
-    cs_tensor y = cs_net_grouped_linear(net, "in", rows, &linear);
-    if (s->gated)
-        y = cs_net_mul(net, "mul", cs_net_silu(net, "act", y),
-                       cs_net_grouped_linear(net, "up", rows, &linear));
-    else
-        y = cs_net_gelu(net, "act", y);
-    linear.out = s->hidden;
-    return cs_net_combine(net, "combine", cs_net_grouped_linear(net, "out", y, &linear), routing);
-}
-
-static cs_tensor add_branch(cs_net *net, const shape *s, const char *name, cs_tensor x,
-                            cs_tensor (*branch)(cs_net *, const shape *, cs_tensor))
-{
-    const uint32_t mark = cs_net_enter(net, name);
-    cs_tensor y = branch(net, s, s->norm_behind ? x : add_norm(net, s, "norm", x));
-    y = cs_net_add(net, "add", x, cs_net_dropout(net, "dropout", y, s->dropout ? 0.1 : 0));
-    y = s->norm_behind ? add_norm(net, s, "norm", y) : y;
-    cs_net_leave(net, mark);
-    return y;
-}
-
-static void make_transformer(const shape *s, cs_net *net)
-{
-    cs_error error;
-    cs_error_init(&error);
-    cs_net_begin(net, "drawn", &error);
-    cs_net_block(net, "embedding");
-    cs_tensor x =
-        cs_net_embedding(net, "tokens", cs_net_token_ids(net, s->tokens), s->vocabulary, s->hidden);
-    if (s->positions)
-        x = cs_net_add_table(net, "positions", x, (int64_t)s->tokens * s->hidden);
-    for (uint32_t i = 0; i < s->layers; i++) {
-        cs_net_block(net, "block%u", i);
-        x = add_branch(net, s, "attention", x, add_attention);
-        x = add_branch(net, s, "mlp", x, s->experts > 0 ? add_mixture : add_mlp);
-    }
-    cs_net_block(net, "head");
-    x = add_norm(net, s, "norm", x);
-    x = cs_net_linear(net, "logits", x, &(cs_linear){.out = s->vocabulary, .tied = s->tied});
-    cs_net_cross_entropy(net, "loss", x);
-    if (cs_net_end(net) != CS_OK)
-        fail_msg("%s", error.text);
-}
-
-static uint32_t draw(gsl_rng *random, uint32_t from, uint32_t to)
-{
-    return from + (uint32_t)gsl_rng_uniform_int(random, to - from + 1);
-}
-
-static shape draw_shape(gsl_rng *random, uint32_t tensor, uint32_t context)
-{
-    shape s = {.layers = draw(random, 1, 3), .head = 4 * draw(random, 1, 3)};
-    const uint32_t groups = draw(random, 1, 3);
-    s.kv_heads = tensor * context * draw(random, 1, 2);
-    s.heads = s.kv_heads * groups;
-    s.hidden = 8 * draw(random, 1, 6);
-    s.inner = tensor * draw(random, 3, 30);
-    s.tokens = 2 * context * tensor * draw(random, 1, 6);
-    s.vocabulary = draw(random, 50, 200);
-    bool *const flags[] = {&s.fused,  &s.gated,   &s.bias,      &s.layer_norm, &s.norm_behind,
-                           &s.rotary, &s.dropout, &s.positions, &s.tied};
-    for (size_t i = 0; i < ROWS(flags); i++)
-        *flags[i] = draw(random, 0, 1);
-    return s;
-}
-
 /* Of an embedding, blocks and a head. */
 static void expect_layers(const cs_model *model, cs_axes_name axes, const moved *embedding,
                           const moved *block, const moved *head)
@@ -462,7 +344,7 @@ static void expect_layers(const cs_model *model, cs_axes_name axes, const moved 
  * (Korthikanti et al., figure 5) an all-reduce is a reduce-scatter on the side of the second
  * matrix and an all-gather on that of the first, in both passes, and what a first matrix read is
  * gathered once more in backward. */
-static void expect_pairs(const shape *s, const cs_model *model, uint32_t batch,
+static void expect_pairs(const transformer_shape *s, const cs_model *model, uint32_t batch,
                          const cs_split *split)
 {
     const int64_t rows = (int64_t)batch * s->tokens / split->grid.context;
@@ -494,7 +376,7 @@ static void expect_pairs(const shape *s, const cs_model *model, uint32_t batch,
  *   ring        C - 1 shifts of them forward; backward as many, and as many of their gradients
  *   all-gather  all C R of them forward, and again backward, where their gradients are scattered
  *   all-to-all  them and the queries, and the results, which are as large as these; backward the same */
-static void expect_context(const shape *s, const cs_model *model, uint32_t batch,
+static void expect_context(const transformer_shape *s, const cs_model *model, uint32_t batch,
                            const cs_split *split)
 {
     const int64_t c = split->grid.context, rows = (int64_t)batch * s->tokens / c;
@@ -525,7 +407,7 @@ static void expect_context(const shape *s, const cs_model *model, uint32_t batch
 /* A place routes its tokens, each to k experts. Twice in each pass the rows change places, so many
  * more at the busiest as the imbalance says; with several places per expert they gather the rows
  * and sum up, or backward sum up and gather, what they have together. */
-static void expect_experts(const shape *s, const cs_model *model, uint32_t batch,
+static void expect_experts(const transformer_shape *s, const cs_model *model, uint32_t batch,
                            const cs_split *split)
 {
     const cs_grid *grid = &split->grid;
@@ -548,13 +430,13 @@ static void expect_experts(const shape *s, const cs_model *model, uint32_t batch
 }
 
 /* Parameters of all experts. */
-static int64_t of_experts(const shape *s)
+static int64_t of_experts(const transformer_shape *s)
 {
     return (int64_t)s->layers * s->experts * s->hidden * s->expert_inner * (s->gated ? 3 : 2);
 }
 
 /* Parameters that every place holds: norms, biases behind a sum, positions, routers. */
-static int64_t replicated(const shape *s)
+static int64_t replicated(const transformer_shape *s)
 {
     const int64_t norms = (2 * (int64_t)s->layers + 1) * s->hidden * (s->layer_norm ? 2 : 1);
     const int64_t biases = s->bias ? (s->experts > 0 ? 1 : 2) * (int64_t)s->layers * s->hidden : 0;
@@ -564,7 +446,7 @@ static int64_t replicated(const shape *s)
 
 /* Over all places: each has its part of the weights and of the multiplications. Places with other
  * tokens have the same weights. */
-static void expect_sums(const shape *s, const cs_net *net, const cs_split *split)
+static void expect_sums(const transformer_shape *s, const cs_net *net, const cs_split *split)
 {
     const cs_grid *grid = &split->grid;
     const uint32_t places = cs_grid_places(grid), alike_places = grid->context * grid->data;
@@ -768,34 +650,6 @@ static void expect_gradients(const cs_net *net, const cs_split *split, uint32_t 
     cs_net_local_finish(&local);
 }
 
-/* ---- splits ---- */
-
-static uint32_t draw_divisor(gsl_rng *random, uint32_t of)
-{
-    uint32_t divisor = draw(random, 1, of);
-    while (of % divisor != 0)
-        divisor--;
-    return divisor;
-}
-
-static cs_split draw_split(gsl_rng *random, bool experts)
-{
-    cs_split split = cs_split_none();
-    cs_grid *grid = &split.grid;
-    grid->tensor = draw(random, 1, 6);
-    grid->context = grid->tensor > 1 ? draw(random, 1, 4) : draw(random, 2, 4);
-    grid->data = draw(random, 1, 3);
-    split.sequence_parallel = experts || draw(random, 0, 1);
-    split.context_method = (cs_context_method)draw(random, 0, 2);
-    if (experts) {
-        const uint32_t places = cs_grid_places(grid);
-        grid->expert_tensor = draw_divisor(random, places);
-        grid->expert = draw_divisor(random, places / grid->expert_tensor);
-        split.routing.imbalance = draw(random, 0, 1) ? 1 : 1.3;
-    }
-    return split;
-}
-
 /* Splits of all kinds of axes and methods, of a transformer that they divide. */
 static void test_drawn(void **state)
 {
@@ -805,16 +659,11 @@ static void test_drawn(void **state)
     assert_non_null(random);
     load_device(&device);
     for (int i = 0; i < DRAWN; i++) {
-        const cs_split split = draw_split(random, i % 3 == 0);
+        const cs_split split = random_transformer_split(random, i % 3 == 0);
         cs_net net;
-        shape s = draw_shape(random, split.grid.tensor, split.grid.context);
-        if (i % 3 == 0) {
-            s.experts = split.grid.expert * draw(random, 1, 3);
-            s.top_k = draw(random, 1, s.experts < 3 ? s.experts : 3);
-            s.expert_inner = split.grid.expert_tensor * draw(random, 2, 9);
-        }
-        const uint32_t batch = draw(random, 1, 3);
-        make_transformer(&s, &net);
+        const transformer_shape s = random_transformer_shape(random, &split, i % 3 == 0);
+        const uint32_t batch = random_from_to(random, 1, 3);
+        random_net_transformer(&s, &net);
         const cs_net_options options = options_of(&device, &split, batch);
         cs_model model = model_of(&net, &options);
         expect_pairs(&s, &model, batch, &split);
@@ -825,7 +674,7 @@ static void test_drawn(void **state)
             expect_gradients(&net, &split, batch);
         expect_pieces(&net, &options, &model);
         cs_net_options elsewhere = options;
-        elsewhere.place = draw(random, 0, cs_grid_places(&split.grid) - 1);
+        elsewhere.place = random_from_to(random, 0, cs_grid_places(&split.grid) - 1);
         expect_largest("drawn", &net, &elsewhere);
         cs_model_finish(&model);
         cs_net_finish(&net);

@@ -20,12 +20,11 @@ static cs_status split(const char *text, cs_override *out, cs_error *error)
     return CS_OK;
 }
 
-cs_status cs_document_from(const cs_arguments *arguments, cJSON **root, cs_error *error)
+cs_status cs_document_change(const cs_arguments *arguments, cJSON *document, cs_error *error)
 {
     const char *const *sets;
-    size_t n = cs_arguments_values(arguments, "set", &sets);
-    cJSON *document = NULL;
-    cs_status status = cs_json_load(arguments->words[0], &document, error);
+    const size_t n = cs_arguments_values(arguments, "set", &sets);
+    cs_status status = CS_OK;
     for (size_t i = 0; i < n && status == CS_OK; i++) {
         cs_override change = {0};
         status = split(sets[i], &change, error);
@@ -33,6 +32,15 @@ cs_status cs_document_from(const cs_arguments *arguments, cJSON **root, cs_error
             status = cs_json_set(document, change.pointer, change.value, "--set", error);
         free((char *)(uintptr_t)change.pointer);
     }
+    return status;
+}
+
+cs_status cs_document_from(const cs_arguments *arguments, cJSON **root, cs_error *error)
+{
+    cJSON *document = NULL;
+    cs_status status = cs_json_load(arguments->words[0], &document, error);
+    if (status == CS_OK)
+        status = cs_document_change(arguments, document, error);
     if (status == CS_OK)
         *root = document;
     else

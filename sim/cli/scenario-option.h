@@ -12,6 +12,10 @@
             CS_NAMES_POINTERS                                                                      \
     }
 
+/* Makes the changes of --set. */
+CS_MUST_CHECK cs_status cs_document_change(const cs_arguments *arguments, cJSON *document,
+                                           cs_error *error);
+
 /* Loads the file that the first word names, with the changes of --set; its document is the
  * caller's, to free with cJSON_Delete. */
 CS_MUST_CHECK cs_status cs_document_from(const cs_arguments *arguments, cJSON **root,

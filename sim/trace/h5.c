@@ -1,6 +1,7 @@
 #include "sim/trace/h5.h"
 
 #include "sim/base/file.h"
+#include "sim/trace/seal.h"
 
 #include <errno.h>
 #include <hdf5.h>
@@ -478,8 +479,11 @@ static cs_status take_image(cs_h5_file *file, void **image, size_t *size, cs_err
 static cs_status write_image(const cs_file_draft *draft, const void *image, size_t size,
                              cs_error *error)
 {
+    unsigned char seal[CS_SEAL_BYTES];
+    cs_seal(image, size, seal);
     FILE *out = fopen(draft->temporary, "wb");
-    bool written = out && fwrite(image, 1, size, out) == size;
+    bool written = out && fwrite(image, 1, size, out) == size &&
+                   fwrite(seal, 1, sizeof(seal), out) == sizeof(seal);
     int code = errno;
     if (out && fclose(out) != 0 && written) {
         written = false;

@@ -1,6 +1,7 @@
 #include "sim/trace/results-reader.h"
 
 #include "sim/trace/results-schema.h"
+#include "sim/trace/seal.h"
 
 #include <errno.h>
 #include <hdf5.h>
@@ -90,6 +91,7 @@ static cs_status open_file(cs_reader *reader, cs_error *error)
                             "%s: not an HDF5 file; must be a results file, as `sim run -o` "
                             "writes them",
                             reader->path);
+    CS_TRY(cs_seal_check(reader->path, error));
     if (known > 0)
         reader->file = H5Fopen(reader->path, H5F_ACC_RDONLY, H5P_DEFAULT);
     return reader->file < 0 ? fail(reader, error, "", "cannot open") : CS_OK;

@@ -377,9 +377,19 @@ static bool sum_kept(cs_net_chain *chain)
     return fits && add(&chain->kept_bytes, carried);
 }
 
+/* Kernels that the host starts, forward and backward. */
+static void count_started(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
+                          double launches[2])
+{
+    const cs_runtime_kernels *kernels = &how->kernels;
+    launches[0] += cs_runtime_kernels_started(kernels, op, &cost->forward, how->precision);
+    launches[1] += cs_runtime_kernels_started(kernels, op, &cost->backward_input, how->precision) +
+                   cs_runtime_kernels_started(kernels, op, &cost->backward_weight, how->precision);
+}
+
 /* The host starts all kernels of a pass over a layer, one after the other, while the device
  * computes; a layer takes as long as the slower of the two. */
-static void wait_for_host(const cs_net_options *how, const uint32_t launches[2], counts *of,
+static void wait_for_host(const cs_net_options *how, const double launches[2], counts *of,
                           cs_net_layer *layer)
 {
     const double host = cs_time_seconds(how->kernels.host);
@@ -404,13 +414,12 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
     for (uint32_t i = 0; i < chain->n_layers; i++) {
         cs_net_layer *layer = &chain->layers[i];
         int64_t estimated = 0; /* parameters whose update was not measured */
-        uint32_t launches[2] = {0, 0};
+        double launches[2] = {0, 0};
         for (uint32_t p = layer->first; fits && p < layer->end; p++) {
             cs_op_cost cost;
             cs_op_cost_of(net, &net->ops[p], how->batch_size, how->precision, &cost);
             cs_runtime_kernels_fuse(&how->kernels, net, &net->ops[p], &cost);
-            launches[0] += cost.forward.launches;
-            launches[1] += cost.backward_input.launches + cost.backward_weight.launches;
+            count_started(how, &net->ops[p], &cost, launches);
             cs_kept_fuse(net, &net->ops[p], &how->kept, how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
             fits =
