@@ -5,6 +5,7 @@ What the package says is what the command says, bit for bit: figures against `si
 against the HDF5 file as h5py reads it, files byte by byte. What needs h5py, pandas, xarray or gnuplot
 is skipped without them. The environment says where the library is (CLUSTERSIM_LIBRARY).
 """
+import doctest
 import gc
 import inspect
 import json
@@ -81,21 +82,16 @@ class Case(unittest.TestCase):
 
 class Runs(Case):
     def test_worked_out_by_hand(self):
-        """(4 + 4 - 1) (1 + 2) ms: a stage has 2 layers and a micro-batch a quarter of the times, which
-        are those of a mini-batch: F = 2 * 1 ms / 4 = 0.5 ms, B = 1 ms; 7 * 1.5 ms = 10.5 ms."""
+        """A stage has 2 of the 8 layers: F = 2 ms and B = 4 ms for a micro-batch. (M + S - 1) (F + B) =
+        (4 + 4 - 1) 6 ms = 42 ms, of which each device computes 4 * 6 = 24 ms: the bubble is 3/7."""
         result = clustersim.run(self.file)
-        quarter = result.scenario['model']['uniform']
-        self.assertEqual(quarter['layers'], 8)
-        forward = [end - start for start, end, kind in
-                   zip(result.tasks['start'], result.tasks['end'], result.tasks['kind'])
-                   if kind == 'forward']
-        backward = [end - start for start, end, kind in
-                    zip(result.tasks['start'], result.tasks['end'], result.tasks['kind'])
-                    if kind == 'backward']
-        self.assertEqual((len(set(forward)), len(set(backward))), (1, 1))
-        expected = 7 * (int(forward[0]) + int(backward[0])) * 1e-12
-        self.assertAlmostEqual(result.figures['iteration_time_s'], expected, delta=1e-12 * expected)
-        self.assertEqual(int(backward[0]), 2 * int(forward[0]))
+        self.assertAlmostEqual(result.figures['iteration_time_s'], 42e-3, delta=1e-15)
+        self.assertAlmostEqual(result.figures['bubble_fraction'], 3 / 7, delta=1e-12)
+        tasks = result.tasks
+        spans = {kind: {int(end) - int(start) for start, end, one in
+                        zip(tasks['start'], tasks['end'], tasks['kind']) if one == kind}
+                 for kind in ('forward', 'backward')}
+        self.assertEqual(spans, {'forward': {2 * 10**9}, 'backward': {4 * 10**9}}) # ps
 
     def test_figures_are_those_of_the_command(self):
         for name in SCENARIOS:
@@ -558,6 +554,17 @@ print(max(tasks['end']), result.figures['makespan_s'], tasks._repr_html_().count
                 given = set(function.__annotations__)
                 self.assertEqual((wanted | {'return'}) - given, set(), function.__qualname__)
                 typing.get_type_hints(function)
+
+    def test_page(self):
+        """What docs/how-to/python.md shows."""
+        need(self, 'numpy', 'pandas', 'xarray')
+        here = os.getcwd()
+        os.chdir(ROOT)
+        self.addCleanup(os.chdir, here)
+        failed, tried = doctest.testfile(os.path.join(ROOT, 'docs/how-to/python.md'),
+                                         module_relative=False)
+        self.assertGreater(tried, 10)
+        self.assertEqual(failed, 0)
 
     def test_version(self):
         self.assertEqual('sim ' + clustersim.__version__ + '\n', command('--version').stdout)

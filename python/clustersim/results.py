@@ -220,7 +220,8 @@ class Advice(Result):
         return pictures.plot(self.save, kind, format, options)
 
     def __repr__(self) -> str:
-        return self.summary()
+        return f'<search for plans of {self.name}: {self.counts["all"]} plans, the best:>\n' + (
+            '\n'.join(map(repr, self.best)) or 'none fits')
 
     def _repr_html_(self) -> str:
         rows = [[one['plan'], f'{one["step_time_s"]:.6g}', f'{one["peak_memory_bytes"] / 1e9:.4g}',
