@@ -102,14 +102,15 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 
 const cs_command cs_command_figures = {
     .name = "figures",
+    .words = "",
     .summary = "regenerate the figures of five papers",
     .doc =
         "Computes figures and tables of the papers whose schedules, planners and models `sim` has "
         "(--list), draws them, and writes one report, in Markdown and HTML, with a table for each "
         "figure: what the paper says and where, what comes out here, the difference, and why.\n\n"
         "What is computed stands in FOLDER/data. The same command goes on after Ctrl-C, and "
-        "computes "
-        "only what another program or changed scenarios make necessary. The report depends neither "
+        "computes only what another program or changed scenarios make necessary. The report "
+        "depends neither "
         "on the clock nor on --jobs: it is the same on every day. Without gnuplot there are no "
         "pictures.",
     .options = options,

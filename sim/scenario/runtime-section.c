@@ -74,8 +74,9 @@ static const cs_convention megatron_core[] = {
      NULL},
     {"/runtime/flash", "\"cudnn\"", "TransformerEngine prefers cuDNN's attention from sm90 on",
      NULL},
-    CLIPPING("4", "megatron/core/optimizer/clip_grads.py: the norm reads gradients, scaling reads and "
-                  "writes them where it is above 1, as in the first steps; zeroing writes them"),
+    CLIPPING("4",
+             "megatron/core/optimizer/clip_grads.py: the norm reads gradients, scaling reads and "
+             "writes them where it is above 1, as in the first steps; zeroing writes them"),
     {0}};
 
 static const cs_convention megatron_2021[] = {
