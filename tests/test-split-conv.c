@@ -111,7 +111,8 @@ static void count_rows(const drawn *d, const cs_op *op, uint32_t dim, uint32_t k
     uint32_t first = MOST_ROWS, last = 0;
     for (uint32_t o = 0; o < out; o++) {
         for (uint32_t w = 0; w < op->kernel.size[dim - 1]; w++) {
-            const int64_t i = (int64_t)o * op->stride.size[dim - 1] - op->pad.size[dim - 1] + w;
+            const int64_t i = (int64_t)o * op->stride.size[dim - 1] - op->pad.size[dim - 1] +
+                              (int64_t)w * op->dilation.size[dim - 1];
             if (i < 0 || i >= in)
                 continue;
             if (outputs && i >= i0 && i < i1)

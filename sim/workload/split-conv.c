@@ -167,22 +167,15 @@ static void add_halo(const cs_rule_query *q, const cs_sliding *sliding, cs_halo_
 
 static void rule_window(const cs_rule_query *q, cs_rule_answer *answer)
 {
-    const uint32_t dim = cs_space_dim(q->axis);
-    const cs_tensor_info *in = cs_net_tensor(q->net, q->op->inputs[0]);
     if (!is_space(q))
         return;
-    const cs_sliding sliding = {.in = in->shape.dims[dim],
-                                .out = cs_net_tensor(q->net, q->op->output)->shape.dims[dim],
-                                .kernel = q->op->kernel.size[dim - 1],
-                                .stride = q->op->stride.size[dim - 1],
-                                .pad = q->op->pad.size[dim - 1],
-                                .dilation = 1};
+    const cs_sliding sliding = cs_op_sliding(q->net, q->op, cs_space_dim(q->axis));
     enough_rows(q, sliding.in);
     enough_rows(q, sliding.out);
     near_enough(q, &sliding);
     cs_answer_alike(q, q->given[0], answer);
     add_halo(q, &sliding, CS_HALO_OF_INPUT, answer);
-    if (in->differentiable)
+    if (cs_net_tensor(q->net, q->op->inputs[0])->differentiable)
         add_halo(q, &sliding,
                  q->op->kind == CS_OP_MAX_POOL ? CS_HALO_RETURNED : CS_HALO_OF_GRADIENT, answer);
 }

@@ -7,6 +7,16 @@ uint32_t cs_features_dim(const cs_net *net, cs_tensor tensor)
     return cs_net_tensor(net, tensor)->shape.rank - 1;
 }
 
+cs_sliding cs_op_sliding(const cs_net *net, const cs_op *op, uint32_t dim)
+{
+    return (cs_sliding){.in = cs_net_tensor(net, op->inputs[0])->shape.dims[dim],
+                        .out = cs_net_tensor(net, op->output)->shape.dims[dim],
+                        .kernel = op->kernel.size[dim - 1],
+                        .stride = op->stride.size[dim - 1],
+                        .pad = op->pad.size[dim - 1],
+                        .dilation = op->dilation.size[dim - 1]};
+}
+
 bool cs_is_divided_at(cs_division division, uint32_t dim)
 {
     return division.part == CS_DIVIDED && division.dim == dim;

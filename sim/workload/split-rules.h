@@ -100,6 +100,9 @@ const char *cs_split_key(const cs_split *split, cs_layout_axis axis);
 
 /* ---- what rules have in common ---- */
 
+/* A convolution or pooling along dimension `dim` of its images, from 1 on. */
+cs_sliding cs_op_sliding(const cs_net *net, const cs_op *op, uint32_t dim);
+
 static inline cs_division cs_divided(uint32_t dim)
 {
     return (cs_division){.part = CS_DIVIDED, .dim = (uint8_t)dim};
