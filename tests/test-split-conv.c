@@ -529,7 +529,7 @@ static const struct {
     {"resnet50", CS_TENSOR_PAIRS, 1, 8, 1, 1, NULL,
      "resnet50: space must be at most the 7 rows of layer4.0.conv2 (got 8)"},
     {"resnet50", CS_TENSOR_PAIRS, 1, 225, 1, 1, NULL,
-     "resnet50: space must be at most the 224 rows of the images (got 225)"},
+     "resnet50: space must be at most the 224 rows of the images (got 225): 7 would"},
     {"resnet50", CS_TENSOR_PAIRS, 1, 2, 2, 2, NULL,
      "resnet50: space must have 2 numbers at most, as its images have dimensions (got 3)"},
     {"resnet50", CS_TENSOR_PAIRS, 1, 2, 1, 1, "layer9",
