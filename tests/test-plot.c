@@ -175,7 +175,7 @@ static void test_reader_refuses_cut_off_files(void **state)
         assert_non_null(file);
         fwrite(bytes, 1, length * part / 20, file);
         fclose(file);
-        expect_refused("cut off", path, "cannot open: truncated file");
+        expect_refused("cut off", path, "damaged, or cut off: it cannot be read");
     }
     free(bytes);
 }

@@ -190,7 +190,7 @@ static void take_sizes(const cs_scenario *scenario, cs_priced *to)
         cs_stage_price *stage = &to->stages[s];
         for (uint32_t l = of->first_layer; l < of->end_layer; l++)
             for (uint32_t i = 0; i < model->layers[l].n_weight_parts; i++)
-                if (model->layers[l].weight_parts[i].axes != CS_AXES_TENSOR)
+                if (model->layers[l].weight_parts[i].axes == CS_AXES_EXPERT_DATA)
                     stage->expert += (double)model->layers[l].weight_parts[i].bytes;
         stage->dense = (double)sum->weight_bytes - stage->expert;
         stage->gradients = (double)sum->gradient_bytes;

@@ -42,12 +42,6 @@ typedef struct reading {
     const cs_progress *progress;
 } reading;
 
-/* 0: not known before the model is made. */
-static uint32_t known_layers(const cs_sections *sections, const cs_loaded *loaded)
-{
-    return sections->model.uniform ? sections->model.uniform->layers : loaded->model.n_layers;
-}
-
 static cs_status make_model(const cs_sections *sections, cs_loaded *loaded, const cs_mesh *mesh,
                             cs_scenario *made, cs_error *error)
 {
@@ -88,8 +82,7 @@ static cs_status build_model(const cs_sections *sections, cs_loaded *loaded, cs_
     uint32_t n;
     CS_TRY(cs_scenario_given_devices(sections, &n, error));
     CS_TRY(cs_scenario_costs_use(sections, &loaded->costs, arena, &made->costs, error));
-    CS_TRY(cs_scenario_parallel(sections, n, known_layers(sections, loaded), arena, &made->parallel,
-                                error));
+    CS_TRY(cs_scenario_parallel(sections, n, loaded, arena, &made->parallel, error));
     *mesh = cs_scenario_mesh(sections, made->parallel, n);
     if (!open)
         CS_TRY(make_model(sections, loaded, mesh, made, error));

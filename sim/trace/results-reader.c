@@ -1,6 +1,7 @@
 #include "sim/trace/results-reader.h"
 
 #include "sim/trace/results-schema.h"
+#include "sim/trace/seal.h"
 
 #include <errno.h>
 #include <hdf5.h>
@@ -13,10 +14,18 @@
 
 enum { REASON_BYTES = 512 };
 
+typedef struct reason {
+    char text[REASON_BYTES];
+    bool lack; /* of memory, not of the file */
+} reason;
+
 static herr_t keep_innermost(unsigned int n, const H5E_error2_t *entry, void *data)
 {
-    if (n == 0)
-        snprintf(data, REASON_BYTES, "%s", entry->desc ? entry->desc : "");
+    reason *r = data;
+    if (n == 0) {
+        snprintf(r->text, sizeof(r->text), "%s", entry->desc ? entry->desc : "");
+        r->lack = entry->maj_num == H5E_RESOURCE || entry->min_num == H5E_NOSPACE;
+    }
     return 0;
 }
 
@@ -24,10 +33,13 @@ static herr_t keep_innermost(unsigned int n, const H5E_error2_t *entry, void *da
  */
 static cs_status fail(const cs_reader *reader, cs_error *error, const char *name, const char *what)
 {
-    char reason[REASON_BYTES] = "";
-    H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, reason);
+    reason r = {.lack = reader->starved};
+    if (!r.lack)
+        H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, &r);
+    if (r.lack)
+        return cs_error_no_memory(error);
     return cs_error_add(error, CS_INVALID, "%s: %s%s%s%s%s", reader->path, name, *name ? ": " : "",
-                        what, *reason ? ": " : "", reason);
+                        what, *r.text ? ": " : "", r.text);
 }
 
 /* ---- attributes ---- */
@@ -41,6 +53,7 @@ static const char *read_text(cs_reader *reader, hid_t object, const char *name)
     hid_t type = attribute < 0 ? attribute : H5Aget_type(attribute);
     if (type >= 0 && H5Tis_variable_str(type) > 0 && H5Aread(attribute, type, &text) >= 0 && text) {
         copy = cs_arena_copy(&reader->arena, text);
+        reader->starved |= !copy;
         H5free_memory(text);
     }
     if (type >= 0)
@@ -90,6 +103,7 @@ static cs_status open_file(cs_reader *reader, cs_error *error)
                             "%s: not an HDF5 file; must be a results file, as `sim run -o` "
                             "writes them",
                             reader->path);
+    CS_TRY(cs_seal_check(reader->path, error));
     if (known > 0)
         reader->file = H5Fopen(reader->path, H5F_ACC_RDONLY, H5P_DEFAULT);
     return reader->file < 0 ? fail(reader, error, "", "cannot open") : CS_OK;
@@ -99,6 +113,8 @@ static cs_status check_schema(cs_reader *reader, const char *expected, int lates
 {
     int64_t version = 0;
     const char *format = read_text(reader, reader->file, "format");
+    if (reader->starved)
+        return cs_error_no_memory(error);
     bool sweep = format && strcmp(format, CS_SWEEP_FORMAT) == 0;
     if (sweep && strcmp(expected, format) != 0)
         return cs_error_add(
@@ -180,6 +196,8 @@ static cs_status init(cs_reader *reader, const char *path, const char *format, i
         status = check_schema(reader, format, latest, error);
     if (status == CS_OK)
         status = read(reader, error);
+    if (status == CS_OK && reader->starved)
+        status = cs_error_no_memory(error);
     if (status != CS_OK)
         cs_reader_finish(reader);
     return status;

@@ -24,6 +24,7 @@ typedef struct cs_reader {
     uint32_t micro_batches; /* of each mini-batch */
     const char *axes;       /* of a sweep's file: names of its varied keys, divided by blanks */
     int64_t file;           /* HDF5's id */
+    bool starved;           /* memory ran out where a text was read */
     cs_arena arena;
     /* Once cs_reader_fold was called, of a run in which some devices were simulated in place of
      * others: */

@@ -1,9 +1,9 @@
-#include "sim/cli/sweep-report.h"
+#include "sim/sweep/sweep-report.h"
 
 #include "sim/base/number.h"
 #include "sim/base/units.h"
 #include "sim/base/version.h"
-#include "sim/cli/scenario-option.h"
+#include "sim/print/print-json.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-#include "sim/cli/mesh-report.h"
+#include "sim/print/mesh-report.h"
 
 #include "sim/workload/net-local.h"
 

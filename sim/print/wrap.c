@@ -1,4 +1,4 @@
-#include "sim/cli/wrap.h"
+#include "sim/print/wrap.h"
 
 #include <string.h>
 

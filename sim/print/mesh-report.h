@@ -1,6 +1,6 @@
 /* The mesh of a scenario, and how much of it is simulated: for summaries. */
-#ifndef CS_CLI_MESH_REPORT_H
-#define CS_CLI_MESH_REPORT_H
+#ifndef CS_PRINT_MESH_REPORT_H
+#define CS_PRINT_MESH_REPORT_H
 
 #include "sim/scenario/scenario.h"
 

@@ -1,7 +1,7 @@
-#include "sim/cli/report.h"
+#include "sim/print/report.h"
 
 #include "sim/base/json.h"
-#include "sim/cli/mesh-report.h"
+#include "sim/print/mesh-report.h"
 #include "sim/run/figures.h"
 #include "sim/workload/op-shape.h"
 

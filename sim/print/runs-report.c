@@ -1,4 +1,4 @@
-#include "sim/cli/report.h"
+#include "sim/print/report.h"
 
 #include "sim/base/json.h"
 #include "sim/run/figures.h"

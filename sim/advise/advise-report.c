@@ -1,4 +1,4 @@
-#include "sim/cli/advise-report.h"
+#include "sim/advise/advise-report.h"
 
 #include "sim/base/units.h"
 #include "sim/run/figures.h"
@@ -261,6 +261,15 @@ static cs_status print_command(const cs_advice_shown *shown, FILE *out, cs_error
     fputc('\n', out);
     cJSON_Delete(changes);
     return CS_OK;
+}
+
+cs_advice_shown cs_advice_shown_of(const cs_advice *advice, const cJSON *document, const char *path)
+{
+    const cJSON *platform = cs_json_member(document, "platform");
+    const cJSON *topology =
+        cJSON_IsString(platform) ? platform : cs_json_member(platform, "topology");
+    const char *name = cJSON_GetStringValue(cs_json_member(document, "name"));
+    return (cs_advice_shown){advice, name ? name : path, path, cJSON_GetStringValue(topology)};
 }
 
 cs_status cs_advice_print(const cs_advice_shown *shown, FILE *out, cs_error *error)

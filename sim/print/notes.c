@@ -1,4 +1,4 @@
-#include "sim/cli/report.h"
+#include "sim/print/report.h"
 
 /* The middle half of the run, which the iteration time is taken from, is steady when a quarter of
  * the mini-batches fills the pipeline and another one drains it. */

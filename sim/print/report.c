@@ -1,8 +1,8 @@
-#include "sim/cli/report.h"
+#include "sim/print/report.h"
 
 #include "sim/base/units.h"
-#include "sim/cli/mesh-report.h"
-#include "sim/cli/wrap.h"
+#include "sim/print/mesh-report.h"
+#include "sim/print/wrap.h"
 #include "sim/run/figures.h"
 #include "sim/workload/op-shape.h"
 

@@ -1,6 +1,6 @@
 /* What a run prints: a summary for people, or one JSON object. */
-#ifndef CS_CLI_REPORT_H
-#define CS_CLI_REPORT_H
+#ifndef CS_PRINT_REPORT_H
+#define CS_PRINT_REPORT_H
 
 #include "sim/base/log.h"
 #include "sim/run/repeat.h"

@@ -1,4 +1,4 @@
-#include "sim/cli/sweep-report.h"
+#include "sim/sweep/sweep-report.h"
 
 #include "sim/base/file.h"
 #include "sim/base/number.h"

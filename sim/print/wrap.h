@@ -1,6 +1,6 @@
 /* Text for people, broken into lines. */
-#ifndef CS_CLI_WRAP_H
-#define CS_CLI_WRAP_H
+#ifndef CS_PRINT_WRAP_H
+#define CS_PRINT_WRAP_H
 
 #include <stddef.h>
 #include <stdio.h>

@@ -1,6 +1,6 @@
 /* What `sim sweep` prints. */
-#ifndef CS_CLI_SWEEP_REPORT_H
-#define CS_CLI_SWEEP_REPORT_H
+#ifndef CS_SWEEP_SWEEP_REPORT_H
+#define CS_SWEEP_SWEEP_REPORT_H
 
 #include "sim/sweep/axis-values.h"
 #include "sim/sweep/sweep.h"

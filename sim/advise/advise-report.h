@@ -1,6 +1,6 @@
 /* What `sim advise` prints. */
-#ifndef CS_CLI_ADVISE_REPORT_H
-#define CS_CLI_ADVISE_REPORT_H
+#ifndef CS_ADVISE_ADVISE_REPORT_H
+#define CS_ADVISE_ADVISE_REPORT_H
 
 #include "sim/advise/advise.h"
 #include "sim/base/json.h"
@@ -11,6 +11,10 @@ typedef struct cs_advice_shown {
     const cs_advice *advice;
     const char *name, *path, *topology; /* of the scenario; its file; its platform's topology */
 } cs_advice_shown;
+
+/* Of the scenario in the file `path`; the document must live as long. */
+cs_advice_shown cs_advice_shown_of(const cs_advice *advice, const cJSON *document,
+                                   const char *path);
 
 /* Tables for people. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_advice_print(const cs_advice_shown *shown, FILE *out, cs_error *error);
