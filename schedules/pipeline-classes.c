@@ -165,8 +165,10 @@ static bool make_boundary(maker *m, uint32_t stage)
 static uint32_t make_send(maker *m, uint32_t stage, uint32_t sender, uint32_t receiver,
                           int64_t bytes)
 {
-    cs_class message = cs_program_message(m->job, stage, sender, receiver, bytes);
-    return cs_program_send(m->builder, &message, false);
+    const int64_t parts = m->job->message_parts > 0 ? m->job->message_parts : 1;
+    const int64_t part = (bytes + parts - 1) / parts;
+    const cs_class message = cs_program_message(m->job, stage, sender, receiver, part);
+    return cs_program_send_part(m->builder, &message, bytes);
 }
 
 static void make_sends(maker *m, uint32_t stage)
