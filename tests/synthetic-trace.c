@@ -470,5 +470,6 @@ cs_status synthetic_run_store(cs_h5_file *file, const synthetic_run *run, cs_err
     const cs_simulation simulation = {
         .graph = run->graph, .trace = run->trace, .analysis = run->analysis};
     CS_TRY(cs_analysis_store(file, &run->analysis, error));
+    CS_TRY(cs_waits_store(file, &run->graph, &run->trace, error));
     return cs_figures_store(file, &(cs_outcome){&scenario, &simulation}, error);
 }

@@ -17,14 +17,16 @@ typedef struct scene {
     const cs_trace *trace;
     const cs_analysis *analysis;
     uint32_t *rank; /* per task, of cs_graph_order: which of those that took no time came first */
+    cs_waits waits;
 } scene;
 
 static scene open_scene(const char *row, const cs_graph *graph, const cs_trace *trace,
                         const cs_analysis *analysis)
 {
     size_t n = (size_t)graph->n_tasks + 1;
-    scene on = {row, graph, trace, analysis, calloc(3 * n, sizeof(*on.rank))};
+    scene on = {row, graph, trace, analysis, calloc(3 * n, sizeof(*on.rank)), {0}};
     assert_non_null(on.rank);
+    assert_int_equal(cs_waits_find(graph, trace, &on.waits, NULL), CS_OK);
     cs_graph_order(graph, on.rank, on.rank + n, on.rank + 2 * n);
     return on;
 }
@@ -209,10 +211,34 @@ static bool communicates(const instant *at)
     return false;
 }
 
+/* What the list says of [now, now + time): the cause of the one stretch that holds it. */
+static int listed_cause(const instant *at, cs_time time)
+{
+    int cause = -1;
+    for (uint32_t i = 0; i < at->on->waits.n; i++) {
+        const cs_wait *w = &at->on->waits.all[i];
+        if (w->device != at->device || w->end <= at->now || w->start >= at->now + time)
+            continue;
+        if (cause >= 0 || w->start > at->now || w->end < at->now + time)
+            fail_msg("%s: stretches of device %" PRIu32 " overlap at %" PRId64, at->on->row,
+                     at->device, at->now);
+        cause = (int)w->cause;
+    }
+    return cause;
+}
+
 static void add_instant(instant *at, cs_time time, cs_time_use *use)
 {
     look_around(at);
-    *part_of(at, use) += time;
+    cs_time *part = part_of(at, use);
+    *part += time;
+    const bool collective = at->transfer != CS_NONE && is_of_collective(at->on, at->transfer);
+    expect_int(at->on->row,
+               part == &use->communication ? (collective ? CS_WAIT_COLLECTIVES : CS_WAIT_MESSAGES)
+               : part == &use->dependency  ? CS_WAIT_DEPENDENCY
+               : part == &use->flush       ? CS_WAIT_FLUSH
+                                           : -1,
+               listed_cause(at, time));
     if (at->transfer != CS_NONE && is_of_collective(at->on, at->transfer))
         use->collectives += time;
     if (!communicates(at))
@@ -385,6 +411,7 @@ static void expect_sound(const char *row, const cs_graph *graph, const cs_trace 
     expect_path(&on);
     expect_rates(&on);
     free(on.rank);
+    cs_waits_finish(&on.waits);
 }
 
 static bool check_seed(uint64_t seed)

@@ -3,6 +3,7 @@
 #define _XOPEN_SOURCE 700 /* mkdtemp, nftw */
 
 #include "sim/base/file.h"
+#include "sim/base/temporary.h"
 #include "tests/expect.h"
 
 #include <dirent.h>
@@ -12,6 +13,7 @@
 #include <stdlib.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 enum { PATH_BYTES = 4096, LIMIT = 1 << 20 };
@@ -250,7 +252,7 @@ static void a_draft_shows_only_when_committed(void **state)
     assert_int_equal(cs_file_draft_begin(&draft, "draft/a", NULL), CS_OK);
     expect_text("path", "draft/a", draft.path);
     assert_memory_equal(draft.temporary, "draft/.a.", strlen("draft/.a."));
-    expect_int("length", (int64_t)strlen("draft/.a.XXXXXX"), (int64_t)strlen(draft.temporary));
+    expect_int("length", (int64_t)strlen("draft/.a.sim~XXXXXX"), (int64_t)strlen(draft.temporary));
     FILE *out = fopen(draft.temporary, "w");
     assert_non_null(out);
     fputs("new", out);
@@ -317,6 +319,77 @@ static void two_drafts_of_one_file_do_not_meet(void **state)
     assert_int_equal(cs_file_draft_commit(&one, NULL), CS_OK);
     assert_int_equal(cs_file_draft_commit(&two, NULL), CS_OK);
     expect_content("twice", "");
+}
+
+/* A child that makes a draft, and a temporary folder with a file in it whose path it tells. */
+static pid_t start_writer(const char *name, int *told, cs_temporary *folder)
+{
+    int both[2];
+    assert_int_equal(pipe(both), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        cs_file_draft draft;
+        cs_temporary made;
+        char path[PATH_BYTES];
+        if (cs_file_draft_begin(&draft, name, NULL) != CS_OK ||
+            cs_temporary_folder(&made, "claimed", NULL) != CS_OK)
+            _exit(1);
+        snprintf(path, sizeof(path), "%s/inside", made.path);
+        FILE *inside = fopen(path, "w");
+        const size_t length = strlen(made.path);
+        if (!inside || fclose(inside) != 0 || write(both[1], made.path, length) < 0)
+            _exit(1);
+        for (;;)
+            pause();
+    }
+    close(both[1]);
+    *told = both[0];
+    folder->path = calloc(PATH_BYTES, 1);
+    assert_non_null(folder->path);
+    assert_true(read(both[0], folder->path, PATH_BYTES - 1) > 0);
+    return child;
+}
+
+static void end_writer(pid_t child, int told)
+{
+    assert_int_equal(kill(child, SIGKILL), 0);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    close(told);
+}
+
+static void what_a_killed_writer_left_is_removed_by_the_next(void **state)
+{
+    cs_temporary left = {0}, own;
+    cs_file_draft draft;
+    int told;
+    assert_int_equal(mkdir("claims", 0777), 0);
+    put("claims/.a.backup", "a user's"); /* as long as the six characters */
+    assert_int_equal(setenv("TMPDIR", *state, 1), 0);
+    const pid_t child = start_writer("claims/a", &told, &left);
+    expect_int("the writer's and the user's", 2, count_entries("claims"));
+
+    /* it is alive: nothing goes */
+    assert_int_equal(cs_file_draft_begin(&draft, "claims/a", NULL), CS_OK);
+    assert_int_equal(cs_temporary_folder(&own, "claimed", NULL), CS_OK);
+    expect_int("two writers' and the user's", 3, count_entries("claims"));
+    assert_int_equal(access(left.path, F_OK), 0);
+    cs_file_draft_drop(&draft);
+    cs_temporary_remove(&own);
+
+    end_writer(child, told);
+    expect_int("after it was killed", 2, count_entries("claims"));
+    assert_int_equal(cs_file_draft_begin(&draft, "claims/b", NULL), CS_OK);
+    expect_int("another file's writer removes nothing", 3, count_entries("claims"));
+    cs_file_draft_drop(&draft);
+    assert_int_equal(cs_file_draft_begin(&draft, "claims/a", NULL), CS_OK);
+    assert_int_equal(cs_temporary_folder(&own, "claimed", NULL), CS_OK);
+    expect_int("its own and the user's", 2, count_entries("claims"));
+    assert_int_not_equal(access(left.path, F_OK), 0);
+    cs_file_draft_drop(&draft);
+    cs_temporary_remove(&own);
+    expect_int("the user's", 1, count_entries("claims"));
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+    free(left.path);
 }
 
 static void a_link_stays_and_its_file_is_replaced(void **state)
@@ -455,6 +528,7 @@ int main(void)
         cmocka_unit_test(a_draft_that_vanished_is_an_error),
         cmocka_unit_test(a_name_taken_by_a_folder_meanwhile_is_an_error),
         cmocka_unit_test(two_drafts_of_one_file_do_not_meet),
+        cmocka_unit_test(what_a_killed_writer_left_is_removed_by_the_next),
         cmocka_unit_test(a_link_stays_and_its_file_is_replaced),
         cmocka_unit_test(devices_are_written_in_place),
         cmocka_unit_test(a_full_device_is_an_error),

@@ -1,7 +1,5 @@
 /* Networks of one place of a grid: exchanges, memory, weights and work against counts from
  * definitions. */
-#include "sim/base/random.h"
-#include "sim/workload/backward-memory.h"
 #include "sim/workload/net-local.h"
 #include "sim/workload/net-model.h"
 #include "sim/workload/op-cost.h"
@@ -9,6 +7,7 @@
 #include "sim/workload/zoo/zoo.h"
 #include "tests/expect.h"
 #include "tests/largest-place.h"
+#include "tests/random-net.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -281,6 +280,9 @@ static void test_recomputed(void **state)
             expect_recomputed(block, layer_named(&none, "h.0"),
                               2 * s * b * h / (sequence_parallel ? t : 1),
                               (double)block->forward * 1e-12);
+            expect_int("a block behind one that runs again keeps its input",
+                       2 * s * b * h / (sequence_parallel ? t : 1),
+                       layer_named(&none, "h.1")->kept_bytes);
             expect_repeated(block, layer_named(&none, "h.0"));
             cs_model_finish(&plain);
             cs_model_finish(&without);
@@ -327,124 +329,6 @@ static void test_names(void **state)
 
 /* ---- drawn transformers ---- */
 
-/* A transformer: an embedding, blocks of attention and of a multilayer perceptron, norms in front
- * or behind, a last matrix. */
-typedef struct shape {
-    uint32_t layers, hidden, heads, kv_heads, head, inner, tokens, vocabulary;
-    uint32_t experts, top_k, expert_inner; /* 0 experts: a multilayer perceptron */
-    bool fused, gated, bias, layer_norm, norm_behind, rotary, dropout, positions, tied;
-} shape;
-
-static cs_tensor add_norm(cs_net *net, const shape *s, const char *name, cs_tensor x)
-{
-    return s->layer_norm ? cs_net_layer_norm(net, name, x) : cs_net_rms_norm(net, name, x);
-}
-
-static cs_tensor add_attention(cs_net *net, const shape *s, cs_tensor x)
-{
-    const uint32_t q = s->heads * s->head, k = s->kv_heads * s->head;
-    cs_tensor qkv[3];
-    if (s->fused) {
-        x = cs_net_linear(net, "qkv", x, &(cs_linear){.out = q + 2 * k, .bias = s->bias});
-        qkv[0] = cs_net_features(net, "q", x, q);
-        qkv[1] = cs_net_features(net, "k", x, k);
-        qkv[2] = cs_net_features(net, "v", x, k);
-    } else {
-        qkv[0] = cs_net_linear(net, "q", x, &(cs_linear){.out = q, .bias = s->bias});
-        qkv[1] = cs_net_linear(net, "k", x, &(cs_linear){.out = k, .bias = s->bias});
-        qkv[2] = cs_net_linear(net, "v", x, &(cs_linear){.out = k, .bias = s->bias});
-    }
-    for (int i = 0; i < 2 && s->rotary; i++)
-        qkv[i] = cs_net_rotary(net, i ? "k_rotary" : "q_rotary", qkv[i]);
-    x = cs_net_attention(
-        net, "attention", qkv,
-        &(cs_attention){s->heads, s->kv_heads, CS_ATTENTION_FLASH, .causal = true});
-    return cs_net_linear(net, "o", x, &(cs_linear){.out = s->hidden, .bias = s->bias});
-}
-
-static cs_tensor add_mlp(cs_net *net, const shape *s, cs_tensor x)
-{
-    const cs_linear inner = {.out = s->inner, .bias = s->bias};
-    cs_tensor y = cs_net_linear(net, "in", x, &inner);
-    if (s->gated)
-        y = cs_net_mul(net, "mul", cs_net_silu(net, "act", y), cs_net_linear(net, "up", x, &inner));
-    else
-        y = cs_net_gelu(net, "act", y);
-    return cs_net_linear(net, "out", y, &(cs_linear){.out = s->hidden, .bias = s->bias});
-}
-
-static cs_tensor add_mixture(cs_net *net, const shape *s, cs_tensor x)
-{
-    cs_grouped_linear linear = {s->expert_inner, s->experts, s->top_k, false};
-    const cs_tensor logits = cs_net_linear(net, "router", x, &(cs_linear){.out = s->experts});
-    const cs_tensor routing = cs_net_top_k(net, "top_k", logits, s->top_k);
-    const cs_tensor rows = cs_net_dispatch(net, "dispatch", x, routing, 0);
-    cs_tensor y = cs_net_grouped_linear(net, "in", rows, &linear);
-    if (s->gated)
-        y = cs_net_mul(net, "mul", cs_net_silu(net, "act", y),
-                       cs_net_grouped_linear(net, "up", rows, &linear));
-    else
-        y = cs_net_gelu(net, "act", y);
-    linear.out = s->hidden;
-    return cs_net_combine(net, "combine", cs_net_grouped_linear(net, "out", y, &linear), routing);
-}
-
-static cs_tensor add_branch(cs_net *net, const shape *s, const char *name, cs_tensor x,
-                            cs_tensor (*branch)(cs_net *, const shape *, cs_tensor))
-{
-    const uint32_t mark = cs_net_enter(net, name);
-    cs_tensor y = branch(net, s, s->norm_behind ? x : add_norm(net, s, "norm", x));
-    y = cs_net_add(net, "add", x, cs_net_dropout(net, "dropout", y, s->dropout ? 0.1 : 0));
-    y = s->norm_behind ? add_norm(net, s, "norm", y) : y;
-    cs_net_leave(net, mark);
-    return y;
-}
-
-static void make_transformer(const shape *s, cs_net *net)
-{
-    cs_error error;
-    cs_error_init(&error);
-    cs_net_begin(net, "drawn", &error);
-    cs_net_block(net, "embedding");
-    cs_tensor x =
-        cs_net_embedding(net, "tokens", cs_net_token_ids(net, s->tokens), s->vocabulary, s->hidden);
-    if (s->positions)
-        x = cs_net_add_table(net, "positions", x, (int64_t)s->tokens * s->hidden);
-    for (uint32_t i = 0; i < s->layers; i++) {
-        cs_net_block(net, "block%u", i);
-        x = add_branch(net, s, "attention", x, add_attention);
-        x = add_branch(net, s, "mlp", x, s->experts > 0 ? add_mixture : add_mlp);
-    }
-    cs_net_block(net, "head");
-    x = add_norm(net, s, "norm", x);
-    x = cs_net_linear(net, "logits", x, &(cs_linear){.out = s->vocabulary, .tied = s->tied});
-    cs_net_cross_entropy(net, "loss", x);
-    if (cs_net_end(net) != CS_OK)
-        fail_msg("%s", error.text);
-}
-
-static uint32_t draw(gsl_rng *random, uint32_t from, uint32_t to)
-{
-    return from + (uint32_t)gsl_rng_uniform_int(random, to - from + 1);
-}
-
-static shape draw_shape(gsl_rng *random, uint32_t tensor, uint32_t context)
-{
-    shape s = {.layers = draw(random, 1, 3), .head = 4 * draw(random, 1, 3)};
-    const uint32_t groups = draw(random, 1, 3);
-    s.kv_heads = tensor * context * draw(random, 1, 2);
-    s.heads = s.kv_heads * groups;
-    s.hidden = 8 * draw(random, 1, 6);
-    s.inner = tensor * draw(random, 3, 30);
-    s.tokens = 2 * context * tensor * draw(random, 1, 6);
-    s.vocabulary = draw(random, 50, 200);
-    bool *const flags[] = {&s.fused,  &s.gated,   &s.bias,      &s.layer_norm, &s.norm_behind,
-                           &s.rotary, &s.dropout, &s.positions, &s.tied};
-    for (size_t i = 0; i < ROWS(flags); i++)
-        *flags[i] = draw(random, 0, 1);
-    return s;
-}
-
 /* Of an embedding, blocks and a head. */
 static void expect_layers(const cs_model *model, cs_axes_name axes, const moved *embedding,
                           const moved *block, const moved *head)
@@ -462,7 +346,7 @@ static void expect_layers(const cs_model *model, cs_axes_name axes, const moved 
  * (Korthikanti et al., figure 5) an all-reduce is a reduce-scatter on the side of the second
  * matrix and an all-gather on that of the first, in both passes, and what a first matrix read is
  * gathered once more in backward. */
-static void expect_pairs(const shape *s, const cs_model *model, uint32_t batch,
+static void expect_pairs(const transformer_shape *s, const cs_model *model, uint32_t batch,
                          const cs_split *split)
 {
     const int64_t rows = (int64_t)batch * s->tokens / split->grid.context;
@@ -490,15 +374,23 @@ static void expect_pairs(const shape *s, const cs_model *model, uint32_t batch,
     expect_layers(model, CS_AXES_TENSOR, &embedding, &block, &head);
 }
 
+/* Places of the tensor axis that have the same head of keys and values. */
+static int64_t copies_of(const transformer_shape *s, const cs_split *split)
+{
+    const uint32_t tensor = split->grid.tensor;
+    return tensor > s->kv_heads ? tensor / s->kv_heads : 1;
+}
+
 /* Rows of keys and values of a place, R k, k being the features of a place's heads of both:
  *   ring        C - 1 shifts of them forward; backward as many, and as many of their gradients
  *   all-gather  all C R of them forward, and again backward, where their gradients are scattered
  *   all-to-all  them and the queries, and the results, which are as large as these; backward the same */
-static void expect_context(const shape *s, const cs_model *model, uint32_t batch,
+static void expect_context(const transformer_shape *s, const cs_model *model, uint32_t batch,
                            const cs_split *split)
 {
     const int64_t c = split->grid.context, rows = (int64_t)batch * s->tokens / c;
-    const int64_t keys = 2 * 2 * rows * s->kv_heads * s->head / split->grid.tensor;
+    const int64_t keys =
+        2 * 2 * rows * s->kv_heads * copies_of(s, split) * s->head / split->grid.tensor;
     const int64_t queries = 2 * rows * s->heads * s->head / split->grid.tensor;
     const moved none = {0};
     moved block = {0};
@@ -525,7 +417,7 @@ static void expect_context(const shape *s, const cs_model *model, uint32_t batch
 /* A place routes its tokens, each to k experts. Twice in each pass the rows change places, so many
  * more at the busiest as the imbalance says; with several places per expert they gather the rows
  * and sum up, or backward sum up and gather, what they have together. */
-static void expect_experts(const shape *s, const cs_model *model, uint32_t batch,
+static void expect_experts(const transformer_shape *s, const cs_model *model, uint32_t batch,
                            const cs_split *split)
 {
     const cs_grid *grid = &split->grid;
@@ -548,13 +440,13 @@ static void expect_experts(const shape *s, const cs_model *model, uint32_t batch
 }
 
 /* Parameters of all experts. */
-static int64_t of_experts(const shape *s)
+static int64_t of_experts(const transformer_shape *s)
 {
     return (int64_t)s->layers * s->experts * s->hidden * s->expert_inner * (s->gated ? 3 : 2);
 }
 
 /* Parameters that every place holds: norms, biases behind a sum, positions, routers. */
-static int64_t replicated(const shape *s)
+static int64_t replicated(const transformer_shape *s)
 {
     const int64_t norms = (2 * (int64_t)s->layers + 1) * s->hidden * (s->layer_norm ? 2 : 1);
     const int64_t biases = s->bias ? (s->experts > 0 ? 1 : 2) * (int64_t)s->layers * s->hidden : 0;
@@ -562,13 +454,25 @@ static int64_t replicated(const shape *s)
            (int64_t)s->layers * s->hidden * s->experts;
 }
 
+/* Parameters of all matrices of keys and values; and their products with the tokens of a sample. */
+static int64_t of_keys(const transformer_shape *s)
+{
+    return (int64_t)s->layers * 2 * s->kv_heads * s->head * (s->hidden + s->bias);
+}
+
+static double products_of_keys(const transformer_shape *s)
+{
+    return (double)s->tokens * s->layers * 2 * s->kv_heads * s->head * s->hidden;
+}
+
 /* Over all places: each has its part of the weights and of the multiplications. Places with other
- * tokens have the same weights. */
-static void expect_sums(const shape *s, const cs_net *net, const cs_split *split)
+ * tokens have the same weights, and places with the same keys and values those of these. */
+static void expect_sums(const transformer_shape *s, const cs_net *net, const cs_split *split)
 {
     const cs_grid *grid = &split->grid;
     const uint32_t places = cs_grid_places(grid), alike_places = grid->context * grid->data;
-    int64_t parameters = 0, shared = 0, experts = 0;
+    const int64_t more = copies_of(s, split) - 1;
+    int64_t parameters = 0, shared = 0, experts = 0, copied = 0;
     double macs = 0;
     cs_error error;
     cs_error_init(&error);
@@ -581,18 +485,23 @@ static void expect_sums(const shape *s, const cs_net *net, const cs_split *split
         for (uint32_t p = 0; p < local.net.n_ops; p++)
             if (local.ops[p].weight_axes == CS_AXES_TENSOR)
                 shared += local.net.ops[p].weights + local.net.ops[p].biases;
+            else if (local.ops[p].weight_axes == CS_AXES_COPIES)
+                copied += local.net.ops[p].weights + local.net.ops[p].biases;
             else if (local.net.ops[p].kind == CS_OP_GROUPED_LINEAR)
                 experts += local.net.ops[p].weights;
         cs_net_local_finish(&local);
     }
     const int64_t alike = replicated(s), dense = cs_net_parameters(net) - of_experts(s);
     expect_int("experts", places / (grid->expert * grid->expert_tensor) * of_experts(s), experts);
-    expect_int("parameters", alike_places * dense + (places - alike_places) * alike,
+    expect_int("parameters",
+               alike_places * (dense + more * of_keys(s)) + (places - alike_places) * alike,
                parameters - experts);
+    expect_int("copied", more > 0 ? alike_places * (more + 1) * of_keys(s) : 0, copied);
     expect_int("shared", split->sequence_parallel && grid->tensor > 1 ? places * alike : 0, shared);
     if (split->routing.imbalance > 1)
         return; /* the busiest place has more than its part */
-    expect_double("products", grid->data * cs_net_macs(net), macs);
+    expect_double("products", grid->data * (cs_net_macs(net) + (double)more * products_of_keys(s)),
+                  macs);
 }
 
 /* The pieces of a layer are all of its operators' work, to the picosecond that each piece is
@@ -630,172 +539,6 @@ static void expect_pieces(const cs_net *net, const cs_net_options *options, cons
     cs_net_chain_finish(&chain);
 }
 
-/* ---- memory of gradients, slowly ---- */
-
-/* Which buffer has the gradient of each tensor, and how large it is. What is live is what some
- * tensor's gradient is in, looked up anew each time. */
-typedef struct buffers {
-    const cs_net *net;
-    uint32_t batch;
-    uint32_t *of; /* per tensor: its buffer, 0: none */
-    int64_t *bytes;
-    bool *has_part; /* per tensor: a reader has left its part */
-    uint32_t n;
-} buffers;
-
-static uint32_t root_of(const cs_net *net, cs_tensor tensor)
-{
-    for (uint32_t p = net->n_ops; p-- > 0;)
-        if (net->ops[p].output == tensor && net->ops[p].kind == CS_OP_VIEW)
-            return root_of(net, net->ops[p].inputs[0]);
-    return tensor;
-}
-
-static int64_t live(const buffers *b)
-{
-    int64_t sum = 0;
-    for (uint32_t buffer = 1; buffer <= b->n; buffer++) {
-        bool used = false;
-        for (uint32_t t = 0; t < b->net->n_tensors; t++)
-            used |= b->of[t] == buffer;
-        sum += used ? b->bytes[buffer] : 0;
-    }
-    return sum;
-}
-
-static uint32_t add_buffer(buffers *b, cs_tensor tensor)
-{
-    b->bytes[++b->n] = cs_tensor_bytes(b->net, tensor, b->batch, CS_PRECISION_FP16);
-    return b->n;
-}
-
-static bool is_shared(const buffers *b, uint32_t tensor)
-{
-    bool shared = false;
-    for (uint32_t t = 0; t < b->net->n_tensors; t++)
-        shared |= t != tensor && b->of[t] == b->of[tensor];
-    return shared;
-}
-
-/* An addition, or a sum in place, gives its gradient to its inputs as it is. */
-static int64_t pass_on(buffers *b, const cs_op *op, uint32_t out)
-{
-    int64_t most = live(b);
-    for (uint32_t i = 0; i < op->n_inputs; i++) {
-        const cs_tensor t = op->inputs[i];
-        const uint32_t in = root_of(b->net, t);
-        if (!b->net->tensors[t].differentiable)
-            continue;
-        if (!b->has_part[t])
-            b->of[in] = b->of[out];
-        else if (is_shared(b, in))
-            b->of[in] = add_buffer(b, in);
-        b->has_part[t] = true;
-        most = live(b) > most ? live(b) : most;
-    }
-    return most;
-}
-
-/* Others make one for each input, aside where a part is there. */
-static int64_t make_parts(buffers *b, const cs_op *op)
-{
-    int64_t aside = 0, most;
-    for (uint32_t i = 0; i < op->n_inputs; i++) {
-        const cs_tensor t = op->inputs[i];
-        const uint32_t in = root_of(b->net, t);
-        if (!cs_op_makes_gradient(b->net, op, i))
-            continue;
-        if (b->has_part[t])
-            aside += cs_tensor_bytes(b->net, t, b->batch, CS_PRECISION_FP16);
-        else if (b->of[in] == 0)
-            b->of[in] = add_buffer(b, in);
-    }
-    most = live(b) + aside;
-    for (uint32_t i = 0; i < op->n_inputs; i++) {
-        const cs_tensor t = op->inputs[i];
-        if (!cs_op_makes_gradient(b->net, op, i))
-            continue;
-        if (b->has_part[t])
-            b->of[root_of(b->net, t)] = add_buffer(b, t);
-        b->has_part[t] = true;
-    }
-    return most;
-}
-
-static int64_t step_back(buffers *b, const cs_op *op)
-{
-    const uint32_t out = root_of(b->net, op->output);
-    const bool loss = op->kind == CS_OP_CROSS_ENTROPY;
-    int64_t most;
-    if (op->kind == CS_OP_VIEW) {
-        b->has_part[op->inputs[0]] |= b->has_part[op->output];
-        return live(b);
-    }
-    if (!loss && b->of[out] == 0)
-        b->of[out] = add_buffer(b, out);
-    most = op->kind == CS_OP_ADD || (op->kind == CS_OP_EXCHANGE && op->in_place)
-               ? pass_on(b, op, out)
-               : make_parts(b, op);
-    b->of[out] = 0;
-    return most;
-}
-
-static void expect_gradients(const cs_net *net, const cs_split *split, uint32_t batch)
-{
-    cs_net_local local;
-    cs_error error;
-    cs_error_init(&error);
-    if (cs_net_local_make(net, split, 0, NULL, &local, &error) != CS_OK)
-        fail_msg("%s", error.text);
-    const uint32_t n = local.net.n_ops;
-    int64_t *peaks = calloc(n, sizeof(*peaks)), *nothing = calloc(n, sizeof(*nothing));
-    buffers b = {.net = &local.net,
-                 .batch = batch,
-                 .of = calloc(local.net.n_tensors, sizeof(*b.of)),
-                 .bytes = calloc((size_t)n * CS_OP_INPUTS_MAX * 2, sizeof(*b.bytes)),
-                 .has_part = calloc(local.net.n_tensors, sizeof(*b.has_part))};
-    assert_true(peaks && nothing && b.of && b.bytes && b.has_part);
-    assert_int_equal(cs_backward_memory(&local.net, batch, CS_PRECISION_FP16, &(cs_kept_rules){0},
-                                        nothing, peaks, &error),
-                     CS_OK);
-    for (uint32_t p = n; p-- > 0;)
-        expect_int(local.net.ops[p].name, step_back(&b, &local.net.ops[p]), peaks[p]);
-    free(peaks);
-    free(nothing);
-    free(b.of);
-    free(b.bytes);
-    free(b.has_part);
-    cs_net_local_finish(&local);
-}
-
-/* ---- splits ---- */
-
-static uint32_t draw_divisor(gsl_rng *random, uint32_t of)
-{
-    uint32_t divisor = draw(random, 1, of);
-    while (of % divisor != 0)
-        divisor--;
-    return divisor;
-}
-
-static cs_split draw_split(gsl_rng *random, bool experts)
-{
-    cs_split split = cs_split_none();
-    cs_grid *grid = &split.grid;
-    grid->tensor = draw(random, 1, 6);
-    grid->context = grid->tensor > 1 ? draw(random, 1, 4) : draw(random, 2, 4);
-    grid->data = draw(random, 1, 3);
-    split.sequence_parallel = experts || draw(random, 0, 1);
-    split.context_method = (cs_context_method)draw(random, 0, 2);
-    if (experts) {
-        const uint32_t places = cs_grid_places(grid);
-        grid->expert_tensor = draw_divisor(random, places);
-        grid->expert = draw_divisor(random, places / grid->expert_tensor);
-        split.routing.imbalance = draw(random, 0, 1) ? 1 : 1.3;
-    }
-    return split;
-}
-
 /* Splits of all kinds of axes and methods, of a transformer that they divide. */
 static void test_drawn(void **state)
 {
@@ -805,27 +548,20 @@ static void test_drawn(void **state)
     assert_non_null(random);
     load_device(&device);
     for (int i = 0; i < DRAWN; i++) {
-        const cs_split split = draw_split(random, i % 3 == 0);
+        const cs_split split = random_transformer_split(random, i % 3 == 0);
         cs_net net;
-        shape s = draw_shape(random, split.grid.tensor, split.grid.context);
-        if (i % 3 == 0) {
-            s.experts = split.grid.expert * draw(random, 1, 3);
-            s.top_k = draw(random, 1, s.experts < 3 ? s.experts : 3);
-            s.expert_inner = split.grid.expert_tensor * draw(random, 2, 9);
-        }
-        const uint32_t batch = draw(random, 1, 3);
-        make_transformer(&s, &net);
+        const transformer_shape s = random_transformer_shape(random, &split, i % 3 == 0);
+        const uint32_t batch = random_from_to(random, 1, 3);
+        random_net_transformer(&s, &net);
         const cs_net_options options = options_of(&device, &split, batch);
         cs_model model = model_of(&net, &options);
         expect_pairs(&s, &model, batch, &split);
         expect_context(&s, &model, batch, &split);
         expect_experts(&s, &model, batch, &split);
         expect_sums(&s, &net, &split);
-        if (i % 4 == 0)
-            expect_gradients(&net, &split, batch);
         expect_pieces(&net, &options, &model);
         cs_net_options elsewhere = options;
-        elsewhere.place = draw(random, 0, cs_grid_places(&split.grid) - 1);
+        elsewhere.place = random_from_to(random, 0, cs_grid_places(&split.grid) - 1);
         expect_largest("drawn", &net, &elsewhere);
         cs_model_finish(&model);
         cs_net_finish(&net);
@@ -850,7 +586,7 @@ static void expect_weights(const cs_net_local *local, const char *name, int64_t 
 
 /* 8 places, 8 heads of 4 features, 2 of keys and values: each place has a head of queries, 32 x 4
  * weights, and the head of keys that 3 others have as well, of which it computes the gradients
- * that its queries cause. */
+ * that its queries cause: they are summed over these four, and over no other head's. */
 static void test_copies(void **state)
 {
     (void)state;
@@ -863,13 +599,16 @@ static void test_copies(void **state)
              "\"intermediate\": 64}",
              &net);
     cs_error_init(&error);
+    split.grid.copies = cs_split_copies(&net, 8);
+    expect_int("copies", 4, split.grid.copies);
+    expect_int("copies of 2 places", 1, cs_split_copies(&net, 2));
     for (uint32_t place = 0; place < 8; place++) {
         cs_net_local local;
         if (cs_net_local_make(&net, &split, place, NULL, &local, &error) != CS_OK)
             fail_msg("%s", error.text);
         expect_weights(&local, "q_proj", 32 * 4, CS_AXES_GRADIENT);
-        expect_weights(&local, "k_proj", 32 * 4, CS_AXES_TENSOR);
-        expect_weights(&local, "v_proj", 32 * 4, CS_AXES_TENSOR);
+        expect_weights(&local, "k_proj", 32 * 4, CS_AXES_COPIES);
+        expect_weights(&local, "v_proj", 32 * 4, CS_AXES_COPIES);
         expect_weights(&local, "o_proj", 4 * 32, CS_AXES_GRADIENT);
         for (uint32_t p = 0; p < local.net.n_ops; p++)
             if (local.net.ops[p].kind == CS_OP_ATTENTION)
@@ -1069,6 +808,14 @@ static const struct {
      {.grid.tensor = 3},
      "/parallel/tensor: must divide the 4 heads of keys and values of "
      "layers.0.self_attn.attention (got 3): 2 or 4 would"},
+    {"multiple of keys",
+     "llama",
+     "{\"layers\": 1, \"hidden\": 96, \"heads\": 12, \"kv_heads\": 4, \"head\": 8, "
+     "\"intermediate\": 96}",
+     {.grid.tensor = 6},
+     "/parallel/tensor: must divide the 12 heads of layers.0.self_attn.attention, and its 4 heads "
+     "of "
+     "keys and values or be a multiple of these (got 6): 4 or 12 would"},
     {"features",
      "llama",
      "{\"layers\": 1, \"hidden\": 96, \"heads\": 12, \"kv_heads\": 12, \"intermediate\": 44}",

@@ -40,6 +40,8 @@ static const struct {
      "1f1b", "runtime", "fused", "false"},
     {"and the others", "{\"name\": \"megatron-core\", \"fused\": false}", "bf16", "", "", "1f1b",
      "runtime", "flash", "\"cudnn\""},
+    {"experts one by one", "\"megatron-core\"", "bf16", "", "", "1f1b", "runtime", "expert_loop",
+     "true"},
     {"ideal has none", "\"ideal\"", "bf16", "", "", "1f1b", "platform", "blocking", "-"},
     {"FSDP neither", "\"pytorch-fsdp\"", "bf16", "", "", "1f1b", "platform", "blocking", "-"},
 };
@@ -134,12 +136,46 @@ static void test_seconds(void **state)
         cs_runtime_kernels_seconds(&new, &device, &linear, &product, CS_PASS_FORWARD, bf16));
 }
 
+/* What the host starts of 3 kernels: all of them; none where a graph does; those of each of 4
+ * experts, in a graph or not; and one more for each of the two operands whose blocks have scales. */
+static void test_started(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row;
+        cs_op_kind kind;
+        bool graphs, loop;
+        cs_precision precision;
+        double started;
+    } rows[] = {
+        {"linear", CS_OP_LINEAR, false, true, CS_PRECISION_BF16, 3},
+        {"in a graph", CS_OP_LINEAR, true, true, CS_PRECISION_BF16, 0},
+        {"with scales", CS_OP_LINEAR, false, true, CS_PRECISION_MXFP8, 5},
+        {"a norm has none", CS_OP_RMS_NORM, false, true, CS_PRECISION_MXFP8, 3},
+        {"experts at once", CS_OP_GROUPED_LINEAR, false, false, CS_PRECISION_BF16, 3},
+        {"one by one", CS_OP_GROUPED_LINEAR, false, true, CS_PRECISION_BF16, 12},
+        {"also beside graphs", CS_OP_GROUPED_LINEAR, true, true, CS_PRECISION_FP8, 12},
+        {"with scales each", CS_OP_GROUPED_LINEAR, true, true, CS_PRECISION_NVFP4, 20},
+        {"their rows", CS_OP_DISPATCH, true, true, CS_PRECISION_FP8, 3},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        const cs_runtime_kernels kernels = {
+            .given = true, .graphs = rows[i].graphs, .expert_loop = rows[i].loop};
+        const cs_op op = {.kind = rows[i].kind, .experts = 4};
+        const cs_pass_cost cost = {1, 1, 3, 0};
+        const double got = cs_runtime_kernels_started(&kernels, &op, &cost, rows[i].precision);
+        if (got != rows[i].started)
+            fail_msg("%s: expected %g, got %g", rows[i].row, rows[i].started, got);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bundles),
         cmocka_unit_test(test_sources),
         cmocka_unit_test(test_seconds),
+        cmocka_unit_test(test_started),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,98 +1,16 @@
 /* Convolutional networks divided over space, filters, channels and samples: exchanges and memory
  * of drawn networks and splits, against counts from definitions. */
-#include "sim/base/random.h"
 #include "sim/workload/net-local.h"
 #include "sim/workload/net-model.h"
 #include "sim/workload/op-cost.h"
 #include "sim/workload/zoo/zoo.h"
 #include "tests/expect.h"
 #include "tests/largest-place.h"
+#include "tests/random-net.h"
 
 #include <stdlib.h>
 
 enum { DRAWN = 600, WIDTH = 4, BATCH = 3, MOST_ROWS = 128 };
-
-static uint32_t draw(gsl_rng *random, uint32_t from, uint32_t to)
-{
-    return from + (uint32_t)gsl_rng_uniform_int(random, to - from + 1);
-}
-
-/* ---- drawn networks ---- */
-
-static cs_tensor add_conv(gsl_rng *random, cs_net *net, const char *name, cs_tensor x, bool same)
-{
-    const uint32_t channels = cs_net_tensor(net, x)->shape.dims[0];
-    cs_conv conv = {.out = same ? channels : draw(random, 1, 9),
-                    .kernel = 2 * draw(random, 0, 2) + 1,
-                    .stride = same ? 1 : draw(random, 1, 2),
-                    .bias = draw(random, 0, 1)};
-    conv.pad = conv.kernel / 2;
-    if (!same && draw(random, 0, 4) == 0)
-        conv.pad = draw(random, 0, conv.kernel - 1);
-    return cs_net_conv(net, name, x, &conv);
-}
-
-static cs_tensor add_step(gsl_rng *random, cs_net *net, uint32_t i, cs_tensor x)
-{
-    char name[24];
-    snprintf(name, sizeof(name), "step%" PRIu32, i);
-    switch (draw(random, 0, 7)) {
-    case 0:
-        return cs_net_relu(net, name, x);
-    case 1:
-        return cs_net_batch_norm(net, name, x);
-    case 2:
-        return cs_net_max_pool(net, name, x, &(cs_window){.kernel = 3, .stride = 2, .pad = 1});
-    case 3:
-        return cs_net_avg_pool(net, name, x, &(cs_window){.kernel = 2});
-    case 4: {
-        const cs_tensor y = add_conv(random, net, name, x, true);
-        return cs_net_add(net, "sum", y, x);
-    }
-    default:
-        return add_conv(random, net, name, x, false);
-    }
-}
-
-/* Returns false where an image became too small. */
-static bool make_net(gsl_rng *random, cs_net *net, cs_error *error)
-{
-    const uint32_t rank = draw(random, 1, 3), steps = draw(random, 2, 7);
-    cs_extent space = {rank, {0}};
-    for (uint32_t d = 0; d < rank; d++)
-        space.size[d] = draw(random, rank == 3 ? 6 : 12, rank == 3 ? 12 : 40);
-    cs_error_init(error);
-    cs_net_begin(net, "drawn", error);
-    cs_tensor x = cs_net_image(net, draw(random, 1, 4), space);
-    for (uint32_t i = 0; i < steps && x != CS_NO_TENSOR; i++) {
-        const uint32_t entered =
-            cs_net_enter(net, (const char *[]){"a", "b", "c", "d", "e", "f", "g"}[i]);
-        x = add_step(random, net, i, x);
-        cs_net_leave(net, entered);
-    }
-    if (draw(random, 0, 1))
-        x = cs_net_adaptive_pool(net, "mean", x, draw(random, 1, 2));
-    x = cs_net_flatten(net, "flat", x);
-    x = cs_net_linear(net, "fc1", x, &(cs_linear){.out = draw(random, 4, 9), .bias = true});
-    x = cs_net_linear(net, "fc2", cs_net_relu(net, "act", x), &(cs_linear){.out = 5});
-    cs_net_cross_entropy(net, "loss", x);
-    return cs_net_end(net) == CS_OK;
-}
-
-static cs_split make_split(gsl_rng *random, const cs_net *net)
-{
-    cs_split split = cs_split_none();
-    const uint32_t rank = cs_net_tensor(net, net->ops[0].inputs[0])->shape.rank - 1;
-    for (uint32_t d = 0; d < rank; d++)
-        split.grid.space[d] = draw(random, 1, 3);
-    split.grid.tensor = draw(random, 1, 3);
-    split.grid.data = draw(random, 1, 2);
-    split.tensor_method = draw(random, 0, 1) ? CS_TENSOR_FILTER : CS_TENSOR_CHANNEL;
-    split.synchronised_norm = draw(random, 0, 1);
-    if (draw(random, 0, 2) == 0)
-        split.space_until = net->ops[draw(random, 0, net->n_ops - 1)].name;
-    return split;
-}
 
 /* ---- counts from definitions ---- */
 
@@ -281,8 +199,8 @@ static void count_halo(const drawn *d, const cs_op *op, bool outputs, bool backw
     own = elements_of(d, of, 0) / shape->dims[0] * extents[0];
     for (uint32_t e = 0; e < shape->rank; e++)
         all *= extents[e];
-    if (!backward)
-        c->halo += all - own;
+    if (!backward && cs_net_tensor(d->net, op->output)->differentiable)
+        c->halo += all - own; /* what gets no gradient keeps nothing */
 }
 
 static void add_bytes(counts *c, cs_axes_name axes, cs_exchange_kind kind, bool backward,
@@ -529,9 +447,9 @@ static void test_drawn(void **state)
         cs_net net = {0};
         cs_error error;
         gsl_rng_set(random, seed + 1);
-        if (make_net(random, &net, &error)) {
-            const cs_split split = make_split(random, &net);
-            const uint32_t place = draw(random, 0, cs_grid_places(&split.grid) - 1);
+        if (random_net_images(random, &net, &error)) {
+            const cs_split split = random_images_split(random, &net);
+            const uint32_t place = random_from_to(random, 0, cs_grid_places(&split.grid) - 1);
             const drawn d = make_case(&net, &split, place);
             cs_error_init(&error);
             if (cs_net_split_check(&net, &split, NULL, &error) == CS_OK) {

@@ -1,6 +1,5 @@
 #include "sim/advise/advice-file.h"
 
-#include "sim/trace/h5.h"
 #include "sim/trace/results-schema.h"
 
 #include <math.h>
@@ -164,34 +163,35 @@ static cs_status fill(cs_h5_file *file, const cs_advice_info *info, const source
     CS_TRY(cs_h5_set_int64(file, "batch_size", from->advice->base.batch_size, error));
     CS_TRY(cs_h5_set_text(file, "cut", from->advice->cut ? from->advice->cut : "", error));
     CS_TRY(cs_h5_set_text(file, "program_version", info->program_version, error));
-    CS_TRY(cs_h5_write_table(file, &table, error));
-    return cs_h5_commit(file, error);
+    return cs_h5_write_table(file, &table, error);
 }
 
-static cs_status store(const char *path, const cs_advice_info *info, const source *from,
-                       const cs_progress *progress, cs_error *error)
+cs_status cs_advice_write(cs_h5_file *file, const cs_advice_info *info, const cs_advice *advice,
+                          cs_error *error)
 {
-    cs_h5_file *file = NULL;
-    for (uint32_t i = 0; i < from->advice->candidates.n; i++) {
-        const cs_candidate *c = &from->advice->candidates.items[i];
-        cs_candidate_text(c, from->texts[i], sizeof(from->texts[i]));
-        cs_candidate_strategy(c, from->strategies[i], sizeof(from->strategies[i]));
+    const size_t n = advice->candidates.n + (size_t)1;
+    source from = {advice, malloc(n * sizeof(*from.texts)), malloc(n * sizeof(*from.strategies))};
+    cs_status status = from.texts && from.strategies ? CS_OK : cs_error_no_memory(error);
+    for (uint32_t i = 0; i < advice->candidates.n && status == CS_OK; i++) {
+        const cs_candidate *c = &advice->candidates.items[i];
+        cs_candidate_text(c, from.texts[i], sizeof(from.texts[i]));
+        cs_candidate_strategy(c, from.strategies[i], sizeof(from.strategies[i]));
     }
-    CS_TRY(cs_h5_create(path, progress, &file, error));
-    const cs_status status = fill(file, info, from, error);
-    cs_h5_destroy(file);
+    if (status == CS_OK)
+        status = fill(file, info, &from, error);
+    free(from.texts);
+    free(from.strategies);
     return status;
 }
 
 cs_status cs_advice_store(const char *path, const cs_advice_info *info, const cs_advice *advice,
                           const cs_progress *progress, cs_error *error)
 {
-    const size_t n = advice->candidates.n + (size_t)1;
-    source from = {advice, malloc(n * sizeof(*from.texts)), malloc(n * sizeof(*from.strategies))};
-    const cs_status status = from.texts && from.strategies
-                                 ? store(path, info, &from, progress, error)
-                                 : cs_error_no_memory(error);
-    free(from.texts);
-    free(from.strategies);
+    cs_h5_file *file = NULL;
+    CS_TRY(cs_h5_create(path, progress, &file, error));
+    cs_status status = cs_advice_write(file, info, advice, error);
+    if (status == CS_OK)
+        status = cs_h5_commit(file, error);
+    cs_h5_destroy(file);
     return status;
 }

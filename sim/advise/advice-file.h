@@ -4,6 +4,7 @@
 #define CS_ADVISE_ADVICE_FILE_H
 
 #include "sim/advise/advise.h"
+#include "sim/trace/h5.h"
 
 typedef struct cs_advice_info {
     const char *name;     /* of the scenario */
@@ -15,5 +16,9 @@ typedef struct cs_advice_info {
 CS_MUST_CHECK cs_status cs_advice_store(const char *path, const cs_advice_info *info,
                                         const cs_advice *advice, const cs_progress *progress,
                                         cs_error *error);
+
+/* The same into a file that the caller has created, and commits. */
+CS_MUST_CHECK cs_status cs_advice_write(cs_h5_file *file, const cs_advice_info *info,
+                                        const cs_advice *advice, cs_error *error);
 
 #endif

@@ -22,7 +22,7 @@
 #include "sim/advise/bounds.h"
 #include "sim/advise/limits.h"
 
-enum { CS_ADVISE_ROUND = 64, CS_ADVISE_TOP_MAX = 1000 };
+enum { CS_ADVISE_ROUND = 64, CS_ADVISE_TOP = 10, CS_ADVISE_TOP_MAX = 1000 }; /* TOP: if not said */
 
 typedef enum cs_candidate_state {
     CS_CANDIDATE_OPEN,       /* not looked at: the search was cut */

@@ -1,6 +1,7 @@
 #include "sim/analysis/analysis.h"
 
 #include "sim/analysis/overlap.h"
+#include "sim/base/vector.h"
 
 #include <stdlib.h>
 
@@ -249,6 +250,27 @@ static bool is_transfer(const study *s, uint32_t task)
     return cs_graph_class(s->graph, task)->kind == CS_TRANSFER;
 }
 
+/* Where the time of one device goes: sums, and the stretches themselves where they are wanted. */
+typedef struct account {
+    cs_time_use *use;
+    cs_waits *waits; /* NULL: only the sums */
+    uint32_t device;
+    bool failed; /* memory ran out */
+} account;
+
+static void note_wait(account *of, cs_wait_cause cause, cs_time start, cs_time end)
+{
+    cs_waits *waits = of->waits;
+    if (!waits || start >= end)
+        return;
+    if (!cs_vector_reserve((void **)&waits->all, &waits->capacity, waits->n + 1ULL,
+                           sizeof(*waits->all))) {
+        of->failed = true;
+        return;
+    }
+    waits->all[waits->n++] = (cs_wait){start, end, of->device, cause};
+}
+
 /* The device is held up by the transfer. */
 static void add_exposed(const study *s, uint32_t transfer, cs_time time, cs_time_use *use)
 {
@@ -258,8 +280,28 @@ static void add_exposed(const study *s, uint32_t transfer, cs_time time, cs_time
         use->collectives += time;
 }
 
+static void account_exposed(const study *s, uint32_t transfer, cs_time start, cs_time end,
+                            account *of)
+{
+    const bool collective = cs_graph_class(s->graph, transfer)->origin != CS_TRANSFER;
+    add_exposed(s, transfer, end - start, of->use);
+    note_wait(of, collective ? CS_WAIT_COLLECTIVES : CS_WAIT_MESSAGES, start, end);
+}
+
+static void account_dependency(account *of, cs_time start, cs_time end)
+{
+    of->use->dependency += end - start;
+    note_wait(of, CS_WAIT_DEPENDENCY, start, end);
+}
+
+static void account_flush(account *of, cs_time start, cs_time end)
+{
+    of->use->flush += end - start;
+    note_wait(of, CS_WAIT_FLUSH, start, end);
+}
+
 /* Divides the idle time [from, start of task) by walking back through what the task waited for. */
-static void explain_wait(const study *s, uint32_t task, cs_time from, cs_time_use *use)
+static void explain_wait(const study *s, uint32_t task, cs_time from, account *of)
 {
     cs_time until = s->trace->spans[task].start;
     while (until > from) {
@@ -269,21 +311,20 @@ static void explain_wait(const study *s, uint32_t task, cs_time from, cs_time_us
         cs_span span = s->trace->spans[task];
         if (span.end < until) { /* ready, and yet it did not start: waiting for a device */
             cs_time ready = span.end > from ? span.end : from;
-            use->dependency += until - ready;
+            account_dependency(of, ready, until);
             until = ready;
         }
         cs_time start = span.start > from ? span.start : from;
         if (start < until) {
-            add_exposed(s, task, until - start, use);
+            account_exposed(s, task, start, until, of);
             until = start;
         }
     }
-    use->dependency += until - from;
+    account_dependency(of, from, until);
 }
 
 /* The idle time of a device before `task`; `before` ran on it before, or is CS_NONE. */
-static void explain_gap(const study *s, uint32_t before, uint32_t task, cs_time from,
-                        cs_time_use *use)
+static void explain_gap(const study *s, uint32_t before, uint32_t task, cs_time from, account *of)
 {
     cs_time until = s->trace->spans[task].start;
     uint32_t batch = cs_graph_mini_batch(s->graph, task);
@@ -291,31 +332,31 @@ static void explain_gap(const study *s, uint32_t before, uint32_t task, cs_time 
         s->flushed[batch - 1]) {
         cs_time flush = s->batch_end[batch - 1] < until ? s->batch_end[batch - 1] : until;
         if (flush > from) {
-            use->flush += flush - from;
+            account_flush(of, from, flush);
             from = flush;
         }
     }
-    explain_wait(s, task, from, use);
+    explain_wait(s, task, from, of);
 }
 
-static void explain_device(const study *s, uint32_t device, cs_time_use *use)
+static void explain_device(const study *s, account *of)
 {
     cs_time now = 0;
-    uint32_t before = CS_NONE;
+    uint32_t before = CS_NONE, device = of->device;
     for (uint32_t i = s->first_occupant[device]; i < s->first_occupant[device + 1]; i++) {
         uint32_t task = s->occupants[i];
         cs_span span = s->trace->spans[task];
         const cs_class *cls = cs_graph_class(s->graph, task);
         if (span.start > now)
-            explain_gap(s, before, task, now, use);
+            explain_gap(s, before, task, now, of);
         if (cls->kind == CS_TRANSFER)
-            add_exposed(s, task, span.end - span.start, use);
+            account_exposed(s, task, span.start, span.end, of);
         else
-            use->compute[cls->kind] += span.end - span.start;
+            of->use->compute[cls->kind] += span.end - span.start;
         now = span.end;
         before = task;
     }
-    use->flush += s->trace->makespan - now;
+    account_flush(of, now, s->trace->makespan);
 }
 
 /* ---- the critical path ---- */
@@ -456,7 +497,7 @@ static bool analyse(study *s, uint32_t batch_size, cs_analysis *analysis)
         return false;
     for (uint32_t device = 0; device < graph->n_devices; device++)
         if (cs_graph_has(graph, device)) {
-            explain_device(s, device, &analysis->devices[device]);
+            explain_device(s, &(account){.use = &analysis->devices[device], .device = device});
             analysis->devices[device].slowed = s->trace->devices[device].slowed;
         }
     if (!cs_overlap_find(graph, s->trace, analysis->devices))
@@ -497,6 +538,63 @@ cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batc
     }
     *analysis = made;
     return CS_OK;
+}
+
+/* ---- each stretch ---- */
+
+static int compare_waits(const void *left, const void *right)
+{
+    const cs_wait *a = left, *b = right;
+    CS_COMPARE(a->device, b->device);
+    CS_COMPARE(a->start, b->start);
+    return 0;
+}
+
+/* Stretches that follow each other for one cause become one. */
+static void join_waits(cs_waits *waits)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < waits->n; i++) {
+        const cs_wait *next = &waits->all[i];
+        cs_wait *last = n > 0 ? &waits->all[n - 1] : NULL;
+        if (last && last->device == next->device && last->end == next->start &&
+            last->cause == next->cause)
+            last->end = next->end;
+        else
+            waits->all[n++] = *next;
+    }
+    waits->n = n;
+}
+
+cs_status cs_waits_find(const cs_graph *graph, const cs_trace *trace, cs_waits *waits,
+                        cs_error *error)
+{
+    study s = {.graph = graph, .trace = trace};
+    cs_waits made = {0};
+    bool complete = study_init(&s, graph, trace);
+    for (uint32_t device = 0; device < graph->n_devices && complete; device++) {
+        cs_time_use use = {{0}};
+        account of = {.use = &use, .waits = &made, .device = device};
+        if (cs_graph_has(graph, device))
+            explain_device(&s, &of);
+        complete = !of.failed;
+    }
+    study_finish(&s);
+    if (!complete) {
+        cs_waits_finish(&made);
+        return cs_error_no_memory(error);
+    }
+    if (made.n > 0)
+        qsort(made.all, made.n, sizeof(*made.all), compare_waits);
+    join_waits(&made);
+    *waits = made;
+    return CS_OK;
+}
+
+void cs_waits_finish(cs_waits *waits)
+{
+    free(waits->all);
+    *waits = (cs_waits){0};
 }
 
 cs_mean_use cs_analysis_mean(const cs_analysis *analysis)

@@ -74,6 +74,38 @@ void cs_analysis_finish(cs_analysis *analysis);
 CS_MUST_CHECK cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace,
                                    uint32_t batch_size, cs_analysis *analysis, cs_error *error);
 
+/* Why a device did not compute, as above; communication by whether a collective was waited for. */
+#define CS_WAIT_MAP(X)                                                                             \
+    X(MESSAGES, "messages")                                                                        \
+    X(COLLECTIVES, "collectives")                                                                  \
+    X(DEPENDENCY, "dependency")                                                                    \
+    X(FLUSH, "flush")
+
+typedef enum cs_wait_cause {
+#define CS_WAIT_ENUM(name, text) CS_WAIT_##name,
+    CS_WAIT_MAP(CS_WAIT_ENUM)
+#undef CS_WAIT_ENUM
+} cs_wait_cause;
+
+/* A stretch [start, end) of a device's time for one cause; neighbours differ in it. */
+typedef struct cs_wait {
+    cs_time start, end;
+    uint32_t device;
+    cs_wait_cause cause;
+} cs_wait;
+
+/* By device, then by time. */
+typedef struct cs_waits {
+    cs_wait *all;
+    uint32_t n, capacity;
+} cs_waits;
+
+/* All stretches whose sums cs_analyse gives, of devices that were simulated. Zeroed waits can be
+ * finished. CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_waits_find(const cs_graph *graph, const cs_trace *trace, cs_waits *waits,
+                                      cs_error *error);
+void cs_waits_finish(cs_waits *waits);
+
 /* Communication of a device, a mean over all of them; s. */
 typedef struct cs_mean_use {
     double messages, collectives;  /* exposed */

@@ -42,6 +42,29 @@ static const cs_h5_column path_columns[] = {
     {0},
 };
 
+static const char *const causes[] = {
+#define CAUSE_TEXT(name, text) text,
+    CS_WAIT_MAP(CAUSE_TEXT)
+#undef CAUSE_TEXT
+        NULL,
+};
+
+static cs_h5_value wait_cause(const void *waits, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.uint8 = (uint8_t)((const cs_wait *)waits)[row].cause};
+}
+
+static const cs_h5_column wait_columns[] = {
+    {"wait", CS_H5_UINT32, "1", "number of the row", .get = cs_h5_row_number},
+    {"device", CS_H5_UINT32, "1", "device that does not compute",
+     .which = offsetof(cs_wait, device)},
+    {"cause", CS_H5_UINT8, "1", "why", .meanings = causes, .get = wait_cause},
+    {"start", CS_H5_INT64, "ps", "start of the stretch", .which = offsetof(cs_wait, start)},
+    {"end", CS_H5_INT64, "ps", "end of the stretch", .which = offsetof(cs_wait, end)},
+    {0},
+};
+
 #define ROW_OF(member) CS_H5_UINT32, "1", .which = offsetof(cs_staleness_row, member)
 
 static const cs_h5_column staleness_columns[] = {
@@ -115,4 +138,16 @@ cs_status cs_analysis_store(cs_h5_file *file, const cs_analysis *analysis, cs_er
     CS_TRY(cs_h5_write_table(file, &devices, error));
     CS_TRY(cs_h5_write_table(file, &path, error));
     return store_staleness(file, &analysis->staleness, error);
+}
+
+cs_status cs_waits_store(cs_h5_file *file, const cs_graph *graph, const cs_trace *trace,
+                         cs_error *error)
+{
+    cs_waits waits = {0};
+    CS_TRY(cs_waits_find(graph, trace, &waits, error));
+    const cs_h5_table table = {"waits", "wait",    wait_columns,
+                               waits.n, waits.all, .row_size = sizeof(*waits.all)};
+    const cs_status status = cs_h5_write_table(file, &table, error);
+    cs_waits_finish(&waits);
+    return status;
 }

@@ -127,8 +127,8 @@ static cs_status check_path(const char *path, bool *device, cs_error *error)
 
 /* mkstemp finds a free name but makes the file private to its owner, and the umask cannot be asked
  * for without changing it. So the name is taken again with the permissions of any new file;
- * somebody who takes it in between is noticed by O_EXCL. */
-static int create_temporary(char *name, size_t suffix)
+ * somebody who takes it in between is noticed by O_EXCL, and who removes it by the claim. */
+static int create_temporary(char *name, size_t suffix, cs_claim *claim)
 {
     for (int attempt = 0; attempt < 100; attempt++) {
         memcpy(name + suffix, "XXXXXX", 6);
@@ -139,19 +139,24 @@ static int create_temporary(char *name, size_t suffix)
         if (unlink(name) != 0)
             return -1;
         fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 || errno != EEXIST)
+        if (fd >= 0 && cs_claim_take(name, claim))
             return fd;
+        if (fd >= 0)
+            close(fd);
+        else if (errno != EEXIST)
+            return -1;
     }
     return -1;
 }
 
-/* ".<name>.XXXXXX" beside the final path, a long name cut so that the whole stays a valid one. */
+/* ".<name>.sim~XXXXXX" beside the final path, a long name cut so that the whole stays a valid one.
+ * Nobody else gives such names: what is left behind may be removed. */
 static char *temporary_name(const char *path)
 {
-    size_t folder = folder_length(path), size = strlen(path) + sizeof("..XXXXXX");
+    size_t folder = folder_length(path), size = strlen(path) + sizeof("..sim~XXXXXX");
     char *name = malloc(size);
     if (name)
-        snprintf(name, size, "%.*s.%.*s.XXXXXX", (int)folder, path, NAME_SHOWN, path + folder);
+        snprintf(name, size, "%.*s.%.*s.sim~XXXXXX", (int)folder, path, NAME_SHOWN, path + folder);
     return name;
 }
 
@@ -161,9 +166,12 @@ static cs_status begin_beside(cs_file_draft *draft, const char *path, cs_error *
     draft->temporary = draft->path ? temporary_name(draft->path) : NULL;
     if (!draft->temporary)
         return cs_error_no_memory(error);
+    const size_t chosen = strlen(draft->temporary) - 6;
+    draft->temporary[chosen] = '\0';
+    cs_claim_clear(draft->temporary);
     sigset_t before;
     cs_interrupt_hold(&before);
-    int fd = create_temporary(draft->temporary, strlen(draft->temporary) - 6);
+    int fd = create_temporary(draft->temporary, chosen, &draft->claim);
     const int code = errno;
     draft->leftover = fd >= 0 ? cs_leftover_file(draft->temporary) : NULL;
     cs_interrupt_release(&before);
@@ -216,20 +224,7 @@ static cs_status flush(const char *path, const char *shown, int flags, cs_error 
 
 /* A new name is on the disk for certain only when its folder is. A folder that may be written but
  * not read cannot be flushed; the file is complete all the same. */
-static cs_status flush_folder(const char *path, cs_error *error)
-{
-    size_t length = folder_length(path);
-    char *folder = length > 0 ? strndup(path, length) : strdup(".");
-    if (!folder)
-        return cs_error_no_memory(error);
-    cs_status status = CS_OK;
-    if (access(folder, R_OK) == 0)
-        status = flush(folder, path, O_RDONLY | O_DIRECTORY, error);
-    free(folder);
-    return status;
-}
-
-static cs_status publish(cs_file_draft *draft, cs_error *error)
+static cs_status rename_in(const char *folder, cs_file_draft *draft, cs_error *error)
 {
     CS_TRY(flush(draft->temporary, draft->path, O_RDONLY, error));
     if (rename(draft->temporary, draft->path) != 0)
@@ -237,7 +232,17 @@ static cs_status publish(cs_file_draft *draft, cs_error *error)
                                "cannot rename the finished file to this name", errno);
     free(draft->temporary);
     draft->temporary = NULL;
-    return flush_folder(draft->path, error);
+    return access(folder, R_OK) == 0 ? flush(folder, draft->path, O_RDONLY | O_DIRECTORY, error)
+                                     : CS_OK;
+}
+
+static cs_status publish(cs_file_draft *draft, cs_error *error)
+{
+    const size_t length = folder_length(draft->path);
+    char *folder = length > 0 ? strndup(draft->path, length) : strdup(".");
+    const cs_status status = folder ? rename_in(folder, draft, error) : cs_error_no_memory(error);
+    free(folder);
+    return status;
 }
 
 cs_status cs_file_draft_commit(cs_file_draft *draft, cs_error *error)
@@ -253,6 +258,7 @@ void cs_file_draft_drop(cs_file_draft *draft)
         return;
     if (draft->path && draft->temporary && !is_direct(draft))
         unlink(draft->temporary);
+    cs_claim_release(&draft->claim);
     cs_leftover_forget(draft->leftover);
     draft->leftover = NULL;
     free(draft->temporary);

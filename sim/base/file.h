@@ -5,11 +5,13 @@
  * happens in between (full disk, SIGKILL). A link is followed: the file behind it is replaced. The
  * new file has the permissions of any new file (the umask), not those of the earlier one. What
  * exists and is neither a file nor a folder (/dev/null, a terminal, a pipe) is written in place.
- * The temporary file is gone when the program is interrupted (interrupt.h).
+ * The temporary file is gone when the program is interrupted (interrupt.h); one of a program that
+ * was killed, when the next one writes a file of that name (claim.h).
  */
 #ifndef CS_BASE_FILE_H
 #define CS_BASE_FILE_H
 
+#include "sim/base/claim.h"
 #include "sim/base/error.h"
 #include "sim/base/interrupt.h"
 
@@ -26,6 +28,7 @@ typedef struct cs_file_draft {
     char *path;      /* the final name */
     char *temporary; /* the name to write to, in the same folder; of a device, its own name */
     cs_leftover *leftover;
+    cs_claim claim;
 } cs_file_draft;
 
 /* Creates the temporary file, empty, so that an unwritable folder is known before the work starts.

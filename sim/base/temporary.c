@@ -4,7 +4,6 @@
 
 #include "sim/base/file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdbool.h>
@@ -13,26 +12,44 @@
 #include <string.h>
 #include <unistd.h>
 
-/* "/tmp/NAME-XXXXXX"; allocated. */
-static char *pattern(const char *name)
+static const char chosen[] = "XXXXXX";
+
+/* "/tmp/NAME-", with room for the rest; allocated. */
+static char *beginning(const char *name, size_t *length)
 {
     const char *asked = getenv("TMPDIR"), *folder = asked && *asked ? asked : "/tmp";
-    const size_t size = strlen(folder) + strlen(name) + sizeof("/-XXXXXX");
+    const size_t size = strlen(folder) + strlen(name) + sizeof("/-") + sizeof(chosen) - 1;
     char *path = malloc(size);
     if (path)
-        snprintf(path, size, "%s/%s-XXXXXX", folder, name);
+        *length = (size_t)snprintf(path, size, "%s/%s-", folder, name);
     return path;
+}
+
+/* `path`: its end is chosen. What is taken away before it is claimed is made again. */
+static bool make(char *path, size_t length, bool folder, int *file, cs_claim *claim)
+{
+    for (;;) {
+        memcpy(path + length, chosen, sizeof(chosen));
+        if (!(folder ? mkdtemp(path) != NULL : (*file = mkstemp(path)) >= 0))
+            return false;
+        if (cs_claim_take(path, claim))
+            return true;
+        if (!folder)
+            close(*file);
+    }
 }
 
 static cs_status create(cs_temporary *temporary, const char *name, bool folder, int *file,
                         cs_error *error)
 {
     sigset_t before;
-    char *path = pattern(name);
+    size_t length = 0;
+    char *path = beginning(name, &length);
     if (!path)
         return cs_error_no_memory(error);
+    cs_claim_clear(path);
     cs_interrupt_hold(&before);
-    const bool made = folder ? mkdtemp(path) != NULL : (*file = mkstemp(path)) >= 0;
+    const bool made = make(path, length, folder, file, &temporary->claim);
     const int code = errno;
     temporary->path = path;
     if (made)
@@ -70,23 +87,11 @@ cs_status cs_temporary_folder(cs_temporary *temporary, const char *name, cs_erro
     return create(temporary, name, true, NULL, error);
 }
 
-static void empty(const char *folder)
-{
-    DIR *list = opendir(folder);
-    if (!list)
-        return;
-    for (struct dirent *entry; (entry = readdir(list));)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            (void)unlinkat(dirfd(list), entry->d_name, 0);
-    closedir(list);
-}
-
 void cs_temporary_remove(cs_temporary *temporary)
 {
-    if (temporary->path && unlink(temporary->path) != 0) {
-        empty(temporary->path);
-        (void)rmdir(temporary->path);
-    }
+    if (temporary->path)
+        cs_claim_remove(temporary->path);
+    cs_claim_release(&temporary->claim);
     cs_leftover_forget(temporary->leftover);
     free(temporary->path);
     *temporary = (cs_temporary){0};

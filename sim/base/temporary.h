@@ -1,8 +1,10 @@
 /* Files and folders that live as long as they are needed: in $TMPDIR, or else /tmp. They are gone
- * too when the program is interrupted (interrupt.h). */
+ * too when the program is interrupted (interrupt.h), and when it was killed the next one that makes
+ * something of that name removes them (claim.h). */
 #ifndef CS_BASE_TEMPORARY_H
 #define CS_BASE_TEMPORARY_H
 
+#include "sim/base/claim.h"
 #include "sim/base/error.h"
 #include "sim/base/interrupt.h"
 
@@ -11,6 +13,7 @@
 typedef struct cs_temporary {
     char *path;
     cs_leftover *leftover;
+    cs_claim claim;
 } cs_temporary;
 
 /* "NAME-XXXXXX", each X chosen: a file that holds the text and that only its owner may read, or an

@@ -153,10 +153,12 @@ static cs_status write_request(const cs_arguments *arguments, const cs_request *
 /* Open MPI refuses to start as root, to start more processes than cores, binds them where it likes
  * (programs bind themselves), and says at length that a program failed. Told to end, it waits twice
  * for so many seconds before it kills its processes; by then they have ended by themselves, as they
- * were told to. Other MPIs take no notice of these. */
+ * were told to. Other MPIs take no notice of these. OpenBLAS starts its threads while it is loaded,
+ * each with a work space that a small machine may not have; one computes. */
 static bool set_environment(void)
 {
-    static const char *const settings[][2] = {{"OMPI_MCA_rmaps_base_oversubscribe", "1"},
+    static const char *const settings[][2] = {{"OPENBLAS_NUM_THREADS", "1"},
+                                              {"OMPI_MCA_rmaps_base_oversubscribe", "1"},
                                               {"OMPI_MCA_hwloc_base_binding_policy", "none"},
                                               {"OMPI_MCA_orte_execute_quiet", "1"},
                                               {"OMPI_MCA_odls_base_sigkill_timeout", "0"},

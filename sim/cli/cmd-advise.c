@@ -1,13 +1,11 @@
 #include "sim/advise/advice-file.h"
+#include "sim/advise/advise-report.h"
 #include "sim/base/version.h"
-#include "sim/cli/advise-report.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 
 #include <stdlib.h>
 #include <string.h>
-
-enum { TOP = 10 };
 
 static const cs_option options[] = {
     {"top", 0, "N", "Plans to rank and to examine (default: 10)"},
@@ -44,7 +42,7 @@ static cs_status read_options(const cs_arguments *arguments, cs_advise_options *
 {
     CS_TRY(cs_output_check(arguments, "output", cs_endings_of_results, error));
     CS_TRY(cs_arguments_jobs(arguments, &to->jobs, error));
-    CS_TRY(cs_arguments_count(arguments, "top", TOP, &to->top, error));
+    CS_TRY(cs_arguments_count(arguments, "top", CS_ADVISE_TOP, &to->top, error));
     CS_TRY(cs_arguments_count(arguments, "most", 0, &to->most, error));
     CS_TRY(read_budget(arguments, &to->budget, error));
     to->exhaustive = cs_arguments_flag(arguments, "exhaustive");
@@ -61,13 +59,8 @@ static cs_status read_options(const cs_arguments *arguments, cs_advise_options *
 static cs_status show(const cs_context *context, const cs_arguments *arguments,
                       const cs_advice *advice, const cJSON *document, cs_error *error)
 {
-    const char *path = arguments->words[0], *output = cs_arguments_value(arguments, "output");
-    const cJSON *platform = cs_json_member(document, "platform");
-    const cJSON *topology =
-        cJSON_IsString(platform) ? platform : cs_json_member(platform, "topology");
-    const char *name = cJSON_GetStringValue(cs_json_member(document, "name"));
-    const cs_advice_shown shown = {advice, name ? name : path, path,
-                                   cJSON_GetStringValue(topology)};
+    const char *output = cs_arguments_value(arguments, "output");
+    const cs_advice_shown shown = cs_advice_shown_of(advice, document, arguments->words[0]);
     const cs_advice_info info = {shown.name, shown.topology, SIM_VERSION};
     CS_TRY(cs_arguments_flag(arguments, "json")
                ? cs_print_json(cs_advice_json(&shown), context->out, error)

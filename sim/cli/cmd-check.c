@@ -1,5 +1,5 @@
-#include "sim/cli/mesh-report.h"
 #include "sim/cli/scenario-option.h"
+#include "sim/print/mesh-report.h"
 
 static const cs_option options[] = {
     CS_OPTION_SET,

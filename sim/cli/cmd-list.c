@@ -6,10 +6,10 @@
 #include "sim/cli/command.h"
 #include "sim/cli/listed.h"
 #include "sim/cli/scenario-option.h"
-#include "sim/cli/sweep-points.h"
-#include "sim/cli/wrap.h"
+#include "sim/print/wrap.h"
 #include "sim/run/figures.h"
 #include "sim/scenario/workload.h"
+#include "sim/sweep/sweep-section.h"
 #include "sim/validate/points.h"
 #include "sim/workload/zoo/zoo.h"
 

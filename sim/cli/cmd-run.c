@@ -1,6 +1,6 @@
 #include "sim/cli/output-name.h"
-#include "sim/cli/report.h"
 #include "sim/cli/scenario-option.h"
+#include "sim/print/report.h"
 #include "sim/run/store-run.h"
 
 #include <inttypes.h>

@@ -1,6 +1,7 @@
 #include "sim/base/version.h"
 #include "sim/cli/command.h"
 #include "sim/cli/output-name.h"
+#include "sim/cli/scenario-option.h"
 #include "sim/cli/validate-report.h"
 #include "sim/validate/point-selection.h"
 #include "sim/validate/validation-file.h"
@@ -19,6 +20,9 @@ static const cs_option options[] = {
     {"scenario", 0, "ID", "Print the scenario of this point, and predict nothing", false, NULL},
     {"output", 'o', "FILE.h5", "Write points and errors to a file", false, NULL},
     {"json", 0, NULL, "Print one JSON object instead of the tables", false, NULL},
+    {"set", 0, "/json/pointer=VALUE",
+     "Change each scenario before it is read, as in /model/device=mine.json", true, NULL,
+     CS_NAMES_POINTERS},
     CS_OPTION_JOBS,
     {0},
 };
@@ -41,8 +45,8 @@ static cs_status refuse_missing(const cs_point *point, const cs_point_scenario *
                         made->missing[0]);
 }
 
-static cs_status print_scenario(const cs_context *context, const cs_points *points, const char *id,
-                                cs_error *error)
+static cs_status print_scenario(const cs_context *context, const cs_arguments *arguments,
+                                const cs_points *points, const char *id, cs_error *error)
 {
     cs_point_scenario made = {0};
     const cs_point *point = cs_points_find(points, id, error);
@@ -51,6 +55,8 @@ static cs_status print_scenario(const cs_context *context, const cs_points *poin
     cs_status status = cs_point_scenario_make(point, &made, error);
     if (status == CS_OK && !made.document)
         status = refuse_missing(point, &made, error);
+    if (status == CS_OK)
+        status = cs_document_change(arguments, made.document, error);
     for (uint32_t i = 0; i < made.n_assumed && status == CS_OK; i++)
         cs_log_write(&context->log, CS_LOG_INFO, "assumed: %s", made.assumed[i]);
     char *text = status == CS_OK ? cs_json_print(made.document) : NULL;
@@ -70,6 +76,8 @@ static char *command_text(const cs_arguments *arguments)
 {
     const char *const *select;
     const size_t n = cs_arguments_values(arguments, "select", &select);
+    const char *const *sets;
+    const size_t n_sets = cs_arguments_values(arguments, "set", &sets);
     char *text = NULL;
     size_t length;
     FILE *out = open_memstream(&text, &length);
@@ -78,6 +86,8 @@ static char *command_text(const cs_arguments *arguments)
     fputs("sim validate", out);
     for (size_t i = 0; i < n; i++)
         fprintf(out, " --select '%s'", select[i]);
+    for (size_t i = 0; i < n_sets; i++)
+        fprintf(out, " --set '%s'", sets[i]);
     for (size_t i = 0; i < arguments->n_words; i++)
         fprintf(out, " %s", arguments->words[i]);
     if (fclose(out) == 0)
@@ -126,17 +136,23 @@ static cs_status show(const cs_context *context, const cs_arguments *arguments,
     return status;
 }
 
+static cs_status change_scenario(const void *arguments, cJSON *document, cs_error *error)
+{
+    return cs_document_change(arguments, document, error);
+}
+
 static cs_status validate(const cs_context *context, const cs_arguments *arguments,
                           const cs_points *points, cs_error *error)
 {
     const char *const *select;
     const size_t n_select = cs_arguments_values(arguments, "select", &select);
+    const cs_scenario_change change = {change_scenario, arguments};
     const cs_point **selected = NULL;
     cs_predictions predictions = {0};
     uint32_t n = 0, jobs = 1;
     CS_TRY(cs_arguments_jobs(arguments, &jobs, error));
     CS_TRY(cs_points_select(points, select, n_select, &selected, &n, error));
-    cs_status status = cs_predict(selected, n, jobs, context->progress, &predictions, error);
+    cs_status status = cs_predict(selected, n, jobs, &change, context->progress, &predictions, error);
     if (status == CS_OK)
         status = show(context, arguments, &predictions, error);
     cs_predictions_finish(&predictions);
@@ -151,7 +167,7 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     CS_TRY(cs_output_check(arguments, "output", cs_endings_of_results, error));
     cs_status status = load(arguments, &points, error);
     if (status == CS_OK && id)
-        status = print_scenario(context, &points, id, error);
+        status = print_scenario(context, arguments, &points, id, error);
     else if (status == CS_OK)
         status = validate(context, arguments, &points, error);
     cs_points_finish(&points);

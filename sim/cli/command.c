@@ -1,7 +1,7 @@
 #include "sim/cli/command.h"
 
 #include "sim/base/text.h"
-#include "sim/cli/wrap.h"
+#include "sim/print/wrap.h"
 
 #include <errno.h>
 #include <getopt.h>

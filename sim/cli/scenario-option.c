@@ -1,7 +1,5 @@
 #include "sim/cli/scenario-option.h"
 
-#include "sim/base/version.h"
-
 #include <stdlib.h>
 #include <string.h>
 
@@ -22,12 +20,11 @@ static cs_status split(const char *text, cs_override *out, cs_error *error)
     return CS_OK;
 }
 
-cs_status cs_document_from(const cs_arguments *arguments, cJSON **root, cs_error *error)
+cs_status cs_document_change(const cs_arguments *arguments, cJSON *document, cs_error *error)
 {
     const char *const *sets;
-    size_t n = cs_arguments_values(arguments, "set", &sets);
-    cJSON *document = NULL;
-    cs_status status = cs_json_load(arguments->words[0], &document, error);
+    const size_t n = cs_arguments_values(arguments, "set", &sets);
+    cs_status status = CS_OK;
     for (size_t i = 0; i < n && status == CS_OK; i++) {
         cs_override change = {0};
         status = split(sets[i], &change, error);
@@ -35,6 +32,15 @@ cs_status cs_document_from(const cs_arguments *arguments, cJSON **root, cs_error
             status = cs_json_set(document, change.pointer, change.value, "--set", error);
         free((char *)(uintptr_t)change.pointer);
     }
+    return status;
+}
+
+cs_status cs_document_from(const cs_arguments *arguments, cJSON **root, cs_error *error)
+{
+    cJSON *document = NULL;
+    cs_status status = cs_json_load(arguments->words[0], &document, error);
+    if (status == CS_OK)
+        status = cs_document_change(arguments, document, error);
     if (status == CS_OK)
         *root = document;
     else
@@ -52,35 +58,4 @@ cs_status cs_scenario_from(const cs_context *context, const cs_arguments *argume
             cs_scenario_read_watched(root, arguments->words[0], context->progress, scenario, error);
     cJSON_Delete(root);
     return status;
-}
-
-/* Moves the keys of `root` behind the versions. */
-static cJSON *with_versions(cJSON *root)
-{
-    cJSON *all = cJSON_CreateObject();
-    bool done = cJSON_AddNumberToObject(all, "schema_version", CS_PRINTED_SCHEMA_VERSION) &&
-                cJSON_AddStringToObject(all, "program_version", SIM_VERSION);
-    while (done && root->child) {
-        cJSON *item = cJSON_DetachItemViaPointer(root, root->child);
-        done = cJSON_AddItemToObject(all, item->string, item);
-        if (!done)
-            cJSON_Delete(item);
-    }
-    cJSON_Delete(root);
-    if (done)
-        return all;
-    cJSON_Delete(all);
-    return NULL;
-}
-
-cs_status cs_print_json(cJSON *root, FILE *out, cs_error *error)
-{
-    cJSON *all = root ? with_versions(root) : NULL;
-    char *text = all ? cs_json_print(all) : NULL;
-    cJSON_Delete(all);
-    if (!text)
-        return cs_error_or_no_memory(error);
-    fputs(text, out);
-    free(text);
-    return CS_OK;
 }

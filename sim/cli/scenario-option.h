@@ -3,6 +3,7 @@
 #define CS_CLI_SCENARIO_OPTION_H
 
 #include "sim/cli/command.h"
+#include "sim/print/print-json.h"
 #include "sim/scenario/scenario.h"
 
 #define CS_OPTION_SET                                                                              \
@@ -10,6 +11,10 @@
         "set", 's', "/json/pointer=VALUE", "Change the scenario before it is read", true, NULL,    \
             CS_NAMES_POINTERS                                                                      \
     }
+
+/* Makes the changes of --set. */
+CS_MUST_CHECK cs_status cs_document_change(const cs_arguments *arguments, cJSON *document,
+                                           cs_error *error);
 
 /* Loads the file that the first word names, with the changes of --set; its document is the
  * caller's, to free with cJSON_Delete. */
@@ -19,12 +24,5 @@ CS_MUST_CHECK cs_status cs_document_from(const cs_arguments *arguments, cJSON **
 /* Loads the scenario that the first word names, with the changes of --set. */
 CS_MUST_CHECK cs_status cs_scenario_from(const cs_context *context, const cs_arguments *arguments,
                                          cs_scenario *scenario, cs_error *error);
-
-/* Of what --json prints, of every command: grows when a key changes its meaning or goes away. */
-enum { CS_PRINTED_SCHEMA_VERSION = 1 };
-
-/* Prints an object, with the versions of this format and of the program before its keys, and frees
- * it. With NULL, `error` already says what is wrong, or memory ran out. */
-CS_MUST_CHECK cs_status cs_print_json(cJSON *root, FILE *out, cs_error *error);
 
 #endif

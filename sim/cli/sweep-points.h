@@ -2,7 +2,6 @@
 #ifndef CS_CLI_SWEEP_POINTS_H
 #define CS_CLI_SWEEP_POINTS_H
 
-#include "sim/base/field.h"
 #include "sim/cli/command.h"
 #include "sim/sweep/space.h"
 
@@ -13,9 +12,6 @@ CS_MUST_CHECK cs_status cs_sweep_points(const cs_arguments *arguments, const cJS
 
 /* What was asked for, as a command line: without the options that do not change results. The caller
  * frees it; NULL when memory runs out. */
-char *cs_sweep_command(const cs_arguments *arguments);
-
-/* The keys of a scenario's section "sweep". */
-extern const cs_field cs_sweep_fields[];
+char *cs_sweep_command_of(const cs_arguments *arguments);
 
 #endif

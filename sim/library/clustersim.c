@@ -1,8 +1,8 @@
-#include "sim/library/clustersim.h"
-
-#include "sim/base/json.h"
+#include "sim/library/handles.h"
+#include "sim/print/report.h"
 #include "sim/run/figures.h"
 #include "sim/run/simulate.h"
+#include "sim/run/store-run.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -70,7 +70,7 @@ static clustersim_error *copy_messages(const cs_error *from)
     return made;
 }
 
-static clustersim_status finish(cs_status status, const cs_error *said, clustersim_error **error)
+clustersim_status cs_library_done(cs_status status, const cs_error *said, clustersim_error **error)
 {
     if (error)
         *error = status == CS_OK ? NULL : copy_messages(said);
@@ -99,16 +99,31 @@ struct clustersim_scenario {
     clustersim_error *warnings;
 };
 
-/* Takes the document. */
-static cs_status read_document(cJSON *document, const char *name, const clustersim_change *changes,
-                               size_t n, clustersim_scenario **scenario, cs_error *error)
+cs_status cs_library_document(const clustersim_source *source, cJSON **document, cs_error *error)
 {
+    cJSON *read = NULL;
+    cs_status status =
+        source->text ? cs_json_parse(source->path, source->text, strlen(source->text), &read, error)
+                     : cs_json_load(source->path, &read, error);
+    for (size_t i = 0; i < source->n_changes && status == CS_OK; i++)
+        status = cs_json_set(read, source->changes[i].pointer, source->changes[i].value, "change",
+                             error);
+    if (status == CS_OK)
+        *document = read;
+    else
+        cJSON_Delete(read);
+    return status;
+}
+
+static cs_status read_scenario(const clustersim_source *source, const cs_progress *progress,
+                               clustersim_scenario **scenario, cs_error *error)
+{
+    cJSON *document = NULL;
+    CS_TRY(cs_library_document(source, &document, error));
     clustersim_scenario *made = calloc(1, sizeof(*made));
     cs_status status = made ? CS_OK : cs_error_no_memory(error);
-    for (size_t i = 0; i < n && status == CS_OK; i++)
-        status = cs_json_set(document, changes[i].pointer, changes[i].value, "change", error);
     if (status == CS_OK)
-        status = cs_scenario_read(document, name, &made->scenario, error);
+        status = cs_scenario_read_watched(document, source->path, progress, &made->scenario, error);
     cJSON_Delete(document);
     if (status == CS_OK && made->scenario.warnings.stored > 0) {
         made->warnings = copy_messages(&made->scenario.warnings);
@@ -121,17 +136,22 @@ static cs_status read_document(cJSON *document, const char *name, const clusters
     return status;
 }
 
+clustersim_status clustersim_scenario_read(const clustersim_source *source,
+                                           const clustersim_options *options,
+                                           clustersim_scenario **scenario, clustersim_error **error)
+{
+    clustersim_options all = cs_library_options(options);
+    const cs_progress progress = cs_library_progress(&all);
+    cs_error said;
+    cs_error_init(&said);
+    return cs_library_done(read_scenario(source, &progress, scenario, &said), &said, error);
+}
+
 clustersim_status clustersim_scenario_load(const char *path, const clustersim_change *changes,
                                            size_t n, clustersim_scenario **scenario,
                                            clustersim_error **error)
 {
-    cs_error said;
-    cJSON *document = NULL;
-    cs_error_init(&said);
-    cs_status status = cs_json_load(path, &document, &said);
-    if (status == CS_OK)
-        status = read_document(document, path, changes, n, scenario, &said);
-    return finish(status, &said, error);
+    return clustersim_scenario_parse(path, NULL, changes, n, scenario, error);
 }
 
 clustersim_status clustersim_scenario_parse(const char *name, const char *text,
@@ -139,13 +159,8 @@ clustersim_status clustersim_scenario_parse(const char *name, const char *text,
                                             clustersim_scenario **scenario,
                                             clustersim_error **error)
 {
-    cs_error said;
-    cJSON *document = NULL;
-    cs_error_init(&said);
-    cs_status status = cs_json_parse(name, text, strlen(text), &document, &said);
-    if (status == CS_OK)
-        status = read_document(document, name, changes, n, scenario, &said);
-    return finish(status, &said, error);
+    const clustersim_source source = {name, text, changes, n};
+    return clustersim_scenario_read(&source, NULL, scenario, error);
 }
 
 const char *clustersim_scenario_resolved(const clustersim_scenario *scenario)
@@ -169,17 +184,36 @@ void clustersim_scenario_free(clustersim_scenario *scenario)
 
 /* ---- running ---- */
 
-struct clustersim_result {
-    cs_arena arena; /* owns all arrays */
-    uint64_t hash;
-    clustersim_figure *figures;
-    size_t n_figures;
-    uint32_t n_devices, n_device_figures;
-    const char **device_keys;
-    double *device_values; /* per device one for each key */
-    clustersim_tasks tasks;
-    clustersim_memory memory;
-};
+clustersim_options cs_library_options(const clustersim_options *given)
+{
+    clustersim_options all = {0};
+    if (given)
+        memcpy(&all, given, given->size < sizeof(all) ? given->size : sizeof(all));
+    return all;
+}
+
+static bool step(void *context, const char *what, uint64_t done, uint64_t total)
+{
+    const clustersim_options *options = context;
+    const bool stopped = options->stop && __atomic_load_n(options->stop, __ATOMIC_RELAXED) != 0;
+    return !stopped &&
+           (!options->progress || options->progress(options->context, what, done, total) != 0);
+}
+
+cs_progress cs_library_progress(clustersim_options *options)
+{
+    return (cs_progress){step, options};
+}
+
+clustersim_result *cs_library_result_new(void)
+{
+    clustersim_result *made = calloc(1, sizeof(*made));
+    if (!made)
+        return NULL;
+    cs_arena_init(&made->arena);
+    cs_contents_init(&made->contents);
+    return made;
+}
 
 static cs_status take_figures(const cs_outcome *outcome, clustersim_result *result, cs_error *error)
 {
@@ -223,84 +257,98 @@ static cs_status take_devices(const cs_outcome *outcome, clustersim_result *resu
     return CS_OK;
 }
 
-static cs_status take_tasks(const cs_simulation *simulation, clustersim_result *result,
-                            cs_error *error)
+static const void *values_of(const clustersim_result *result, const char *table, const char *name)
 {
-    const cs_graph *graph = &simulation->graph;
-    const uint32_t n = graph->n_tasks;
-    int64_t *times = cs_arena_alloc(&result->arena, n, 2 * sizeof(*times));
-    uint32_t *ids = cs_arena_alloc(&result->arena, n, 6 * sizeof(*ids));
-    if (!times || !ids)
-        return cs_error_no_memory(error);
-    int64_t *start = times, *end = times + n;
-    uint32_t *device = ids, *peer = device + n, *stage = peer + n, *mini_batch = stage + n,
-             *micro_batch = mini_batch + n, *kind = micro_batch + n;
-    for (uint32_t i = 0; i < n; i++) {
-        const cs_class *class = cs_graph_class(graph, i);
-        start[i] = simulation->trace.spans[i].start;
-        end[i] = simulation->trace.spans[i].end;
-        device[i] = class->device;
-        peer[i] = class->peer;
-        stage[i] = class->stage;
-        mini_batch[i] = cs_graph_mini_batch(graph, i);
-        micro_batch[i] = cs_graph_micro_batch(graph, i);
-        kind[i] = class->kind;
-    }
-    result->tasks =
-        (clustersim_tasks){n, start, end, device, peer, stage, mini_batch, micro_batch, kind};
-    return CS_OK;
+    return cs_library_column(result, table, name)->values;
 }
 
-static cs_status take_memory(const cs_trace *trace, clustersim_result *result, cs_error *error)
+/* A coded column as 32-bit numbers; NULL when memory runs out. */
+static const uint32_t *codes_of(clustersim_result *result, const char *table, const char *name)
 {
-    const uint32_t n = trace->n_samples;
-    int64_t *numbers = cs_arena_alloc(&result->arena, n, 2 * sizeof(*numbers));
-    uint32_t *ids = cs_arena_alloc(&result->arena, n, 2 * sizeof(*ids));
-    if (!numbers || !ids)
-        return cs_error_no_memory(error);
-    int64_t *time = numbers, *bytes = numbers + n;
-    uint32_t *device = ids, *category = ids + n;
-    for (uint32_t i = 0; i < n; i++) {
-        time[i] = trace->samples[i].time;
-        bytes[i] = trace->samples[i].bytes;
-        device[i] = trace->samples[i].device;
-        category[i] = trace->samples[i].category;
-    }
-    result->memory = (clustersim_memory){n, time, bytes, device, category};
-    return CS_OK;
+    const clustersim_column *column = cs_library_column(result, table, name);
+    const uint8_t *from = column->values;
+    uint32_t *codes = cs_arena_alloc(&result->arena, column->n, sizeof(*codes));
+    for (size_t i = 0; codes && i < column->n; i++)
+        codes[i] = from[i];
+    return codes;
 }
 
-static cs_status take_outcome(const cs_outcome *outcome, clustersim_result *result, cs_error *error)
+static cs_status take_tables(clustersim_result *result, cs_error *error)
 {
-    cs_arena_init(&result->arena);
+    static const char tasks[] = "tasks", memory[] = "memory";
+    result->tasks = (clustersim_tasks){.n = cs_library_column(result, tasks, "start")->n,
+                                       .start = values_of(result, tasks, "start"),
+                                       .end = values_of(result, tasks, "end"),
+                                       .device = values_of(result, tasks, "device"),
+                                       .peer = values_of(result, tasks, "peer"),
+                                       .stage = values_of(result, tasks, "stage"),
+                                       .mini_batch = values_of(result, tasks, "mini_batch"),
+                                       .micro_batch = values_of(result, tasks, "micro_batch"),
+                                       .kind = codes_of(result, tasks, "kind")};
+    result->memory = (clustersim_memory){.n = cs_library_column(result, memory, "time")->n,
+                                         .time = values_of(result, memory, "time"),
+                                         .bytes = values_of(result, memory, "bytes"),
+                                         .device = values_of(result, memory, "device"),
+                                         .category = codes_of(result, memory, "category")};
+    return result->tasks.kind && result->memory.category ? CS_OK : cs_error_no_memory(error);
+}
+
+static cs_status take_contents(const cs_outcome *outcome, clustersim_result *result,
+                               cs_error *error)
+{
+    cs_h5_file *file = NULL;
+    CS_TRY(cs_contents_open(&result->contents, &file, error));
+    const cs_status status =
+        cs_simulation_store(file, outcome->scenario, outcome->simulation, NULL, error);
+    cs_h5_destroy(file);
+    CS_TRY(status);
+    CS_TRY(cs_library_take_columns(result, error));
+    return take_tables(result, error);
+}
+
+cs_status cs_library_close_text(FILE *out, cs_status status, cs_error *error)
+{
+    const bool failed = ferror(out);
+    return (fclose(out) != 0 || failed) && status == CS_OK ? cs_error_no_memory(error) : status;
+}
+
+static cs_status take_text(const cs_outcome *outcome, clustersim_result *result, cs_error *error)
+{
+    size_t length;
+    FILE *out = open_memstream(&result->text, &length);
+    if (!out)
+        return cs_error_no_memory(error);
+    cs_report_print(outcome->scenario, outcome->simulation, out);
+    return cs_library_close_text(out, CS_OK, error);
+}
+
+static cs_status take_outcome(const cs_outcome *outcome, bool figures_only,
+                              clustersim_result *result, cs_error *error)
+{
     result->hash = outcome->simulation->hash;
     CS_TRY(take_figures(outcome, result, error));
     CS_TRY(take_devices(outcome, result, error));
-    CS_TRY(take_tasks(outcome->simulation, result, error));
-    return take_memory(&outcome->simulation->trace, result, error);
-}
-
-static bool step(void *context, const char *what, uint64_t done, uint64_t total)
-{
-    const clustersim_options *options = context;
-    return options->progress(options->context, what, done, total) != 0;
+    if (figures_only)
+        return CS_OK;
+    CS_TRY(take_contents(outcome, result, error));
+    return take_text(outcome, result, error);
 }
 
 static cs_status run(const cs_scenario *scenario, clustersim_options *options,
                      clustersim_result **result, cs_error *error)
 {
-    const cs_progress progress = {step, options};
+    const cs_progress progress = cs_library_progress(options);
     const cs_simulation_options how = {.stop_on_oom = options->stop_on_oom != 0,
                                        .seed_offset = options->seed_offset,
-                                       .progress = options->progress ? &progress : NULL};
+                                       .progress = &progress};
     cs_simulation simulation = {0};
-    clustersim_result *made = calloc(1, sizeof(*made));
+    clustersim_result *made = cs_library_result_new();
     if (!made)
         return cs_error_no_memory(error);
     cs_status status = cs_simulate(scenario, &how, &simulation, error);
     if (status == CS_OK)
-        status = take_outcome(&(cs_outcome){.scenario = scenario, .simulation = &simulation}, made,
-                              error);
+        status = take_outcome(&(cs_outcome){.scenario = scenario, .simulation = &simulation},
+                              options->figures_only != 0, made, error);
     cs_simulation_finish(&simulation);
     if (status == CS_OK)
         *result = made;
@@ -313,19 +361,20 @@ clustersim_status clustersim_run(const clustersim_scenario *scenario,
                                  const clustersim_options *options, clustersim_result **result,
                                  clustersim_error **error)
 {
-    clustersim_options all = {0};
+    clustersim_options all = cs_library_options(options);
     cs_error said;
     cs_error_init(&said);
-    if (options)
-        memcpy(&all, options, options->size < sizeof(all) ? options->size : sizeof(all));
-    return finish(run(&scenario->scenario, &all, result, &said), &said, error);
+    return cs_library_done(run(&scenario->scenario, &all, result, &said), &said, error);
 }
 
 void clustersim_result_free(clustersim_result *result)
 {
     if (!result)
         return;
+    cs_contents_finish(&result->contents);
     cs_arena_finish(&result->arena);
+    free(result->text);
+    free(result->json);
     free(result);
 }
 

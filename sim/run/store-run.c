@@ -33,5 +33,6 @@ cs_status cs_simulation_store(cs_h5_file *file, const cs_scenario *scenario,
         info.algorithms = simulation->lowering.algorithms;
     CS_TRY(cs_results_write(file, &info, &simulation->graph, &simulation->trace, error));
     CS_TRY(cs_analysis_store(file, &simulation->analysis, error));
+    CS_TRY(cs_waits_store(file, &simulation->graph, &simulation->trace, error));
     return cs_figures_store(file, &outcome, error);
 }

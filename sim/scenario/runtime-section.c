@@ -67,9 +67,15 @@ static const cs_convention megatron_core[] = {
      NULL},
     {"/runtime/fused", "true",
      "TransformerEngine: LayerNormLinear, SwiGLU and rotary kernels; megatron/core/fusions", NULL},
+    {"/runtime/expert_loop", "true",
+     "TransformerEngine: GroupedLinear is a product for each expert on cuBLAS's streams "
+     "(transformer_engine/pytorch/cpp_extensions/gemm.py, general_grouped_gemm), and "
+     "split_quantize a cast for each",
+     NULL},
     {"/runtime/flash", "\"cudnn\"", "TransformerEngine prefers cuDNN's attention from sm90 on",
      NULL},
-    CLIPPING("2", "megatron/core/optimizer: the norm of gradients reads them, zeroing writes them"),
+    CLIPPING("4", "megatron/core/optimizer/clip_grads.py: the norm reads gradients, scaling reads and "
+                  "writes them where it is above 1, as in the first steps; zeroing writes them"),
     {0}};
 
 static const cs_convention megatron_2021[] = {
@@ -83,8 +89,8 @@ static const cs_convention megatron_2021[] = {
      "sum",
      NULL},
     {"/runtime/flash", "\"flash2\"", "no other fused attention at the time", NULL},
-    CLIPPING("4", "megatron/optimizer: unscaling reads and writes gradients, the norm reads, "
-                  "zeroing writes"),
+    CLIPPING("6", "megatron/optimizer: unscaling reads and writes gradients, the norm reads, "
+                  "scaling by it reads and writes, zeroing writes"),
     {0}};
 
 static const cs_convention fsdp[] = {
@@ -111,7 +117,8 @@ static const cs_convention deepspeed[] = {
     {"/runtime/fused", "true", "Megatron-DeepSpeed has the fused kernels of Megatron-LM", NULL},
     {"/runtime/flash", "\"flash2\"", "Megatron-DeepSpeed: --use-flash-attn is FlashAttention",
      NULL},
-    CLIPPING("4", "deepspeed/runtime: unscaling, the norm and zeroing pass over gradients"),
+    CLIPPING("4", "deepspeed/runtime: unscaling and clipping are one pass that reads and writes, "
+                  "the norm reads, zeroing writes"),
     {0}};
 
 static const cs_convention torchtitan[] = {
@@ -159,7 +166,10 @@ const cs_field cs_scenario_runtime_fields[] = {
     {"host", CS_FIELD_TIME, AT(host), .fallback = "0",
      .doc = "of the host to start a kernel; a layer takes at least that for each of its kernels"},
     {"cuda_graphs", CS_FIELD_BOOL, AT(cuda_graphs), .fallback = "false",
-     .doc = "kernels start from graphs, whatever \"host\" says"},
+     .doc = "kernels start from graphs, whatever \"host\" says; those of experts do not, whose "
+            "rows differ from step to step"},
+    {"expert_loop", CS_FIELD_BOOL, AT(expert_loop), .fallback = "false",
+     .doc = "the host starts the products of experts one by one, and the casts of their rows"},
     {"gradient_passes", CS_FIELD_NUMBER, AT(gradient_passes), .fallback = "0", .max = 64,
      .doc = "times a step that all gradients are read or written besides the update: for their "
             "norm, unscaling, zeroing"},
@@ -179,7 +189,9 @@ cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
     return (cs_runtime_kernels){.given = section->name != 0,
                                 .fused = section->fused,
                                 .flash = section->flash,
-                                .host = section->cuda_graphs ? 0 : section->host,
+                                .host = section->host,
+                                .graphs = section->cuda_graphs,
+                                .expert_loop = section->expert_loop,
                                 .gradient_passes = section->gradient_passes};
 }
 

@@ -12,7 +12,7 @@
 
 typedef struct cs_runtime_section {
     uint32_t name; /* position in its choices; 0: "ideal" */
-    bool fused, cuda_graphs;
+    bool fused, cuda_graphs, expert_loop;
     uint32_t flash; /* cs_flash */
     cs_time host;
     double gradient_passes;

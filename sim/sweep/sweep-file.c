@@ -1,7 +1,6 @@
 #include "sim/sweep/sweep-file.h"
 
 #include "sim/sweep/axis-values.h"
-#include "sim/trace/h5.h"
 #include "sim/trace/results-schema.h"
 
 #include <stdio.h>
@@ -185,9 +184,17 @@ static cs_status fill(cs_h5_file *file, const cs_sweep_info *info, source *s, cs
         status = cs_axis_values_read(&s->space->axes[a], &s->arena, &s->axes[a], error);
     if (status == CS_OK)
         status = write_axes(file, s, error);
-    if (status == CS_OK)
-        status = write_figures(file, s, error);
-    return status == CS_OK ? cs_h5_commit(file, error) : status;
+    return status == CS_OK ? write_figures(file, s, error) : status;
+}
+
+cs_status cs_sweep_write(cs_h5_file *file, const cs_sweep_info *info, const cs_space *space,
+                         const cs_sweep_results *results, cs_error *error)
+{
+    source s = {.space = space, .results = results};
+    cs_arena_init(&s.arena);
+    const cs_status status = fill(file, info, &s, error);
+    cs_arena_finish(&s.arena);
+    return status;
 }
 
 cs_status cs_sweep_store(const char *path, const cs_sweep_info *info, const cs_space *space,
@@ -195,11 +202,10 @@ cs_status cs_sweep_store(const char *path, const cs_sweep_info *info, const cs_s
                          cs_error *error)
 {
     cs_h5_file *file = NULL;
-    source s = {.space = space, .results = results};
     CS_TRY(cs_h5_create(path, progress, &file, error));
-    cs_arena_init(&s.arena);
-    cs_status status = fill(file, info, &s, error);
-    cs_arena_finish(&s.arena);
+    cs_status status = cs_sweep_write(file, info, space, results, error);
+    if (status == CS_OK)
+        status = cs_h5_commit(file, error);
     cs_h5_destroy(file);
     return status;
 }

@@ -4,6 +4,7 @@
 #define CS_SWEEP_SWEEP_FILE_H
 
 #include "sim/sweep/sweep.h"
+#include "sim/trace/h5.h"
 
 typedef struct cs_sweep_info {
     const char *name;     /* of the scenario */
@@ -15,5 +16,10 @@ typedef struct cs_sweep_info {
 CS_MUST_CHECK cs_status cs_sweep_store(const char *path, const cs_sweep_info *info,
                                        const cs_space *space, const cs_sweep_results *results,
                                        const cs_progress *progress, cs_error *error);
+
+/* The same into a file that the caller has created, and commits. */
+CS_MUST_CHECK cs_status cs_sweep_write(cs_h5_file *file, const cs_sweep_info *info,
+                                       const cs_space *space, const cs_sweep_results *results,
+                                       cs_error *error);
 
 #endif

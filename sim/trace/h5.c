@@ -1,6 +1,7 @@
 #include "sim/trace/h5.h"
 
 #include "sim/base/file.h"
+#include "sim/trace/seal.h"
 
 #include <errno.h>
 #include <hdf5.h>
@@ -21,7 +22,8 @@ enum {
 struct cs_h5_file {
     cs_file_draft draft;
     const cs_progress *progress;
-    hid_t id; /* negative once closed */
+    const cs_h5_receiver *receiver; /* NULL: it is a file */
+    hid_t id;                       /* negative once closed */
 };
 
 /* A column on its way into a file. */
@@ -88,6 +90,45 @@ static hid_t text_type(void)
     return H5I_INVALID_HID;
 }
 
+/* A copy, to be closed. */
+static hid_t memory_type(cs_h5_type type)
+{
+    switch (type) {
+    case CS_H5_INT64:
+        return H5Tcopy(H5T_NATIVE_INT64);
+    case CS_H5_UINT32:
+        return H5Tcopy(H5T_NATIVE_UINT32);
+    case CS_H5_UINT8:
+        return H5Tcopy(H5T_NATIVE_UINT8);
+    case CS_H5_UINT64:
+        return H5Tcopy(H5T_NATIVE_UINT64);
+    case CS_H5_DOUBLE:
+        return H5Tcopy(H5T_NATIVE_DOUBLE);
+    case CS_H5_TEXT:
+        return text_type();
+    }
+    return H5I_INVALID_HID;
+}
+
+static hid_t file_type(cs_h5_type type)
+{
+    switch (type) {
+    case CS_H5_INT64:
+        return H5Tcopy(H5T_STD_I64LE);
+    case CS_H5_UINT32:
+        return H5Tcopy(H5T_STD_U32LE);
+    case CS_H5_UINT8:
+        return H5Tcopy(H5T_STD_U8LE);
+    case CS_H5_UINT64:
+        return H5Tcopy(H5T_STD_U64LE);
+    case CS_H5_DOUBLE:
+        return H5Tcopy(H5T_IEEE_F64LE);
+    case CS_H5_TEXT:
+        return text_type();
+    }
+    return H5I_INVALID_HID;
+}
+
 static bool set_text(hid_t object, const char *name, const char *text)
 {
     hid_t type = text_type();
@@ -95,30 +136,41 @@ static bool set_text(hid_t object, const char *name, const char *text)
     return close_id(type) && done;
 }
 
-cs_status cs_h5_set_text(cs_h5_file *file, const char *name, const char *text, cs_error *error)
+static bool set_value(hid_t object, const char *name, cs_h5_type type, cs_h5_value value)
 {
-    return set_text(file->id, name, text) ? CS_OK : fail(file, error, "", name);
+    if (type == CS_H5_TEXT)
+        return set_text(object, name, value.text);
+    hid_t memory = memory_type(type);
+    bool done = memory >= 0 && set_attribute(object, name, memory, 0, &value);
+    return close_id(memory) && done;
 }
 
-static cs_status set_number(cs_h5_file *file, const char *name, hid_t type, const void *value,
-                            cs_error *error)
+cs_status cs_h5_set(cs_h5_file *file, const char *name, cs_h5_type type, cs_h5_value value,
+                    cs_error *error)
 {
-    return set_attribute(file->id, name, type, 0, value) ? CS_OK : fail(file, error, "", name);
+    if (file->receiver)
+        return file->receiver->attribute(file->receiver->context, name, type, value, error);
+    return set_value(file->id, name, type, value) ? CS_OK : fail(file, error, "", name);
+}
+
+cs_status cs_h5_set_text(cs_h5_file *file, const char *name, const char *text, cs_error *error)
+{
+    return cs_h5_set(file, name, CS_H5_TEXT, (cs_h5_value){.text = text}, error);
 }
 
 cs_status cs_h5_set_int64(cs_h5_file *file, const char *name, int64_t value, cs_error *error)
 {
-    return set_number(file, name, H5T_NATIVE_INT64, &value, error);
+    return cs_h5_set(file, name, CS_H5_INT64, (cs_h5_value){.int64 = value}, error);
 }
 
 cs_status cs_h5_set_uint64(cs_h5_file *file, const char *name, uint64_t value, cs_error *error)
 {
-    return set_number(file, name, H5T_NATIVE_UINT64, &value, error);
+    return cs_h5_set(file, name, CS_H5_UINT64, (cs_h5_value){.uint64 = value}, error);
 }
 
 cs_status cs_h5_set_double(cs_h5_file *file, const char *name, double value, cs_error *error)
 {
-    return set_number(file, name, H5T_NATIVE_DOUBLE, &value, error);
+    return cs_h5_set(file, name, CS_H5_DOUBLE, (cs_h5_value){.float64 = value}, error);
 }
 
 /* "forward backward ...": what the values of a column stand for, as CF wants it. */
@@ -155,30 +207,20 @@ static bool describe(hid_t dataset, const cs_h5_column *column)
 
 static bool choose_types(writer *w)
 {
-    switch (w->column->type) {
-    case CS_H5_INT64:
-        w->memory_type = H5Tcopy(H5T_NATIVE_INT64);
-        w->file_type = H5Tcopy(H5T_STD_I64LE);
-        break;
-    case CS_H5_UINT32:
-        w->memory_type = H5Tcopy(H5T_NATIVE_UINT32);
-        w->file_type = H5Tcopy(H5T_STD_U32LE);
-        break;
-    case CS_H5_UINT8:
-        w->memory_type = H5Tcopy(H5T_NATIVE_UINT8);
-        w->file_type = H5Tcopy(H5T_STD_U8LE);
-        break;
-    case CS_H5_DOUBLE:
-        w->memory_type = H5Tcopy(H5T_NATIVE_DOUBLE);
-        w->file_type = H5Tcopy(H5T_IEEE_F64LE);
-        break;
-    case CS_H5_TEXT:
-        w->memory_type = text_type();
-        w->file_type = H5Tcopy(w->memory_type);
-        break;
-    }
-    w->size = w->memory_type < 0 ? 0 : H5Tget_size(w->memory_type);
-    return w->size > 0 && w->file_type >= 0;
+    w->memory_type = memory_type(w->column->type);
+    w->file_type = file_type(w->column->type);
+    w->size = cs_h5_size(w->column->type);
+    return w->memory_type >= 0 && w->file_type >= 0;
+}
+
+size_t cs_h5_size(cs_h5_type type)
+{
+    static const size_t sizes[] = {
+        [CS_H5_INT64] = sizeof(int64_t), [CS_H5_UINT32] = sizeof(uint32_t),
+        [CS_H5_UINT8] = sizeof(uint8_t), [CS_H5_UINT64] = sizeof(uint64_t),
+        [CS_H5_DOUBLE] = sizeof(double), [CS_H5_TEXT] = sizeof(const char *),
+    };
+    return sizes[type];
 }
 
 cs_h5_value cs_h5_row_number(const void *source, uint64_t row, uint32_t which)
@@ -188,10 +230,10 @@ cs_h5_value cs_h5_row_number(const void *source, uint64_t row, uint32_t which)
 }
 
 /* Every member of a cs_h5_value stands at its beginning. */
-static void gather(const writer *w, uint64_t first, uint64_t count, void *block)
+void cs_h5_gather(const cs_h5_table *table, const cs_h5_column *column, uint64_t first,
+                  uint64_t count, void *values)
 {
-    const cs_h5_column *column = w->column;
-    const cs_h5_table *table = w->table;
+    const size_t size = cs_h5_size(column->type);
     for (uint64_t i = 0; i < count; i++) {
         cs_h5_value value;
         const void *from = &value;
@@ -199,7 +241,7 @@ static void gather(const writer *w, uint64_t first, uint64_t count, void *block)
             value = column->get(table->source, first + i, column->which);
         else
             from = (const char *)table->source + (first + i) * table->row_size + column->which;
-        memcpy((char *)block + i * w->size, from, w->size);
+        memcpy((char *)values + i * size, from, size);
     }
 }
 
@@ -226,7 +268,7 @@ static cs_status write_rows(const writer *w, cs_error *error)
     cs_status status = CS_OK;
     for (uint64_t first = 0; first < n_rows && status == CS_OK; first += room) {
         uint64_t count = n_rows - first < room ? n_rows - first : room;
-        gather(w, first, count, block);
+        cs_h5_gather(w->table, w->column, first, count, block);
         if (!write_block(w, first, count, block))
             status = fail(w->file, error, w->table->group, w->column->name);
         else if (!cs_progress_step(w->file->progress, "writing results", first + count, n_rows))
@@ -324,6 +366,8 @@ static hid_t create_group(hid_t file, const char *name)
 
 cs_status cs_h5_write_table(cs_h5_file *file, const cs_h5_table *table, cs_error *error)
 {
+    if (file->receiver)
+        return file->receiver->table(file->receiver->context, table, error);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     htri_t there = H5Lexists(file->id, table->group, H5P_DEFAULT);
     writer w = {.file = file, .table = table, .group = there};
@@ -390,6 +434,17 @@ cs_status cs_h5_create(const char *path, const cs_progress *progress, cs_h5_file
     return CS_OK;
 }
 
+cs_status cs_h5_create_for(const cs_h5_receiver *receiver, cs_h5_file **file, cs_error *error)
+{
+    cs_h5_file *made = calloc(1, sizeof(*made));
+    if (!made)
+        return cs_error_no_memory(error);
+    made->id = H5I_INVALID_HID;
+    made->receiver = receiver;
+    *file = made;
+    return CS_OK;
+}
+
 void cs_h5_destroy(cs_h5_file *file)
 {
     if (!file)
@@ -424,8 +479,11 @@ static cs_status take_image(cs_h5_file *file, void **image, size_t *size, cs_err
 static cs_status write_image(const cs_file_draft *draft, const void *image, size_t size,
                              cs_error *error)
 {
+    unsigned char seal[CS_SEAL_BYTES];
+    cs_seal(image, size, seal);
     FILE *out = fopen(draft->temporary, "wb");
-    bool written = out && fwrite(image, 1, size, out) == size;
+    bool written = out && fwrite(image, 1, size, out) == size &&
+                   fwrite(seal, 1, sizeof(seal), out) == sizeof(seal);
     int code = errno;
     if (out && fclose(out) != 0 && written) {
         written = false;

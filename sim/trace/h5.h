@@ -31,13 +31,15 @@ typedef enum cs_h5_type {
     CS_H5_UINT32,
     CS_H5_UINT8,
     CS_H5_DOUBLE,
-    CS_H5_TEXT, /* UTF-8 */
+    CS_H5_TEXT,   /* UTF-8 */
+    CS_H5_UINT64, /* of attributes only */
 } cs_h5_type;
 
 typedef union cs_h5_value {
     int64_t int64;
     uint32_t uint32;
     uint8_t uint8;
+    uint64_t uint64;
     double float64;
     const char *text;
 } cs_h5_value;
@@ -76,12 +78,32 @@ typedef struct cs_h5_table {
     size_t row_size;          /* where `source` is an array of records: of one; bytes */
 } cs_h5_table;
 
+/* Bytes of a value in memory. */
+size_t cs_h5_size(cs_h5_type type);
+
+/* Copies the values of `count` rows from `first` on, of cs_h5_size bytes each, to `values`. */
+void cs_h5_gather(const cs_h5_table *table, const cs_h5_column *column, uint64_t first,
+                  uint64_t count, void *values);
+
 typedef struct cs_h5_file cs_h5_file;
 
 /* Begins a file that will have the name `path`. Fails here, before the work, where it could not be
  * written. `progress` may be NULL, and must live as long as the file. */
 CS_MUST_CHECK cs_status cs_h5_create(const char *path, const cs_progress *progress,
                                      cs_h5_file **file, cs_error *error);
+
+/* Takes what is written, in place of a file. What it is handed lives during the call only. */
+typedef struct cs_h5_receiver {
+    cs_status (*table)(void *context, const cs_h5_table *table, cs_error *error);
+    cs_status (*attribute)(void *context, const char *name, cs_h5_type type, cs_h5_value value,
+                           cs_error *error);
+    void *context;
+} cs_h5_receiver;
+
+/* Begins a file that is none: all that is written goes to the receiver, which must live as long.
+ * It is not committed. CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_h5_create_for(const cs_h5_receiver *receiver, cs_h5_file **file,
+                                         cs_error *error);
 
 /* Also drops what was not committed: no temporary file stays. Accepts NULL. */
 void cs_h5_destroy(cs_h5_file *file);
@@ -95,6 +117,8 @@ CS_MUST_CHECK cs_status cs_h5_write_table(cs_h5_file *file, const cs_h5_table *t
                                           cs_error *error);
 
 /* Attributes of the file as a whole. */
+CS_MUST_CHECK cs_status cs_h5_set(cs_h5_file *file, const char *name, cs_h5_type type,
+                                  cs_h5_value value, cs_error *error);
 CS_MUST_CHECK cs_status cs_h5_set_text(cs_h5_file *file, const char *name, const char *text,
                                        cs_error *error);
 CS_MUST_CHECK cs_status cs_h5_set_int64(cs_h5_file *file, const char *name, int64_t value,

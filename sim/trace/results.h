@@ -87,6 +87,12 @@
  *   step            0, 1, ...
  *   task            none: waiting that no task explains
  *   start, end      ps
+ * /waits            from the analysis: one row per stretch in which a device does not compute, by
+ *                   device and time; of devices that were simulated
+ *   wait            0, 1, ...
+ *   device
+ *   cause           coded: messages, collectives, dependency, flush (sim/analysis/analysis.h)
+ *   start, end      ps
  */
 #ifndef CS_TRACE_RESULTS_H
 #define CS_TRACE_RESULTS_H

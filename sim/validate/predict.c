@@ -3,6 +3,7 @@
 #include "sim/base/pool.h"
 #include "sim/run/figures.h"
 #include "sim/run/simulate.h"
+#include "sim/validate/point-rules.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -76,11 +77,17 @@ static bool runs_out(const cs_simulation *simulation)
     return allocations->n_devices > 0 ? failed : cs_simulation_out_of_memory(simulation);
 }
 
+/* Weights that are gathered behind the update, beside nothing, are part of a step. */
+static const char *time_of(const cs_point *point)
+{
+    return cs_point_rules_overlaps(point) ? "iteration_time_s" : "makespan_s";
+}
+
 static bool take_figures(const cs_point *point, const cs_scenario *scenario,
                          const cs_simulation *simulation, cJSON *figures)
 {
     const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
-    const double time = cs_run_figure_value(cs_run_figure_find("iteration_time_s"), &outcome);
+    const double time = cs_run_figure_value(cs_run_figure_find(time_of(point)), &outcome);
     return cJSON_AddNumberToObject(figures, "time", time) &&
            cJSON_AddBoolToObject(figures, "out_of_memory", runs_out(simulation)) &&
            take_memory(point, &outcome, figures);
@@ -168,7 +175,8 @@ static void take_measured(const cs_point *point, cs_prediction *to)
 }
 
 /* Makes the scenarios; `ready` gets the points that have one. */
-static cs_status prepare(const cs_point *const *points, uint32_t n, cs_predictions *predictions,
+static cs_status prepare(const cs_point *const *points, uint32_t n,
+                         const cs_scenario_change *change, cs_predictions *predictions,
                          uint32_t *ready, uint32_t *n_ready, cs_error *error)
 {
     *n_ready = 0;
@@ -177,6 +185,8 @@ static cs_status prepare(const cs_point *const *points, uint32_t n, cs_predictio
         take_measured(points[i], to);
         CS_TRY(cs_point_scenario_make(points[i], &to->made, error));
         to->state = to->made.document ? CS_PREDICTION_FAILED : CS_PREDICTION_MISSING;
+        if (to->made.document && change)
+            CS_TRY(change->make(change->context, to->made.document, error));
         if (to->made.document)
             ready[(*n_ready)++] = i;
     }
@@ -184,7 +194,8 @@ static cs_status prepare(const cs_point *const *points, uint32_t n, cs_predictio
 }
 
 cs_status cs_predict(const cs_point *const *points, uint32_t n, uint32_t jobs,
-                     const cs_progress *progress, cs_predictions *predictions, cs_error *error)
+                     const cs_scenario_change *change, const cs_progress *progress,
+                     cs_predictions *predictions, cs_error *error)
 {
     uint32_t *ready = malloc((n + 1ULL) * sizeof(*ready)), n_ready;
     predictions->items = calloc(n + 1ULL, sizeof(*predictions->items));
@@ -193,7 +204,7 @@ cs_status cs_predict(const cs_point *const *points, uint32_t n, uint32_t jobs,
         free(ready);
         return cs_error_no_memory(error);
     }
-    cs_status status = prepare(points, n, predictions, ready, &n_ready, error);
+    cs_status status = prepare(points, n, change, predictions, ready, &n_ready, error);
     const cs_pool pool = {.what = "predicting",
                           .points_are = "points",
                           .work = work,

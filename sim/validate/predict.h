@@ -43,11 +43,17 @@ typedef struct cs_predictions {
 /* Zeroed ones can be finished. The points must live as long. */
 void cs_predictions_finish(cs_predictions *predictions);
 
-/* Predicts `n` points, in `jobs` threads; the outcome does not depend on how many. CS_OK also where
- * points fail. CS_INTERRUPTED, CS_NO_MEMORY. */
+/* What is changed in each scenario before it is read. */
+typedef struct cs_scenario_change {
+    cs_status (*make)(const void *context, cJSON *document, cs_error *error);
+    const void *context;
+} cs_scenario_change;
+
+/* Predicts `n` points, in `jobs` threads; the outcome does not depend on how many. `change` may be
+ * NULL. CS_OK also where points fail. CS_INTERRUPTED, CS_NO_MEMORY, what `change` returns. */
 CS_MUST_CHECK cs_status cs_predict(const cs_point *const *points, uint32_t n, uint32_t jobs,
-                                   const cs_progress *progress, cs_predictions *predictions,
-                                   cs_error *error);
+                                   const cs_scenario_change *change, const cs_progress *progress,
+                                   cs_predictions *predictions, cs_error *error);
 
 /* predicted / measured - 1; NaN where one of them is not known. */
 double cs_prediction_error(const cs_prediction *prediction, cs_measure measure);

@@ -23,6 +23,17 @@ static bool shares_product(const cs_net *net, const cs_op *op)
            net->ops[read->last_reader].kind == op->kind;
 }
 
+/* Of the linear layers that are one product, the last to read the input has its kernels, but for
+ * the cast of the input. */
+static void join_product(cs_op_cost *cost)
+{
+    cost->backward_input.flop -= cost->accumulate.flop;
+    cost->backward_input.bytes -= cost->accumulate.bytes;
+    cost->accumulate = (cs_pass_cost){0};
+    cost->forward.launches -= cost->forward.launches > 0;
+    cost->backward_input.launches = cost->backward_weight.launches = 0;
+}
+
 /* One kernel each way: it reads, and writes; backward it reads two, and the gradients of its scales
  * are summed on the way. */
 static void fuse_norm(cs_op_cost *cost, double tensor)
@@ -48,11 +59,32 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
     } else if (op->kind == CS_OP_DROPOUT && kind_of_reader(net, op) == CS_OP_ADD) {
         cost->forward = (cs_pass_cost){0};
     } else if (shares_product(net, op)) {
-        cost->backward_input.flop -= cost->accumulate.flop;
-        cost->backward_input.bytes -= cost->accumulate.bytes;
-        cost->backward_input.launches -= cost->accumulate.launches;
-        cost->accumulate = (cs_pass_cost){0};
+        join_product(cost);
     }
+}
+
+/* ---- the host ---- */
+
+static bool is_of_experts(cs_op_kind kind)
+{
+    return kind == CS_OP_GROUPED_LINEAR || kind == CS_OP_DISPATCH || kind == CS_OP_COMBINE;
+}
+
+/* Scales of blocks, one kernel for each operand (transformer_engine/common/swizzle). */
+static uint32_t kernels_of_scales(const cs_op *op, cs_precision precision)
+{
+    const cs_precision of = cs_op_precision(op, precision);
+    return is_product(op->kind) && (of == CS_PRECISION_MXFP8 || of == CS_PRECISION_NVFP4) ? 2 : 0;
+}
+
+double cs_runtime_kernels_started(const cs_runtime_kernels *kernels, const cs_op *op,
+                                  const cs_pass_cost *cost, cs_precision precision)
+{
+    const double started = cost->launches + kernels_of_scales(op, precision) * (cost->launches > 0);
+    if (kernels->graphs && !is_of_experts(op->kind))
+        return 0;
+    return kernels->expert_loop && op->kind == CS_OP_GROUPED_LINEAR ? started * op->experts
+                                                                    : started;
 }
 
 /* ---- times ---- */
@@ -98,7 +130,8 @@ double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_ac
                                   const cs_op *op, const cs_pass_cost *cost, cs_pass pass,
                                   cs_precision precision)
 {
-    const double peak = device->peaks[cs_op_precision(op, precision)];
+    const double peak =
+        device->peaks[cost->unaligned ? CS_PRECISION_FP32 : cs_op_precision(op, precision)];
     const double starts = cost->launches * cs_time_seconds(device->launch);
     const bool flash = op->kind == CS_OP_ATTENTION && op->attention.kernel == CS_ATTENTION_FLASH;
     double seconds = cost->cast_bytes / memory_rate(device);

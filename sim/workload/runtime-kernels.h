@@ -3,9 +3,13 @@
  *
  *   products        launch + flop / (peak * compute) + bytes / (bandwidth * memory): tiles are read
  *                   before the first and written after the last multiplication, so the two add up
+ *                   where rows of operands do not start at multiples of 16 bytes, by the peak of
+ *                   fp32: units for matrices need that (NVIDIA, Matrix Multiplication Background
+ *                   User's Guide, section 3.2)
  *   fused attention flop / (peak * efficiency), forward and backward apart, by the kernel's version
  *   all else        launch + bytes / (bandwidth * memory)
- *   a layer         not less than the host takes to start its kernels, unless a CUDA graph does
+ *   a layer         not less than the host takes to start its kernels, unless a CUDA graph does;
+ *                   graphs do not hold the kernels of experts, whose rows differ from step to step
  *   in a step       all of it times a factor of the device: clocks under a lasting load, caches that
  *                   the kernel before has filled
  *
@@ -27,12 +31,19 @@ typedef struct cs_runtime_kernels {
     bool fused;
     uint32_t flash;         /* cs_flash */
     cs_time host;           /* of the host, for each kernel; 0: it never waits for it */
+    bool graphs;            /* CUDA graphs start all kernels but those of experts */
+    bool expert_loop;       /* products of experts are started one by one, with their casts */
     double gradient_passes; /* times that all gradients are read or written besides the update */
 } cs_runtime_kernels;
 
 /* Takes away what a fused kernel saves; nothing where kernels are not fused. Sizes stay. */
 void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                              cs_op_cost *cost);
+
+/* Kernels of a pass over an operator that the host starts one by one, with those that put the scales
+ * of blocks (mxfp8, nvfp4) in the order of tiles. */
+double cs_runtime_kernels_started(const cs_runtime_kernels *kernels, const cs_op *op,
+                                  const cs_pass_cost *cost, cs_precision precision);
 
 /* Seconds of a pass over an operator. */
 double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_accelerator *device,

@@ -1,3 +1,5 @@
+#define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
+
 #include "calib/bench/cpu/cpu-backend.h"
 
 #include "calib/bench/cpu/cpu-kernels.h"
@@ -8,6 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/utsname.h>
 #include <time.h>
 
@@ -53,13 +56,35 @@ static void look(cs_bench *bench)
         snprintf(bench->clock, sizeof(bench->clock), "%s MHz at the start", megahertz);
 }
 
+/* OpenBLAS takes its work space at the first product and keeps it. When there is no room it asks
+ * again for ever: so the room is looked for here, and taken before anything else can. */
+static cs_status take_work_space(cs_error *error)
+{
+    enum { BYTES = 160 << 20, N = 128 }; /* OpenBLAS 0.3 takes up to 128 MiB */
+    void *room = mmap(NULL, BYTES, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    float *matrices = calloc((size_t)3 * N * N, sizeof(*matrices));
+    if (room != MAP_FAILED)
+        munmap(room, BYTES);
+    if (room == MAP_FAILED || !matrices) {
+        free(matrices);
+        return cs_error_add(error, CS_NO_MEMORY,
+                            "there is no memory for the work space of OpenBLAS (%d MiB)",
+                            BYTES >> 20);
+    }
+    openblas_set_num_threads(1);
+    cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, N, N, N, 1, matrices, N,
+                matrices + N * N, N, 0, matrices + 2 * N * N, N);
+    free(matrices);
+    return CS_OK;
+}
+
 static cs_status cpu_open(uint32_t index, cs_bench **bench, cs_error *error)
 {
-    cs_bench *made = calloc(1, sizeof(*made));
     (void)index;
+    CS_TRY(take_work_space(error));
+    cs_bench *made = calloc(1, sizeof(*made));
     if (!made)
         return cs_error_no_memory(error);
-    openblas_set_num_threads(1);
     look(made);
     *bench = made;
     return CS_OK;

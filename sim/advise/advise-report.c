@@ -1,0 +1,404 @@
+#include "sim/advise/advise-report.h"
+
+#include "sim/base/units.h"
+#include "sim/run/figures.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const doubts[CS_N_DOUBTS] = {"links -10 %", "links +10 %", "devices -10 %",
+                                                "devices +10 %"};
+static const char *const doubt_keys[CS_N_DOUBTS] = {"links_slower", "links_faster",
+                                                    "devices_slower", "devices_faster"};
+
+static const cs_candidate *plan_of(const cs_advice *advice, uint32_t i)
+{
+    return &advice->candidates.items[i];
+}
+
+static double share(double part, double of)
+{
+    return of > 0 ? 100 * part / of : 0;
+}
+
+static cs_units_value time_text(double seconds)
+{
+    return cs_units_text(seconds, CS_QUANTITY_TIME, 4);
+}
+
+static cs_units_value bytes_text(double bytes)
+{
+    return cs_units_text(bytes, CS_QUANTITY_BYTES, 4);
+}
+
+/* ---- what was tried ---- */
+
+static uint32_t count(const cs_advice *advice, cs_candidate_state state)
+{
+    return advice->n_states[state];
+}
+
+static void print_counts(const cs_advice *advice, FILE *out)
+{
+    const uint32_t fit = count(advice, CS_CANDIDATE_SIMULATED),
+                   over = count(advice, CS_CANDIDATE_OVER);
+    fprintf(out, "%u plans: %u simulated", advice->candidates.n, fit + over);
+    if (over > 0)
+        fprintf(out, ", of which %u need more memory than there is", over);
+    if (count(advice, CS_CANDIDATE_SLOWER) > 0)
+        fprintf(out, "; %u cannot be better", count(advice, CS_CANDIDATE_SLOWER));
+    if (count(advice, CS_CANDIDATE_TOO_LARGE) > 0)
+        fprintf(out, "; %u cannot fit", count(advice, CS_CANDIDATE_TOO_LARGE));
+    if (count(advice, CS_CANDIDATE_IMPOSSIBLE) > 0)
+        fprintf(out, "; %u are impossible", count(advice, CS_CANDIDATE_IMPOSSIBLE));
+    fputc('\n', out);
+    if (advice->cut)
+        fprintf(out, "NOT ALL: %u plans were not looked at, because %s\n",
+                count(advice, CS_CANDIDATE_OPEN), advice->cut);
+}
+
+/* ---- the table ---- */
+
+/* "bubbles 12 %"; "computing" where nothing takes a twentieth of the step. */
+static void limit_text(const cs_advice_row *row, double time, char *text, size_t size)
+{
+    const cs_limits *limits = &row->limits;
+    const double part = limits->seconds[limits->first];
+    if (!row->complete)
+        snprintf(text, size, "-");
+    else if (part < 0.05 * time)
+        snprintf(text, size, "computing");
+    else
+        snprintf(text, size, "%s %.0f %%", cs_limit_names[limits->first], share(part, time));
+}
+
+static void print_row(const cs_advice *advice, const cs_advice_row *row, uint32_t rank, FILE *out)
+{
+    const cs_candidate_outcome *outcome = &advice->outcomes[row->candidate];
+    const cs_limits *limits = &row->limits;
+    const double time = outcome->step.time;
+    char plan[CS_CANDIDATE_TEXT_BYTES], limit[64], shares[48] = "      -       -       -";
+    limit_text(row, time, limit, sizeof(limit));
+    if (row->complete)
+        snprintf(shares, sizeof(shares), "%5.1f %% %5.1f %% %5.1f %%",
+                 share(limits->computing, time), share(limits->exposed, time),
+                 share(limits->waiting, time));
+    fprintf(out, "%4u%c %-9s %s  %-9s  %-26s %s\n", rank, outcome->front ? '*' : ' ',
+            time_text(time).s, shares, bytes_text((double)outcome->step.peak).s, limit,
+            cs_candidate_text(plan_of(advice, row->candidate), plan, sizeof(plan)));
+}
+
+static void print_rows(const cs_advice *advice, FILE *out)
+{
+    fprintf(out, "\n%4s  %-9s %7s %7s %7s  %-9s  %-26s %s\n", "rank", "step", "compute", "exposed",
+            "waiting", "memory", "limited by", "plan");
+    for (uint32_t r = 0; r < advice->n_rows; r++)
+        print_row(advice, &advice->rows[r], r + 1, out);
+}
+
+/* ---- the front ---- */
+
+typedef struct ordered {
+    double time;
+    uint32_t candidate;
+} ordered;
+
+static int by_time(const void *left, const void *right)
+{
+    const ordered *a = left, *b = right;
+    return a->time < b->time ? -1 : a->time > b->time;
+}
+
+static cs_status print_front(const cs_advice *advice, FILE *out, cs_error *error)
+{
+    ordered *front = malloc((advice->candidates.n + 1ULL) * sizeof(*front));
+    uint32_t n = 0;
+    char plan[CS_CANDIDATE_TEXT_BYTES];
+    if (!front)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < advice->candidates.n; i++)
+        if (advice->outcomes[i].front)
+            front[n++] = (ordered){advice->outcomes[i].step.time, i};
+    qsort(front, n, sizeof(*front), by_time);
+    fprintf(out, "\n* front of time against memory, of plans up to %g times as slow as the best:\n",
+            advice->base.section.front);
+    for (uint32_t k = 0; k < n; k++) {
+        const cs_candidate *c = plan_of(advice, front[k].candidate);
+        const double peak = (double)advice->outcomes[front[k].candidate].step.peak;
+        fprintf(out, "      %-9s %-9s %s\n", time_text(front[k].time).s, bytes_text(peak).s,
+                cs_candidate_text(c, plan, sizeof(plan)));
+    }
+    free(front);
+    return CS_OK;
+}
+
+/* ---- what if ---- */
+
+static void print_doubts(const cs_advice *advice, FILE *out)
+{
+    fputs("\nif the description is wrong: change of the step, and rank among these\nrank", out);
+    for (uint32_t d = 0; d < CS_N_DOUBTS; d++)
+        fprintf(out, "  %-14s", doubts[d]);
+    fputc('\n', out);
+    for (uint32_t r = 0; r < advice->n_rows; r++) {
+        const cs_advice_row *row = &advice->rows[r];
+        const double time = advice->outcomes[row->candidate].step.time;
+        fprintf(out, "%4u", r + 1);
+        for (uint32_t d = 0; d < CS_N_DOUBTS; d++)
+            fprintf(out, "  %+6.2f %% %5u", share(row->times[d] - time, time), row->ranks[d]);
+        fputc('\n', out);
+    }
+}
+
+static void print_costs(const cs_advice *advice, FILE *out)
+{
+    const cs_advice_row *best = &advice->rows[0];
+    const double cost = cs_advice_cost(advice, best->candidate);
+    if (isnan(cost))
+        return;
+    fprintf(out, "\ncost of the best: %.4g a step, %.4g per million samples", cost,
+            1e6 * cost / advice->base.batch_size);
+    if (advice->base.tokens > 0)
+        fprintf(out, ", %.4g per million tokens",
+                1e6 * cost / advice->base.batch_size / advice->base.tokens);
+    fputc('\n', out);
+}
+
+/* ---- the scenario's own plan ---- */
+
+static void print_own(const cs_advice *advice, FILE *out)
+{
+    const cs_step *own = &advice->own;
+    if (!(own->time > 0) || advice->n_rows == 0)
+        return;
+    const double best = advice->outcomes[advice->rows[0].candidate].step.time;
+    fprintf(out, "\nthe scenario's own plan: %s, %.4g %% above the best; %s",
+            time_text(own->time).s, share(own->time - best, best), bytes_text((double)own->peak).s);
+    if (own->over > 0)
+        fprintf(out, ", %s more than there is", bytes_text((double)own->over).s);
+    fputc('\n', out);
+}
+
+/* ---- what does not fit ---- */
+
+/* The fastest plan that fits and differs from one that does not in as little as possible. */
+static uint32_t differences(const cs_candidate *a, const cs_candidate *b)
+{
+    return (a->devices != b->devices) + (a->method != b->method || a->layer != b->layer) +
+           (a->space != b->space) + (a->context != b->context) + (a->pipeline != b->pipeline) +
+           (a->expert != b->expert) + (a->zero != b->zero) +
+           (a->micro_samples != b->micro_samples) +
+           (a->schedule != b->schedule || a->chunks != b->chunks) + (a->recompute != b->recompute) +
+           (a->inner != b->inner) + (a->bucket != b->bucket);
+}
+
+static uint32_t find_cure(const cs_advice *advice, uint32_t misfit)
+{
+    uint32_t best = CS_NO_CANDIDATE, least = UINT32_MAX;
+    for (uint32_t i = 0; i < advice->candidates.n; i++) {
+        const cs_candidate_outcome *outcome = &advice->outcomes[i];
+        const uint32_t n = differences(plan_of(advice, misfit), plan_of(advice, i));
+        const bool fits = outcome->state == CS_CANDIDATE_SIMULATED;
+        const bool faster =
+            best != CS_NO_CANDIDATE && outcome->step.time < advice->outcomes[best].step.time;
+        if (fits && (n < least || (n == least && faster))) {
+            best = i;
+            least = n;
+        }
+    }
+    return best;
+}
+
+/* The largest category of what the fullest device holds at its peak. */
+static uint32_t largest_category(const cs_limits *limits)
+{
+    uint32_t largest = 0;
+    for (uint32_t c = 1; c < CS_N_CATEGORIES; c++)
+        if (limits->at_peak[c] > limits->at_peak[largest])
+            largest = c;
+    return largest;
+}
+
+static void print_misfit(const cs_advice *advice, FILE *out)
+{
+    const uint32_t i = advice->misfit.candidate;
+    char plan[CS_CANDIDATE_TEXT_BYTES];
+    if (i == CS_NO_CANDIDATE)
+        return;
+    const cs_step *step = &advice->outcomes[i].step;
+    fprintf(out, "\nfastest that does not fit: %s, %s over: %s\n", time_text(step->time).s,
+            bytes_text((double)step->over).s,
+            cs_candidate_text(plan_of(advice, i), plan, sizeof(plan)));
+    if (advice->misfit.complete) {
+        const uint32_t c = largest_category(&advice->misfit.limits);
+        fprintf(out, "  most of its %s are %s, %s\n", bytes_text((double)step->peak).s,
+                cs_category_name(c), bytes_text((double)advice->misfit.limits.at_peak[c]).s);
+    }
+    const uint32_t cure = find_cure(advice, i);
+    if (cure != CS_NO_CANDIDATE)
+        fprintf(out, "  what would make it fit: %s, %s: %s\n",
+                time_text(advice->outcomes[cure].step.time).s,
+                bytes_text((double)advice->outcomes[cure].step.peak).s,
+                cs_candidate_text(plan_of(advice, cure), plan, sizeof(plan)));
+}
+
+/* ---- how to run the best ---- */
+
+static cs_status print_command(const cs_advice_shown *shown, FILE *out, cs_error *error)
+{
+    const cs_advice *advice = shown->advice;
+    cJSON *changes =
+        cs_candidate_changes(&advice->base, plan_of(advice, advice->rows[0].candidate));
+    if (!changes)
+        return cs_error_no_memory(error);
+    fprintf(out, "\nsim run %s", shown->path);
+    for (const cJSON *at = changes->child; at; at = at->next) {
+        char *text = cJSON_PrintUnformatted(at);
+        fprintf(out, " --set '%s=%s'", at->string, text ? text : "");
+        free(text);
+    }
+    fputc('\n', out);
+    cJSON_Delete(changes);
+    return CS_OK;
+}
+
+cs_advice_shown cs_advice_shown_of(const cs_advice *advice, const cJSON *document, const char *path)
+{
+    const cJSON *platform = cs_json_member(document, "platform");
+    const cJSON *topology =
+        cJSON_IsString(platform) ? platform : cs_json_member(platform, "topology");
+    const char *name = cJSON_GetStringValue(cs_json_member(document, "name"));
+    return (cs_advice_shown){advice, name ? name : path, path, cJSON_GetStringValue(topology)};
+}
+
+cs_status cs_advice_print(const cs_advice_shown *shown, FILE *out, cs_error *error)
+{
+    const cs_advice *advice = shown->advice;
+    fprintf(out, "%s: plans for %u x %s, a step of %u samples\n", shown->name, advice->base.devices,
+            shown->topology, advice->base.batch_size);
+    print_counts(advice, out);
+    if (advice->refusal && count(advice, CS_CANDIDATE_IMPOSSIBLE) == advice->candidates.n)
+        fprintf(out, "why the first is impossible: %s\n", advice->refusal);
+    if (advice->n_rows > 0) {
+        print_rows(advice, out);
+        CS_TRY(print_front(advice, out, error));
+        if (advice->rows[0].complete)
+            print_doubts(advice, out);
+        print_costs(advice, out);
+    } else {
+        fputs("\nno plan fits\n", out);
+    }
+    print_own(advice, out);
+    print_misfit(advice, out);
+    return advice->n_rows > 0 ? print_command(shown, out, error) : CS_OK;
+}
+
+/* ---- JSON ---- */
+
+static bool add_text(cJSON *object, const char *key, const char *text)
+{
+    return cs_json_add_text(object, key, text);
+}
+
+static bool add_limits(cJSON *object, const cs_limits *limits)
+{
+    cJSON *parts = cJSON_AddObjectToObject(object, "limits_s");
+    bool done = cs_json_add_number(object, "computing_s", limits->computing) &&
+                cs_json_add_number(object, "exposed_s", limits->exposed) &&
+                cs_json_add_number(object, "waiting_s", limits->waiting) &&
+                cs_json_add_number(object, "update_s", limits->update) && parts;
+    for (uint32_t i = 0; done && i < CS_N_LIMITS; i++)
+        done = cs_json_add_number(parts, cs_limit_names[i], limits->seconds[i]);
+    return done && add_text(object, "limited_by", cs_limit_names[limits->first]) &&
+           add_text(object, "at_most", limits->axis) &&
+           cs_json_add_number(object, "throughput_samples_per_s", limits->throughput) &&
+           cs_json_add_number(object, "throughput_tokens_per_s", limits->tokens) &&
+           cs_json_add_number(object, "model_flop_utilisation_fraction", limits->utilisation);
+}
+
+static bool add_doubts(cJSON *object, const cs_advice_row *row)
+{
+    cJSON *all = cJSON_AddObjectToObject(object, "if_wrong");
+    bool done = all != NULL;
+    for (uint32_t d = 0; done && d < CS_N_DOUBTS; d++) {
+        cJSON *one = cJSON_AddObjectToObject(all, doubt_keys[d]);
+        done = one && cs_json_add_number(one, "step_time_s", row->times[d]) &&
+               cs_json_add_number(one, "rank", row->ranks[d]);
+    }
+    return done;
+}
+
+static bool add_plan(const cs_advice *advice, uint32_t i, cJSON *object)
+{
+    const cs_candidate_outcome *outcome = &advice->outcomes[i];
+    char text[CS_CANDIDATE_TEXT_BYTES];
+    const cs_candidate *c = plan_of(advice, i);
+    cJSON *changes = cs_candidate_changes(&advice->base, c);
+    if (!changes || !cJSON_AddItemToObject(object, "changes", changes))
+        return false;
+    return add_text(object, "plan", cs_candidate_text(c, text, sizeof(text))) &&
+           add_text(object, "strategy", cs_candidate_strategy(c, text, sizeof(text))) &&
+           cs_json_add_number(object, "devices", c->devices) &&
+           cs_json_add_number(object, "step_time_s", outcome->step.time) &&
+           cs_json_add_number(object, "peak_memory_bytes", (double)outcome->step.peak) &&
+           cs_json_add_number(object, "over_capacity_bytes", (double)outcome->step.over) &&
+           cs_json_add_number(object, "cost", cs_advice_cost(advice, i)) &&
+           cJSON_AddBoolToObject(object, "front", outcome->front);
+}
+
+static bool add_row(const cs_advice *advice, const cs_advice_row *row, bool doubted, cJSON *object)
+{
+    return object && add_plan(advice, row->candidate, object) &&
+           (!row->complete ||
+            (add_limits(object, &row->limits) && (!doubted || add_doubts(object, row))));
+}
+
+static bool add_counts(const cs_advice *advice, cJSON *root)
+{
+    cJSON *counts = cJSON_AddObjectToObject(root, "plans");
+    bool done = counts && cs_json_add_number(counts, "all", advice->candidates.n);
+    for (uint32_t s = 0; done && s < CS_N_CANDIDATE_STATES; s++)
+        done = cs_json_add_number(counts, cs_candidate_state_names[s], advice->n_states[s]);
+    return done;
+}
+
+static bool add_own(const cs_step *own, cJSON *root)
+{
+    cJSON *object = cJSON_AddObjectToObject(root, "own_plan");
+    return object && cs_json_add_number(object, "step_time_s", own->time) &&
+           cs_json_add_number(object, "peak_memory_bytes", (double)own->peak) &&
+           cs_json_add_number(object, "over_capacity_bytes", (double)own->over);
+}
+
+static bool fill(const cs_advice_shown *shown, cJSON *root)
+{
+    const cs_advice *advice = shown->advice;
+    cJSON *rows = NULL, *front = NULL;
+    bool done = add_text(root, "name", shown->name) &&
+                cs_json_add_number(root, "devices", advice->base.devices) &&
+                cs_json_add_number(root, "batch_size_samples", advice->base.batch_size) &&
+                add_counts(advice, root) && add_text(root, "cut", advice->cut) &&
+                (rows = cJSON_AddArrayToObject(root, "best")) &&
+                (front = cJSON_AddArrayToObject(root, "front"));
+    if (done && advice->own.time > 0)
+        done = add_own(&advice->own, root);
+    for (uint32_t r = 0; done && r < advice->n_rows; r++)
+        done = add_row(advice, &advice->rows[r], true, cs_json_add_item(rows));
+    for (uint32_t i = 0; done && i < advice->candidates.n; i++)
+        if (advice->outcomes[i].front)
+            done = add_plan(advice, i, cs_json_add_item(front));
+    if (!done || advice->misfit.candidate == CS_NO_CANDIDATE)
+        return done && cJSON_AddNullToObject(root, "fastest_that_does_not_fit");
+    cJSON *misfit = cJSON_AddObjectToObject(root, "fastest_that_does_not_fit");
+    return add_row(advice, &advice->misfit, false, misfit);
+}
+
+cJSON *cs_advice_json(const cs_advice_shown *shown)
+{
+    cJSON *root = cJSON_CreateObject();
+    if (root && fill(shown, root))
+        return root;
+    cJSON_Delete(root);
+    return NULL;
+}

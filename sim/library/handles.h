@@ -1,0 +1,65 @@
+/* What the public types of clustersim.h are made of. Internal to sim/library. */
+#ifndef CS_LIBRARY_HANDLES_H
+#define CS_LIBRARY_HANDLES_H
+
+#include "sim/base/arena.h"
+#include "sim/base/json.h"
+#include "sim/base/progress.h"
+#include "sim/library/clustersim.h"
+#include "sim/trace/contents.h"
+
+#include <stdio.h>
+
+struct clustersim_result {
+    cs_arena arena;       /* owns all arrays but those of the contents */
+    cs_contents contents; /* what its file has */
+    uint64_t hash;
+    clustersim_figure *figures;
+    size_t n_figures;
+    uint32_t n_devices, n_device_figures;
+    const char **device_keys;
+    double *device_values; /* per device one for each key */
+    clustersim_tasks tasks;
+    clustersim_memory memory;
+    clustersim_column *columns;
+    clustersim_attribute *attributes;
+    size_t n_columns, n_attributes;
+    char *text, *json; /* the result's, to free; or NULL */
+};
+
+/* ---- failures ---- */
+
+/* Stores a record of what was said, unless `error` is NULL. */
+clustersim_status cs_library_done(cs_status status, const cs_error *said, clustersim_error **error);
+
+/* ---- options ---- */
+
+/* The options as this version has them, whatever version the caller was compiled with. */
+clustersim_options cs_library_options(const clustersim_options *given);
+
+/* Calls `progress`, looks at `stop`; lives as long as the options. */
+cs_progress cs_library_progress(clustersim_options *options);
+
+/* ---- scenarios ---- */
+
+/* Reads the document, with its changes. */
+CS_MUST_CHECK cs_status cs_library_document(const clustersim_source *source, cJSON **document,
+                                            cs_error *error);
+
+/* ---- results ---- */
+
+/* NULL when memory runs out. */
+clustersim_result *cs_library_result_new(void);
+
+/* Makes columns and attributes of its contents. CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_library_take_columns(clustersim_result *result, cs_error *error);
+
+/* Ends a text that was printed into memory (open_memstream) with `status`. CS_NO_MEMORY where it is
+ * not whole. */
+CS_MUST_CHECK cs_status cs_library_close_text(FILE *out, cs_status status, cs_error *error);
+
+/* NULL: there is none. */
+const clustersim_column *cs_library_column(const clustersim_result *result, const char *table,
+                                           const char *name);
+
+#endif

@@ -1,0 +1,413 @@
+#include "sim/print/report.h"
+
+#include "sim/base/json.h"
+#include "sim/print/mesh-report.h"
+#include "sim/run/figures.h"
+#include "sim/workload/op-shape.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+
+static double seconds(cs_time time)
+{
+    return cs_time_seconds(time);
+}
+
+static bool add_time_use(cJSON *object, const cs_time_use *use)
+{
+    cJSON *compute = cJSON_AddObjectToObject(object, "compute_s");
+    for (uint32_t kind = 0; compute && kind < CS_N_KINDS; kind++) {
+        if (cs_kind_group_of(kind) == CS_GROUP_COMPUTE &&
+            !cs_json_add_number(compute, cs_kind_name(kind), seconds(use->compute[kind])))
+            return false;
+    }
+    return compute && cs_json_add_number(object, "communication_s", seconds(use->communication)) &&
+           cs_json_add_number(object, "dependency_s", seconds(use->dependency)) &&
+           cs_json_add_number(object, "flush_s", seconds(use->flush));
+}
+
+static double share(double part, double of)
+{
+    return of > 0 ? part / of : (double)NAN;
+}
+
+static bool add_overlap(cJSON *object, double messages, double collectives, double active,
+                        double hidden)
+{
+    return cs_json_add_number(object, "exposed_messages_s", messages) &&
+           cs_json_add_number(object, "exposed_collectives_s", collectives) &&
+           cs_json_add_number(object, "communication_active_s", active) &&
+           cs_json_add_number(object, "communication_hidden_fraction", share(hidden, active));
+}
+
+static bool add_device_overlap(cJSON *object, const cs_time_use *use)
+{
+    return add_overlap(object, seconds(use->communication - use->collectives),
+                       seconds(use->collectives), seconds(use->active), seconds(use->hidden));
+}
+
+static bool add_categories(cJSON *object, const char *key, const int64_t *bytes)
+{
+    cJSON *categories = cJSON_AddObjectToObject(object, key);
+    for (uint32_t c = 0; categories && c < CS_N_CATEGORIES; c++) {
+        if (!cs_json_add_number(categories, cs_category_name(c), (double)bytes[c]))
+            return false;
+    }
+    return categories != NULL;
+}
+
+static bool add_oom(cJSON *object, const cs_graph *graph, const cs_device_record *record)
+{
+    char task[96] = "what is resident from the start";
+    if (!record->out_of_memory)
+        return cJSON_AddNullToObject(object, "out_of_memory") != NULL;
+    if (record->oom_task != CS_NONE)
+        cs_graph_describe(graph, record->oom_task, task, sizeof(task));
+    cJSON *oom = cJSON_AddObjectToObject(object, "out_of_memory");
+    return oom && cs_json_add_number(oom, "time_s", seconds(record->oom_time)) &&
+           cJSON_AddStringToObject(oom, "task", task) &&
+           add_categories(oom, "memory_bytes", record->at_oom);
+}
+
+static bool add_of_device(cJSON *object, const char *key, const cs_outcome *outcome)
+{
+    return cs_json_add_number(object, key, cs_run_figure_find(key)->get(outcome));
+}
+
+/* With an allocator: what it made of the run. */
+static bool add_allocations(cJSON *object, const cs_outcome *outcome)
+{
+    const cs_allocations *all = &outcome->simulation->allocations;
+    if (all->n_devices == 0)
+        return true;
+    const cs_caching_stats *stats = &all->devices[outcome->device].stats;
+    const cs_failed_allocation *failure = &all->devices[outcome->device].failure;
+    cJSON *made = cJSON_AddObjectToObject(object, "allocator");
+    if (!made || !add_of_device(made, "peak_allocated_bytes", outcome) ||
+        !add_of_device(made, "peak_reserved_bytes", outcome) ||
+        !add_of_device(made, "fragmentation_fraction", outcome) ||
+        !cs_json_add_number(made, "retries", (double)stats->n_retries) ||
+        !cs_json_add_number(made, "failures", (double)stats->n_failures))
+        return false;
+    if (!failure->failed)
+        return cJSON_AddNullToObject(made, "failed") != NULL;
+    cJSON *failed = cJSON_AddObjectToObject(made, "failed");
+    return failed && cs_json_add_number(failed, "time_s", seconds(failure->time)) &&
+           cs_json_add_number(failed, "bytes", (double)failure->bytes) &&
+           cs_json_add_number(failed, "allocated_bytes", (double)failure->allocated) &&
+           cs_json_add_number(failed, "reserved_bytes", (double)failure->reserved) &&
+           cs_json_add_number(failed, "free_bytes", (double)failure->free) &&
+           cs_json_add_number(failed, "largest_free_bytes", (double)failure->largest);
+}
+
+static bool add_device(cJSON *list, const cs_scenario *scenario, const cs_simulation *simulation,
+                       uint32_t device)
+{
+    const cs_device_record *record = &simulation->trace.devices[device];
+    const cs_outcome outcome = {scenario, simulation, device};
+    cJSON *object = cs_json_add_item(list);
+    double capacity = record->capacity == INT64_MAX ? INFINITY : (double)record->capacity;
+    return cs_json_add_number(object, "device", device) &&
+           cs_json_add_number(object, "capacity_bytes", capacity) &&
+           cs_json_add_number(object, "reserved_bytes",
+                              (double)scenario->platform.devices[device].reserve) &&
+           add_of_device(object, "peak_memory_bytes", &outcome) &&
+           cs_json_add_number(object, "peak_time_s", seconds(record->peak_time)) &&
+           add_allocations(object, &outcome) &&
+           add_categories(object, "at_peak_bytes", record->at_peak) &&
+           add_categories(object, "category_peak_bytes", record->category_peak) &&
+           add_of_device(object, "peak_activation_bytes", &outcome) &&
+           add_time_use(object, &simulation->analysis.devices[device]) &&
+           add_device_overlap(object, &simulation->analysis.devices[device]) &&
+           cs_json_add_number(object, "slowed_by_communication_s", seconds(record->slowed)) &&
+           add_oom(object, &simulation->graph, record);
+}
+
+static bool add_devices(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "devices");
+    for (uint32_t d = 0; list && d < simulation->trace.n_devices; d++) {
+        if (cs_graph_has(&simulation->graph, d) && !add_device(list, scenario, simulation, d))
+            return false;
+    }
+    return list != NULL;
+}
+
+/* Per device the one that was simulated in its place; null where all were. */
+static bool add_fold(cJSON *root, const cs_graph *graph)
+{
+    if (!graph->stands_for)
+        return cJSON_AddNullToObject(root, "simulated_as") != NULL;
+    cJSON *list = cJSON_AddArrayToObject(root, "simulated_as");
+    for (uint32_t d = 0; list && d < graph->n_devices; d++)
+        if (!cJSON_AddItemToArray(list, cJSON_CreateNumber(graph->stands_for[d])))
+            return false;
+    return list != NULL;
+}
+
+static bool add_links(cJSON *root, const cs_trace *trace)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "links");
+    for (uint32_t l = 0; list && l < trace->n_links; l++) {
+        const cs_link_record *record = &trace->links[l];
+        double capacity = record->bandwidth * seconds(trace->makespan);
+        cJSON *object = cs_json_add_item(list);
+        if (!cJSON_AddStringToObject(object, "name", record->name) ||
+            !cs_json_add_number(object, "bandwidth_bytes_per_s", record->bandwidth) ||
+            !cs_json_add_number(object, "carried_bytes", (double)record->bytes) ||
+            !cs_json_add_number(object, "utilisation_fraction",
+                                capacity > 0 ? (double)record->bytes / capacity : 0))
+            return false;
+    }
+    return list != NULL;
+}
+
+/* How links were shared; null where there are none. */
+static bool add_sharing(cJSON *root, const cs_platform *platform)
+{
+    char text[CS_SHARING_TEXT_BYTES];
+    return cs_json_add_text(root, "sharing", cs_sharing_text(platform, text));
+}
+
+/* How they became messages; null where there are none. */
+static bool add_collectives(cJSON *root, const cs_lower_report *lowering)
+{
+    if (lowering->n_collectives == 0)
+        return cJSON_AddNullToObject(root, "collectives") != NULL;
+    cJSON *object = cJSON_AddObjectToObject(root, "collectives");
+    return object && cs_json_add_number(object, "number", (double)lowering->n_collectives) &&
+           cJSON_AddStringToObject(object, "algorithms", lowering->algorithms) &&
+           cJSON_AddStringToObject(object, "fidelity", cs_fidelity_name(lowering->fidelity)) &&
+           cs_json_add_number(object, "messages", (double)lowering->n_flows);
+}
+
+static bool add_form(cJSON *list, const cs_simulation *simulation, const cs_form *form)
+{
+    bool time = form->figure == CS_FIGURE_MAKESPAN || form->figure == CS_FIGURE_ITERATION_TIME ||
+                form->figure == CS_FIGURE_EPOCH_TIME;
+    double unit = time ? (double)CS_PS_PER_SEC : 1;
+    double closed = cs_form_value(form), simulated = cs_simulation_figure(simulation, form);
+    cJSON *object = cs_json_add_item(list);
+    if (form->device != CS_NONE && !cs_json_add_number(object, "device", form->device))
+        return false;
+    return cJSON_AddStringToObject(object, "figure", cs_figure_key(form->figure)) &&
+           cs_json_add_number(object, "closed_form", closed / unit) &&
+           cs_json_add_number(object, "simulated", simulated / unit) &&
+           cs_json_add_number(object, "difference", (simulated - closed) / unit) &&
+           cJSON_AddBoolToObject(object, "applies", form->applies) &&
+           cJSON_AddBoolToObject(object, "promised", cs_form_is_promised(form)) &&
+           cJSON_AddStringToObject(object, "formula", form->formula) &&
+           cJSON_AddStringToObject(object, "assumes", form->assumes) &&
+           cJSON_AddStringToObject(object, "source", form->source);
+}
+
+static bool add_forms(cJSON *root, const cs_simulation *simulation)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "closed_forms");
+    for (uint32_t f = 0; list && f < simulation->forms.n; f++) {
+        if (!add_form(list, simulation, &simulation->forms.forms[f]))
+            return false;
+    }
+    return list != NULL;
+}
+
+static bool add_critical_path(cJSON *root, const cs_analysis *analysis)
+{
+    cJSON *path = cJSON_AddObjectToObject(root, "critical_path");
+    return path && cs_json_add_number(path, "steps", analysis->n_steps) &&
+           add_time_use(path, &analysis->path);
+}
+
+/* ---- staleness ---- */
+
+/* null when there is none. */
+static bool add_optional(cJSON *object, const char *key, int64_t value)
+{
+    return cs_json_add_number(object, key,
+                              value == CS_STALENESS_NONE ? (double)NAN : (double)value);
+}
+
+static bool add_steady(cJSON *object, const char *key, const cs_steady *steady)
+{
+    return add_optional(object, key, steady->steady ? steady->value : CS_STALENESS_NONE);
+}
+
+static bool add_weights(cJSON *root, const cs_staleness *staleness)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "weights");
+    for (uint32_t s = 0; list && s < staleness->n_slots; s++) {
+        const cs_slot_staleness *slot = &staleness->slots[s];
+        cJSON *object = cs_json_add_item(list);
+        if (!cs_json_add_number(object, "stage", slot->stage) ||
+            !cs_json_add_number(object, "device", slot->device) ||
+            !cs_json_add_number(object, "versions_made", slot->versions_made) ||
+            !cs_json_add_number(object, "peak_versions", slot->peak_versions) ||
+            !add_steady(object, "gradient_delay_steady", &slot->gradient_delay) ||
+            !add_optional(object, "gradient_delay_max", slot->max_gradient_delay) ||
+            !add_steady(object, "forward_delay_steady", &slot->forward_delay))
+            return false;
+    }
+    return list != NULL;
+}
+
+/* A list per sequence of its mini-batches, which count from 1 as in the paper. */
+static bool add_sequences(cJSON *root, const char *key, const cs_staleness *staleness, bool both)
+{
+    uint32_t n = both ? staleness->n_by_both : staleness->n_by_backward;
+    cJSON *list = cJSON_AddArrayToObject(root, key);
+    cJSON **members = calloc((size_t)n + 1, sizeof(cJSON *));
+    bool complete = list && members;
+    for (uint32_t i = 0; complete && i < n; i++) {
+        members[i] = cJSON_CreateArray();
+        complete = members[i] && cJSON_AddItemToArray(list, members[i]);
+    }
+    for (uint32_t b = 0; complete && b < staleness->n_batches; b++) {
+        const cs_batch_staleness *batch = &staleness->batches[b];
+        complete = cJSON_AddItemToArray(members[both ? batch->by_both : batch->by_backward],
+                                        cJSON_CreateNumber(b + 1.0));
+    }
+    free(members);
+    return complete;
+}
+
+static bool add_differences(cJSON *root, const cs_staleness *staleness)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "version_difference");
+    for (uint32_t b = 0; list && b < staleness->n_batches; b++) {
+        int64_t value = staleness->batches[b].version_difference;
+        if (!cJSON_AddItemToArray(list, value == CS_STALENESS_NONE
+                                            ? cJSON_CreateNull()
+                                            : cJSON_CreateNumber((double)value)))
+            return false;
+    }
+    return list != NULL;
+}
+
+/* Of schedules that state it; the first form is that of the paper. */
+static bool add_difference(cJSON *root, const cs_simulation *simulation)
+{
+    const cs_staleness *staleness = &simulation->analysis.staleness;
+    const cs_steady *steady = &staleness->version_difference;
+    const cs_forms *forms = &simulation->forms;
+    uint32_t f = 0;
+    while (f < forms->n && forms->forms[f].figure != CS_FIGURE_VERSION_DIFFERENCE)
+        f++;
+    if (f == forms->n)
+        return true;
+    const cs_form *form = &forms->forms[f];
+    return add_differences(root, staleness) &&
+           add_steady(root, "version_difference_steady", steady) &&
+           cJSON_AddBoolToObject(root, "version_difference_is_steady", steady->steady) &&
+           cs_json_add_number(root, "version_difference_formula", (double)form->exact) &&
+           cJSON_AddBoolToObject(root, "version_difference_agrees",
+                                 steady->steady && steady->value == form->exact) &&
+           add_sequences(root, "sequences_by_backward", staleness, false) &&
+           add_sequences(root, "sequences_by_forward_and_backward", staleness, true);
+}
+
+/* ---- costs ---- */
+
+static bool add_missing(cJSON *list, const cs_missing_cost *missing)
+{
+    cJSON *object = cs_json_add_item(list);
+    cJSON *passes = object && cJSON_AddStringToObject(object, "op", missing->op) &&
+                            cs_json_add_number(object, "times", missing->count)
+                        ? cJSON_AddArrayToObject(object, "passes")
+                        : NULL;
+    bool done = passes != NULL;
+    for (uint32_t pass = 0; done && pass < CS_N_PASSES; pass++)
+        if (missing->passes & 1u << pass)
+            done = cJSON_AddItemToArray(passes, cJSON_CreateString(cs_pass_names[pass]));
+    return done;
+}
+
+static bool add_unmeasured(cJSON *list, const cs_unmeasured *at)
+{
+    cJSON *object = cs_json_add_item(list);
+    return object && cJSON_AddStringToObject(object, "collective", cs_kind_name(at->kind)) &&
+           cJSON_AddStringToObject(object, "level", at->network ? "network" : "node") &&
+           cs_json_add_number(object, "ranks", at->ranks) &&
+           cs_json_add_number(object, "times", (double)at->count);
+}
+
+/* Nothing where the scenario names no costs. */
+static bool add_costs(cJSON *root, const cs_scenario *scenario, const cs_lower_report *lowering)
+{
+    const cs_costs_use *use = &scenario->costs;
+    if (!use->given)
+        return true;
+    cJSON *costs = cJSON_AddObjectToObject(root, "costs");
+    bool done =
+        costs && cJSON_AddStringToObject(costs, "files", use->files) &&
+        cJSON_AddStringToObject(costs, "devices", use->devices) &&
+        cs_json_add_number(costs, "measured_times", use->n_measured) &&
+        cs_json_add_number(costs, "estimated_times", use->n_estimated) &&
+        cs_json_add_number(costs, "measured_collectives", (double)lowering->n_measured) &&
+        cs_json_add_number(costs, "extrapolated_collectives", (double)lowering->n_extrapolated);
+    cJSON *warnings = done ? cJSON_AddArrayToObject(costs, "warnings") : NULL;
+    done = warnings != NULL;
+    for (uint32_t i = 0; done && i < use->n_warnings; i++)
+        done = cJSON_AddItemToArray(warnings, cJSON_CreateString(use->warnings[i]));
+    cJSON *missing = done ? cJSON_AddArrayToObject(costs, "missing") : NULL;
+    cJSON *unmeasured = missing ? cJSON_AddArrayToObject(costs, "missing_collectives") : NULL;
+    done = unmeasured != NULL;
+    for (uint32_t i = 0; done && i < use->n_missing; i++)
+        done = add_missing(missing, &use->missing[i]);
+    for (uint32_t i = 0; done && i < lowering->n_unmeasured; i++)
+        done = add_unmeasured(unmeasured, &lowering->unmeasured[i]);
+    return done;
+}
+
+/* Nothing of a schedule that can be read in one way only. */
+static bool add_reading(cJSON *root, const cs_scenario *scenario)
+{
+    const cs_schedule *schedule = scenario->schedule;
+    return !schedule->reading ||
+           cJSON_AddStringToObject(root, "schedule_reading", schedule->reading(scenario->params));
+}
+
+/* The figures of one scope that the run has. */
+static bool add_figures(cJSON *root, const cs_outcome *outcome, cs_scope scope)
+{
+    bool done = true;
+    for (const cs_run_figure *figure = cs_run_figures; figure->key && done; figure++) {
+        if (figure->scope != scope || !cs_run_figure_given(figure, outcome))
+            continue;
+        const double value = figure->get(outcome);
+        done = figure->unit == CS_UNIT_BOOLEAN
+                   ? cJSON_AddBoolToObject(root, figure->key, value != 0) != NULL
+                   : cs_json_add_number(root, figure->key, value);
+    }
+    return done;
+}
+
+static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
+{
+    const cs_analysis *analysis = &simulation->analysis;
+    const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
+    char hash[17];
+    snprintf(hash, sizeof(hash), "%016" PRIx64, simulation->hash);
+    return cJSON_AddStringToObject(root, "name", scenario->name) &&
+           cJSON_AddStringToObject(root, "schedule", scenario->schedule->name) &&
+           add_reading(root, scenario) &&
+           cJSON_AddStringToObject(root, "topology", scenario->platform.topology) &&
+           cs_mesh_report_json(scenario, root) && add_figures(root, &outcome, CS_SCOPE_SCENARIO) &&
+           add_sharing(root, &scenario->platform) && add_collectives(root, &simulation->lowering) &&
+           add_figures(root, &outcome, CS_SCOPE_RUN) &&
+           cJSON_AddStringToObject(root, "hash", hash) &&
+           add_figures(root, &outcome, CS_SCOPE_PLAN) && add_forms(root, simulation) &&
+           add_critical_path(root, analysis) && add_devices(root, scenario, simulation) &&
+           add_fold(root, &simulation->graph) && add_links(root, &simulation->trace) &&
+           add_weights(root, &analysis->staleness) && add_difference(root, simulation) &&
+           add_costs(root, scenario, &simulation->lowering);
+}
+
+cJSON *cs_report_json(const cs_scenario *scenario, const cs_simulation *simulation)
+{
+    cJSON *root = cJSON_CreateObject();
+    if (root && fill(root, scenario, simulation))
+        return root;
+    cJSON_Delete(root);
+    return NULL;
+}

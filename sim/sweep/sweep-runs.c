@@ -1,0 +1,251 @@
+#include "sim/sweep/sweep-runs.h"
+
+#include "sim/print/report.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum { PROBES = 64 };
+
+/* ---- one point ---- */
+
+/* Runs in several threads at a time: all that it touches is its own. */
+static cs_status run_point(const void *context, const cJSON *document, const cs_progress *progress,
+                           cJSON **result, cs_error *error)
+{
+    const cs_swept *s = context;
+    cs_scenario scenario = {0};
+    cs_simulation simulation = {0};
+    cs_simulation_options how = {.progress = progress};
+    cs_status status = cs_scenario_read_watched(document, s->path, progress, &scenario, error);
+    if (status == CS_OK)
+        status = cs_simulate(&scenario, &how, &simulation, error);
+    if (status == CS_OK) {
+        *result = cs_report_json(&scenario, &simulation);
+        if (!*result)
+            status = cs_error_no_memory(error);
+    }
+    cs_simulation_finish(&simulation);
+    cs_scenario_finish(&scenario);
+    return status;
+}
+
+/* ---- the base ---- */
+
+/* Takes name and resolved text from a document, if it is a scenario. */
+static cs_status resolve(cs_swept *s, const cJSON *document, cs_error *error)
+{
+    cs_scenario scenario = {0};
+    cs_status status = cs_scenario_read(document, s->path, &scenario, error);
+    if (status != CS_OK)
+        return status;
+    s->warnings = scenario.warnings;
+    if (!s->resolved) {
+        s->name = strdup(scenario.name);
+        s->resolved = strdup(scenario.resolved);
+        if (!s->name || !s->resolved)
+            status = cs_error_no_memory(error);
+    }
+    cs_scenario_finish(&scenario);
+    return status;
+}
+
+/* Whether a message says that nothing has a key that is varied, or one on the way to it. */
+static bool tells_unknown_key(const cs_space *space, const cs_error *said)
+{
+    cs_error_message message;
+    for (uint32_t i = 0; cs_error_message_at(said, i, &message); i++) {
+        const size_t length = message.kind == CS_ERROR_UNKNOWN_KEY ? strlen(message.subject) : 0;
+        for (uint32_t a = 0; length > 0 && a < space->n_axes; a++) {
+            const char *pointer = space->axes[a].pointer;
+            if (strncmp(pointer, message.subject, length) == 0 &&
+                (pointer[length] == '/' || pointer[length] == '\0'))
+                return true;
+        }
+    }
+    return false;
+}
+
+/* A key that no point knows is a slip of the pen, to be told before thousands of points say so. A
+ * key of one schedule only is none when the schedule is varied too. */
+static cs_status probe(cs_swept *s, cs_error *error)
+{
+    const cs_space *space = &s->sweep.space;
+    cs_error first, other;
+    cs_status status = CS_OK;
+    cs_error_init(&first);
+    for (uint32_t i = 0; i < PROBES; i++) {
+        cs_error *said = i == 0 ? &first : &other;
+        cJSON *document = cJSON_Duplicate(s->base, true);
+        uint32_t point = (uint32_t)((uint64_t)i * space->n_points / PROBES);
+        cs_error_init(said);
+        if (!document)
+            return cs_error_no_memory(error);
+        status = cs_space_apply(space, point, s->sweep.origin, document, error);
+        cs_status read = status == CS_OK ? resolve(s, document, said) : status;
+        cJSON_Delete(document);
+        if (status != CS_OK || read == CS_OK || !tells_unknown_key(space, said))
+            return status;
+    }
+    cs_error_add_all(error, &first);
+    return CS_INVALID;
+}
+
+/* A base that is no scenario without the values of a point is stored as it stands. */
+static cs_status take_base(cs_swept *s, cs_error *error)
+{
+    cs_error ignored;
+    cs_error_init(&ignored);
+    cs_status status = resolve(s, s->base, &ignored);
+    if (status == CS_NO_MEMORY)
+        return cs_error_no_memory(error);
+    status = probe(s, error);
+    if (status != CS_OK || s->resolved)
+        return status;
+    const char *name = cJSON_GetStringValue(cs_json_member(s->base, "name"));
+    s->name = strdup(name ? name : "sweep");
+    s->resolved = cs_json_print(s->base);
+    return s->name && s->resolved ? CS_OK : cs_error_no_memory(error);
+}
+
+cs_status cs_swept_prepare(cs_swept *s, cs_error *error)
+{
+    cJSON_DeleteItemFromObjectCaseSensitive(s->base, "sweep");
+    s->sweep.base = s->base;
+    s->sweep.run = run_point;
+    s->sweep.context = s;
+    return take_base(s, error);
+}
+
+void cs_swept_init(cs_swept *s, const char *path)
+{
+    *s = (cs_swept){.path = path};
+    cs_space_init(&s->sweep.space);
+}
+
+void cs_swept_finish(cs_swept *s)
+{
+    cs_space_finish(&s->sweep.space);
+    cJSON_Delete(s->base);
+    free(s->name);
+    free(s->resolved);
+}
+
+/* ---- points that failed ---- */
+
+static uint32_t first_failed(const cs_sweep_results *results)
+{
+    uint32_t i = 0;
+    while (!results->errors[i])
+        i++;
+    return i;
+}
+
+/* Where a section's keys depend on one of them, which is varied alone, the others do not go with
+ * all of its values. Prints how the section is varied as a whole: as it is, and with the failing
+ * value. */
+static void print_hint(const cs_swept *s, uint32_t point, const char *unknown_key, FILE *out)
+{
+    static const struct {
+        const char *section, *key;
+    } kinds[] = {{"schedule", "kind"}, {"platform", "topology"}};
+    const cs_space *space = &s->sweep.space;
+    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+        char prefix[32], pointer[64];
+        snprintf(prefix, sizeof(prefix), "/%s/", kinds[k].section);
+        snprintf(pointer, sizeof(pointer), "%s%s", prefix, kinds[k].key);
+        const bool within = strncmp(unknown_key, prefix, strlen(prefix)) == 0 &&
+                            !strchr(unknown_key + strlen(prefix), '/');
+        for (uint32_t a = 0; within && a < space->n_axes; a++) {
+            if (strcmp(space->axes[a].pointer, pointer) != 0)
+                continue;
+            char *whole = cs_json_line(cs_json_member(s->base, kinds[k].section));
+            fprintf(out, "; vary the whole section where keys differ: --vary '/%s=%s,{\"%s\": %s}'",
+                    kinds[k].section, whole ? whole : "{...}", kinds[k].key,
+                    cs_space_value(space, point, a));
+            free(whole);
+        }
+    }
+}
+
+/* "3 of 8 points failed; the first, {"/schedule/kind": "dp"}: what is wrong"; NULL when memory runs
+ * out. */
+static char *failure_text(const cs_swept *s, const cs_sweep_results *results, uint32_t point)
+{
+    char *text = NULL, *set = cs_space_describe(&s->sweep.space, point);
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    const char *message = results->errors[point];
+    if (out) {
+        if (results->n_failed == results->n_points)
+            fprintf(out, "all of %u", results->n_points);
+        else
+            fprintf(out, "%u of %u", results->n_failed, results->n_points);
+        fprintf(out, " points failed; the first, %s: %.*s", set ? set : "",
+                (int)strcspn(message, "\n"), message);
+        if (results->unknown_keys[point])
+            print_hint(s, point, results->unknown_keys[point], out);
+    }
+    free(set);
+    if (out && fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+cs_status cs_swept_failures(const cs_swept *s, const cs_sweep_results *results, char **said,
+                            cs_error *error)
+{
+    *said = NULL;
+    if (results->n_failed == 0)
+        return CS_OK;
+    char *text = failure_text(s, results, first_failed(results));
+    if (!text)
+        return cs_error_no_memory(error);
+    if (results->n_failed < results->n_points) {
+        *said = text;
+        return CS_OK;
+    }
+    cs_error_add(error, CS_FAILED, "%s", text);
+    free(text);
+    return CS_FAILED;
+}
+
+/* ---- as text ---- */
+
+/* In single quotes where a shell would read something else. */
+static void print_word(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "/._-=,:+@%";
+    bool quotes = !*word || word[strspn(word, plain)] != '\0';
+    fputs(quotes ? " '" : " ", out);
+    for (; *word; word++) {
+        if (*word == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*word, out);
+    }
+    fputs(quotes ? "'" : "", out);
+}
+
+char *cs_sweep_command(const char *path, const cs_sweep_word *words, size_t n)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = open_memstream(&text, &length);
+    if (!out)
+        return NULL;
+    fputs("sim sweep", out);
+    print_word(out, path);
+    for (size_t i = 0; i < n; i++) {
+        fprintf(out, " --%s", words[i].option);
+        if (words[i].value)
+            print_word(out, words[i].value);
+    }
+    bool failed = ferror(out);
+    if (fclose(out) == 0 && !failed)
+        return text;
+    free(text);
+    return NULL;
+}
