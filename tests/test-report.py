@@ -292,6 +292,55 @@ class Compare(Case):
         self.assertIn('report', self.sim('report', *['r.h5'] * 7, status=2).stderr)
 
 
+class Points(Case):
+    """The file of a sweep, and of a search for plans."""
+
+    def test_sweep(self):
+        self.sim('sweep', os.path.join(ROOT, 'scenarios/heterogeneous.json'), '--vary', '/schedule/kind=gpipe,1f1b',
+                 '--vary', '/schedule/micro_batches=4,8,16', '--vary', '/platform/memory=3 GB,16 GB', '-o', 's.h5')
+        page = self.report('s')
+        self.quiet(page)
+        with h5py.File(self.path('s.h5')) as file:
+            times, over = file['iteration_time_s'][:], file['out_of_memory'][:]
+            kinds = [kind.decode() for kind in file['schedule.kind'][:]]
+            expected = {(kind, str(int(m)), f'{memory / 1e9:g} GB'): (times[k, i, j], over[k, i, j]) for k, kind in enumerate(kinds)
+                        for i, m in enumerate(file['schedule.micro_batches'][:]) for j, memory in enumerate(file['platform.memory'][:])}
+        heads = page.run('[...document.querySelectorAll("table.points thead th")].map(h => h.textContent)')
+        self.assertEqual(heads[:4], ['/schedule/kind', '/schedule/micro_batches', '/platform/memory', 'iteration time'])
+
+        def rows():
+            return page.run('[...document.querySelectorAll("table.points tbody tr")].map(r => [...r.cells].map(c => c.textContent))')
+        shown = {tuple(row[:3]): (picoseconds(row[3]) / 1e12, row[-1]) for row in rows()}
+        self.assertEqual(shown.keys(), expected.keys())
+        for point, (time, is_over) in expected.items():
+            self.assertAlmostEqual(shown[point][0], time, delta=5e-4 * time)
+            self.assertEqual(shown[point][1], '✕ out of memory' if is_over else 'fits')
+        self.assertGreater(sum(is_over for _, is_over in expected.values()), 0)
+        page.run('document.querySelectorAll("table.points .sort")[3].click()')
+        sorted_ = [picoseconds(row[3]) for row in rows()]
+        self.assertEqual(sorted_, sorted(sorted_))
+        page.run('document.querySelectorAll("table.points .sort")[3].click()')
+        self.assertEqual([picoseconds(row[3]) for row in rows()], sorted_[::-1])
+        # hollow are the points out of memory, here in the lines
+        hollow = page.run('document.querySelectorAll("#lines path.mark[fill=\\"var(--panel)\\"]").length')
+        self.assertEqual(hollow, sum(is_over for _, is_over in expected.values()))
+        # a point that is clicked can be run by itself
+        page.run('document.querySelector("table.points tbody tr").click()')
+        command = page.run('document.querySelector("#chosen pre").textContent')
+        self.assertIn('--set /schedule/micro_batches=4', command)
+
+    def test_plans(self):
+        self.sim('advise', os.path.join(ROOT, 'scenarios/uniform-1f1b.json'), '-o', 'p.h5')
+        page = self.report('p')
+        self.quiet(page)
+        with h5py.File(self.path('p.h5')) as file:
+            times, front = file['plans/step_time'][:], file['plans/front'][:]
+        self.assertEqual(page.run('document.querySelectorAll("table.points tbody tr").length'), min(200, len(times)))
+        first = page.run('document.querySelector("table.points tbody tr").dataset.row')
+        self.assertEqual(times[int(first)], min(t for t in times if t == t))
+        self.assertEqual(page.run('document.querySelector("polyline.front").points.numberOfItems'), int(front.sum()))
+
+
 class Hostile(Case):
     NAME = '</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1"><!-- <b>&amp;'
 

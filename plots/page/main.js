@@ -226,15 +226,20 @@ function print(begins) {
   drawAll(true);
 }
 
-async function start() {
-  const runs = [];
-  readInk();
-  for (let i = 0; document.getElementById(`run-${i}`); i++) runs.push(await readRun(i));
+function showRuns(runs) {
   document.body.append(...runPage(runs));
   makeZoom(document.getElementById('panels'));
   measure();
   listen();
   drawAll(true);
+}
+
+async function start() {
+  readInk();
+  const points = await readPoints(), runs = [];
+  for (let i = 0; document.getElementById(`run-${i}`); i++) runs.push(await readRun(i));
+  if (points) showPoints(points);
+  else showRuns(runs);
   document.documentElement.dataset.ready = 'yes';
 }
 
