@@ -76,6 +76,13 @@ test_extras='
 chromium         | a browser, to test reports     | has chromium
 hdf5-tools       | h5dump and its kin             | has h5dump
 python3-h5py     | h5py, a second reader of HDF5  | has_module h5py
+python3-xarray   | xarray, with pandas and numpy  | has_module xarray
+python3-nbclient | nbclient, which runs notebooks | has_module nbclient
+python3-ipykernel | the kernel of notebooks       | has_module ipykernel
+python3-mesonpy  | meson-python, for the wheel    | has_module mesonpy
+python3-pip      | pip, for the wheel             | has_module pip
+python3-venv     | virtual environments           | has_module ensurepip
+patchelf         | patchelf, for the wheel        | has patchelf
 libxml2-utils    | xmllint, for SVG               | has xmllint
 man-db           | man, for the manual page       | has man
 zsh              | zsh, for its completion        | has zsh
@@ -122,8 +129,12 @@ provide()
     if can_install; then
         say "installing $packages"
         apt update || say "apt-get update failed; trying with the lists that are there"
+        # one that a system does not have would keep apt-get from installing the others
+        known=$(for package in $packages; do
+            apt-cache show "$package" >/dev/null 2>&1 && echo "$package"
+        done | xargs)
         # shellcheck disable=SC2086 # one word per package
-        apt install --no-install-recommends $packages || say "apt-get install failed"
+        apt install --no-install-recommends $known || say "apt-get install failed"
     fi
     packages=$(missing "$1" | xargs)
     if [ -n "$packages" ]; then
