@@ -297,11 +297,11 @@ static cs_status pack_memory(made *m, cs_error *error)
 
 /* ---- lanes ---- */
 
-static void add_lane(made *m, cJSON *list, const cs_lane *lane)
+static void add_lane(made *m, cJSON *list, const cs_page_lane *lane)
 {
     cJSON *object = cs_page_append_object(m->json, list);
     cs_page_add_number(m->json, object, "row", lane->row);
-    cs_page_add_number(m->json, object, "sends", lane->lane == CS_LANE_SEND);
+    cs_page_add_number(m->json, object, "sends", lane->lane == CS_PAGE_LANE_SEND);
     cs_page_add_number(m->json, object, "first", (double)lane->first);
     cs_page_add_number(m->json, object, "n", (double)lane->n);
     cs_page_add_number(m->json, object, "bin", (double)lane->bin);
@@ -310,11 +310,11 @@ static void add_lane(made *m, cJSON *list, const cs_lane *lane)
 
 static cs_status pack_lanes(made *m, const bool *moves, cs_error *error)
 {
-    cs_lanes lanes;
-    CS_TRY(cs_lanes_make(&m->tasks, moves, m->reader->makespan, &lanes, error));
+    cs_page_lanes lanes;
+    CS_TRY(cs_page_lanes_make(&m->tasks, moves, m->reader->makespan, &lanes, error));
     cJSON *list = cs_page_add_list(m->json, m->json->root, "lanes");
-    cs_page_add_number(m->json, m->json->root, "lane_bins", CS_LANE_BINS);
-    cs_page_add_number(m->json, m->json->root, "lane_finer", CS_LANE_FINER);
+    cs_page_add_number(m->json, m->json->root, "lane_bins", CS_PAGE_LANE_BINS);
+    cs_page_add_number(m->json, m->json->root, "lane_finer", CS_PAGE_LANE_FINER);
     for (uint32_t i = 0; i < lanes.n_lanes; i++)
         add_lane(m, list, &lanes.lanes[i]);
     cs_status status = pack(m, "lanes/order", CS_CELL_U32, lanes.order, lanes.n, error);
@@ -322,7 +322,7 @@ static cs_status pack_lanes(made *m, const bool *moves, cs_error *error)
         status = pack(m, "lanes/kind", CS_CELL_U8, lanes.bin_kind, lanes.n_bins, error);
     if (status == CS_OK)
         status = pack(m, "lanes/share", CS_CELL_U8, lanes.bin_share, lanes.n_bins, error);
-    cs_lanes_finish(&lanes);
+    cs_page_lanes_finish(&lanes);
     return status;
 }
 
@@ -369,6 +369,17 @@ static cs_status add_links(made *m, cs_error *error)
     return CS_OK;
 }
 
+/* How busy the busiest of them were over time; files of earlier versions do not say. */
+static cs_status pack_link_use(made *m, cs_error *error)
+{
+    static const packed_column columns[] = {
+        {"link_use/start", CS_CELL_F64},       {"link_use/end", CS_CELL_F64},
+        {"link_use/utilisation", CS_CELL_F64}, {"link_use/bytes", CS_CELL_F64},
+        {"link_use/link", CS_CELL_U32},        {NULL, CS_CELL_U8},
+    };
+    return cs_reader_has(m->reader, "link_use") ? pack_columns(m, columns, error) : CS_OK;
+}
+
 static cs_status pack_staleness(made *m, cs_error *error)
 {
     static const packed_column columns[] = {
@@ -403,6 +414,7 @@ static cs_status read_run(made *m, cs_error *error)
     CS_TRY(pack_tables(m, error));
     CS_TRY(pack_memory(m, error));
     CS_TRY(add_links(m, error));
+    CS_TRY(pack_link_use(m, error));
     CS_TRY(pack_staleness(m, error));
     return cs_page_part_end(m->run, error);
 }

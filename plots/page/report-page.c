@@ -1,4 +1,4 @@
-#include "plots/page/page.h"
+#include "plots/page/report-page.h"
 
 #include "plots/page/page-parts.h"
 #include "plots/page/page-points.h"
