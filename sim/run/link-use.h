@@ -10,7 +10,6 @@
 #ifndef CS_RUN_LINK_USE_H
 #define CS_RUN_LINK_USE_H
 
-#include "sim/graph/graph.h"
 #include "sim/trace/h5.h"
 #include "sim/trace/trace.h"
 #include "topologies/route.h"
