@@ -433,6 +433,39 @@ static void add_gains_row(cs_page *page, const cs_study *study, const char *name
     cs_page_row(page, "%s\t%s\t%s\t%s", name, cells[NARROW], cells[WIDE], cells[MIXED]);
 }
 
+/* OSDP against pipeline and tensor parallelism on the narrow models. */
+static void claim_others(cs_page *page, const cs_study *study)
+{
+    gains all = {0}, pipeline = {0};
+    for (uint32_t i = 0; i < PER_TYPE; i++) {
+        const uint32_t point = setting(study, NARROW, i, false);
+        const double osdp = number_of(study, point, "own", "osdp");
+        add_gain(&pipeline, osdp / number_of(study, point, "pipeline", "rate"));
+        add_gain(&all, osdp / number_of(study, point, "pipeline", "rate"));
+        add_gain(&all, osdp / number_of(study, point, "tensor", "rate"));
+    }
+    cs_page_claim(page, &(cs_paper_claim){.what = "N&D: OSDP over another pure strategy, largest",
+                                          .place = "section 4.2, figure 5",
+                                          .paper = 174,
+                                          .ours = all.largest,
+                                          .unit = " %",
+                                          .why = "over tensor parallelism, where that fits; the "
+                                                 "paper's settings are not known"});
+    cs_page_claim(page,
+                  &(cs_paper_claim){.what = cs_page_format(page,
+                                                           "N&D: OSDP over GPipe, mean (%u "
+                                                           "settings)",
+                                                           pipeline.n),
+                                    .place = "section 4.2, figure 5: faster",
+                                    .relation = CS_ABOVE,
+                                    .paper = 0,
+                                    .ours = mean_of(&pipeline),
+                                    .unit = " %",
+                                    .why = "a pipeline sends activations only, and PCIe is slow: "
+                                           "by the simulation it is the fastest strategy on "
+                                           "narrow and deep models"});
+}
+
 static cs_status show_server(const cs_study *studies, cs_page *page, cs_error *error)
 {
     static const bar bars[] = {
@@ -468,6 +501,7 @@ static cs_status show_server(const cs_study *studies, cs_page *page, cs_error *e
         claim_gains(page, studies, type, &own,
                     cs_page_format(page, "%s: OSDP over FSDP", types[type]), paper[type].place,
                     paper[type].mean, paper[type].largest, 0, paper[type].why);
+    claim_others(page, studies);
     claim_gains(page, studies, N_TYPES, &(comparison){"hybrid", "osdp", "fsdp", false},
                 "hybrid with OSDP over the same with FSDP", "section 4.2: 3D parallelism", 31, 73,
                 0,
