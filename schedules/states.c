@@ -31,6 +31,7 @@ static void add_bytes(cs_weight_bytes *sum, const cs_weight_bytes *more, int64_t
     sum->dense += sign * more->dense;
     sum->expert += sign * more->expert;
     sum->tensor += sign * more->tensor;
+    sum->copied += sign * more->copied;
     sum->frozen += sign * more->frozen;
 }
 
@@ -54,6 +55,7 @@ static void add_resting(cs_weights *sum, cs_layer_states states, const cs_weight
         .dense = llround(states.fraction * (double)bytes->dense),
         .expert = llround(states.fraction * (double)bytes->expert),
         .tensor = llround(states.fraction * (double)bytes->tensor),
+        .copied = llround(states.fraction * (double)bytes->copied),
         .frozen = llround(states.fraction * (double)bytes->frozen),
     };
     const cs_weight_bytes *divided = states.fraction < 1 ? &part : bytes;
@@ -77,6 +79,8 @@ static cs_weight_bytes bytes_of(const cs_job *job, const cs_layer *layer)
         const cs_weight_part *part = &layer->weight_parts[i];
         if (part->axes == CS_AXES_TENSOR) {
             sum.tensor += part->bytes;
+        } else if (part->axes == CS_AXES_COPIES) {
+            sum.copied += part->bytes;
         } else {
             sum.expert += part->bytes;
             sum.dense -= part->bytes;
@@ -218,6 +222,8 @@ uint32_t cs_states_reduce(const cs_job *job, const cs_weights *weights, bool las
         const cs_weight_bytes *at = &weights->at[r.zero];
         reduce(&r, &dense_axes, ratio * at->dense, false);
         add(job, CS_ALL_REDUCE, CS_AXES_TENSOR, last ? share_of(&r, ratio * at->tensor, false) : 0,
+            false, made, &r.n);
+        add(job, CS_ALL_REDUCE, CS_AXES_COPIES, last ? share_of(&r, ratio * at->copied, false) : 0,
             false, made, &r.n);
         reduce(&r, &expert_axes, ratio * at->expert, true);
     }

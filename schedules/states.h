@@ -23,6 +23,7 @@ typedef struct cs_weight_bytes {
     int64_t dense;  /* GRADIENT */
     int64_t expert; /* EXPERT_DATA */
     int64_t tensor; /* GRADIENT, and then TENSOR: a part of `dense` */
+    int64_t copied; /* GRADIENT, and then COPIES: another part of it */
     int64_t frozen; /* besides, of no gradients; divided as dense ones at stage 3 */
 } cs_weight_bytes;
 
@@ -68,7 +69,7 @@ typedef struct cs_state_exchange {
 } cs_state_exchange;
 
 /* Of weights at all stages; and of one layer, whose weights are at two. */
-enum { CS_STATES_MOST = 18, CS_STATES_MOST_OF_LAYER = 8 };
+enum { CS_STATES_MOST = 22, CS_STATES_MOST_OF_LAYER = 10 };
 
 /* The sums of the gradients of some weights behind a micro-batch, stage by stage and in their
  * order; returns how many there are. Behind the last one of a mini-batch each place gets the sum of

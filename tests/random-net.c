@@ -97,6 +97,14 @@ void random_net_transformer(const transformer_shape *s, cs_net *net)
         fail_msg("%s", error.text);
 }
 
+static uint32_t draw_divisor(gsl_rng *random, uint32_t of)
+{
+    uint32_t divisor = random_from_to(random, 1, of);
+    while (of % divisor != 0)
+        divisor--;
+    return divisor;
+}
+
 transformer_shape random_transformer_shape(gsl_rng *random, const cs_split *split, bool experts)
 {
     const uint32_t tensor = split->grid.tensor, context = split->grid.context;
@@ -105,6 +113,12 @@ transformer_shape random_transformer_shape(gsl_rng *random, const cs_split *spli
     const uint32_t groups = random_from_to(random, 1, 3);
     s.kv_heads = tensor * context * random_from_to(random, 1, 2);
     s.heads = s.kv_heads * groups;
+    const bool own_heads = context == 1 || split->context_method != CS_CONTEXT_ALL_TO_ALL;
+    const bool copies = tensor > 1 && own_heads && random_from_to(random, 0, 2) == 0;
+    if (copies) { /* fewer heads of keys and values than places */
+        s.kv_heads = draw_divisor(random, tensor);
+        s.heads = tensor * groups;
+    }
     s.hidden = 8 * random_from_to(random, 1, 6);
     s.inner = tensor * random_from_to(random, 3, 30);
     s.tokens = 2 * context * tensor * random_from_to(random, 1, 6);
@@ -113,20 +127,13 @@ transformer_shape random_transformer_shape(gsl_rng *random, const cs_split *spli
                            &s.rotary, &s.dropout, &s.positions, &s.tied};
     for (size_t i = 0; i < ROWS(flags); i++)
         *flags[i] = random_from_to(random, 0, 1);
+    s.fused &= !copies;
     if (experts) {
         s.experts = split->grid.expert * random_from_to(random, 1, 3);
         s.top_k = random_from_to(random, 1, s.experts < 3 ? s.experts : 3);
         s.expert_inner = split->grid.expert_tensor * random_from_to(random, 2, 9);
     }
     return s;
-}
-
-static uint32_t draw_divisor(gsl_rng *random, uint32_t of)
-{
-    uint32_t divisor = random_from_to(random, 1, of);
-    while (of % divisor != 0)
-        divisor--;
-    return divisor;
 }
 
 cs_split random_transformer_split(gsl_rng *random, bool experts)
@@ -222,4 +229,115 @@ cs_split random_images_split(gsl_rng *random, const cs_net *net)
     if (random_from_to(random, 0, 2) == 0)
         split.space_until = net->ops[random_from_to(random, 0, net->n_ops - 1)].name;
     return split;
+}
+
+/* ---- graphs ---- */
+
+enum { FEATURES = 24, INNER = 48, TOKENS = 48, HEADS = 12, POOL = 5 };
+
+/* The latest tensors, by their features: FEATURES or INNER. */
+typedef struct pool {
+    cs_tensor of[2][POOL];
+    uint32_t n[2];
+} pool;
+
+static void put(pool *p, uint32_t wide, cs_tensor tensor)
+{
+    p->of[wide][p->n[wide]++ % POOL] = tensor;
+}
+
+static cs_tensor take(gsl_rng *random, const pool *p, uint32_t wide)
+{
+    const uint32_t n = p->n[wide] < POOL ? p->n[wide] : POOL;
+    return p->of[wide][random_from_to(random, 0, n - 1)];
+}
+
+static cs_tensor add_linear(gsl_rng *random, cs_net *net, const char *name, cs_tensor x,
+                            uint32_t features)
+{
+    const cs_linear linear = {.out = features, .bias = random_from_to(random, 0, 1)};
+    net->frozen = random_from_to(random, 0, 5) == 0;
+    x = cs_net_linear(net, name, x, &linear);
+    net->frozen = false;
+    return x;
+}
+
+static cs_tensor add_heads(gsl_rng *random, cs_net *net, const pool *p)
+{
+    static const char *const names[] = {"q", "k", "v"};
+    const cs_attention attention = {.heads = HEADS,
+                                    .kv_heads = HEADS,
+                                    .kernel = random_from_to(random, 0, 1) ? CS_ATTENTION_FLASH
+                                                                           : CS_ATTENTION_MATH,
+                                    .causal = true,
+                                    .dropout = random_from_to(random, 0, 1) ? 0.1 : 0};
+    cs_tensor qkv[3];
+    for (int i = 0; i < 3; i++)
+        qkv[i] = add_linear(random, net, names[i], take(random, p, 0), FEATURES);
+    return add_linear(random, net, "o", cs_net_attention(net, "attention", qkv, &attention),
+                      FEATURES);
+}
+
+/* Element by element. */
+static cs_tensor add_elements(gsl_rng *random, cs_net *net, cs_tensor x)
+{
+    cs_tensor (*const kinds[])(cs_net *, const char *, cs_tensor) = {
+        cs_net_gelu,       cs_net_silu,     cs_net_tanh,   cs_net_copy,
+        cs_net_layer_norm, cs_net_rms_norm, cs_net_softmax};
+    const uint32_t kind = random_from_to(random, 0, 7);
+    return kind < 7 ? kinds[kind](net, "elements", x) : cs_net_dropout(net, "dropout", x, 0.1);
+}
+
+static cs_tensor add_any(gsl_rng *random, cs_net *net, const pool *p, uint32_t wide)
+{
+    const cs_tensor x = take(random, p, wide), y = take(random, p, wide);
+    switch (random_from_to(random, 0, 6)) {
+    case 0:
+        return add_elements(random, net, x);
+    case 1:
+        return cs_net_mul(net, "mul", x, y);
+    case 2:
+        return cs_net_add(net, "add", x, y);
+    case 3:
+        return cs_net_relu(net, "relu",
+                           add_linear(random, net, "in", take(random, p, !wide && p->n[1] > 0),
+                                      wide ? INNER : FEATURES));
+    case 4:
+        return wide ? cs_net_view(net, "view", x, &cs_net_tensor(net, x)->shape)
+                    : add_heads(random, net, p);
+    default:
+        return add_linear(random, net, "linear", take(random, p, p->n[1] > 0 && !wide),
+                          wide ? INNER : FEATURES);
+    }
+}
+
+void random_net_graph(gsl_rng *random, cs_net *net)
+{
+    const uint32_t steps = random_from_to(random, 2, 14);
+    pool p = {0};
+    cs_error error;
+    char name[16];
+    cs_error_init(&error);
+    cs_net_begin(net, "graph", &error);
+    cs_net_block(net, "first");
+    put(&p, 0, cs_net_embedding(net, "table", cs_net_token_ids(net, TOKENS), INNER, FEATURES));
+    if (random_from_to(random, 0, 1))
+        put(&p, 0, cs_net_add_table(net, "rows", take(random, &p, 0), TOKENS * FEATURES));
+    for (uint32_t i = 0; i < steps; i++) {
+        const uint32_t wide = random_from_to(random, 0, 2) == 0;
+        snprintf(name, sizeof(name), "%" PRIu32, i);
+        if (random_from_to(random, 0, 2) == 0)
+            cs_net_block(net, "block%" PRIu32, i);
+        const uint32_t mark = cs_net_enter(net, name);
+        if (wide && p.n[1] == 0)
+            put(&p, 1, add_linear(random, net, "first", take(random, &p, 0), INNER));
+        put(&p, wide, add_any(random, net, &p, wide));
+        cs_net_leave(net, mark);
+    }
+    cs_net_block(net, "last");
+    const cs_tensor x =
+        cs_net_linear(net, "logits", take(random, &p, 0), &(cs_linear){.out = INNER});
+    cs_net_cross_entropy(net, "loss", x);
+    if (cs_net_end(net) != CS_OK)
+        fail_msg("%s", error.text);
 }

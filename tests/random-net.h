@@ -16,7 +16,8 @@ typedef struct transformer_shape {
     bool fused, gated, bias, layer_norm, norm_behind, rotary, dropout, positions, tied;
 } transformer_shape;
 
-/* A split of a transformer, over experts as well; and a transformer that it divides. */
+/* A split of a transformer, over experts as well; and a transformer that it divides, with fewer
+ * heads of keys and values than places, or not. */
 cs_split random_transformer_split(gsl_rng *random, bool experts);
 transformer_shape random_transformer_shape(gsl_rng *random, const cs_split *split, bool experts);
 void random_net_transformer(const transformer_shape *s, cs_net *net);
@@ -25,5 +26,10 @@ void random_net_transformer(const transformer_shape *s, cs_net *net);
  * And a split of it over space, filters or channels, which may not fit it. */
 bool random_net_images(gsl_rng *random, cs_net *net, cs_error *error);
 cs_split random_images_split(gsl_rng *random, const cs_net *net);
+
+/* A network of tokens in which operators read any of those before them, so that branches begin and
+ * end anywhere; with frozen weights, blocks and in-place operators among them. Features and heads
+ * are multiples of 12, tokens of 24. */
+void random_net_graph(gsl_rng *random, cs_net *net);
 
 #endif

@@ -205,9 +205,12 @@ static void test_backward(void **state)
     cs_net net;
     must_build(&decoder, R, &net);
     int64_t *peaks = calloc(net.n_ops, sizeof(*peaks)), *none = calloc(net.n_ops, sizeof(*none));
-    assert_int_equal(
-        cs_backward_memory(&net, 1, CS_PRECISION_BF16, &(cs_kept_rules){0}, none, peaks, &error),
-        CS_OK);
+    const cs_backward backward = {.net = &net,
+                                  .batch = 1,
+                                  .precision = CS_PRECISION_BF16,
+                                  .rules = &(cs_kept_rules){0},
+                                  .workspaces = none};
+    assert_int_equal(cs_backward_memory(&backward, peaks, &error), CS_OK);
     for (uint32_t p = 0; p < net.n_ops; p++) {
         const char *name = net.ops[p].name;
         if (strcmp(name, "embedding.embed_tokens") == 0 ||

@@ -17,11 +17,13 @@ static void must_end(cs_net *net, const cs_error *error)
 static void expect_peaks(const cs_net *net, uint32_t batch, const int64_t *workspaces,
                          const int64_t *expected)
 {
-    int64_t peaks[16];
+    int64_t peaks[16], own[16];
     cs_error error;
     cs_error_init(&error);
-    if (cs_backward_memory(net, batch, CS_PRECISION_FP32, &(cs_kept_rules){0}, workspaces, peaks,
-                           &error) != CS_OK)
+    memcpy(own, workspaces, net->n_ops * sizeof(*own));
+    const cs_backward backward = {
+        .net = net, .batch = batch, .rules = &(cs_kept_rules){0}, .workspaces = own};
+    if (cs_backward_memory(&backward, peaks, &error) != CS_OK)
         fail_msg("%s", error.text);
     for (uint32_t p = 0; p < net->n_ops; p++)
         expect_int(net->ops[p].name, expected[p], peaks[p]);

@@ -176,14 +176,13 @@ static void test_backward_memory(void **state)
 {
     (void)state;
     static const int64_t expected[] = {96, 240, 176, 416, 480, 480, 320, 96, 96};
-    static const int64_t none[9];
-    int64_t peaks[9];
+    int64_t peaks[9], none[9] = {0};
     cs_net net;
     build_mixture(&net, 0);
     expect_int("operators", 9, net.n_ops);
-    assert_int_equal(
-        cs_backward_memory(&net, 1, CS_PRECISION_FP32, &(cs_kept_rules){0}, none, peaks, &error),
-        CS_OK);
+    const cs_backward backward = {
+        .net = &net, .batch = 1, .rules = &(cs_kept_rules){0}, .workspaces = none};
+    assert_int_equal(cs_backward_memory(&backward, peaks, &error), CS_OK);
     for (uint32_t p = 0; p < net.n_ops; p++)
         expect_int(net.ops[p].name, expected[p], peaks[p]);
     cs_net_finish(&net);

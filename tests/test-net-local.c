@@ -1,6 +1,5 @@
 /* Networks of one place of a grid: exchanges, memory, weights and work against counts from
  * definitions. */
-#include "sim/workload/backward-memory.h"
 #include "sim/workload/net-local.h"
 #include "sim/workload/net-model.h"
 #include "sim/workload/op-cost.h"
@@ -281,6 +280,9 @@ static void test_recomputed(void **state)
             expect_recomputed(block, layer_named(&none, "h.0"),
                               2 * s * b * h / (sequence_parallel ? t : 1),
                               (double)block->forward * 1e-12);
+            expect_int("a block behind one that runs again keeps its input",
+                       2 * s * b * h / (sequence_parallel ? t : 1),
+                       layer_named(&none, "h.1")->kept_bytes);
             expect_repeated(block, layer_named(&none, "h.0"));
             cs_model_finish(&plain);
             cs_model_finish(&without);
@@ -372,6 +374,13 @@ static void expect_pairs(const transformer_shape *s, const cs_model *model, uint
     expect_layers(model, CS_AXES_TENSOR, &embedding, &block, &head);
 }
 
+/* Places of the tensor axis that have the same head of keys and values. */
+static int64_t copies_of(const transformer_shape *s, const cs_split *split)
+{
+    const uint32_t tensor = split->grid.tensor;
+    return tensor > s->kv_heads ? tensor / s->kv_heads : 1;
+}
+
 /* Rows of keys and values of a place, R k, k being the features of a place's heads of both:
  *   ring        C - 1 shifts of them forward; backward as many, and as many of their gradients
  *   all-gather  all C R of them forward, and again backward, where their gradients are scattered
@@ -380,7 +389,8 @@ static void expect_context(const transformer_shape *s, const cs_model *model, ui
                            const cs_split *split)
 {
     const int64_t c = split->grid.context, rows = (int64_t)batch * s->tokens / c;
-    const int64_t keys = 2 * 2 * rows * s->kv_heads * s->head / split->grid.tensor;
+    const int64_t keys =
+        2 * 2 * rows * s->kv_heads * copies_of(s, split) * s->head / split->grid.tensor;
     const int64_t queries = 2 * rows * s->heads * s->head / split->grid.tensor;
     const moved none = {0};
     moved block = {0};
@@ -444,13 +454,25 @@ static int64_t replicated(const transformer_shape *s)
            (int64_t)s->layers * s->hidden * s->experts;
 }
 
+/* Parameters of all matrices of keys and values; and their products with the tokens of a sample. */
+static int64_t of_keys(const transformer_shape *s)
+{
+    return (int64_t)s->layers * 2 * s->kv_heads * s->head * (s->hidden + s->bias);
+}
+
+static double products_of_keys(const transformer_shape *s)
+{
+    return (double)s->tokens * s->layers * 2 * s->kv_heads * s->head * s->hidden;
+}
+
 /* Over all places: each has its part of the weights and of the multiplications. Places with other
- * tokens have the same weights. */
+ * tokens have the same weights, and places with the same keys and values those of these. */
 static void expect_sums(const transformer_shape *s, const cs_net *net, const cs_split *split)
 {
     const cs_grid *grid = &split->grid;
     const uint32_t places = cs_grid_places(grid), alike_places = grid->context * grid->data;
-    int64_t parameters = 0, shared = 0, experts = 0;
+    const int64_t more = copies_of(s, split) - 1;
+    int64_t parameters = 0, shared = 0, experts = 0, copied = 0;
     double macs = 0;
     cs_error error;
     cs_error_init(&error);
@@ -463,18 +485,23 @@ static void expect_sums(const transformer_shape *s, const cs_net *net, const cs_
         for (uint32_t p = 0; p < local.net.n_ops; p++)
             if (local.ops[p].weight_axes == CS_AXES_TENSOR)
                 shared += local.net.ops[p].weights + local.net.ops[p].biases;
+            else if (local.ops[p].weight_axes == CS_AXES_COPIES)
+                copied += local.net.ops[p].weights + local.net.ops[p].biases;
             else if (local.net.ops[p].kind == CS_OP_GROUPED_LINEAR)
                 experts += local.net.ops[p].weights;
         cs_net_local_finish(&local);
     }
     const int64_t alike = replicated(s), dense = cs_net_parameters(net) - of_experts(s);
     expect_int("experts", places / (grid->expert * grid->expert_tensor) * of_experts(s), experts);
-    expect_int("parameters", alike_places * dense + (places - alike_places) * alike,
+    expect_int("parameters",
+               alike_places * (dense + more * of_keys(s)) + (places - alike_places) * alike,
                parameters - experts);
+    expect_int("copied", more > 0 ? alike_places * (more + 1) * of_keys(s) : 0, copied);
     expect_int("shared", split->sequence_parallel && grid->tensor > 1 ? places * alike : 0, shared);
     if (split->routing.imbalance > 1)
         return; /* the busiest place has more than its part */
-    expect_double("products", grid->data * cs_net_macs(net), macs);
+    expect_double("products", grid->data * (cs_net_macs(net) + (double)more * products_of_keys(s)),
+                  macs);
 }
 
 /* The pieces of a layer are all of its operators' work, to the picosecond that each piece is
@@ -512,144 +539,6 @@ static void expect_pieces(const cs_net *net, const cs_net_options *options, cons
     cs_net_chain_finish(&chain);
 }
 
-/* ---- memory of gradients, slowly ---- */
-
-/* Which buffer has the gradient of each tensor, and how large it is. What is live is what some
- * tensor's gradient is in, looked up anew each time. */
-typedef struct buffers {
-    const cs_net *net;
-    uint32_t batch;
-    uint32_t *of; /* per tensor: its buffer, 0: none */
-    int64_t *bytes;
-    bool *has_part; /* per tensor: a reader has left its part */
-    uint32_t n;
-} buffers;
-
-static uint32_t root_of(const cs_net *net, cs_tensor tensor)
-{
-    for (uint32_t p = net->n_ops; p-- > 0;)
-        if (net->ops[p].output == tensor && net->ops[p].kind == CS_OP_VIEW)
-            return root_of(net, net->ops[p].inputs[0]);
-    return tensor;
-}
-
-static int64_t live(const buffers *b)
-{
-    int64_t sum = 0;
-    for (uint32_t buffer = 1; buffer <= b->n; buffer++) {
-        bool used = false;
-        for (uint32_t t = 0; t < b->net->n_tensors; t++)
-            used |= b->of[t] == buffer;
-        sum += used ? b->bytes[buffer] : 0;
-    }
-    return sum;
-}
-
-static uint32_t add_buffer(buffers *b, cs_tensor tensor)
-{
-    b->bytes[++b->n] = cs_tensor_bytes(b->net, tensor, b->batch, CS_PRECISION_FP16);
-    return b->n;
-}
-
-static bool is_shared(const buffers *b, uint32_t tensor)
-{
-    bool shared = false;
-    for (uint32_t t = 0; t < b->net->n_tensors; t++)
-        shared |= t != tensor && b->of[t] == b->of[tensor];
-    return shared;
-}
-
-/* An addition, or a sum in place, gives its gradient to its inputs as it is. */
-static int64_t pass_on(buffers *b, const cs_op *op, uint32_t out)
-{
-    int64_t most = live(b);
-    for (uint32_t i = 0; i < op->n_inputs; i++) {
-        const cs_tensor t = op->inputs[i];
-        const uint32_t in = root_of(b->net, t);
-        if (!b->net->tensors[t].differentiable)
-            continue;
-        if (!b->has_part[t])
-            b->of[in] = b->of[out];
-        else if (is_shared(b, in))
-            b->of[in] = add_buffer(b, in);
-        b->has_part[t] = true;
-        most = live(b) > most ? live(b) : most;
-    }
-    return most;
-}
-
-/* Others make one for each input, aside where a part is there. */
-static int64_t make_parts(buffers *b, const cs_op *op)
-{
-    int64_t aside = 0, most;
-    for (uint32_t i = 0; i < op->n_inputs; i++) {
-        const cs_tensor t = op->inputs[i];
-        const uint32_t in = root_of(b->net, t);
-        if (!cs_op_makes_gradient(b->net, op, i))
-            continue;
-        if (b->has_part[t])
-            aside += cs_tensor_bytes(b->net, t, b->batch, CS_PRECISION_FP16);
-        else if (b->of[in] == 0)
-            b->of[in] = add_buffer(b, in);
-    }
-    most = live(b) + aside;
-    for (uint32_t i = 0; i < op->n_inputs; i++) {
-        const cs_tensor t = op->inputs[i];
-        if (!cs_op_makes_gradient(b->net, op, i))
-            continue;
-        if (b->has_part[t])
-            b->of[root_of(b->net, t)] = add_buffer(b, t);
-        b->has_part[t] = true;
-    }
-    return most;
-}
-
-static int64_t step_back(buffers *b, const cs_op *op)
-{
-    const uint32_t out = root_of(b->net, op->output);
-    const bool loss = op->kind == CS_OP_CROSS_ENTROPY;
-    int64_t most;
-    if (op->kind == CS_OP_VIEW) {
-        b->has_part[op->inputs[0]] |= b->has_part[op->output];
-        return live(b);
-    }
-    if (!loss && b->of[out] == 0)
-        b->of[out] = add_buffer(b, out);
-    most = op->kind == CS_OP_ADD || (op->kind == CS_OP_EXCHANGE && op->in_place)
-               ? pass_on(b, op, out)
-               : make_parts(b, op);
-    b->of[out] = 0;
-    return most;
-}
-
-static void expect_gradients(const cs_net *net, const cs_split *split, uint32_t batch)
-{
-    cs_net_local local;
-    cs_error error;
-    cs_error_init(&error);
-    if (cs_net_local_make(net, split, 0, NULL, &local, &error) != CS_OK)
-        fail_msg("%s", error.text);
-    const uint32_t n = local.net.n_ops;
-    int64_t *peaks = calloc(n, sizeof(*peaks)), *nothing = calloc(n, sizeof(*nothing));
-    buffers b = {.net = &local.net,
-                 .batch = batch,
-                 .of = calloc(local.net.n_tensors, sizeof(*b.of)),
-                 .bytes = calloc((size_t)n * CS_OP_INPUTS_MAX * 2, sizeof(*b.bytes)),
-                 .has_part = calloc(local.net.n_tensors, sizeof(*b.has_part))};
-    assert_true(peaks && nothing && b.of && b.bytes && b.has_part);
-    assert_int_equal(cs_backward_memory(&local.net, batch, CS_PRECISION_FP16, &(cs_kept_rules){0},
-                                        nothing, peaks, &error),
-                     CS_OK);
-    for (uint32_t p = n; p-- > 0;)
-        expect_int(local.net.ops[p].name, step_back(&b, &local.net.ops[p]), peaks[p]);
-    free(peaks);
-    free(nothing);
-    free(b.of);
-    free(b.bytes);
-    free(b.has_part);
-    cs_net_local_finish(&local);
-}
-
 /* Splits of all kinds of axes and methods, of a transformer that they divide. */
 static void test_drawn(void **state)
 {
@@ -670,8 +559,6 @@ static void test_drawn(void **state)
         expect_context(&s, &model, batch, &split);
         expect_experts(&s, &model, batch, &split);
         expect_sums(&s, &net, &split);
-        if (i % 4 == 0)
-            expect_gradients(&net, &split, batch);
         expect_pieces(&net, &options, &model);
         cs_net_options elsewhere = options;
         elsewhere.place = random_from_to(random, 0, cs_grid_places(&split.grid) - 1);
@@ -699,7 +586,7 @@ static void expect_weights(const cs_net_local *local, const char *name, int64_t 
 
 /* 8 places, 8 heads of 4 features, 2 of keys and values: each place has a head of queries, 32 x 4
  * weights, and the head of keys that 3 others have as well, of which it computes the gradients
- * that its queries cause. */
+ * that its queries cause: they are summed over these four, and over no other head's. */
 static void test_copies(void **state)
 {
     (void)state;
@@ -712,13 +599,16 @@ static void test_copies(void **state)
              "\"intermediate\": 64}",
              &net);
     cs_error_init(&error);
+    split.grid.copies = cs_split_copies(&net, 8);
+    expect_int("copies", 4, split.grid.copies);
+    expect_int("copies of 2 places", 1, cs_split_copies(&net, 2));
     for (uint32_t place = 0; place < 8; place++) {
         cs_net_local local;
         if (cs_net_local_make(&net, &split, place, NULL, &local, &error) != CS_OK)
             fail_msg("%s", error.text);
         expect_weights(&local, "q_proj", 32 * 4, CS_AXES_GRADIENT);
-        expect_weights(&local, "k_proj", 32 * 4, CS_AXES_TENSOR);
-        expect_weights(&local, "v_proj", 32 * 4, CS_AXES_TENSOR);
+        expect_weights(&local, "k_proj", 32 * 4, CS_AXES_COPIES);
+        expect_weights(&local, "v_proj", 32 * 4, CS_AXES_COPIES);
         expect_weights(&local, "o_proj", 4 * 32, CS_AXES_GRADIENT);
         for (uint32_t p = 0; p < local.net.n_ops; p++)
             if (local.net.ops[p].kind == CS_OP_ATTENTION)
@@ -918,6 +808,14 @@ static const struct {
      {.grid.tensor = 3},
      "/parallel/tensor: must divide the 4 heads of keys and values of "
      "layers.0.self_attn.attention (got 3): 2 or 4 would"},
+    {"multiple of keys",
+     "llama",
+     "{\"layers\": 1, \"hidden\": 96, \"heads\": 12, \"kv_heads\": 4, \"head\": 8, "
+     "\"intermediate\": 96}",
+     {.grid.tensor = 6},
+     "/parallel/tensor: must divide the 12 heads of layers.0.self_attn.attention, and its 4 heads "
+     "of "
+     "keys and values or be a multiple of these (got 6): 4 or 12 would"},
     {"features",
      "llama",
      "{\"layers\": 1, \"hidden\": 96, \"heads\": 12, \"kv_heads\": 12, \"intermediate\": 44}",

@@ -574,6 +574,45 @@ static void test_weight_parts(void **state)
     }
 }
 
+/* Of 8 places, tensor 4 and data 2, neighbours of two have the same heads of keys and values, the
+ * gradients of whose weights they sum; what all four hold alike, they sum. Dense 1600 over 2; 160
+ * over 2 neighbours; 80 over 4. */
+static void test_copies(void **state)
+{
+    (void)state;
+    const struct {
+        const char *row;
+        uint32_t zero;
+        int64_t gradients, weights;
+    } rows[] = {
+        /* 2 1/2 1600, 2 1/2 160, 2 3/4 80 */
+        {"zero 0", 0, 1600 + 160 + 120, 0},
+        /* shares of a half: 1/2 1600, 2 1/2 80, 2 3/4 40; gathered: 1/2 1600 */
+        {"zero 1", 1, 800 + 80 + 60, 800},
+        {"zero 3", 3, 800 + 80 + 60, 1600},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        drawn of;
+        small_run made;
+        init(&of, "sequential", 1, 1, 1);
+        of.grid = cs_grid_single();
+        of.grid.tensor = 4;
+        of.grid.data = of.grid.shard = of.grid.copies = 2;
+        of.layers[0].weight_bytes = 1600;
+        of.layers[0].n_weight_parts = 2;
+        of.parts[0][0] = (cs_weight_part){CS_AXES_COPIES, 160};
+        of.parts[0][1] = (cs_weight_part){CS_AXES_TENSOR, 80};
+        put(&of, 0, 1);
+        of.job.states = (cs_states){.zero = rows[i].zero, .accumulate = true};
+        run(rows[i].row, &of, &made);
+        for (uint32_t d = 0; d < 8; d++) {
+            expect_int(rows[i].row, rows[i].gradients, sent(&made, d, CS_PURPOSE_GRADIENTS));
+            expect_int(rows[i].row, rows[i].weights, sent(&made, d, CS_PURPOSE_WEIGHTS));
+        }
+        small_run_finish(&made);
+    }
+}
+
 /* ---- memory ---- */
 
 static int64_t peak(const small_run *made, uint32_t device, cs_category category)
@@ -949,6 +988,7 @@ int main(void)
         cmocka_unit_test(test_volumes),
         cmocka_unit_test(test_layers_with_stages_of_their_own),
         cmocka_unit_test(test_weight_parts),
+        cmocka_unit_test(test_copies),
         cmocka_unit_test(test_residents),
         cmocka_unit_test(test_frozen),
         cmocka_unit_test(test_scattered_by_layer),

@@ -199,8 +199,8 @@ static void count_halo(const drawn *d, const cs_op *op, bool outputs, bool backw
     own = elements_of(d, of, 0) / shape->dims[0] * extents[0];
     for (uint32_t e = 0; e < shape->rank; e++)
         all *= extents[e];
-    if (!backward)
-        c->halo += all - own;
+    if (!backward && cs_net_tensor(d->net, op->output)->differentiable)
+        c->halo += all - own; /* what gets no gradient keeps nothing */
 }
 
 static void add_bytes(counts *c, cs_axes_name axes, cs_exchange_kind kind, bool backward,

@@ -90,6 +90,23 @@ static void expect_shards(const cs_grid *grid)
     }
 }
 
+/* Of the places of a group of TENSOR, from the first one on so many at a time. */
+static void expect_copies(const cs_grid *grid)
+{
+    const cs_axes copies = cs_grid_axes(grid, CS_AXES_COPIES);
+    const cs_axes tensor = cs_grid_axes(grid, CS_AXES_TENSOR);
+    const uint32_t places = cs_grid_places(grid);
+    for (uint32_t a = 0; a < places; a++) {
+        for (uint32_t b = 0; b < places; b++) {
+            const bool same_group = cs_axes_first(tensor, a) == cs_axes_first(tensor, b);
+            const bool same_heads = cs_axes_coordinate(tensor, a) / grid->copies ==
+                                    cs_axes_coordinate(tensor, b) / grid->copies;
+            assert_int_equal(same_group && same_heads,
+                             cs_axes_first(copies, a) == cs_axes_first(copies, b));
+        }
+    }
+}
+
 static uint32_t draw_size(gsl_rng *random)
 {
     return 1 + (uint32_t)gsl_rng_uniform_int(random, 3);
@@ -115,6 +132,7 @@ static void test_drawn_grids(void **state)
             grid.space[k] = i % 2 ? draw_size(random) : 1;
         grid.context = draw_size(random);
         grid.data = draw_size(random);
+        grid.copies = draw_divisor(random, grid.tensor);
         const uint32_t places = cs_grid_places(&grid);
         grid.expert_tensor = draw_divisor(random, places);
         grid.expert = draw_divisor(random, places / grid.expert_tensor);
@@ -122,6 +140,7 @@ static void test_drawn_grids(void **state)
         grid.expert_shard = draw_divisor(random, places / grid.expert_tensor / grid.expert);
         expect_groups(&grid);
         expect_shards(&grid);
+        expect_copies(&grid);
     }
     gsl_rng_free(random);
 }

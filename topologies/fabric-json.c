@@ -337,8 +337,11 @@ static cs_status write_routes(const cs_platform *platform, cJSON *root, cs_error
         cs_error ignored;
         cs_error_init(&ignored);
         const bool last = i + 1 == sizeof(relays) / sizeof(relays[0]);
-        if (search_routes(platform, relays[i], &found,
-                          last && fewest == UINT64_MAX ? error : &ignored) != CS_OK)
+        const cs_status status = search_routes(platform, relays[i], &found,
+                                               last && fewest == UINT64_MAX ? error : &ignored);
+        if (status == CS_NO_MEMORY)
+            return cs_error_no_memory(error);
+        if (status != CS_OK)
             continue;
         if (!compare_routes(platform, &found, NULL, &differ)) {
             cs_platform_finish(&found);

@@ -1,5 +1,6 @@
 #include "sim/base/error.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -118,10 +119,18 @@ void cs_error_add_all(cs_error *error, const cs_error *from)
         error->count += from->count - from->stored;
 }
 
+/* A machine that lacks something says nothing about the file. */
+static bool is_lack(int code)
+{
+    return code == EMFILE || code == ENFILE || code == ENOMEM || code == EIO;
+}
+
 cs_status cs_error_system(cs_error *error, cs_status status, const char *place, const char *what,
                           int code)
 {
     char reason[128];
+    if (status == CS_INVALID && is_lack(code))
+        status = CS_IO;
     if (strerror_r(code, reason, sizeof(reason)) != 0)
         snprintf(reason, sizeof(reason), "error %d", code);
     (void)cs_error_add(error, status, "%s: %s: %s", place, what, reason);

@@ -82,7 +82,7 @@ cs_status cs_error_addv(cs_error *error, cs_status status, const char *format, v
     CS_PRINTF(3, 0);
 
 /* "place: what: reason", the reason being that of an errno: "f.json: cannot read: Permission
- * denied". */
+ * denied". Too many open files, no memory and a failing disk make CS_INVALID CS_IO. */
 cs_status cs_error_system(cs_error *error, cs_status status, const char *place, const char *what,
                           int code);
 

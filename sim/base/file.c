@@ -224,20 +224,7 @@ static cs_status flush(const char *path, const char *shown, int flags, cs_error 
 
 /* A new name is on the disk for certain only when its folder is. A folder that may be written but
  * not read cannot be flushed; the file is complete all the same. */
-static cs_status flush_folder(const char *path, cs_error *error)
-{
-    size_t length = folder_length(path);
-    char *folder = length > 0 ? strndup(path, length) : strdup(".");
-    if (!folder)
-        return cs_error_no_memory(error);
-    cs_status status = CS_OK;
-    if (access(folder, R_OK) == 0)
-        status = flush(folder, path, O_RDONLY | O_DIRECTORY, error);
-    free(folder);
-    return status;
-}
-
-static cs_status publish(cs_file_draft *draft, cs_error *error)
+static cs_status rename_in(const char *folder, cs_file_draft *draft, cs_error *error)
 {
     CS_TRY(flush(draft->temporary, draft->path, O_RDONLY, error));
     if (rename(draft->temporary, draft->path) != 0)
@@ -245,7 +232,17 @@ static cs_status publish(cs_file_draft *draft, cs_error *error)
                                "cannot rename the finished file to this name", errno);
     free(draft->temporary);
     draft->temporary = NULL;
-    return flush_folder(draft->path, error);
+    return access(folder, R_OK) == 0 ? flush(folder, draft->path, O_RDONLY | O_DIRECTORY, error)
+                                     : CS_OK;
+}
+
+static cs_status publish(cs_file_draft *draft, cs_error *error)
+{
+    const size_t length = folder_length(draft->path);
+    char *folder = length > 0 ? strndup(draft->path, length) : strdup(".");
+    const cs_status status = folder ? rename_in(folder, draft, error) : cs_error_no_memory(error);
+    free(folder);
+    return status;
 }
 
 cs_status cs_file_draft_commit(cs_file_draft *draft, cs_error *error)

@@ -1,5 +1,6 @@
 #include "sim/base/hash.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <unistd.h>
 #include <xxhash.h>
@@ -22,8 +23,10 @@ bool cs_hash_file(int file, uint64_t length, uint64_t *hash)
         else
             length -= (uint64_t)got;
     }
+    const int code = state && block ? 0 : ENOMEM;
     *hash = got >= 0 ? XXH64_digest(state) : 0;
     XXH64_freeState(state);
     free(block);
+    errno = code;
     return got >= 0;
 }

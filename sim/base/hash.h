@@ -9,8 +9,8 @@
 
 uint64_t cs_hash_bytes(const void *data, size_t length, uint64_t seed);
 
-/* Of the next `length` bytes of an open file, with the seed 0. False when it has fewer or cannot be
- * read. */
+/* Of the next `length` bytes of an open file, with the seed 0. False when it has fewer, cannot
+ * be read, or memory runs out (then errno is ENOMEM). */
 bool cs_hash_file(int file, uint64_t length, uint64_t *hash);
 
 #endif

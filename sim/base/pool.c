@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <time.h>
 
+enum { STACK_BYTES = 8 << 20 };
+
 static const long tick = 100000000; /* ns between looks at progress */
 
 /* What the threads share. */
@@ -128,6 +130,18 @@ static cs_status collect(shared *s, const cs_progress *progress, cs_error *error
     return status;
 }
 
+/* With a stack of its own size: `ulimit -s` may ask for less than a point takes. */
+static bool start_thread(pthread_t *thread, shared *s)
+{
+    pthread_attr_t attributes;
+    if (pthread_attr_init(&attributes) != 0)
+        return false;
+    const bool started = pthread_attr_setstacksize(&attributes, STACK_BYTES) == 0 &&
+                         pthread_create(thread, &attributes, worker, s) == 0;
+    pthread_attr_destroy(&attributes);
+    return started;
+}
+
 static cs_status run_threads(shared *s, const cs_progress *progress, cs_error *error)
 {
     uint32_t n = s->pool->jobs < s->pool->n_points ? s->pool->jobs : s->pool->n_points;
@@ -136,7 +150,7 @@ static cs_status run_threads(shared *s, const cs_progress *progress, cs_error *e
     if (!threads)
         return cs_error_no_memory(error);
     s->running = n;
-    while (started < n && pthread_create(&threads[started], NULL, worker, s) == 0)
+    while (started < n && start_thread(&threads[started], s))
         started++;
     pthread_mutex_lock(&s->mutex);
     s->running -= n - started; /* fewer threads do as well */

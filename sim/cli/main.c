@@ -5,7 +5,9 @@
 
 #include <fcntl.h>
 #include <gsl/gsl_errno.h>
+#include <signal.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 static cs_status set_level(const cs_arguments *arguments, cs_log *log, cs_error *error)
@@ -39,8 +41,24 @@ static cs_status run_command(const cs_command *command, int argc, char **argv, c
     return status;
 }
 
+/* More is asked for where that is allowed: Linux lets the stack grow up to a limit that may still
+ * be raised. */
+static cs_status check_stack(cs_error *error)
+{
+    static const rlim_t least = 512 << 10, usual = 8 << 20;
+    struct rlimit limit;
+    if (getrlimit(RLIMIT_STACK, &limit) != 0 || limit.rlim_cur >= usual)
+        return CS_OK;
+    limit.rlim_cur = limit.rlim_max < usual ? limit.rlim_max : usual;
+    if (limit.rlim_cur >= least && setrlimit(RLIMIT_STACK, &limit) == 0)
+        return CS_OK;
+    return cs_error_add(error, CS_FAILED, "the stack may have %llu KiB; sim needs %llu (ulimit -s)",
+                        (unsigned long long)limit.rlim_cur >> 10, (unsigned long long)least >> 10);
+}
+
 static cs_status run_program(int argc, char **argv, cs_context *context, cs_error *error)
 {
+    CS_TRY(check_stack(error));
     const char *name = argc > 1 ? argv[1] : "";
     if (strcmp(name, "--version") == 0) {
         fprintf(context->out, "sim %s\n", SIM_VERSION);
@@ -71,7 +89,8 @@ int main(int argc, char **argv)
 {
     open_standard_streams();
     cs_interrupt_catch(CS_INTERRUPT_GRACE);
-    gsl_set_error_handler_off(); /* it would abort; our calls check */
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write */
+    gsl_set_error_handler_off();    /* it would abort; our calls check */
     cs_terminal terminal;
     cs_terminal_init(&terminal);
     cs_progress progress = cs_terminal_progress(&terminal);

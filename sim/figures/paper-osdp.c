@@ -86,7 +86,7 @@ static cs_status rate_of(const cJSON *document, const char *path, const cs_progr
 {
     cs_scenario scenario = {0};
     cs_step step = {0};
-    cs_status status = cs_scenario_read_brief(document, path, progress, &scenario, error);
+    cs_status status = cs_scenario_read_brief(document, path, NULL, progress, &scenario, error);
     if (status == CS_OK)
         status = cs_simulate_step(&scenario, progress, &step, error);
     *rate = status == CS_OK && step.over == 0 ? scenario.batch_size / step.time : 0;

@@ -1,6 +1,7 @@
 /* The mesh of the section "parallel": sizes that it leaves open, and where its places are. */
 #include "sim/base/text.h"
 #include "sim/scenario/build.h"
+#include "sim/workload/layout.h"
 
 #include <stdio.h>
 
@@ -341,7 +342,24 @@ static cs_status check_zero(const cs_sections *sections, const cs_json_place *pa
                            kind->name, zero);
 }
 
-cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given, uint32_t n_layers,
+/* 0: not known before the model is made. */
+static uint32_t known_layers(const cs_sections *sections, const cs_loaded *loaded)
+{
+    return sections->model.uniform ? sections->model.uniform->layers : loaded->model.n_layers;
+}
+
+/* Of operators, or of layers that were divided before. */
+static uint32_t copies_of(const cs_loaded *loaded, const cs_split *split)
+{
+    const cs_grid *over = loaded->model.divided_over;
+    if (split->tensor_method != CS_TENSOR_PAIRS)
+        return 1;
+    return loaded->net.n_ops > 0 ? cs_split_copies(&loaded->net, split->grid.tensor)
+           : over                ? over->copies
+                                 : 1;
+}
+
+cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given, const cs_loaded *loaded,
                                cs_arena *arena, const cs_parallel **out, cs_error *error)
 {
     const cs_parallel_section *section = &sections->parallel;
@@ -356,8 +374,9 @@ cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given, uint
     if (!made)
         return cs_error_no_memory(error);
     mesh_sizes sizes;
-    CS_TRY(settle_sizes(sections, given, n_layers, &sizes, error));
+    CS_TRY(settle_sizes(sections, given, known_layers(sections, loaded), &sizes, error));
     *made = take_sizes(section, &sizes, sections->top.seed);
+    made->split.grid.copies = copies_of(loaded, &made->split);
     CS_TRY(settle_experts(section, &place, &made->split.grid, error));
     CS_TRY(settle_shards(section, &place, &made->split.grid, error));
     CS_TRY(number_places(sections, &place, arena, made, error));

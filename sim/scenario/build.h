@@ -14,11 +14,12 @@
 CS_MUST_CHECK cs_status cs_scenario_given_devices(const cs_sections *sections, uint32_t *n,
                                                   cs_error *error);
 
-/* What the section "parallel" asks for, on so many devices (0: the platform has no number) for so
- * many layers (0: not known yet); NULL without the section. CS_INVALID, naming the key and the
+/* What the section "parallel" asks for, on so many devices (0: the platform has no number); NULL
+ * without the section. Of the model it has to know the heads of keys and values, and how many
+ * layers there are where that is known before the model is made. CS_INVALID, naming the key and the
  * nearest numbers that would be right, where sizes do not go together. */
 CS_MUST_CHECK cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given,
-                                             uint32_t n_layers, cs_arena *arena,
+                                             const cs_loaded *loaded, cs_arena *arena,
                                              const cs_parallel **out, cs_error *error);
 
 /* How the parameters of each of the model's layers rest, by the rules of the section "parallel";

@@ -237,8 +237,8 @@ typedef struct sink {
     cs_sweep_results *results;
 } sink;
 
-/* Whether the failure says something about the point, or about the machine right now: then a later
- * run shall try again. */
+/* Whether the failure says something about the point, or about the machine right now: then the sweep
+ * ends, and a later run goes on. */
 static bool is_lasting(cs_status status)
 {
     return status != CS_NO_MEMORY && status != CS_IO;
@@ -248,12 +248,15 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
 {
     const sink *c = context;
     cs_journal_place place = {0};
-    if (!item->record)
+    if (!item->record || !item->error)
         return cs_error_no_memory(error);
+    if (!is_lasting(item->status)) {
+        cs_error_add_all(error, item->error);
+        return item->status;
+    }
     const failure why = item->status != CS_OK ? failure_of(item->error) : (failure){0};
-    cs_status status = CS_OK;
-    if (is_lasting(item->status))
-        status = cs_journal_append(c->journal, item->record, strlen(item->record), &place, error);
+    cs_status status =
+        cs_journal_append(c->journal, item->record, strlen(item->record), &place, error);
     if (status == CS_OK)
         status = cs_journal_flush(c->journal, false, error);
     if (status == CS_OK)

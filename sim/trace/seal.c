@@ -122,7 +122,7 @@ static cs_status try_apart(const char *path, uint64_t size, cs_error *error)
 
 /* ---- the check ---- */
 
-typedef enum found { NOT_SEALED, WHOLE, BROKEN } found;
+typedef enum found { NOT_SEALED, WHOLE, BROKEN, NO_MEMORY } found;
 
 static found look(int file, uint64_t size)
 {
@@ -135,7 +135,7 @@ static found look(int file, uint64_t size)
         memcmp(seal, mark, sizeof(mark)) != 0)
         return NOT_SEALED;
     if (!cs_hash_file(file, size, &hash))
-        return BROKEN;
+        return errno == ENOMEM ? NO_MEMORY : BROKEN;
     write_seal(expected, size, hash);
     return memcmp(seal, expected, sizeof(seal)) == 0 ? WHOLE : BROKEN;
 }
@@ -152,6 +152,8 @@ cs_status cs_seal_check(const char *path, cs_error *error)
     }
     const found what = look(file, (uint64_t)info.st_size);
     close(file);
+    if (what == NO_MEMORY)
+        return cs_error_no_memory(error);
     if (what == BROKEN)
         return cs_error_add(error, CS_INVALID,
                             "%s: damaged: its checksum is not that of its contents", path);

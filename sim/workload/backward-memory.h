@@ -13,6 +13,8 @@
  *     in place. Others make the gradient of what they read besides.
  *   - The gradient of the weights comes before that of the inputs; what is made of it aside is part
  *     of the operator's workspace.
+ *   - Where gradients of weights are computed later, beside the sum of a gradient over several
+ *     devices (net-local.h), the gradients of results that they are made of are there until then.
  *   - The gradient of logits that a fused loss keeps takes their memory, which is counted there.
  */
 #ifndef CS_WORKLOAD_BACKWARD_MEMORY_H
@@ -21,12 +23,23 @@
 #include "sim/workload/kept.h"
 #include "sim/workload/tape.h"
 
-/* Fills `peaks`, per operator: the most bytes of gradients, and of the operator's own workspace
- * (`workspaces`, per operator), at any moment of its backward. CS_NO_MEMORY, and CS_OVERFLOW beyond
- * 64 bits. */
-CS_MUST_CHECK cs_status cs_backward_memory(const cs_net *net, uint32_t batch,
-                                           cs_precision precision, const cs_kept_rules *rules,
-                                           const int64_t *workspaces, int64_t *peaks,
+/* A backward: of a network, for so many samples. */
+typedef struct cs_backward {
+    const cs_net *net;
+    uint32_t batch;
+    cs_precision precision;
+    const cs_kept_rules *rules;
+    const uint32_t *weights_at; /* per operator, see cs_net_local_weights_at; NULL: itself */
+    int64_t *workspaces;        /* per operator: bytes while its backward runs */
+} cs_backward;
+
+/* Adds to the workspaces the gradients of weights that are made aside (kept.h); of those at one
+ * operator there is one at a time. CS_NO_MEMORY, and CS_OVERFLOW beyond 64 bits. */
+CS_MUST_CHECK cs_status cs_backward_add_weights(const cs_backward *backward, cs_error *error);
+
+/* Fills `peaks`, per operator: the most bytes of gradients, and of the operator's own workspace, at
+ * any moment of its backward. CS_NO_MEMORY, and CS_OVERFLOW beyond 64 bits. */
+CS_MUST_CHECK cs_status cs_backward_memory(const cs_backward *backward, int64_t *peaks,
                                            cs_error *error);
 
 /* Who looks on while the backward runs. `see` gets what comes and goes, numbered from 0 on; `end`
@@ -39,9 +52,7 @@ typedef struct cs_backward_observer {
 } cs_backward_observer;
 
 /* The same for an observer, who must not stop it but for want of memory: CS_NO_MEMORY. */
-CS_MUST_CHECK cs_status cs_backward_memory_watch(const cs_net *net, uint32_t batch,
-                                                 cs_precision precision, const cs_kept_rules *rules,
-                                                 const int64_t *workspaces,
+CS_MUST_CHECK cs_status cs_backward_memory_watch(const cs_backward *backward,
                                                  const cs_backward_observer *observer,
                                                  cs_error *error);
 

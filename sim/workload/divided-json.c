@@ -5,9 +5,10 @@ static const char *const kind_names[] = {"all_reduce", "all_gather", "reduce_sca
 
 /* In order of cs_axes_name. */
 static const char *const axes_names[] = {
-    "tensor",      "space_x",      "space_y",        "space_z", "space",         "context",
-    "data",        "gradient",     "shard",          "replica", "expert_tensor", "expert",
-    "expert_data", "expert_shard", "expert_replica", NULL};
+    "tensor",        "space_x", "space_y",     "space_z",      "space",
+    "context",       "data",    "gradient",    "shard",        "replica",
+    "expert_tensor", "expert",  "expert_data", "expert_shard", "expert_replica",
+    "copies",        NULL};
 
 static const cs_field piece_fields[] = {
     {"forward", CS_FIELD_TIME, offsetof(cs_layer_piece, forward), .doc = "forward"},
@@ -78,6 +79,9 @@ const cs_field cs_divided_over_fields[] = {{"tensor", SIZE(tensor), .doc = "devi
                                            {"space_x", SIZE(space[0]), .doc = "devices"},
                                            {"space_y", SIZE(space[1]), .doc = "devices"},
                                            {"space_z", SIZE(space[2]), .doc = "devices"},
+                                           {"copies", SIZE(copies),
+                                            .doc = "neighbours along \"tensor\" with the same "
+                                                   "heads of keys and values"},
                                            {"context", SIZE(context), .doc = "devices"},
                                            {"expert", SIZE(expert), .doc = "devices"},
                                            {"expert_tensor", SIZE(expert_tensor), .doc = "devices"},

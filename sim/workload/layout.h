@@ -106,4 +106,8 @@ uint32_t cs_layout_first(const cs_tensor_layout *layout, const cs_shape *shape,
 
 int64_t cs_shape_elements(const cs_shape *shape);
 
+/* How many neighbours along a tensor axis of that size have the same heads of keys and values: more
+ * than 1 where a network has fewer of them than the axis has places. */
+uint32_t cs_split_copies(const cs_net *net, uint32_t tensor);
+
 #endif

@@ -3,6 +3,7 @@
 #include "sim/base/field.h"
 #include "sim/base/text.h"
 #include "sim/workload/divided-json.h"
+#include "sim/workload/split-rules.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -472,6 +473,25 @@ static cs_status take_batches(const cs_list *list, const cs_json_place *up, cs_m
     return status;
 }
 
+/* What the layers are parts of has one device along the axes of data. */
+static cs_status take_division(cs_grid *over, const cs_json_place *place, cs_model *model,
+                               cs_error *error)
+{
+    const cs_json_place at = {.up = place, .key = "divided_over"};
+    const cs_json_place copies = {.up = &at, .key = "copies"};
+    char would[CS_DIVISORS_TEXT_BYTES];
+    model->divided_over = over;
+    if (!over)
+        return CS_OK;
+    over->data = over->shard = over->expert_shard = 1;
+    return over->tensor % over->copies == 0
+               ? CS_OK
+               : cs_json_invalid(
+                     &copies, error, "must divide \"tensor\", %u (got %u): %s", over->tensor,
+                     over->copies,
+                     cs_divisors_text(over->tensor, over->copies, would, sizeof(would)));
+}
+
 static cs_status read_document(const cJSON *root, const cs_json_place *place, cs_model *model,
                                cs_error *error)
 {
@@ -484,9 +504,7 @@ static cs_status read_document(const cJSON *root, const cs_json_place *place, cs
     note(&status, check_not_empty(model->name, "name", place, error));
     if (parts.work)
         model->work = *parts.work;
-    if (parts.divided_over)
-        parts.divided_over->data = parts.divided_over->shard = parts.divided_over->expert_shard = 1;
-    model->divided_over = parts.divided_over;
+    note(&status, take_division(parts.divided_over, place, model, error));
     if (parts.provenance) {
         model->provenance = *parts.provenance;
         note(&status, check_provenance(parts.provenance, place, error));

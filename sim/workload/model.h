@@ -50,8 +50,8 @@ typedef struct cs_exchange {
 /* Weights of a layer whose gradients are summed over other axes than GRADIENT. */
 typedef struct cs_weight_part {
     uint8_t axes; /* cs_axes_name: EXPERT_DATA of experts; TENSOR of what all devices of the tensor
-                   * axis hold alike and compute a part of the gradients of (after the sum over
-                   * GRADIENT) */
+                   * axis hold alike and compute a part of the gradients of, COPIES of what some
+                   * neighbours along it do (after the sum over GRADIENT) */
     int64_t bytes;
 } cs_weight_part;
 

@@ -33,7 +33,7 @@ typedef struct maker {
 typedef struct divided_op {
     cs_tensor_layout inputs[CS_OP_INPUTS_MAX], made, output;
     uint32_t partial[CS_OP_INPUTS_MAX];
-    bool shared_over_tensor, ring;
+    bool shared_over_tensor, copied, ring;
     uint32_t shares;
     uint32_t n_inner;
     cs_inner_exchange inner[CS_N_LAYOUT_AXES * CS_RULE_INNER_MAX];
@@ -312,6 +312,7 @@ static void ask_rule(maker *m, const cs_op *op, cs_layout_axis axis, divided_op 
     d->made.axes[axis] = answer.made;
     d->output.axes[axis] = answer.output;
     d->shared_over_tensor |= answer.shared && axis == CS_LAYOUT_TENSOR;
+    d->copied |= answer.copied;
     d->shares = answer.shares > 0 ? answer.shares : d->shares;
     d->ring |= answer.ring;
     for (uint32_t i = 0; i < answer.n_inner; i++) {
@@ -540,8 +541,9 @@ static cs_axes_name weight_axes(const maker *m, const divided_op *d, const cs_op
     if (op->kind == CS_OP_GROUPED_LINEAR)
         return grid->tensor * grid->expert * grid->expert_tensor > 1 ? CS_AXES_EXPERT_DATA
                                                                      : CS_AXES_GRADIENT;
-    return d->shared_over_tensor && op->weights + op->biases > 0 ? CS_AXES_TENSOR
-                                                                 : CS_AXES_GRADIENT;
+    if (op->weights + op->biases == 0)
+        return CS_AXES_GRADIENT;
+    return d->shared_over_tensor ? CS_AXES_TENSOR : d->copied ? CS_AXES_COPIES : CS_AXES_GRADIENT;
 }
 
 /* The operator itself, in the layouts that it reads and makes. */
@@ -850,6 +852,45 @@ void cs_net_local_finish(cs_net_local *local)
     free(local->ops);
     free(local->exchanges);
     *local = (cs_net_local){0};
+}
+
+void cs_net_local_weights_at(const cs_net_local *local, uint32_t *at)
+{
+    for (uint32_t p = 0; p < local->net.n_ops; p++)
+        at[p] = p;
+    for (uint32_t p = 0; p < local->net.n_ops; p++)
+        for (uint32_t q = p + 1; q <= local->ops[p].deferred; q++)
+            at[q] = p;
+}
+
+static bool reads(const cs_op *op, cs_tensor tensor)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < op->n_inputs; i++)
+        found |= op->inputs[i] == tensor;
+    return found;
+}
+
+uint32_t cs_net_local_first_keeper(const cs_net_local *local, uint32_t exchange)
+{
+    const cs_net *net = &local->net;
+    cs_op_cost cost;
+    for (uint32_t p = exchange + 1; p < net->n_ops; p++) {
+        if (!reads(&net->ops[p], net->ops[exchange].output))
+            continue;
+        cs_op_cost_of(net, &net->ops[p], 1, CS_PRECISION_FP16, &cost);
+        if (cost.keeps_input)
+            return p;
+    }
+    return net->n_ops;
+}
+
+bool cs_net_local_gathers_again(const cs_net_local *local, const uint32_t *runs, uint32_t p)
+{
+    bool again = local->ops[p].gathers_again && runs[p] == 0;
+    for (uint32_t q = p + 1; again && q < local->net.n_ops; q++)
+        again = runs[q] == 0 || !reads(&local->net.ops[q], local->net.ops[p].output);
+    return again;
 }
 
 cs_status cs_net_split_check(const cs_net *net, const cs_split *split, const cs_json_place *at,

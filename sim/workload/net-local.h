@@ -42,7 +42,7 @@ typedef struct cs_op_exchange {
 typedef struct cs_local_op {
     uint32_t origin; /* the operator of the whole network that it is, or that it exchanges for */
     uint8_t weight_axes; /* cs_axes_name that the gradients of its parameters are summed over:
-                          * GRADIENT, or also TENSOR, or EXPERT_DATA instead */
+                          * GRADIENT, or also TENSOR or COPIES, or EXPERT_DATA instead */
     /* Of an exchange whose backward sums the gradients that the operators behind it leave, up to
      * this one (0: there are none): their gradients of weights are computed last, beside that sum.
      * Its step
@@ -75,6 +75,17 @@ CS_MUST_CHECK cs_status cs_net_local_make(const cs_net *net, const cs_split *spl
                                           const cs_json_place *at, cs_net_local *local,
                                           cs_error *error);
 void cs_net_local_finish(cs_net_local *local);
+
+/* Fills `at`, per operator: the exchange beside whose sum its gradients of weights are computed
+ * (`deferred`), or itself. */
+void cs_net_local_weights_at(const cs_net_local *local, uint32_t *at);
+
+/* The first operator that needs for its backward what an exchange makes; n_ops: none does. */
+uint32_t cs_net_local_first_keeper(const cs_net_local *local, uint32_t exchange);
+
+/* Whether operator p is an exchange whose gather backward repeats, where some operators run again
+ * (`runs`, recompute.h): it is not among them, and none of them reads it. What they read is kept. */
+bool cs_net_local_gathers_again(const cs_net_local *local, const uint32_t *runs, uint32_t p);
 
 /* Whether the split fits the network, for all places. */
 CS_MUST_CHECK cs_status cs_net_split_check(const cs_net *net, const cs_split *split,

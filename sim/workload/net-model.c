@@ -301,17 +301,36 @@ typedef struct storage {
     uint32_t layer;  /* the last that reads it, or else the one that writes it */
     uint32_t writer; /* op that writes it first, CS_NO_TENSOR of an input */
     bool used, kept;
-    bool read_again, kept_again; /* by operators that run again (recompute.h) */
+    bool read_again; /* by operators that run again (recompute.h), of which its writer is none or
+                      * in another layer; */
+    bool kept_again; /* by others that run again */
 } storage;
 
 /* Per operator, while layers are counted. */
 typedef struct counts {
-    storage *storages;   /* per storage */
-    int64_t *workspaces; /* of the kernels */
-    int64_t *peaks;      /* of gradients and workspace */
+    storage *storages;    /* per storage */
+    int64_t *workspaces;  /* of the kernels */
+    int64_t *peaks;       /* of gradients and workspace */
+    uint32_t *weights_at; /* whose backward makes the gradients of weights */
     cs_piece_seconds *seconds;
     uint32_t *runs; /* of operators that run again */
 } counts;
+
+/* Whether its writer runs again as well as operator p of the layer does. */
+static bool is_made_again(const counts *of, const storage *at, uint32_t p,
+                          const cs_net_layer *layer)
+{
+    const uint32_t run = at->writer == CS_NO_TENSOR ? 0 : of->runs[at->writer];
+    return run > 0 && (run == of->runs[p] || at->writer >= layer->first);
+}
+
+static bool keeps(const cs_net *net, const cs_net_options *how, uint32_t p, uint32_t input,
+                  const cs_op_cost *cost)
+{
+    const cs_op *op = &net->ops[p];
+    return input == op->n_inputs ? cost->keeps_output
+                                 : cost->keeps_input && !cs_kept_again(net, op, input, &how->kept);
+}
 
 static void visit_op(const cs_net *net, const cs_net_options *how, uint32_t p, uint32_t layer,
                      const cs_op_cost *cost, const counts *of, cs_net_layer *to)
@@ -329,14 +348,15 @@ static void visit_op(const cs_net *net, const cs_net_options *how, uint32_t p, u
         if (!is_output || !at->used)
             at->layer = layer;
         at->used = true;
-        const bool kept = is_output ? cost->keeps_output
-                                    : cost->keeps_input && !cs_kept_again(net, op, i, &how->kept);
+        const bool kept = keeps(net, how, p, i, cost);
         if (is_carried(net, tensor)) {
             to->carried_bytes = (again ? !is_output : kept) ? at->bytes : to->carried_bytes;
             continue;
         }
-        at->read_again |= again && !is_output;
-        *(again ? &at->kept_again : &at->kept) |= kept;
+        if (again && !is_made_again(of, at, p, to))
+            at->read_again = true;
+        else
+            *(again ? &at->kept_again : &at->kept) |= kept;
     }
 }
 
@@ -422,10 +442,8 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             count_started(how, &net->ops[p], &cost, launches);
             cs_kept_fuse(net, &net->ops[p], &how->kept, how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
-            fits =
-                add(&of->workspaces[p],
-                    times.workspace >= 0 ? times.workspace : cost.workspace_bytes) &&
-                add(&of->workspaces[p], cs_kept_gradient(&net->ops[p], &how->kept, how->precision));
+            fits = add(&of->workspaces[p],
+                       times.workspace >= 0 ? times.workspace : cost.workspace_bytes);
             of->seconds[p] = seconds_of(how, &net->ops[p], &cost, &times);
             fits = fits && add_op(how, &net->ops[p], &cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases - cost.frozen));
@@ -445,8 +463,9 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
     return fits;
 }
 
-/* What is gathered again in backward is there from then to the last operator that reads it. Beside
- * a computation it arrives in a buffer of its own, which is no workspace of the layer. */
+/* What is gathered again in backward is there from the last operator that reads it to the first
+ * one. Beside a computation it arrives in a buffer of its own, which is no workspace of the layer.
+ * */
 static bool move_gathered(const cs_net_local *local, counts *of)
 {
     bool fits = true;
@@ -455,41 +474,87 @@ static bool move_gathered(const cs_net_local *local, counts *of)
         const cs_tensor_info *out = cs_net_tensor(&local->net, op->output);
         storage *from = &of->storages[cs_net_tensor(&local->net, op->inputs[0])->storage];
         storage *gathered = &of->storages[out->storage];
-        if (!local->ops[p].gathers_again || of->runs[p] > 0)
+        if (!cs_net_local_gathers_again(local, of->runs, p))
             continue;
         from->kept = true;
         gathered->kept = false;
-        for (uint32_t q = p + 1; q <= out->last_reader && local->ops[p].deferred == 0; q++)
+        for (uint32_t q = cs_net_local_first_keeper(local, p);
+             q <= out->last_reader && local->ops[p].deferred == 0; q++)
             fits = fits && add(&of->workspaces[q], gathered->bytes);
     }
     return fits;
 }
 
-/* Rows of neighbours are kept with the input that they belong to; gradients of such rows are there
- * while the operator runs backward. */
+/* Rows of neighbours are kept where the input is that they belong to, or come again in a run. */
+static bool keep_halo(const cs_net_local *local, const cs_net_options *how, uint32_t p,
+                      cs_net_layer *layer, const counts *of)
+{
+    const int64_t bytes =
+        (int64_t)cs_precision_bytes(how->precision) * how->batch_size * local->ops[p].halo;
+    cs_op_cost cost;
+    if (bytes == 0)
+        return true;
+    cs_op_cost_of(&local->net, &local->net.ops[p], how->batch_size, how->precision, &cost);
+    return !cost.keeps_input ? true
+           : of->runs[p] > 0 ? hold_run(&local->net, of->runs, p, bytes, of->workspaces)
+                             : add(&layer->kept_bytes, bytes);
+}
+
+/* Gradients of such rows are there while the operator runs backward. */
 static bool add_halos(const cs_net_local *local, const cs_net_options *how, cs_net_chain *chain,
-                      counts *of)
+                      const counts *of)
 {
     const int64_t each = (int64_t)cs_precision_bytes(how->precision) * how->batch_size;
     bool fits = true;
     for (uint32_t i = 0; i < chain->n_layers; i++)
         for (uint32_t p = chain->layers[i].first; p < chain->layers[i].end; p++)
-            fits = fits && add(&chain->layers[i].kept_bytes, each * local->ops[p].halo) &&
+            fits = fits && keep_halo(local, how, p, &chain->layers[i], of) &&
                    add(&of->workspaces[p], each * local->ops[p].gradient_halo);
     return fits;
 }
 
+/* Whether operator p keeps the storage. */
+static bool keeps_storage(const cs_net *net, const cs_net_options *how, uint32_t p, uint32_t s)
+{
+    const cs_op *op = &net->ops[p];
+    cs_op_cost cost;
+    bool kept = false;
+    cs_op_cost_of(net, op, how->batch_size, how->precision, &cost);
+    cs_kept_fuse(net, op, &how->kept, how->batch_size, how->precision, &cost);
+    for (uint32_t i = 0; i <= op->n_inputs; i++) {
+        const cs_tensor tensor = i == op->n_inputs ? op->output : op->inputs[i];
+        kept |= cs_net_tensor(net, tensor)->storage == s && keeps(net, how, p, i, &cost);
+    }
+    return kept;
+}
+
+/* Each run of the layer that keeps the storage has it again while it runs backward. */
+static bool hold_storage(const cs_net *net, const cs_net_options *how, uint32_t s, uint32_t end,
+                         const counts *of)
+{
+    const storage *at = &of->storages[s];
+    uint32_t held = 0; /* the latest run that has it */
+    bool fits = true;
+    for (uint32_t p = at->writer; fits && p < end; p++) {
+        if (of->runs[p] == held || of->runs[p] == 0 || !keeps_storage(net, how, p, s))
+            continue;
+        held = of->runs[p];
+        fits = hold_run(net, of->runs, p, at->bytes, of->workspaces);
+    }
+    return fits;
+}
+
 /* Runs keep what they read of others; what they make for themselves is made again. */
-static bool keep_storages(const cs_net *net, counts *of, cs_net_chain *chain)
+static bool keep_storages(const cs_net *net, const cs_net_options *how, counts *of,
+                          cs_net_chain *chain)
 {
     bool fits = true;
     for (uint32_t s = 0; fits && s < net->n_storages; s++) {
         storage *at = &of->storages[s];
-        const bool inner = at->used && at->writer != CS_NO_TENSOR && of->runs[at->writer] > 0;
-        if (at->kept || (!inner && (at->kept_again || at->read_again)))
+        if (at->kept || at->read_again)
             fits = add(&chain->layers[at->layer].kept_bytes, at->bytes);
-        else if (inner && at->kept_again)
-            fits = hold_run(net, of->runs, at->writer, at->bytes, of->workspaces);
+        else if (at->kept_again)
+            fits = hold_storage(net, how, s, chain->layers[at->layer].end, of);
     }
     return fits;
 }
@@ -584,13 +649,21 @@ static cs_status count_layers(const divided *d, const cs_net_options *how, cs_ne
     uint32_t exchange = 0;
     CS_TRY(find_runs(net, how, chain, of->runs, error));
     if (!cost_layers(net, how, chain, of) || (d->local && !move_gathered(d->local, of)) ||
-        (d->local && !add_halos(d->local, how, chain, of)) || !keep_storages(net, of, chain) ||
+        (d->local && !add_halos(d->local, how, chain, of)) || !keep_storages(net, how, of, chain) ||
         !sum_kept(chain))
         return cs_error_add(error, CS_OVERFLOW, "%s: the sizes of a layer do not fit 64 bits",
                             net->name);
     repeat_runs(net, of, chain);
-    CS_TRY(cs_backward_memory(net, how->batch_size, how->precision, &how->kept, of->workspaces,
-                              of->peaks, error));
+    if (d->local)
+        cs_net_local_weights_at(d->local, of->weights_at);
+    const cs_backward backward = {.net = net,
+                                  .batch = how->batch_size,
+                                  .precision = how->precision,
+                                  .rules = &how->kept,
+                                  .weights_at = d->local ? of->weights_at : NULL,
+                                  .workspaces = of->workspaces};
+    CS_TRY(cs_backward_add_weights(&backward, error));
+    CS_TRY(cs_backward_memory(&backward, of->peaks, error));
     for (uint32_t i = 0; i < chain->n_layers; i++) {
         set_workspace(&chain->layers[i], of->peaks);
         if (d->local)
@@ -610,14 +683,17 @@ static cs_status make_chain(const divided *d, const cs_net_options *how, cs_net_
     counts of = {.storages = calloc(net->n_storages, sizeof(*of.storages)),
                  .workspaces = calloc(net->n_ops, sizeof(*of.workspaces)),
                  .peaks = calloc(net->n_ops, sizeof(*of.peaks)),
+                 .weights_at = calloc(net->n_ops, sizeof(*of.weights_at)),
                  .seconds = calloc(net->n_ops, sizeof(*of.seconds)),
                  .runs = calloc(net->n_ops, sizeof(*of.runs))};
-    cs_status status = of.storages && of.workspaces && of.peaks && of.seconds && of.runs
-                           ? count_layers(d, how, chain, &of, error)
-                           : cs_error_no_memory(error);
+    cs_status status =
+        of.storages && of.workspaces && of.peaks && of.weights_at && of.seconds && of.runs
+            ? count_layers(d, how, chain, &of, error)
+            : cs_error_no_memory(error);
     free(of.storages);
     free(of.workspaces);
     free(of.peaks);
+    free(of.weights_at);
     free(of.seconds);
     free(of.runs);
     return status;
@@ -806,6 +882,7 @@ static cs_status divide_layer(const cs_net_options *how, const cs_net_layer *fro
                               cs_arena *arena, cs_error *error)
 {
     const cs_weight_part parts[] = {{CS_AXES_TENSOR, from->shared_parameters},
+                                    {CS_AXES_COPIES, from->copied_parameters},
                                     {CS_AXES_EXPERT_DATA, from->expert_parameters}};
     const uint32_t n = sizeof(parts) / sizeof(parts[0]);
     to->weight_parts = cs_arena_alloc(arena, n, sizeof(*to->weight_parts));

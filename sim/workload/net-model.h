@@ -78,6 +78,7 @@ typedef struct cs_net_layer {
     cs_piece_seconds *pieces;
     cs_exchange *exchanges;
     int64_t shared_parameters; /* whose gradients are summed over the tensor axis as well */
+    int64_t copied_parameters; /* or over neighbours along it with the same keys and values */
     int64_t expert_parameters; /* and instead over the places with the same experts */
 } cs_net_layer;
 

@@ -57,8 +57,9 @@ static void put_exchanges(cutter *c, uint32_t op, uint32_t step)
         const cs_op_exchange *exchange = &local->exchanges[c->exchange];
         if (exchange->op != op || exchange->step != step)
             return;
-        if (exchange->again_of > 0 && c->runs[exchange->again_of - 1] > 0)
-            continue; /* its gather is in a run that is done again */
+        if (exchange->again_of > 0 &&
+            !cs_net_local_gathers_again(local, c->runs, exchange->again_of - 1))
+            continue; /* its gather is in a run that is done again, or is kept for one */
         close_piece(c);
         if (first == UINT32_MAX) {
             first = c->layer->n_exchanges;
@@ -192,6 +193,8 @@ static void sum_parameters(const cs_net_local *local, cs_net_layer *layer)
         const int64_t parameters = op->frozen ? 0 : (op->tied ? 0 : op->weights) + op->biases;
         if (local->ops[p].weight_axes == CS_AXES_TENSOR)
             layer->shared_parameters += parameters;
+        if (local->ops[p].weight_axes == CS_AXES_COPIES)
+            layer->copied_parameters += parameters;
         if (local->ops[p].weight_axes == CS_AXES_EXPERT_DATA)
             layer->expert_parameters += parameters;
     }

@@ -28,7 +28,8 @@ typedef struct maker {
     const cs_net_options *how;
     storage *storages;
     op_memory *ops;
-    int64_t *workspaces; /* of backward, per op */
+    int64_t *workspaces;  /* of backward, per op */
+    uint32_t *weights_at; /* per op, see cs_net_local_weights_at */
     cs_tape tape;
 } maker;
 
@@ -84,7 +85,7 @@ static void find_op(maker *m, uint32_t p)
     made->extra = cost.extra_kept_bytes;
     made->forward_workspace = cost.workspace_bytes;
     made->keeps_output = cost.keeps_output;
-    m->workspaces[p] = cost.workspace_bytes + cs_kept_gradient(op, &how->kept, how->precision);
+    m->workspaces[p] = cost.workspace_bytes;
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         if (cost.keeps_input && !cs_kept_again(m->net, op, i, &how->kept))
             made->keeps |= 1u << i;
@@ -93,7 +94,7 @@ static void find_op(maker *m, uint32_t p)
     find_storage(m, p, op->output, true);
     if (!m->local)
         return;
-    made->extra += each * m->local->ops[p].halo;
+    *(cost.keeps_input ? &made->extra : &made->forward_workspace) += each * m->local->ops[p].halo;
     m->workspaces[p] += each * m->local->ops[p].gradient_halo;
     if (m->local->ops[p].gathers_again) {
         m->storages[storage_of(m, op->output)].gathered_again = true;
@@ -218,18 +219,20 @@ static bool see(void *context, cs_tape_what what, uint32_t memory, int64_t bytes
 }
 
 /* What was gathered forward and is gathered again is there from the backward of its last reader to
- * that of its first one. */
+ * that of its first one, or until the gradients of weights are made beside a sum. */
 static bool gather_again(maker *m, uint32_t op, bool begin)
 {
     bool enough = true;
     for (uint32_t p = 0; enough && m->local && p < m->net->n_ops; p++) {
         if (!m->local->ops[p].gathers_again)
             continue;
+        const uint32_t end =
+            m->local->ops[p].deferred > 0 ? p : cs_net_local_first_keeper(m->local, p);
         const uint32_t last = cs_net_tensor(m->net, m->net->ops[p].output)->last_reader;
         const storage *at = &m->storages[storage_of(m, m->net->ops[p].output)];
         if (begin && op == last)
             enough = cs_tape_add(&m->tape, CS_TAPE_TAKE, number_of_gathered(m, p), at->bytes);
-        else if (!begin && op == p + 1)
+        else if (!begin && op == end)
             enough = cs_tape_add(&m->tape, CS_TAPE_GIVE, number_of_gathered(m, p), 0);
     }
     return enough;
@@ -270,8 +273,16 @@ static cs_status make(maker *m, const cs_net_chain *chain, cs_layer *to, cs_aren
             return cs_error_no_memory(error);
     }
     m->tape.n = 0;
-    return cs_backward_memory_watch(m->net, m->how->batch_size, m->how->precision, &m->how->kept,
-                                    m->workspaces, &observer, error);
+    if (m->local)
+        cs_net_local_weights_at(m->local, m->weights_at);
+    const cs_backward watched = {.net = m->net,
+                                 .batch = m->how->batch_size,
+                                 .precision = m->how->precision,
+                                 .rules = &m->how->kept,
+                                 .weights_at = m->local ? m->weights_at : NULL,
+                                 .workspaces = m->workspaces};
+    CS_TRY(cs_backward_add_weights(&watched, error));
+    return cs_backward_memory_watch(&watched, &observer, error);
 }
 
 /* Weights and biases of an operator, an expert's each by itself. */
@@ -314,8 +325,10 @@ cs_status cs_net_tape_make(const cs_net *net, const cs_net_local *local, const c
                .how = how,
                .storages = calloc(net->n_storages + 1ULL, sizeof(*m.storages)),
                .ops = calloc(net->n_ops + 1ULL, sizeof(*m.ops)),
-               .workspaces = calloc(net->n_ops + 1ULL, sizeof(*m.workspaces))};
-    cs_status status = m.storages && m.ops && m.workspaces ? CS_OK : cs_error_no_memory(error);
+               .workspaces = calloc(net->n_ops + 1ULL, sizeof(*m.workspaces)),
+               .weights_at = calloc(net->n_ops + 1ULL, sizeof(*m.weights_at))};
+    cs_status status =
+        m.storages && m.ops && m.workspaces && m.weights_at ? CS_OK : cs_error_no_memory(error);
     for (uint32_t l = 0; l < chain->n_layers && status == CS_OK; l++)
         status = find_parameters(net, how, &chain->layers[l], &to[l], arena, error);
     if (status == CS_OK && how->n_recompute_ops == 0)
@@ -324,5 +337,6 @@ cs_status cs_net_tape_make(const cs_net *net, const cs_net_local *local, const c
     free(m.storages);
     free(m.ops);
     free(m.workspaces);
+    free(m.weights_at);
     return status;
 }

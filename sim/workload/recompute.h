@@ -5,7 +5,9 @@
  * Neighbours that do so are a run. In front of the backward of its last operator the run computes
  * once more, with the exchanges in it, one after the other. What it reads is kept, and what it
  * makes is kept where another operator needs it; what only its own backward needs is there from
- * then until that backward has ended.
+ * then until that backward has ended. What only runs of one layer read of each other, like a gate's
+ * activation that its product reads, is made again for each of them that needs it, and is there
+ * while that one runs backward.
  */
 #ifndef CS_WORKLOAD_RECOMPUTE_H
 #define CS_WORKLOAD_RECOMPUTE_H

@@ -70,6 +70,15 @@ const char *cs_split_key(const cs_split *split, cs_layout_axis axis)
     }
 }
 
+char *cs_nearest_text(uint32_t below, uint32_t above, char *text, size_t size)
+{
+    if (above != below)
+        snprintf(text, size, "%u or %u would", below, above);
+    else
+        snprintf(text, size, "%u would", below);
+    return text;
+}
+
 char *cs_divisors_text(uint32_t count, uint32_t got, char *text, size_t size)
 {
     uint32_t below = got < count ? got : count, above = got;
@@ -77,11 +86,7 @@ char *cs_divisors_text(uint32_t count, uint32_t got, char *text, size_t size)
         below--;
     while (above < count && count % above != 0)
         above++;
-    if (above < count || (above == count && above != below))
-        snprintf(text, size, "%u or %u would", below, above);
-    else
-        snprintf(text, size, "%u would", below);
-    return text;
+    return cs_nearest_text(below, above <= count ? above : below, text, size);
 }
 
 void cs_split_refuse(cs_split_report *report, const char *key, const char *format, ...)

@@ -70,6 +70,7 @@ typedef struct cs_rule_answer {
     cs_division made;               /* its result as it comes */
     cs_division output; /* and as it is handed on, behind an exchange where they differ */
     bool shared; /* all places hold the same parameters, and compute a part of their gradients */
+    bool copied; /* so do neighbours, as many as the copies of what it makes */
     uint32_t shares; /* of attention: cs_attention.shares, 0: as they are */
     bool ring;       /* and whether keys and values go around among as many places */
     uint32_t n_inner;
@@ -129,6 +130,9 @@ void cs_rule_divides(const cs_rule_query *query, uint32_t count, const char *of_
 /* A mistake in the value of a key: the text goes on where the key's name ends. */
 void cs_split_refuse(cs_split_report *report, const char *key, const char *format, ...)
     CS_PRINTF(3, 4);
+
+/* "A or B would", or "A would" where they are the same; returns `text`. */
+char *cs_nearest_text(uint32_t below, uint32_t above, char *text, size_t size);
 
 /* "A or B would", "A would": the divisors of `count` next to `got`, which is none; returns
  * `text`. */

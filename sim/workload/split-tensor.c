@@ -107,17 +107,39 @@ bool cs_feeds_pairs(const cs_rule_query *q, cs_tensor tensor)
     return feeds;
 }
 
+/* The attention to which a tensor leads, through what passes features on; NULL: none. `keys` are
+ * its keys or values. */
+static const cs_op *attention_of(const cs_rule_query *q, cs_tensor tensor, bool *keys)
+{
+    const uint32_t *at = &q->links->first_reader[tensor];
+    const cs_op *found = NULL;
+    for (uint32_t r = at[0]; !found && r < at[1]; r++) {
+        const cs_op *reader = &q->net->ops[q->links->readers[r]];
+        *keys = reader->inputs[0] != tensor;
+        if (reader->kind == CS_OP_ATTENTION)
+            return reader;
+        if (reader->n_inputs == 1 && reader->kind != CS_OP_LINEAR && passes_features(reader))
+            found = attention_of(q, reader->output, keys);
+    }
+    return found;
+}
+
 /* Places that need the same keys and values, where there are more places than heads of these. */
 static uint32_t copies_of(const cs_rule_query *q, cs_tensor tensor)
 {
-    const uint32_t *at = &q->links->first_reader[tensor];
-    for (uint32_t r = at[0]; r < at[1]; r++) {
-        const cs_op *reader = &q->net->ops[q->links->readers[r]];
-        const uint32_t heads = reader->attention.kv_heads;
-        if (reader->kind == CS_OP_ATTENTION && reader->inputs[0] != tensor && q->size > heads)
-            return q->size / heads;
-        if (reader->n_inputs == 1 && reader->kind != CS_OP_LINEAR && passes_features(reader))
-            return copies_of(q, reader->output);
+    bool keys = false;
+    const cs_op *attention = attention_of(q, tensor, &keys);
+    return attention && keys && q->size > attention->attention.kv_heads
+               ? q->size / attention->attention.kv_heads
+               : 1;
+}
+
+uint32_t cs_split_copies(const cs_net *net, uint32_t tensor)
+{
+    for (uint32_t p = 0; p < net->n_ops; p++) {
+        const uint32_t heads = net->ops[p].attention.kv_heads;
+        if (net->ops[p].kind == CS_OP_ATTENTION && tensor > heads)
+            return tensor / heads;
     }
     return 1;
 }
@@ -131,6 +153,38 @@ static bool feeds_loss(const cs_rule_query *q, cs_tensor tensor)
     return only_loss;
 }
 
+/* ---- heads ---- */
+
+/* Each place has as many heads of queries as the others, and whole heads of keys and values, or one
+ * that some neighbours have as well. */
+static bool divides_heads(const cs_attention *a, uint32_t places)
+{
+    return a->heads % places == 0 && (a->kv_heads % places == 0 || places % a->kv_heads == 0);
+}
+
+static void check_heads(const cs_rule_query *q, const cs_op *attention)
+{
+    const cs_attention *a = &attention->attention;
+    uint32_t below = q->size < a->heads ? q->size : a->heads, above = q->size;
+    char would[CS_DIVISORS_TEXT_BYTES];
+    if (divides_heads(a, q->size))
+        return;
+    while (!divides_heads(a, below))
+        below--;
+    while (above < a->heads && !divides_heads(a, above))
+        above++;
+    cs_nearest_text(below, above <= a->heads ? above : below, would, sizeof(would));
+    if (a->heads == a->kv_heads || q->size <= a->kv_heads)
+        cs_split_refuse(q->report, "tensor", "must divide the %u heads%s of %s (got %u): %s",
+                        a->kv_heads, a->heads == a->kv_heads ? "" : " of keys and values",
+                        attention->name, q->size, would);
+    else
+        cs_split_refuse(q->report, "tensor",
+                        "must divide the %u heads of %s, and its %u heads of keys and values or be "
+                        "a multiple of these (got %u): %s",
+                        a->heads, attention->name, a->kv_heads, q->size, would);
+}
+
 /* ---- linear layers ---- */
 
 /* A vocabulary need not be divided evenly: Megatron fills it up, here the first places have one
@@ -141,16 +195,20 @@ static void first_of_pair(const cs_rule_query *q, cs_rule_answer *answer)
     const uint32_t dim = cs_features_dim(q->net, out);
     const uint32_t features = cs_net_tensor(q->net, out)->shape.dims[dim];
     const uint32_t copies = copies_of(q, out);
+    bool keys = false;
+    const cs_op *attention = attention_of(q, out, &keys);
+    if (attention)
+        check_heads(q, attention);
     if (!feeds_loss(q, out) && copies == 1)
         cs_rule_divides(q, features, "features");
-    else if (features < q->size)
+    else if ((uint64_t)features * copies < q->size)
         cs_split_refuse(q->report, "tensor", "must be at most the %u features of %s (got %u)",
                         features, q->op->name, q->size);
     answer->partial[0] = true;
     answer->made = cs_divided(dim);
     answer->made.copies = (uint16_t)copies;
     answer->output = answer->made;
-    answer->shared = copies > 1;
+    answer->copied = copies > 1;
 }
 
 static void second_of_pair(const cs_rule_query *q, cs_rule_answer *answer)
@@ -177,16 +235,14 @@ static void rule_attention(const cs_rule_query *q, cs_rule_answer *answer)
     const cs_attention *attention = &q->op->attention;
     if (!is_features(q, 0))
         return;
-    cs_rule_divides(q, attention->heads, "heads");
     cs_answer_alike(q, cs_divided(1), answer);
-    if (q->size <= attention->kv_heads) {
-        cs_rule_divides(q, attention->kv_heads, "heads of keys and values");
+    check_heads(q, q->op);
+    if (q->size <= attention->kv_heads)
         return;
-    }
-    if (q->size % attention->kv_heads != 0)
+    if (q->size / attention->kv_heads != cs_split_copies(q->net, q->size))
         cs_split_refuse(q->report, "tensor",
-                        "must divide the %u heads of keys and values of %s, or be a multiple of "
-                        "them (got %u)",
+                        "must be at most the %u heads of keys and values of %s, of which other "
+                        "layers have another number (got %u)",
                         attention->kv_heads, q->op->name, q->size);
     for (int i = 1; i <= 2; i++)
         answer->inputs[i].copies = (uint16_t)(q->size / attention->kv_heads);

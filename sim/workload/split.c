@@ -6,6 +6,7 @@ cs_grid cs_grid_single(void)
                      .space = {1, 1, 1},
                      .context = 1,
                      .data = 1,
+                     .copies = 1,
                      .expert = 1,
                      .expert_tensor = 1,
                      .shard = 1,
@@ -62,6 +63,8 @@ cs_axes cs_grid_axes(const cs_grid *grid, cs_axes_name name)
         return (cs_axes){grid->expert_shard, experts};
     case CS_AXES_EXPERT_REPLICA:
         return (cs_axes){places / experts / grid->expert_shard, experts * grid->expert_shard};
+    case CS_AXES_COPIES:
+        return (cs_axes){grid->copies > 0 ? grid->copies : 1, 1};
     case CS_N_AXES:
         break;
     }

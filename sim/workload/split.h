@@ -35,7 +35,8 @@
     X(EXPERT, "expert")                                                                            \
     X(EXPERT_DATA, "expert data")                                                                  \
     X(EXPERT_SHARD, "expert shard")                                                                \
-    X(EXPERT_REPLICA, "expert replica")
+    X(EXPERT_REPLICA, "expert replica")                                                            \
+    X(COPIES, "copies of keys and values")
 
 typedef enum cs_axes_name {
 #define CS_AXES_ENUM(name, text) CS_AXES_##name,
@@ -44,7 +45,7 @@ typedef enum cs_axes_name {
         CS_N_AXES
 } cs_axes_name;
 
-/* Sizes of the axes, each >= 1. */
+/* Sizes of the axes, each >= 1; 0 of copies is 1. */
 typedef struct cs_grid {
     uint32_t tensor;
     uint32_t space[3]; /* x, y, z */
@@ -52,6 +53,8 @@ typedef struct cs_grid {
     uint32_t expert, expert_tensor; /* their product divides the number of places */
     uint32_t shard;        /* places of GRADIENT that share the states of weights; divides them */
     uint32_t expert_shard; /* the same of EXPERT_DATA */
+    uint32_t copies; /* neighbours along the tensor axis with the same heads of keys and values
+                            * (cs_split_copies); they divide it */
 } cs_grid;
 
 /* The places of one group are `first + k * stride`, k < size. */
@@ -66,7 +69,8 @@ uint32_t cs_grid_places(const cs_grid *grid);
 
 /* GRADIENT spans the places that hold the same dense weights; SHARD are neighbours in it, REPLICA
  * the places of GRADIENT with the same shard. EXPERT_DATA, EXPERT_SHARD, EXPERT_REPLICA are the
- * same of experts. */
+ * same of experts. COPIES are the neighbours along TENSOR that have the same heads of keys and
+ * values. */
 cs_axes cs_grid_axes(const cs_grid *grid, cs_axes_name name);
 
 /* The coordinate of a place along these axes, below their size; and the first place of its

@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Memory that cannot be had: allocations.py SIM ROOT LIBRARY [-n TRIES] [--only COMMAND]
+
+Each command is run again and again, and each time another of its allocations fails (LIBRARY is
+fail-malloc.c). Then it says so and ends with 1, without a part of an output; or, where it can do without what
+it asked for, its output is what it always is. It never crashes, hangs or blames its input.
+"""
+import argparse
+import collections
+import concurrent.futures
+import os
+import shlex
+import subprocess
+import sys
+import tempfile
+
+LIMIT = 60  # s
+COMMANDS = {  # SCENARIO is a small one, RUN its results
+    'run': 'run SCENARIO -o OUT.h5',
+    'check': 'check SCENARIO',
+    'plan': 'plan SCENARIO -o OUT.json',
+    'search': 'plan PLANNED -o OUT.json',
+    'plot': 'plot RUN -o OUT.svg',
+    'trace': 'export trace RUN -o OUT.json',
+    'topology': 'export topology SCENARIO -o OUT.json',
+    'compare': 'compare RUN RUN -o OUT.svg',
+    'model': 'model resnet18 --device v100 -o OUT.json',
+    'sweep': 'sweep SCENARIO --vary /schedule/micro_batches=4,8 -o OUT.h5 -j 1',
+    'runs': 'run NOISY --runs 3 -j 1 -o OUT.h5',
+}
+PLANNED = '''{"schema_version": 1, "model": {"uniform": {"layers": 6, "forward": "1 ms", "backward": "2 ms",
+ "weights": "1 MB", "activation": "1 MB"}}, "platform": {"topology": "ring", "devices": 3, "bandwidth": "1 GB/s"},
+ "schedule": {"kind": "periodic", "micro_batches": 4}}'''
+SMALL = PLANNED.replace('"periodic"', '"1f1b"')
+NOISY = SMALL.replace('"devices"', '"jitter": {"mean": 0.1}, "devices"')
+
+
+class Command:
+    """One way to call sim, and what it does when all is well."""
+
+    def __init__(self, asked, name, words):
+        self.asked, self.name, self.words = asked, name, shlex.split(words)
+        self.output = next((w[3:] for w in self.words if w.startswith('OUT.')), None)
+        self.count = self.noticed = 0
+        made, self.bytes = self.run('count', FAIL_COUNT=f'{name}.count')
+        if made.returncode != 0:
+            sys.exit(f'{name}: {made.stderr}')
+        with open(f'{name}.count', encoding='ascii') as file:
+            self.count = int(file.read())
+
+    def run(self, mark, **more):
+        path = f'{self.name}-{mark}{self.output or ""}'
+        names = {'SCENARIO': 'small.json', 'PLANNED': 'planned.json', 'NOISY': 'noisy.json', 'RUN': 'run.h5'}
+        words = [path if w.startswith('OUT.') else names.get(w, w) for w in self.words]
+        made = subprocess.run([self.asked.sim, *words], capture_output=True, timeout=LIMIT, check=False,
+                              env={**os.environ, 'LD_PRELOAD': self.asked.library, **more})
+        written = None
+        if self.output and os.path.exists(path):
+            with open(path, 'rb') as file:
+                written = file.read()
+            os.remove(path)
+        return made, written
+
+    def problem(self, at):
+        """None, or what is wrong when allocation `at` fails; counts those that were noticed."""
+        try:
+            made, written = self.run(at, FAIL_AT=str(at))
+        except subprocess.TimeoutExpired:
+            return 'hangs'
+        said = made.stderr.decode(errors='replace')
+        if made.returncode == 0:
+            return None if written == self.bytes else 'ends with 0, with another output'
+        self.noticed += made.returncode == 1
+        if made.returncode != 1:
+            return f'ends with {made.returncode}: {said[-100:]}'
+        if written not in (None, self.bytes):  # the whole one: what failed came later
+            return 'leaves another output'
+        return None if 'memory' in said else f'does not say why: {said[-100:]}'
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument('sim', type=os.path.abspath)
+    parser.add_argument('root', type=os.path.abspath)
+    parser.add_argument('library', type=os.path.abspath)
+    parser.add_argument('-n', type=int, default=30, help='tries of each command; 0: every allocation')
+    parser.add_argument('--only', choices=COMMANDS)
+    asked = parser.parse_args()
+    wrong = collections.defaultdict(list)
+    with tempfile.TemporaryDirectory(prefix='sim-campaign-') as folder:
+        os.chdir(folder)
+        for name, text in (('small', SMALL), ('planned', PLANNED), ('noisy', NOISY)):
+            with open(f'{name}.json', 'w', encoding='utf-8') as file:
+                file.write(text)
+        subprocess.run([asked.sim, 'run', 'small.json', '-o', 'run.h5'], check=True, capture_output=True)
+        for name in [asked.only] if asked.only else COMMANDS:
+            command = Command(asked, name, COMMANDS[name])
+            step = max(1, command.count // asked.n) if asked.n else 1
+            tries = range(1, command.count + 1, step)
+            with concurrent.futures.ThreadPoolExecutor(2) as pool:
+                for at, problem in zip(tries, pool.map(command.problem, tries)):
+                    if problem:
+                        wrong[name, problem].append(at)
+            print(f'{name}: {len(tries)} of {command.count} allocations made to fail, {command.noticed} of them told')
+            if command.noticed < len(tries) // 20:
+                wrong[name, 'too few were noticed'].append(len(tries))
+    for (name, problem), at in wrong.items():
+        print(f'{name}: {problem} (allocation {", ".join(map(str, at[:8]))}{", ..." * (len(at) > 8)})')
+    return bool(wrong)
+
+
+if __name__ == '__main__':
+    sys.exit(main())
