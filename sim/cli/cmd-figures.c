@@ -109,8 +109,8 @@ const cs_command cs_command_figures = {
         "(--list), draws them, and writes one report, in Markdown and HTML, with a table for each "
         "figure: what the paper says and where, what comes out here, the difference, and why.\n\n"
         "What is computed stands in FOLDER/data. The same command goes on after Ctrl-C, and "
-        "computes only what another program or changed scenarios make necessary. The report "
-        "depends neither "
+        "computes "
+        "only what another program or changed scenarios make necessary. The report depends neither "
         "on the clock nor on --jobs: it is the same on every day. Without gnuplot there are no "
         "pictures.",
     .options = options,
