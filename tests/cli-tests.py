@@ -698,7 +698,8 @@ class Messages(Case):
                 (('calibrate', 'compute', '--model', 'vgg16'), '-', '.json'),
                 (('export', 'topology', 'dgx-a100'), 'x.txt',
                  '.json, .dot, .svg, .png or .pdf, or be - for standard output'),
-                (('export', 'trace', 'none.h5'), 'x.svg', printed),
+                (('export', 'trace', 'none.h5'), 'x.svg',
+                 '.json, .json.gz, .pftrace or .pftrace.gz, or be - for standard output'),
                 (('compare', 'none.h5', 'none.h5'), 'x.jpg', pictures)):
             self.expect(run(*words, '-o', name), 2,
                         '%s: --output %s: must end in %s\n' % (words[0], name, endings))
