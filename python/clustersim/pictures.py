@@ -21,7 +21,7 @@ def program() -> str:
     places = [os.environ.get('CLUSTERSIM_PROGRAM'),
               os.path.join(sysconfig.get_path('scripts'), 'sim') if _SHEETS.exists() else None]
     try:
-        from ._installed import PROGRAM  # written when the package is installed
+        from ._installed import PROGRAM  # type: ignore[import]  # written by meson
         places.append(PROGRAM)
     except ImportError:
         pass
