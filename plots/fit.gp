@@ -37,9 +37,9 @@ set label 2 'time' at screen across(16), 0.5 * (down(area_top) + down(upper_end)
 plot for [i = 1:n_series] folder.'/fits.dat' index i - 1 using 1:2 with lines \
          lc rgb int(word(colours, i)) lw 1.3, \
      for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($5 > 0 ? NaN : $2) with points \
-         pt 6 ps 0.5 lc rgb int(word(colours, i)), \
+         pt 6 ps mark(0.5) lc rgb int(word(colours, i)), \
      for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($5 > 0 ? $2 : NaN) with points \
-         pt 2 ps 0.9 lc rgb int(word(colours, i))
+         pt 2 ps mark(0.9) lc rgb int(word(colours, i))
 
 unset logscale y
 set tmargin at screen down(middle)
@@ -56,12 +56,12 @@ set arrow 1 from x_first, 0 to x_last, 0 nohead lc rgb line_colour lw 0.8 back
 plot for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:6:(0):($7 - $6) with vectors \
          nohead lc rgb int(word(colours, i)) lw 0.7, \
      for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($4 > 0 || $5 > 0 ? NaN : $3) with points \
-         pt 6 ps 0.5 lc rgb int(word(colours, i)), \
+         pt 6 ps mark(0.5) lc rgb int(word(colours, i)), \
      for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($4 == 0 && $5 > 0 ? $3 : NaN) with points \
-         pt 2 ps 0.9 lc rgb int(word(colours, i)), \
+         pt 2 ps mark(0.9) lc rgb int(word(colours, i)), \
      for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($4 > 0 && $3 > 0 ? $3 : NaN) with points \
-         pt 9 ps 0.8 lc rgb int(word(colours, i)), \
+         pt 9 ps mark(0.8) lc rgb int(word(colours, i)), \
      for [i = 1:n_series] folder.'/points.dat' index i - 1 using 1:($4 > 0 && $3 < 0 ? $3 : NaN) with points \
-         pt 11 ps 0.8 lc rgb int(word(colours, i))
+         pt 11 ps mark(0.8) lc rgb int(word(colours, i))
 unset multiplot
 set output

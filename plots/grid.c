@@ -1,6 +1,7 @@
 #include "plots/grid.h"
 
 #include "plots/slice.h"
+#include "plots/words.h"
 #include "sim/base/text.h"
 
 #include <inttypes.h>
@@ -30,7 +31,7 @@ static cs_grid_scale prefixed(const char *unit, double largest)
 static cs_grid_scale of_time(double largest)
 {
     static const cs_grid_scale units[] = {
-        {1, "s"}, {1e-3, "ms"}, {1e-6, "us"}, {1e-9, "ns"}, {1e-12, "ps"}};
+        {1, "s"}, {1e-3, "ms"}, {1e-6, "µs"}, {1e-9, "ns"}, {1e-12, "ps"}};
     size_t i = 0;
     while (largest > 0 && largest < units[i].unit && i + 1 < sizeof(units) / sizeof(units[0]))
         i++;
@@ -105,14 +106,20 @@ static bool has_name(const char *const *names, uint32_t n, const char *name)
     return false;
 }
 
+/* The figure that the options name; else the iteration time, which every run has. */
+static const char *figure_name(const cs_sheet *sheet)
+{
+    return sheet->options->value ? sheet->options->value : "iteration_time_s";
+}
+
 static cs_status read_values(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
                              cs_reader_array *array, cs_error *error)
 {
     const char *const *names;
     uint32_t n = 0;
     CS_TRY(cs_reader_names(sheet->reader, "/", "", &names, &n, error));
-    const char *value = sheet->options->value;
-    if (!value || !has_name(names, n, value) || !is_figure(value, axes, n_axes))
+    const char *value = figure_name(sheet);
+    if (!has_name(names, n, value) || !is_figure(value, axes, n_axes))
         return unknown_value(sheet, names, n, axes, n_axes, error);
     CS_TRY(cs_reader_read_array(sheet->reader, value, array, error));
     return !array->values ? cs_error_add(error, CS_USAGE,
@@ -168,6 +175,35 @@ static cs_status read_out_of_memory(const cs_sheet *sheet, const char *const *ax
     return CS_OK;
 }
 
+/* The smallest capacity of the devices at each point, for figures that it bounds: in the figure's
+ * unit; NULL where it does not. A point without a limit has none. */
+static cs_status read_capacities(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
+                                 const cs_reader_array *figure, double unit, cs_sheet_grid *grid,
+                                 cs_error *error)
+{
+    static const char *const bounded[] = {"peak_memory_bytes", "peak_reserved_bytes"};
+    static const char name[] = "capacity_bytes";
+    const char *const *all, *names[CS_READER_RANK_MAX];
+    char fixed[sizeof(grid->fixed)];
+    cs_reader_array array;
+    uint32_t n = 0;
+    CS_TRY(cs_reader_names(sheet->reader, "/", "", &all, &n, error));
+    if (!has_name(all, n, name) || !has_name(bounded, 2, figure->name))
+        return CS_OK;
+    CS_TRY(cs_reader_read_array(sheet->reader, name, &array, error));
+    name_axes(names, axes, n_axes);
+    if (array.values)
+        CS_TRY(cs_slice_take(sheet, names, &array, fixed, sizeof(fixed), error));
+    double *capacities = cs_arena_alloc(&sheet->reader->arena, grid->n, sizeof(*capacities));
+    if (!capacities)
+        return cs_error_no_memory(error);
+    for (uint64_t i = 0; i < grid->n; i++)
+        capacities[i] =
+            array.values && count_values(&array) == grid->n ? array.values[i] / unit : (double)NAN;
+    grid->capacities = capacities;
+    return CS_OK;
+}
+
 /* Of every run that was done, the sweep says whether it was out of memory; so it is missing of
  * those that failed. */
 static cs_status read_states(const cs_sheet *sheet, const char *const *axes, uint32_t n_axes,
@@ -197,15 +233,20 @@ static void include(double value, double *lowest, double *highest)
     *highest = fmax(*highest, value);
 }
 
-static cs_status take_values(const cs_sheet *sheet, const cs_reader_array *array,
+static cs_status take_values(const cs_sheet *sheet, const cs_reader_array *array, double *unit,
                              cs_sheet_grid *grid, cs_error *error)
 {
     grid->n = count_values(array);
     cs_grid_scale scale = cs_grid_scale_of(array->units, largest_of(array->values, grid->n));
-    write_title(grid->title, sizeof(grid->title), array->name, &scale);
+    char words[160];
+    grid->key = array->name;
+    snprintf(grid->figure, sizeof(grid->figure), "%.150s",
+             cs_words_of_figure(array->name, words, sizeof(words)));
+    write_title(grid->title, sizeof(grid->title), grid->figure, &scale);
     grid->values = cs_arena_alloc(&sheet->reader->arena, grid->n, sizeof(*grid->values));
     if (!grid->values)
         return cs_error_no_memory(error);
+    *unit = scale.unit;
     grid->lowest = grid->fit_lowest = INFINITY;
     grid->highest = grid->fit_highest = -INFINITY;
     grid->whole = true;
@@ -240,10 +281,10 @@ static void append(char *text, size_t size, const char *format, ...)
 void cs_sheet_grid_summary(const cs_sheet_grid *grid, char *text, size_t size)
 {
     *text = '\0';
-    append(text, size, "%" PRIu64 " points from %.6g to %.6g", grid->n, grid->lowest,
+    append(text, size, "%" PRIu64 " points from %.4g to %.4g", grid->n, grid->lowest,
            grid->highest);
     if (grid->out_of_memory > 0 && grid->fit_lowest <= grid->fit_highest)
-        append(text, size, ", those that fit from %.6g to %.6g", grid->fit_lowest,
+        append(text, size, ", those that fit from %.4g to %.4g", grid->fit_lowest,
                grid->fit_highest);
     if (grid->missing > 0)
         append(text, size, ", %u without a value", grid->missing);
@@ -391,12 +432,15 @@ static cs_status read_axis(const cs_sheet *sheet, const char *name, uint64_t siz
     if (array.rank != 1 || array.sizes[0] != size || size > UINT32_MAX)
         return cs_error_add(error, CS_INVALID, "%s: %s: must have as many values as the figure",
                             sheet->reader->path, name);
-    cs_grid_scale scale = {.unit = 1};
+    static const cs_grid_scale none = {.unit = 1};
+    cs_grid_scale scale = none;
     if (array.values)
         scale = cs_grid_scale_of(array.units, largest_of(array.values, size));
-    bool counted = strcmp(name, "point") == 0;
-    write_title(axis->title, sizeof(axis->title),
-                counted || !*array.long_name ? name : array.long_name, &scale);
+    const bool counted = strcmp(name, "point") == 0;
+    char words[160];
+    cs_words_of_key(counted || !*array.long_name ? name : array.long_name, words, sizeof(words));
+    /* of a unit in words, such as samples, the name tells */
+    write_title(axis->title, sizeof(axis->title), words, strchr(words, '(') ? &none : &scale);
     axis->n = (uint32_t)size;
     return make_labels(sheet, &array, scale.unit, axis, error);
 }
@@ -420,7 +464,9 @@ cs_status cs_sheet_grid_read(const cs_sheet *sheet, cs_sheet_grid *grid, cs_erro
         return cs_slice_too_many(sheet, names, array.rank, error);
     grid->rank = array.rank;
     CS_TRY(read_states(sheet, all, n, &array, grid, error));
-    CS_TRY(take_values(sheet, &array, grid, error));
+    double unit = 1;
+    CS_TRY(take_values(sheet, &array, &unit, grid, error));
+    CS_TRY(read_capacities(sheet, all, n, &array, unit, grid, error));
     for (uint32_t a = 0; a < array.rank; a++)
         CS_TRY(read_axis(sheet, grid->list ? "point" : names[a], array.sizes[a], &grid->axes[a],
                          error));

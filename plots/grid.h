@@ -14,7 +14,7 @@ typedef struct cs_grid_scale {
 cs_grid_scale cs_grid_scale_of(const char *units, double largest);
 
 typedef struct cs_grid_axis {
-    char title[160]; /* "/platform/bandwidth (GB/s)" */
+    char title[160]; /* "bandwidth (GB/s)" */
     uint32_t n;
     const double *numbers;     /* as shown; NULL: texts */
     const char *const *labels; /* of each value; what long texts share is in the title */
@@ -26,13 +26,16 @@ typedef struct cs_grid_axis {
 typedef enum cs_grid_state { CS_GRID_FITS, CS_GRID_OUT_OF_MEMORY, CS_GRID_FAILED } cs_grid_state;
 
 typedef struct cs_sheet_grid {
-    char title[160]; /* "makespan_s (ms)" */
-    char fixed[160]; /* keys that do not vary here, "/a=1, /b=2", or "" */
-    uint32_t rank;   /* 1 or 2 */
-    bool list;       /* of points, not a grid: the axis counts them, or is the only key's */
+    const char *key;  /* of the figure: "iteration_time_s" */
+    char figure[160]; /* "iteration time" */
+    char title[160];  /* "iteration time (ms)" */
+    char fixed[160];  /* keys that do not vary here, "/a=1, /b=2", or "" */
+    uint32_t rank;    /* 1 or 2 */
+    bool list;        /* of points, not a grid: the axis counts them, or is the only key's */
     cs_grid_axis axes[2];
-    double *values;        /* as shown; NaN where missing; the second axis' follow each other */
-    const uint8_t *states; /* cs_grid_state of each value; a file without them: all fit */
+    double *values;           /* as shown; NaN where missing; the second axis' follow each other */
+    const uint8_t *states;    /* cs_grid_state of each value; a file without them: all fit */
+    const double *capacities; /* as shown, of figures that they bound, else NULL; NaN: no limit */
     uint64_t n;
     double lowest, highest;
     double fit_lowest, fit_highest; /* of what fits: infinite where nothing does */

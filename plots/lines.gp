@@ -1,4 +1,5 @@
-# A figure of a sweep against one key: a line, or one per value of a second key.
+# A figure of a sweep against one key: a line, or one per value of a second key; bars where the first
+# key's values are names.
 
 load programs.'/common.gp'
 load programs.'/frame.gp'
@@ -32,20 +33,35 @@ set label 1 x_title at screen 0.5 * (across(area_left) + across(area_right)), do
 set label 2 y_title at screen across(16), 0.5 * (down(area_top) + down(area_bottom)) \
     center rotate by 90 textcolor rgb text_colour
 set grid ytics lt 1 lc rgb grid_colour lw 0.5
+# an axis that does not begin at 0 is interrupted
+if (broken) {
+    set object 1 rectangle from screen across(area_left - 3), down(area_bottom - 6) \
+        to screen across(area_left + 3), down(area_bottom - 10) fc rgb 'white' fs solid 1 noborder front
+    do for [i = 0:1] {
+        set arrow 10 + i from screen across(area_left - 5), down(area_bottom - 4 - 4 * i) \
+            to screen across(area_left + 5), down(area_bottom - 8 - 4 * i) nohead front lc rgb text_colour lw 1
+    }
+}
 width(i) = widest - narrower * (i - 1)
-size(i) = (connected ? 0.3 : 0.5) + 0.15 * width(i)
+size(i) = (connected ? 0.5 : 0.5) + 0.15 * width(i)
+shape(list, i) = int(word(list, i))
 # what fits lies above what does not
-plot for [i = 1:n_lines] (connected && has_dashed ? folder.'/dashed.dat' : '/dev/null') \
+plot folder.'/bars.dat' using 1:($6 == 0 ? $3 : NaN):1:2:3:4:5 with boxxyerror lc rgb variable, \
+     for [i = 1:n_lines] folder.'/bars.dat' using 1:($6 == 1 && $7 == i ? $3 : NaN):1:2:3:4 \
+         with boxxyerror lc rgb int(word(colours, i)) lw 1 fs pattern 4 border, \
+     (has_capacity ? folder.'/capacity.dat' : '/dev/null') using 1:2:3:(0) with vectors nohead \
+         dt (5, 4) lw 1.4 lc rgb text_colour, \
+     for [i = 1:n_lines] (connected && has_dashed ? folder.'/dashed.dat' : '/dev/null') \
          index i - 1 using 1:2 with lines lc rgb int(word(colours, i)) lw 0.7 * width(i) dt (4, 4), \
      for [i = 1:n_lines] folder.'/points.dat' index i - 1 using 1:($3 == 1 ? $2 : NaN) \
-         with points pt 7 ps 1.3 * size(i) lc rgb 'white', \
+         with points pt shape(full, i) ps mark(1.2 * size(i)) lc rgb 'white', \
      for [i = 1:n_lines] folder.'/points.dat' index i - 1 using 1:($3 == 1 ? $2 : NaN) \
-         with points pt 6 ps 1.3 * size(i) lw 1.4 lc rgb int(word(colours, i)), \
+         with points pt shape(hollow, i) ps mark(1.2 * size(i)) lw 1.4 lc rgb int(word(colours, i)), \
      for [i = 1:n_lines] (connected ? folder.'/solid.dat' : '/dev/null') index i - 1 using 1:2 \
          with lines lc rgb int(word(colours, i)) lw width(i), \
      for [i = 1:n_lines] folder.'/points.dat' index i - 1 using 1:($3 == 0 ? $2 : NaN) \
-         with points pt 7 ps size(i) lc rgb int(word(colours, i)), \
+         with points pt shape(full, i) ps mark(size(i)) lc rgb int(word(colours, i)), \
      (has_foot ? folder.'/foot.dat' : '/dev/null') using 1:2:3:4 \
-         with points pt variable ps 0.8 lw 1.4 lc rgb variable
+         with points pt variable ps mark(0.8) lw 1.4 lc rgb variable
 unset multiplot
 set output

@@ -7,7 +7,8 @@ load programs.'/frame.gp'
 set lmargin at screen across(area_left)
 set rmargin at screen across(area_right)
 set yrange [0:highest] noextend
-set ylabel byte_unit textcolor rgb text_colour
+set label 2 y_title at screen across(16), 0.5 * (down(area_top) + down(area_bottom)) \
+    center rotate by 90 textcolor rgb text_colour
 set grid ytics lt 1 lc rgb grid_colour lw 0.5
 
 if (bars_bottom > 0) {
@@ -40,15 +41,16 @@ do for [i = 1:n_panels] {
     set bmargin at screen down(bottom[i])
     set format x (i == n_panels ? '%.6g' : '')
     if (i == n_panels) {
-        set xlabel sprintf('time (%s)', time_unit) offset 0, 0.3 textcolor rgb text_colour
+        set xlabel x_title offset 0, 0.3 textcolor rgb text_colour
     } else {
         unset xlabel
     }
     set arrow 1 from from, capacity[i] to until, capacity[i] nohead front dt (6, 4) lw 1.5 lc rgb text_colour
     if (capacity[i] == 0 || capacity[i] > highest) { unset arrow 1 }
     plot for [k = n_layers:1:-1] folder.sprintf('/panel-%d-%d.dat', i - 1, k) using 1:2 with filledcurves y1=0 lc rgb int(word(colours, k)), \
-         '+' using (peak_time[i]):(peak[i]) every ::0::0 with points pt 6 ps 0.9 lw 1.5 lc rgb 0
+         '+' using (peak_time[i]):(peak[i]) every ::0::0 with points pt 6 ps mark(0.9) lw 1.5 lc rgb 0
     unset arrow 1
+    unset label 2
 }
 unset multiplot
 set output

@@ -4,11 +4,11 @@
 #include <string.h>
 
 enum {
-    WIDTH = 900,
-    HEIGHT = 640,
+    WIDTH = 560,
+    HEIGHT = 420,
     SERIES_MAX = 7,
     SAMPLES = 24,    /* of a fitted line per regime: it is no straight one on these axes */
-    RESIDUALS = 150, /* height of the lower panel */
+    RESIDUALS = 110, /* height of the lower panel */
     GAP = 26,
     SHOWN = 4, /* residuals up to so many times the error of a regime; others stand at the edge */
 };
@@ -161,8 +161,8 @@ static void lay_out(const fit_plot *p)
     cs_legend_entry entries[SERIES_MAX + 2];
     uint32_t outliers = 0;
     char labels[SERIES_MAX][80];
-    sheet->width = sheet->options->width ? sheet->options->width : WIDTH;
-    sheet->height = sheet->options->height ? sheet->options->height : HEIGHT;
+    sheet->width = sheet->asked_width > 0 ? sheet->asked_width : WIDTH;
+    sheet->height = sheet->asked_height > 0 ? sheet->asked_height : HEIGHT;
     sheet->left = 84;
     for (uint32_t i = 0; i < p->n; i++) {
         const cs_cost_network *of = p->series[i];

@@ -32,9 +32,8 @@ typedef struct heatmap {
 /* Differences are seen against 0, equal steps on both sides. */
 static void choose_palette(heatmap *h)
 {
-    const char *value = h->sheet->options->value;
     h->diverging = (h->grid.lowest < 0 && h->grid.highest > 0) ||
-                   strncmp(value, "difference", strlen("difference")) == 0;
+                   strncmp(h->grid.key, "difference", strlen("difference")) == 0;
     h->low = h->grid.lowest;
     h->high = h->grid.highest;
     if (h->diverging) {
@@ -152,21 +151,21 @@ static void lay_out(heatmap *h)
     sheet->left = CS_SHEET_MARGIN + TITLE_HEIGHT + y->widest + LABEL_GAP;
     sheet->right = BAR_GAP + BAR_WIDTH + LABEL_GAP + bar_labels_width(h) + CS_SHEET_MARGIN;
     double margins = sheet->left + sheet->right;
-    sheet->width = choose(sheet->options->width, margins + x->n * 32, margins + 360,
+    sheet->width = choose(sheet->asked_width, margins + x->n * 32, margins + 360,
                           margins + least_cells(x, 1000));
     const double place = fmax(sheet->width - margins, 1) / x->n;
     h->turn = x->numbers ? 0 : cs_grid_turn(x, place);
     const double reach = cs_grid_label_width(x, h->turn) - place / 2 + TITLE_HEIGHT - sheet->left;
     if (h->turn > 0 && reach > 0) {
         sheet->left += reach;
-        sheet->width += sheet->options->width ? 0 : reach;
+        sheet->width += sheet->asked_width > 0 ? 0 : reach;
     }
     sheet->bottom += cs_grid_label_height(x, h->turn) - CS_SHEET_FONT;
     write_title(h);
     write_legend(h);
     sheet->top += 10;
     margins = sheet->top + sheet->bottom;
-    sheet->height = choose(sheet->options->height, margins + y->n * 22, margins + 240,
+    sheet->height = choose(sheet->asked_height, margins + y->n * 22, margins + 240,
                            margins + least_cells(y, 720));
     h->right = sheet->width - sheet->right;
     h->bottom = sheet->height - sheet->bottom;

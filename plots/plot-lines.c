@@ -6,10 +6,11 @@
 #include <stdlib.h>
 
 enum {
-    WIDTH = 900,
-    HEIGHT = 520,
-    POINTS_SHOWN = 40, /* more than these on a line are not marked */
-    LABELLED = 12,     /* values of the first key that are all labelled, if there are no more */
+    WIDTH = 480,
+    HEIGHT = 320,
+    POINTS_SHOWN = 40, /* of more on a line about MARKED are marked */
+    MARKED = 8,
+    LABELLED = 12, /* values of the first key that are all labelled, if there are no more */
     LINES_MAX = 64,
     FEW = 7,
     LABEL_GAP = 6,
@@ -21,6 +22,7 @@ typedef struct lines {
     uint32_t n; /* lines */
     int turn;   /* degrees, of the labels below */
     bool logarithmic;
+    bool bars; /* the first key's values are names: there is nothing between two */
     double left, right, low, high; /* of the axes, in their units */
 } lines;
 
@@ -32,6 +34,17 @@ static uint32_t colour_of(const lines *l, uint32_t line)
     if (l->n <= FEW)
         return few[line];
     return cs_palette_sequential(0.95 * line / (l->n - 1));
+}
+
+/* Lines are told apart by their points as well; the same points hollow are out of memory. */
+typedef struct shape {
+    int full, hollow; /* gnuplot's numbers */
+} shape;
+
+static shape shape_of(const lines *l, uint32_t line)
+{
+    static const shape shapes[FEW] = {{7, 6}, {5, 4}, {9, 8}, {13, 12}, {11, 10}, {15, 14}, {7, 6}};
+    return shapes[l->n <= FEW ? line : 0];
 }
 
 /* ---- axes ---- */
@@ -59,6 +72,17 @@ static bool is_geometric(const cs_grid_axis *axis, const double *sorted)
     return least_ratio * most_step > most_ratio * least_step * 1.5;
 }
 
+/* Half-way from a value to the next one (`by` 0.5) or the one before (-0.5). */
+static double across_of(const lines *l, uint32_t i, double by)
+{
+    const uint32_t n = l->grid.axes[0].n;
+    const double own = place_of(l, i);
+    if ((by < 0 && i == 0) || (by > 0 && i + 1 == n))
+        return by < 0 ? l->left : l->right;
+    const double other = place_of(l, by < 0 ? i - 1 : i + 1);
+    return l->logarithmic ? sqrt(own * other) : (own + other) / 2;
+}
+
 static cs_status choose_across(lines *l, cs_error *error)
 {
     uint32_t n = l->grid.axes[0].n;
@@ -69,9 +93,9 @@ static cs_status choose_across(lines *l, cs_error *error)
         sorted[i] = place_of(l, i);
     qsort(sorted, n, sizeof(*sorted), cs_number_compare);
     l->logarithmic = is_geometric(&l->grid.axes[0], sorted);
-    double first = sorted[0], last = sorted[n - 1], room = 0.03 * (last - first);
+    double first = sorted[0], last = sorted[n - 1], room = l->bars ? 0.55 : 0.03 * (last - first);
     free(sorted);
-    if (first == last)
+    if (first == last && !l->bars)
         room = first != 0 ? fabs(first) / 2 : 1;
     double ratio = l->logarithmic ? pow(last / first, 0.03) : 1;
     l->left = l->logarithmic ? first / ratio : first - room;
@@ -79,13 +103,25 @@ static cs_status choose_across(lines *l, cs_error *error)
     return CS_OK;
 }
 
-/* 0 is shown where it is not far: lengths can then be compared. */
+/* The capacity is shown where it is not far above all values. */
+static void include_capacity(const lines *l, double *high)
+{
+    double capacity = 0;
+    for (uint64_t i = 0; i < l->grid.n && l->grid.capacities; i++)
+        if (isfinite(l->grid.capacities[i]))
+            capacity = fmax(capacity, l->grid.capacities[i]);
+    if (capacity > *high && capacity <= 2 * *high)
+        *high = capacity;
+}
+
+/* 0 is shown where it is not far, and below bars always: lengths can then be compared. */
 static void choose_upwards(lines *l)
 {
     double low = l->grid.lowest, high = l->grid.highest;
-    if (low >= 0 && low < 0.6 * high)
+    include_capacity(l, &high);
+    if (low >= 0 && (low < 0.6 * high || l->bars))
         low = 0;
-    if (high <= 0 && high > 0.6 * low)
+    if (high <= 0 && (high > 0.6 * low || l->bars))
         high = 0;
     double room = high > low ? 0.05 * (high - low) : fmax(fabs(high) / 2, 1);
     l->low = low == 0 && high > 0 ? 0 : low - room;
@@ -113,8 +149,7 @@ typedef enum link { LINK_NONE, LINK_DASHED, LINK_SOLID } link;
 
 static link link_of(const lines *l, point a, point b)
 {
-    const bool connected = l->grid.axes[0].numbers; /* there is nothing between two texts */
-    if (!connected || !isfinite(a.y) || !isfinite(b.y))
+    if (l->bars || !isfinite(a.y) || !isfinite(b.y))
         return LINK_NONE;
     return a.state == CS_GRID_FITS && b.state == CS_GRID_FITS ? LINK_SOLID : LINK_DASHED;
 }
@@ -147,21 +182,85 @@ static void write_dashed(const lines *l, FILE *out)
     write_links(l, LINK_DASHED, out);
 }
 
-/* Of many points only those are marked which no line of their own kind shows. */
+/* Of many points those are marked which no line of their own kind shows, and a few more, which
+ * tell the lines apart. */
 static void write_points(const lines *l, FILE *out)
 {
-    const bool all = l->grid.axes[0].n <= POINTS_SHOWN;
+    const uint32_t n = l->grid.axes[0].n, step = n <= POINTS_SHOWN ? 1 : n / MARKED;
     for (uint32_t line = 0; line < l->n; line++) {
         fputs("NaN NaN 0\n", out);
         for (int64_t i = 0; i < l->grid.axes[0].n; i++) {
             const point before = point_at(l, line, i - 1), at = point_at(l, line, i),
                         behind = point_at(l, line, i + 1);
             const link own = at.state == CS_GRID_FITS ? LINK_SOLID : LINK_DASHED;
-            if (isfinite(at.y) &&
-                (all || (link_of(l, before, at) != own && link_of(l, at, behind) != own)))
+            const bool marked = (uint64_t)i % step == line * step / l->n;
+            if (isfinite(at.y) && !l->bars &&
+                (marked || (link_of(l, before, at) != own && link_of(l, at, behind) != own)))
                 fprintf(out, "%.12g %.12g %d\n", at.x, at.y, at.state);
         }
         fputs("\n\n", out);
+    }
+}
+
+/* Where a bar is, in places of the axis: those of one name beside each other. */
+static double bar_left(const lines *l, uint32_t i, uint32_t line)
+{
+    const double width = 0.8 / l->n;
+    return place_of(l, i) - 0.4 + width * line + (l->n > 1 ? 0.04 * width : 0);
+}
+
+static double bar_right(const lines *l, uint32_t i, uint32_t line)
+{
+    return bar_left(l, i, line) + 0.8 / l->n * (l->n > 1 ? 0.92 : 1);
+}
+
+static void write_bars(const lines *l, FILE *out)
+{
+    fputs("NaN NaN NaN NaN 0 0 0\n", out);
+    for (uint32_t i = 0; i < l->grid.axes[0].n && l->bars; i++)
+        for (uint32_t line = 0; line < l->n; line++) {
+            const point at = point_at(l, line, i);
+            if (isfinite(at.y))
+                fprintf(out, "%.12g %.12g %.12g %.12g %u %d %u\n", bar_left(l, i, line),
+                        bar_right(l, i, line), fmin(at.y, 0), fmax(at.y, 0), colour_of(l, line),
+                        at.state, line + 1);
+        }
+}
+
+static double capacity_of(const lines *l, uint32_t i, uint32_t line)
+{
+    return l->grid.capacities[(uint64_t)i * l->n + line];
+}
+
+static bool same_capacity(const lines *l, uint32_t line, uint32_t other)
+{
+    for (uint32_t i = 0; i < l->grid.axes[0].n; i++)
+        if (!(capacity_of(l, i, line) == capacity_of(l, i, other)))
+            return false;
+    return true;
+}
+
+static double capacity_end(const lines *l, uint32_t i, double by)
+{
+    return l->bars ? place_of(l, i) + by : across_of(l, i, by);
+}
+
+/* What bounds the figure: across, as far as it is the same. */
+static void write_capacity(const lines *l, FILE *out)
+{
+    const uint32_t n = l->grid.axes[0].n;
+    fputs("NaN NaN 0\n", out);
+    for (uint32_t line = 0; line < l->n && l->grid.capacities; line++) {
+        if (line > 0 && same_capacity(l, line, line - 1))
+            continue;
+        for (uint32_t i = 0, end; i < n; i = end) {
+            const double capacity = capacity_of(l, i, line);
+            for (end = i + 1; end < n && capacity_of(l, end, line) == capacity;)
+                end++;
+            const double first = capacity_end(l, i, -0.5), last = capacity_end(l, end - 1, 0.5);
+            if (isfinite(capacity) && capacity <= l->high)
+                fprintf(out, "%.12g %.12g %.12g\n", first, capacity, last - first);
+        }
     }
 }
 
@@ -177,8 +276,9 @@ static void write_foot(const lines *l, FILE *out)
             const point at = point_at(l, line, i);
             if (isfinite(at.y) || at.state == CS_GRID_FITS)
                 continue;
-            const double above = fmin(FIRST + NEXT * n++, height);
-            cs_sheet_mark(out, at.x, l->low + above * unit,
+            const double above = fmin(FIRST + NEXT * (l->bars ? 0 : n++), height);
+            cs_sheet_mark(out, l->bars ? (bar_left(l, i, line) + bar_right(l, i, line)) / 2 : at.x,
+                          l->low + above * unit,
                           at.state == CS_GRID_FAILED ? CS_SIGN_CROSS : CS_SIGN_RING,
                           colour_of(l, line));
         }
@@ -235,23 +335,29 @@ static cs_status write_files(const lines *l, cs_error *error)
     static const struct {
         const char *name;
         void (*write)(const lines *l, FILE *out);
-    } files[] = {{"solid.dat", write_solid},
-                 {"dashed.dat", write_dashed},
-                 {"points.dat", write_points},
-                 {"foot.dat", write_foot},
+    } files[] = {{"solid.dat", write_solid},       {"dashed.dat", write_dashed},
+                 {"points.dat", write_points},     {"bars.dat", write_bars},
+                 {"capacity.dat", write_capacity}, {"foot.dat", write_foot},
                  {"labels.dat", write_labels}};
     for (size_t i = 0; i < sizeof(files) / sizeof(files[0]); i++)
         CS_TRY(write_file(l, files[i].name, files[i].write, error));
     return CS_OK;
 }
 
-static void write_colours(const lines *l)
+static void write_looks(const lines *l)
 {
-    char text[LINES_MAX * 12] = "";
-    size_t used = 0;
-    for (uint32_t i = 0; i < l->n; i++)
-        used += (size_t)snprintf(text + used, sizeof(text) - used, "%u ", colour_of(l, i));
-    cs_gnuplot_text(l->sheet->job, "colours", text);
+    char colours[LINES_MAX * 12] = "", full[LINES_MAX * 4] = "", hollow[LINES_MAX * 4] = "";
+    size_t used = 0, of_full = 0, of_hollow = 0;
+    for (uint32_t i = 0; i < l->n; i++) {
+        const shape own = shape_of(l, i);
+        used += (size_t)snprintf(colours + used, sizeof(colours) - used, "%u ", colour_of(l, i));
+        of_full += (size_t)snprintf(full + of_full, sizeof(full) - of_full, "%d ", own.full);
+        of_hollow +=
+            (size_t)snprintf(hollow + of_hollow, sizeof(hollow) - of_hollow, "%d ", own.hollow);
+    }
+    cs_gnuplot_text(l->sheet->job, "colours", colours);
+    cs_gnuplot_text(l->sheet->job, "full", full);
+    cs_gnuplot_text(l->sheet->job, "hollow", hollow);
 }
 
 static void write_numbers(const lines *l)
@@ -271,7 +377,9 @@ static void write_numbers(const lines *l)
         {"logarithmic", l->logarithmic},
         {"own_labels", labels_itself(l)},
         {"turn", l->turn},
-        {"connected", l->grid.axes[0].numbers != NULL},
+        {"connected", !l->bars},
+        {"broken", l->low > 0},
+        {"has_capacity", l->grid.capacities != NULL},
         {"has_dashed", l->grid.out_of_memory > 0},
         {"has_foot", l->grid.out_of_memory + l->grid.failed > 0},
         {"widest", 1.3 + narrower * (l->n - 1)},
@@ -280,14 +388,11 @@ static void write_numbers(const lines *l)
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         cs_gnuplot_number(job, numbers[i].name, numbers[i].value);
-    char title[sizeof(l->grid.title)];
-    snprintf(title, sizeof(title), "%s", l->grid.axes[0].title);
-    cs_sheet_shorten(title, CS_SHEET_FONT, l->sheet->width - 2 * l->sheet->left);
-    cs_gnuplot_text(job, "x_title", title);
-    snprintf(title, sizeof(title), "%s", l->grid.title);
-    cs_sheet_shorten(title, CS_SHEET_FONT, l->sheet->height - l->sheet->top);
-    cs_gnuplot_text(job, "y_title", title);
-    write_colours(l);
+    const cs_sheet *sheet = l->sheet;
+    cs_sheet_axis_titles(l->sheet, l->grid.axes[0].title,
+                         sheet->width - 2 * fmin(sheet->left, sheet->width / 4), l->grid.title,
+                         sheet->height - sheet->top);
+    write_looks(l);
 }
 
 /* ---- title and legend ---- */
@@ -300,27 +405,36 @@ static uint32_t add_series(const lines *l, char *title, size_t size, cs_legend_e
     snprintf(title, size, "%.62s:", l->grid.axes[1].title);
     entries[n++] = (cs_legend_entry){.text = title, .exact = true};
     for (uint32_t i = 0; i < l->n; i++)
-        entries[n++] = (cs_legend_entry){.text = l->grid.axes[1].labels[i],
-                                         .colour = colour_of(l, i),
-                                         .other = colour_of(l, i),
-                                         .exact = true};
+        entries[n++] = (cs_legend_entry){
+            .text = l->grid.axes[1].labels[i],
+            .colour = colour_of(l, i),
+            .other = colour_of(l, i),
+            .exact = true,
+            .sign = l->bars ? CS_SIGN_NONE : CS_SIGN_POINT + (unsigned)shape_of(l, i).full};
     return n;
 }
+
+enum { HATCHED = 0xE0E0E0 }; /* behind the lines of the legend's swatch */
 
 static cs_legend_entry sign_entry(const char *what, uint32_t n, cs_sheet_sign sign, char text[64])
 {
     snprintf(text, 64, "%s (%u)", what, n);
-    return (cs_legend_entry){text, CS_COLOUR_TEXT, CS_COLOUR_TEXT, true, sign};
+    const uint32_t colour = sign == CS_SIGN_HATCHED ? HATCHED : CS_COLOUR_TEXT;
+    return (cs_legend_entry){text, colour, colour, true, sign};
 }
 
 static void write_legend(const lines *l)
 {
-    cs_legend_entry entries[LINES_MAX + 3];
+    cs_legend_entry entries[LINES_MAX + 4];
     char title[64], out_of_memory[64], failed[64];
     uint32_t n = add_series(l, title, sizeof(title), entries);
     if (l->grid.out_of_memory > 0)
-        entries[n++] = sign_entry("ring, dashed: out of memory", l->grid.out_of_memory,
-                                  CS_SIGN_RING, out_of_memory);
+        entries[n++] = sign_entry(l->bars ? "hatched: out of memory" : "hollow: out of memory",
+                                  l->grid.out_of_memory, l->bars ? CS_SIGN_HATCHED : CS_SIGN_RING,
+                                  out_of_memory);
+    if (l->grid.capacities)
+        entries[n++] =
+            (cs_legend_entry){"capacity", CS_COLOUR_TEXT, CS_COLOUR_TEXT, true, CS_SIGN_LINE};
     if (l->grid.failed > 0)
         entries[n++] =
             sign_entry("cross on the axis: failed", l->grid.failed, CS_SIGN_CROSS, failed);
@@ -351,9 +465,9 @@ static void lay_out(lines *l)
     char title[300], subtitle[400];
     const cs_sheet_grid *grid = &l->grid;
     cs_sheet *sheet = l->sheet;
-    sheet->width = sheet->options->width ? sheet->options->width : WIDTH;
-    sheet->height = sheet->options->height ? sheet->options->height : HEIGHT;
-    sheet->left = 84;
+    sheet->width = sheet->asked_width > 0 ? sheet->asked_width : WIDTH;
+    sheet->height = sheet->asked_height > 0 ? sheet->asked_height : HEIGHT;
+    sheet->left = 64;
     snprintf(title, sizeof(title), "%.80s: %.160s", sheet->reader->name, grid->title);
     cs_sheet_grid_summary(grid, subtitle, sizeof(subtitle));
     cs_sheet_title(sheet, title, subtitle);
@@ -367,6 +481,7 @@ cs_status cs_plot_lines(cs_sheet *sheet, const char *output, cs_error *error)
     lines l = {.sheet = sheet};
     cs_status status = cs_sheet_grid_read(sheet, &l.grid, error);
     l.n = l.grid.rank > 1 ? l.grid.axes[1].n : 1;
+    l.bars = status == CS_OK && !l.grid.axes[0].numbers;
     if (status == CS_OK && l.n > LINES_MAX)
         status = cs_error_add(error, CS_USAGE,
                               "lines: the second key has %u values; must be at most %d; heatmap "

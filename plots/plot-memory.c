@@ -7,7 +7,7 @@
 /* Up to so many devices get a panel each; more get a bar each, and one panel for the fullest. */
 enum { MAX_PANELS = 8, MAX_CATEGORIES = 16 };
 
-enum { PANEL_HEIGHT = 120, HEADING = 20, BARS_HEIGHT = 320, WORST_HEIGHT = 260 };
+enum { PANEL_HEIGHT = 104, HEADING = 18, BARS_HEIGHT = 190, WORST_HEIGHT = 170 };
 
 static const int64_t unlimited = INT64_MAX; /* as a capacity */
 
@@ -253,29 +253,35 @@ static cs_status write_panel_data(const memory *m, uint32_t panel, uint32_t devi
     return status;
 }
 
-/* "device 3: peak 12.3 GiB at 4.56 ms, capacity 16 GiB" */
+/* Adds a part if there is room for it. */
+static void add_part(const memory *m, char *text, size_t size, const char *part)
+{
+    const double room = m->sheet->width - m->sheet->left - CS_SHEET_MARGIN;
+    const size_t used = strlen(text);
+    if (cs_sheet_text_width(text, CS_SHEET_FONT) + cs_sheet_text_width(part, CS_SHEET_FONT) <= room)
+        snprintf(text + used, size - used, "%s", part);
+}
+
+/* "device 3: peak 12.3 GB at 4.56 ms, capacity 16 GB" */
 static void write_heading(memory *m, uint32_t device, double y, const char *what)
 {
-    char text[256], bytes[64], time[64], name[32];
-    uint32_t colour = CS_COLOUR_TEXT;
-    const cs_reader *reader = m->sheet->reader;
-    if (reader->kinds)
-        snprintf(name, sizeof(name), "%s", reader->kinds[device]);
-    else
-        snprintf(name, sizeof(name), "%u", device);
-    int used = snprintf(text, sizeof(text), "%sdevice%s %s: peak %s at %s", what,
-                        strpbrk(name, "-(") ? "s" : "", name,
-                        cs_sheet_bytes(m->peak[device], bytes, sizeof(bytes)),
-                        cs_sheet_time(m->peak_time[device], time, sizeof(time)));
+    char text[256], part[128], bytes[64], time[64], name[64];
+    cs_sheet_device_name(m->sheet, 0, device, name, sizeof(name));
+    snprintf(text, sizeof(text), "%sdevice%s %s: peak %s", what, strpbrk(name, "-(") ? "s" : "",
+             name, cs_sheet_bytes(m->peak[device], bytes, sizeof(bytes)));
+    snprintf(part, sizeof(part), ", OUT OF MEMORY from %s on",
+             cs_sheet_time(m->oom_time[device], time, sizeof(time)));
+    if (m->out_of_memory[device])
+        add_part(m, text, sizeof(text), part);
+    snprintf(part, sizeof(part), " at %s", cs_sheet_time(m->peak_time[device], time, sizeof(time)));
+    if (!m->out_of_memory[device])
+        add_part(m, text, sizeof(text), part);
+    snprintf(part, sizeof(part), ", capacity %s",
+             cs_sheet_bytes(m->capacity[device], bytes, sizeof(bytes)));
     if (m->capacity[device] != unlimited)
-        used += snprintf(text + used, sizeof(text) - (size_t)used, ", capacity %s",
-                         cs_sheet_bytes(m->capacity[device], bytes, sizeof(bytes)));
-    if (m->out_of_memory[device]) {
-        colour = CS_COLOUR_BAD;
-        snprintf(text + used, sizeof(text) - (size_t)used, ", OUT OF MEMORY from %s on",
-                 cs_sheet_time(m->oom_time[device], time, sizeof(time)));
-    }
-    cs_sheet_text(m->sheet, m->sheet->left, y, colour, text);
+        add_part(m, text, sizeof(text), part);
+    cs_sheet_text(m->sheet, m->sheet->left, y,
+                  m->out_of_memory[device] ? CS_COLOUR_BAD : CS_COLOUR_TEXT, text);
 }
 
 static double in_bytes_unit(const memory *m, int64_t bytes)
@@ -373,7 +379,9 @@ static void write_parameters(memory *m, double bars_bottom)
             snprintf(colours + 9 * n++, 10, "0x%06X ", cs_style_of(m->categories[c])->colour);
     }
     cs_gnuplot_text(m->sheet->job, "colours", colours);
-    cs_gnuplot_text(m->sheet->job, "byte_unit", m->unit->name);
+    char name[64];
+    snprintf(name, sizeof(name), "memory (%s)", m->unit->name);
+    cs_sheet_time_axis(m->sheet, name);
     const struct {
         const char *name;
         double value;

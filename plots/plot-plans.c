@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 1100, HEIGHT = 480, NAMED = 7, GAP = 100 };
+enum { WIDTH = 640, HEIGHT = 300, NAMED = 7, GAP = 70 };
 
 /* Strategies with a colour of their own: those whose best plans are the fastest. */
 static const uint32_t colours[NAMED + 1] = {0x0072B2, 0xE69F00, 0x009E73, 0xD55E00,
@@ -222,8 +222,8 @@ static void lay_out(plans *p)
     uint64_t simulated = 0;
     for (uint64_t i = 0; i < p->n; i++)
         simulated += isfinite(p->times[i]);
-    sheet->width = sheet->options->width ? sheet->options->width : WIDTH;
-    sheet->height = sheet->options->height ? sheet->options->height : HEIGHT;
+    sheet->width = sheet->asked_width > 0 ? sheet->asked_width : WIDTH;
+    sheet->height = sheet->asked_height > 0 ? sheet->asked_height : HEIGHT;
     sheet->left = 84;
     snprintf(title, sizeof(title), "%.120s: plans", sheet->reader->name);
     snprintf(subtitle, sizeof(subtitle),

@@ -120,6 +120,7 @@ static cs_status draw(const cs_plot_rows *rows, cs_gnuplot *job, const char *out
         lay_out(&d);
         write_names(&d);
         status = write_boxes(&d, error);
+        cs_sheet_time_axis(&sheet, "");
         cs_gnuplot_number(job, "until", (double)rows->until / d.unit);
         cs_gnuplot_number(job, "label_size", LABEL);
         cs_gnuplot_number(job, "idle_colour", CS_COLOUR_IDLE);

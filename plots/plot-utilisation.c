@@ -18,6 +18,7 @@ enum {
 
 typedef struct link_use {
     uint32_t index;
+    uint32_t n; /* links of the same bandwidth that are used as much */
     double share;
 } link_use;
 
@@ -29,9 +30,13 @@ typedef struct utilisation {
     uint64_t n_devices;
     const char *const *names;
     const double *shares; /* of a link's capacity */
+    const double *bandwidths;
     uint64_t n_all_links;
     link_use *links;  /* the most used first */
-    uint32_t n_links; /* that are shown */
+    uint32_t n_rows;  /* of links that are used alike */
+    uint32_t n_links; /* rows that are shown */
+    bool below;       /* links are below the devices, not beside them */
+    double devices_bottom, links_top, links_bottom;
     double row_height, links_left, devices_right;
     bool one_place; /* of all links that are used */
 } utilisation;
@@ -76,6 +81,22 @@ static int compare_links(const void *a, const void *b)
     return 0;
 }
 
+/* Links that are used alike share a row: the first of them stands for all. */
+static void fold_links(utilisation *u)
+{
+    for (uint64_t i = 0; i < u->n_all_links; i++) {
+        const link_use *next = &u->links[i];
+        uint32_t k = u->n_rows;
+        while (k > 0 && u->links[k - 1].share == next->share &&
+               u->bandwidths[u->links[k - 1].index] != u->bandwidths[next->index])
+            k--;
+        if (k > 0 && u->links[k - 1].share == next->share)
+            u->links[k - 1].n++;
+        else
+            u->links[u->n_rows++] = *next;
+    }
+}
+
 /* Whether all links are inside the first "node0/". */
 static bool is_one_place(const utilisation *u)
 {
@@ -93,15 +114,17 @@ static bool is_one_place(const utilisation *u)
 static cs_status read_links(utilisation *u, cs_error *error)
 {
     const cs_reader_column columns[] = {{"links/name", CS_READER_TEXT, &u->names},
-                                        {"links/utilisation", CS_READER_DOUBLE, &u->shares}};
-    CS_TRY(cs_reader_read(u->sheet->reader, columns, 2, &u->n_all_links, error));
+                                        {"links/utilisation", CS_READER_DOUBLE, &u->shares},
+                                        {"links/bandwidth", CS_READER_DOUBLE, &u->bandwidths}};
+    CS_TRY(cs_reader_read(u->sheet->reader, columns, 3, &u->n_all_links, error));
     u->links = calloc(u->n_all_links + 1, sizeof(*u->links));
     if (!u->links)
         return cs_error_no_memory(error);
     for (uint64_t i = 0; i < u->n_all_links; i++)
-        u->links[i] = (link_use){(uint32_t)i, isfinite(u->shares[i]) ? u->shares[i] : 0};
+        u->links[i] = (link_use){(uint32_t)i, 1, isfinite(u->shares[i]) ? u->shares[i] : 0};
     u->one_place = is_one_place(u);
     qsort(u->links, u->n_all_links, sizeof(*u->links), compare_links);
+    fold_links(u);
     return CS_OK;
 }
 
@@ -118,8 +141,7 @@ static bool is_used(const utilisation *u, uint32_t use)
 
 static void write_legend(const utilisation *u)
 {
-    static const char *const texts[] = {"communication (exposed)", "dependency (waiting)",
-                                        "flush (waiting)"};
+    static const char *const texts[] = {"waiting for messages", "for others", "for the flush"};
     cs_legend_entry entries[MAX_USES];
     uint32_t n = 0;
     for (uint32_t i = 0; i < u->n_uses; i++) {
@@ -152,38 +174,82 @@ static void shown_name(const utilisation *u, const char *name, char *text, size_
     cs_sheet_shorten(text, CS_SHEET_FONT, LINK_NAME_WIDTH);
 }
 
+static void row_name(const utilisation *u, uint32_t i, char *text, size_t size)
+{
+    shown_name(u, u->names[u->links[i].index], text, size);
+    const size_t used = strlen(text);
+    if (u->links[i].n > 1)
+        snprintf(text + used, size - used, " (x%u)", u->links[i].n);
+}
+
 static double names_width(const utilisation *u)
 {
     char text[256];
     double widest = 0;
     for (uint32_t i = 0; i < u->n_links; i++) {
-        shown_name(u, u->names[u->links[i].index], text, sizeof(text));
+        row_name(u, i, text, sizeof(text));
         widest = fmax(widest, cs_sheet_text_width(text, CS_SHEET_FONT));
     }
     return widest;
 }
 
-static void lay_out(utilisation *u)
+/* Beside the devices: as many links as fit. */
+static void place_beside(utilisation *u, double bottom)
 {
-    cs_sheet *sheet = u->sheet;
-    sheet->top += HEADING;
-    sheet->right = CS_SHEET_MARGIN + VALUE_WIDTH;
-    if (sheet->height == 0) {
-        double rows = sheet->n_devices * choose_row_height(sheet->n_devices);
-        double links = fmin((double)u->n_all_links, 8) * LINK_ROW;
-        sheet->height = ceil(sheet->top + sheet->bottom + fmax(rows, links));
-    }
-    double height = fmax(sheet->height - sheet->top - sheet->bottom, 1);
-    u->row_height = height / sheet->n_devices;
-    double fit = fmax(floor(height / LINK_ROW), 1);
-    u->n_links = (uint32_t)fmin((double)u->n_all_links, fit);
-    double right = sheet->width - sheet->right;
+    const cs_sheet *sheet = u->sheet;
+    const double right = sheet->width - sheet->right, fit = (bottom - sheet->top) / LINK_ROW;
+    u->n_links = (uint32_t)fmin(u->n_rows, fmax(floor(fit), 1));
+    u->devices_bottom = bottom;
+    u->links_top = sheet->top;
     u->links_left = u->devices_right = right;
     if (u->n_links == 0)
         return;
-    double panel = fmax(LEAST_LINKS_WIDTH, 0.22 * sheet->width);
-    u->links_left = right - panel;
+    u->links_left = right - fmax(LEAST_LINKS_WIDTH, 0.22 * sheet->width);
     u->devices_right = u->links_left - names_width(u) - 16 - VALUE_WIDTH;
+}
+
+/* Below them, on narrow sheets: some, in a panel of their own. */
+static void place_below(utilisation *u, double bottom)
+{
+    const cs_sheet *sheet = u->sheet;
+    /* of a height that was asked for half is the devices' */
+    const double half = (bottom - sheet->top) / 2 - CS_SHEET_AXIS - HEADING;
+    if (sheet->asked_height > 0)
+        u->n_links = (uint32_t)fmin(u->n_links, fmax(floor(half / LINK_ROW), 0));
+    const double links = u->n_links * LINK_ROW;
+    u->devices_right = sheet->width - sheet->right;
+    u->links_top = bottom - links;
+    u->devices_bottom = u->n_links > 0 ? u->links_top - HEADING - CS_SHEET_AXIS : bottom;
+    u->links_left = CS_SHEET_MARGIN + names_width(u) + 8;
+}
+
+/* The lower edge of the drawing is that of the devices; what is below it has its own. */
+static void end_at_devices(utilisation *u)
+{
+    u->links_bottom = u->sheet->height - u->sheet->bottom;
+    u->sheet->bottom = u->sheet->height - u->devices_bottom;
+}
+
+static void lay_out(utilisation *u)
+{
+    enum { NARROW = 520, MOST_BELOW = 8 };
+    cs_sheet *sheet = u->sheet;
+    u->below = sheet->width < NARROW;
+    u->n_links = (uint32_t)fmin(u->n_rows, MOST_BELOW);
+    sheet->top += HEADING;
+    sheet->right = CS_SHEET_MARGIN + VALUE_WIDTH;
+    const double links = fmin(u->n_rows, MOST_BELOW) * LINK_ROW;
+    const double rows = sheet->n_devices * choose_row_height(sheet->n_devices);
+    const double both = rows + (links > 0 ? CS_SHEET_AXIS + HEADING + links : 0);
+    if (sheet->height == 0)
+        sheet->height = ceil(sheet->top + sheet->bottom + (u->below ? both : fmax(rows, links)));
+    const double bottom = fmax(sheet->height - sheet->bottom, sheet->top + 1);
+    if (u->below)
+        place_below(u, bottom);
+    else
+        place_beside(u, bottom);
+    end_at_devices(u);
+    u->row_height = fmax(u->devices_bottom - sheet->top, 1) / sheet->n_devices;
 }
 
 static void write_headings(const utilisation *u)
@@ -194,12 +260,12 @@ static void write_headings(const utilisation *u)
                   "time of each device; figures: computing");
     if (u->n_links == 0)
         return;
-    if (u->n_links < u->n_all_links)
-        snprintf(text, sizeof(text), "the %u most used of %" PRIu64 " links", u->n_links,
-                 u->n_all_links);
+    if (u->n_links < u->n_rows)
+        snprintf(text, sizeof(text), "the most used of %" PRIu64 " links", u->n_all_links);
     else
         snprintf(text, sizeof(text), "links, the most used first");
-    cs_sheet_text(u->sheet, u->links_left, y, CS_COLOUR_TEXT, text);
+    cs_sheet_text(u->sheet, u->below ? u->sheet->left : u->links_left, u->links_top - HEADING / 2.,
+                  CS_COLOUR_TEXT, text);
 }
 
 /* ---- data ---- */
@@ -241,12 +307,12 @@ static cs_status write_links(const utilisation *u, cs_error *error)
 {
     FILE *out;
     CS_TRY(cs_gnuplot_open(u->sheet->job, "links.dat", &out, error));
-    double height = u->sheet->height - u->sheet->top - u->sheet->bottom;
+    double height = u->links_bottom - u->links_top;
     double row = fmin(height / u->n_links, 2 * LINK_ROW);
     for (uint32_t i = 0; i < u->n_links; i++) {
         char name[256];
         double share = 100 * u->links[i].share;
-        shown_name(u, u->names[u->links[i].index], name, sizeof(name));
+        row_name(u, i, name, sizeof(name));
         fprintf(out, "%.9g %.6g %.6g \"%.3g %%\" ", share, i * row / height,
                 (i + 0.8) * row / height, share);
         cs_sheet_quote(out, name);
@@ -264,7 +330,9 @@ static cs_status write_data(const utilisation *u, cs_error *error)
     } numbers[] = {
         {"tick_step", ceil((CS_SHEET_FONT + 1) / u->row_height)},
         {"devices_right", u->devices_right},
+        {"links_bottom", u->links_bottom},
         {"links_left", u->links_left},
+        {"links_top", u->links_top},
         {"links_right", u->sheet->width - u->sheet->right},
         {"n_links", u->n_links},
         {"highest", fmax(100, most)},
@@ -273,6 +341,8 @@ static cs_status write_data(const utilisation *u, cs_error *error)
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         cs_gnuplot_number(u->sheet->job, numbers[i].name, numbers[i].value);
     write_headings(u);
+    cs_sheet_axis_titles(u->sheet, "share of the time (%)", u->devices_right - u->sheet->left,
+                         "device", u->sheet->height - u->sheet->top - u->sheet->bottom);
     CS_TRY(write_devices(u, error));
     return u->n_links > 0 ? write_links(u, error) : CS_OK;
 }

@@ -4,6 +4,7 @@
 #include "plots/plot-fit.h"
 #include "plots/sheet.h"
 #include "sim/base/text.h"
+#include "sim/trace/results-schema.h"
 
 #include <string.h>
 
@@ -15,7 +16,10 @@ static const cs_plot_kind kinds[] = {
     {"boxes", "a small run as papers draw it: named boxes, odd and even mini-batches in two "
               "colours, kinds and the stages of a device in shades"},
     {"memory", "live memory of each device over time, by category; peaks against capacities"},
+    {"mean-memory",
+     "live memory over time, the mean over the devices; of several runs a line each"},
     {"utilisation", "where the time of each device went; how much the links were used"},
+    {"spread", "of repeated runs: how a figure differs from run to run"},
     {"heatmap", "of a sweep over two keys: a figure at every point, as colours"},
     {"lines",
      "of a sweep over one or two keys: a figure against the first, a line per value of the "
@@ -32,11 +36,14 @@ typedef enum input { RUN, SWEEP, PLANS, COSTS } input;
 static const struct {
     cs_sheet_function *draw; /* NULL of COSTS, which cs_plot_fit draws */
     input reads;
+    bool several; /* runs */
+    bool figure;  /* of a run: takes --value */
 } functions[] = {
-    {cs_plot_timeline, RUN},  {cs_plot_boxes, RUN},
-    {cs_plot_memory, RUN},    {cs_plot_utilisation, RUN},
-    {cs_plot_heatmap, SWEEP}, {cs_plot_lines, SWEEP},
-    {cs_plot_plans, PLANS},   {NULL, COSTS},
+    {cs_plot_timeline, RUN, true, false},     {cs_plot_boxes, RUN, true, false},
+    {cs_plot_memory, RUN, false, false},      {cs_plot_mean_memory, RUN, true, false},
+    {cs_plot_utilisation, RUN, false, false}, {cs_plot_spread, RUN, true, true},
+    {cs_plot_heatmap, SWEEP, false, true},    {cs_plot_lines, SWEEP, false, true},
+    {cs_plot_plans, PLANS, false, false},     {NULL, COSTS, false, true},
 };
 
 const cs_plot_kind *cs_plot_kinds(void)
@@ -58,6 +65,37 @@ static cs_status find_kind(const char *name, size_t *index, cs_error *error)
     return cs_error_add(error, CS_USAGE, "unknown kind of plot %s", cs_guess_text(&guess));
 }
 
+/* ---- the kind that fits ---- */
+
+/* A line for each of a few values of the second key; colours for many. */
+static cs_status kind_of_sweep(const cs_plot_options *options, const char **kind, cs_error *error)
+{
+    enum { FEW = 7 };
+    cs_reader reader;
+    cs_reader_array last;
+    const char *const *axes;
+    uint32_t n = 0;
+    CS_TRY(cs_reader_init_sweep(&reader, options->input, error));
+    cs_status status = cs_reader_words(&reader, reader.axes, &axes, &n, error);
+    *kind = "lines";
+    if (status == CS_OK && n == 2 && options->n_at == 0)
+        status = cs_reader_read_array(&reader, axes[1], &last, error);
+    if (status == CS_OK && n == 2 && options->n_at == 0 && last.sizes[0] > FEW)
+        *kind = "heatmap";
+    cs_reader_finish(&reader);
+    return status;
+}
+
+cs_status cs_plot_kind_of(const cs_plot_options *options, const char **kind, cs_error *error)
+{
+    char format[64];
+    CS_TRY(cs_reader_format(options->input, format, sizeof(format), error));
+    if (strcmp(format, CS_SWEEP_FORMAT) == 0)
+        return kind_of_sweep(options, kind, error);
+    *kind = strcmp(format, CS_ADVICE_FORMAT) == 0 ? "plans" : *format ? "timeline" : "fit";
+    return CS_OK;
+}
+
 static cs_status check_size(const char *what, uint32_t size, cs_error *error)
 {
     if (size == 0 || (size >= SMALLEST && size <= LARGEST))
@@ -66,11 +104,21 @@ static cs_status check_size(const char *what, uint32_t size, cs_error *error)
                         size);
 }
 
-static cs_status check_input(const cs_plot_options *options, input reads, cs_error *error)
+static cs_status check_input(const cs_plot_options *options, size_t kind, cs_error *error)
 {
-    if (options->value && (reads == RUN || reads == PLANS))
-        return cs_error_add(error, CS_USAGE, "%s: is of %s; --value is for sweeps and costs",
-                            options->kind, reads == RUN ? "a run" : "plans");
+    const input reads = functions[kind].reads;
+    if (options->n_others >= CS_PLOT_INPUTS_MAX)
+        return cs_error_add(error, CS_USAGE, "plot: at most %d files (got %zu)", CS_PLOT_INPUTS_MAX,
+                            1 + options->n_others);
+    if (options->n_others > 0 && !functions[kind].several)
+        return cs_error_add(error, CS_USAGE,
+                            "%s: draws one file (got %zu); timeline, boxes, mean-memory and spread "
+                            "draw several runs",
+                            options->kind, 1 + options->n_others);
+    if (options->value && !functions[kind].figure)
+        return cs_error_add(error, CS_USAGE,
+                            "%s: is of %s; --value is for sweeps, costs and spread", options->kind,
+                            reads == RUN ? "a run" : "plans");
     if (options->n_at > 0 && reads != SWEEP)
         return cs_error_add(error, CS_USAGE, "%s: is not of a sweep; --at is for sweeps",
                             options->kind);
@@ -79,9 +127,45 @@ static cs_status check_input(const cs_plot_options *options, input reads, cs_err
 
 /* What is read, of the kind that the plot needs. */
 typedef struct source {
-    cs_reader reader, measured;
+    cs_reader readers[CS_PLOT_INPUTS_MAX];
+    uint32_t n_readers;
     cs_costs costs;
 } source;
+
+/* Equal devices share a row, unless devices are chosen or `boxes` is to show each. */
+static cs_status open_run(cs_reader *reader, const char *path, const cs_plot_options *options,
+                          cs_error *error)
+{
+    const bool each = options->all_devices || options->first_device > 0 || options->n_devices > 0 ||
+                      strcmp(options->kind, "boxes") == 0;
+    CS_TRY(cs_reader_init(reader, path, error));
+    const cs_status status =
+        each ? cs_reader_fold(reader, error) : cs_reader_fold_equal(reader, error);
+    if (status != CS_OK)
+        cs_reader_finish(reader);
+    return status;
+}
+
+static void close_source(source *from, input reads)
+{
+    if (reads == COSTS)
+        cs_costs_finish(&from->costs);
+    for (uint32_t i = 0; i < from->n_readers; i++)
+        cs_reader_finish(&from->readers[i]);
+}
+
+static cs_status open_runs(source *from, const cs_plot_options *options, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (size_t i = 0; i < 1 + options->n_others && status == CS_OK; i++) {
+        const char *path = i == 0 ? options->input : options->others[i - 1];
+        status = open_run(&from->readers[i], path, options, error);
+        from->n_readers += status == CS_OK;
+    }
+    if (status != CS_OK)
+        close_source(from, RUN);
+    return status;
+}
 
 static cs_status open_source(source *from, const cs_plot_options *options, input reads,
                              cs_error *error)
@@ -89,27 +173,13 @@ static cs_status open_source(source *from, const cs_plot_options *options, input
     *from = (source){0};
     if (reads == COSTS)
         return cs_costs_load(options->input, &from->costs, error);
-    if (reads == SWEEP)
-        return cs_reader_init_sweep(&from->reader, options->input, error);
-    if (reads == PLANS)
-        return cs_reader_init_advice(&from->reader, options->input, error);
-    CS_TRY(cs_reader_init(&from->reader, options->input, error));
-    cs_status status = cs_reader_fold(&from->reader, error);
-    if (status == CS_OK && options->measured)
-        status = cs_reader_init(&from->measured, options->measured, error);
-    if (status != CS_OK)
-        cs_reader_finish(&from->reader);
+    if (reads == RUN)
+        return open_runs(from, options, error);
+    const cs_status status = reads == SWEEP
+                                 ? cs_reader_init_sweep(&from->readers[0], options->input, error)
+                                 : cs_reader_init_advice(&from->readers[0], options->input, error);
+    from->n_readers = status == CS_OK;
     return status;
-}
-
-static void close_source(source *from, const cs_plot_options *options, input reads)
-{
-    if (reads == COSTS)
-        cs_costs_finish(&from->costs);
-    else
-        cs_reader_finish(&from->reader);
-    if (options->measured)
-        cs_reader_finish(&from->measured);
 }
 
 typedef struct drawing {
@@ -123,10 +193,10 @@ static cs_status draw(const void *what, cs_gnuplot *job, const char *path, cs_er
     const drawing *d = what;
     cs_sheet sheet;
     const input reads = functions[d->kind].reads;
-    cs_reader *measured = d->options->measured ? &d->from->measured : NULL;
     cs_status status =
-        reads == RUN ? cs_sheet_init(&sheet, d->options, &d->from->reader, measured, job, error)
-                     : cs_sheet_init_sweep(&sheet, d->options, &d->from->reader, job, error);
+        reads == RUN
+            ? cs_sheet_init(&sheet, d->options, d->from->readers, d->from->n_readers, job, error)
+            : cs_sheet_init_sweep(&sheet, d->options, d->from->readers, job, error);
     if (status == CS_OK)
         status = reads == COSTS ? cs_plot_fit(&sheet, &d->from->costs, path, error)
                                 : functions[d->kind].draw(&sheet, path, error);
@@ -141,16 +211,20 @@ static cs_status draw_file(const cs_plot_options *options, size_t kind, cs_error
     CS_TRY(open_source(&from, options, reads, error));
     cs_status status =
         cs_plot_output(draw, &(drawing){options, &from, kind}, options->output, error);
-    close_source(&from, options, reads);
+    close_source(&from, reads);
     return status;
 }
 
-cs_status cs_plot_draw(const cs_plot_options *options, cs_error *error)
+cs_status cs_plot_draw(const cs_plot_options *asked, cs_error *error)
 {
     size_t kind = 0;
+    cs_plot_options chosen = *asked;
+    const cs_plot_options *options = &chosen;
+    if (!chosen.kind)
+        CS_TRY(cs_plot_kind_of(asked, &chosen.kind, error));
     CS_TRY(find_kind(options->kind, &kind, error));
     CS_TRY(cs_plot_output_check(options->output, error));
-    CS_TRY(check_input(options, functions[kind].reads, error));
+    CS_TRY(check_input(options, kind, error));
     CS_TRY(check_size("width", options->width, error));
     CS_TRY(check_size("height", options->height, error));
     return draw_file(options, kind, error);

@@ -9,7 +9,7 @@ set tmargin at screen down(area_top)
 set bmargin at screen down(area_bottom)
 set xrange [0:until] noextend
 set yrange [n_devices:0] noextend
-set xlabel sprintf('time (%s)', time_unit) offset 0, 0.3 textcolor rgb text_colour
+set xlabel x_title offset 0, 0.3 textcolor rgb text_colour
 unset ytics
 
 plot sample [i = 0:n_devices - 1:1] '+' \

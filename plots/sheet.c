@@ -9,22 +9,27 @@
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 enum {
-    DEFAULT_WIDTH = 1200,
-    SUBTITLE = 40, /* middle of the first line below the title */
-    LEGEND_LINE = 18,
+    SUBTITLE = 34, /* middle of the first line below the title */
+    LEGEND_LINE = 16,
     SWATCH = 11,
     HATCH = 6, /* across and down, between slanted lines */
     SWATCH_GAP = 5,
-    ENTRY_GAP = 18,
+    ENTRY_GAP = 12,
     LOWEST_AREA = 10,  /* what is drawn below title and legend; without any gnuplot crashes */
     TITLE_BYTES = 120, /* of a name in the title; longer ones are cut */
 };
 
-/* Wide characters of the usual sans-serif fonts; a digit is 0.64 em wide in DejaVu Sans, the widest
- * of them. */
-static const double character_width = 0.64;
+/* Of DejaVu Sans, the widest of the usual sans-serif fonts: in 1/2048 em, from ' ' to '~'. */
+static const uint16_t character_widths[] = {
+    651,  821,  942,  1716, 1303, 1946, 1597, 563,  799,  799,  1024, 1716, 651,  739,  651,  690,
+    1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 1303, 690,  690,  1716, 1716, 1716, 1087,
+    2048, 1401, 1405, 1430, 1577, 1294, 1178, 1587, 1540, 604,  604,  1343, 1141, 1767, 1532, 1612,
+    1235, 1612, 1423, 1300, 1251, 1499, 1401, 2025, 1403, 1251, 1403, 799,  690,  799,  1716, 1024,
+    1024, 1255, 1300, 1126, 1300, 1260, 721,  1300, 1298, 569,  569,  1186, 569,  1995, 1298, 1253,
+    1300, 1300, 842,  1067, 803,  1298, 1212, 1675, 1212, 1212, 1075, 1303, 690,  1303, 1716};
 
 /* Okabe and Ito's colours, which people with any kind of colour blindness tell apart ("Color
  * universal design", 2008). Waiting is grey everywhere. */
@@ -40,6 +45,8 @@ static const cs_style styles[] = {
     {"communication", 0x0072B2, true},
     {"dependency", 0xB8B8B8, false},
     {"flush", CS_COLOUR_IDLE, false},
+    {"messages", 0xD6E6F2, false},
+    {"collectives", 0xD9D9D9, false},
     {"weights", 0x0072B2, false},
     {"weight_versions", 0x56B4E9, false},
     {"gradients", 0x009E73, false},
@@ -119,19 +126,14 @@ static cs_status choose_devices(cs_sheet *sheet, cs_error *error)
     return CS_OK;
 }
 
-/* Both results have the same devices. */
-static cs_status match_devices(const cs_sheet *sheet, cs_error *error)
+cs_status cs_sheet_shown_devices(const cs_sheet *sheet, uint32_t run, uint32_t *n, cs_error *error)
 {
-    uint32_t n = 0, others = 0;
-    cs_status status = count_devices(sheet->reader, &n, error);
-    if (status == CS_OK)
-        status = count_devices(sheet->measured, &others, error);
-    if (status != CS_OK || n == others)
-        return status;
-    return cs_error_add(
-        error, CS_INVALID,
-        "%s has %u devices, %s has %u: must be equally many to be drawn below each other",
-        sheet->reader->path, n, sheet->measured->path, others);
+    uint32_t all = 0;
+    const uint32_t first = sheet->first_device, asked = sheet->options->n_devices;
+    CS_TRY(count_devices(sheet->readers[run], &all, error));
+    const uint32_t left = all > first ? all - first : 0;
+    *n = asked > 0 && asked < left ? asked : left;
+    return CS_OK;
 }
 
 /* From the start of the first to the end of the last of the chosen mini-batches. */
@@ -165,9 +167,10 @@ static cs_status choose_time(cs_sheet *sheet, cs_error *error)
     const cs_plot_options *options = sheet->options;
     cs_time from = 0, until = CS_TIME_MAX;
     sheet->from = 0;
-    sheet->until = sheet->reader->makespan > 0 ? sheet->reader->makespan : 1;
-    if (sheet->measured && sheet->measured->makespan > sheet->until)
-        sheet->until = sheet->measured->makespan;
+    sheet->until = 1;
+    for (uint32_t i = 0; i < sheet->n_readers; i++)
+        if (sheet->readers[i]->makespan > sheet->until)
+            sheet->until = sheet->readers[i]->makespan;
     if (options->n_mini_batches > 0) {
         CS_TRY(choose_mini_batches(sheet, error));
     }
@@ -188,10 +191,14 @@ static cs_status choose_time(cs_sheet *sheet, cs_error *error)
 
 double cs_sheet_text_width(const char *text, double size)
 {
-    size_t characters = 0;
-    for (const char *at = text; *at; at++)
-        characters += ((unsigned char)*at & 0xC0) != 0x80;
-    return (double)characters * character_width * size;
+    enum { EM = 2048, OTHER = 1400 };
+    double width = 0;
+    for (const char *at = text; *at; at++) {
+        const unsigned char c = (unsigned char)*at;
+        if ((c & 0xC0) != 0x80) /* a character of UTF-8 begins */
+            width += c >= ' ' && c <= '~' ? character_widths[c - ' '] : OTHER;
+    }
+    return width / EM * size;
 }
 
 /* gnuplot has no escape for a quote in a data file. */
@@ -230,6 +237,18 @@ void cs_sheet_hatch(FILE *out, double left, double right, double top, double bot
     }
 }
 
+/* The lines x - y = 0, HATCH, 2 HATCH, ... */
+void cs_sheet_hatch_back(FILE *out, double left, double right, double top, double bottom,
+                         uint32_t colour)
+{
+    for (double d = ceil((left - bottom) / HATCH) * HATCH; d < right - top; d += HATCH) {
+        const double first = fmax(left, d + top), last = fmin(right, d + bottom);
+        if (last > first)
+            fprintf(out, "%.2f %.2f %.2f %.2f %u\n", first, first - d, last - first, last - first,
+                    colour);
+    }
+}
+
 void cs_sheet_cross(FILE *out, double left, double right, double top, double bottom,
                     uint32_t colour)
 {
@@ -240,7 +259,11 @@ void cs_sheet_cross(FILE *out, double left, double right, double top, double bot
 void cs_sheet_mark(FILE *out, double x, double y, cs_sheet_sign sign, uint32_t colour)
 {
     enum { CROSS = 2, RING = 6 }; /* gnuplot's */
-    fprintf(out, "%.12g %.12g %d %u\n", x, y, sign == CS_SIGN_RING ? RING : CROSS, colour);
+    fprintf(out, "%.12g %.12g %d %u\n", x, y,
+            sign > CS_SIGN_POINT   ? (int)(sign - CS_SIGN_POINT)
+            : sign == CS_SIGN_RING ? RING
+                                   : CROSS,
+            colour);
 }
 
 static void legend_words(const char *text, char *words, size_t size)
@@ -258,17 +281,29 @@ static double swatch_width(const cs_legend_entry *entry)
         return entry->n_swatches * SWATCH + SWATCH_GAP;
     if (entry->colour == 0 && entry->other == 0 && entry->sign == CS_SIGN_NONE)
         return 0;
-    return (entry->other != entry->colour ? 2 : 1) * SWATCH + SWATCH_GAP;
+    const bool two = entry->other != entry->colour && entry->sign == CS_SIGN_NONE;
+    return (two ? 2 : 1) * SWATCH + SWATCH_GAP;
+}
+
+/* Lines across a swatch have its other colour where it has one. */
+static uint32_t sign_colour(const cs_legend_entry *entry)
+{
+    return entry->other != entry->colour ? entry->other : cs_colour_on(entry->colour);
 }
 
 static void legend_sign(cs_sheet *sheet, const cs_legend_entry *entry, double x, double y)
 {
     const double top = y - SWATCH / 2., bottom = y + SWATCH / 2.;
-    if (entry->sign == CS_SIGN_HATCHED)
-        cs_sheet_hatch(sheet->strokes, x, x + SWATCH, top, bottom, cs_colour_on(entry->colour));
-    else if (entry->sign == CS_SIGN_CROSSED)
+    if (entry->sign == CS_SIGN_HATCHED || entry->sign == CS_SIGN_GRID)
+        cs_sheet_hatch(sheet->strokes, x, x + SWATCH, top, bottom, sign_colour(entry));
+    if (entry->sign == CS_SIGN_GRID)
+        cs_sheet_hatch_back(sheet->strokes, x, x + SWATCH, top, bottom, sign_colour(entry));
+    if (entry->sign == CS_SIGN_CROSSED)
         cs_sheet_cross(sheet->strokes, x, x + SWATCH, top, bottom, cs_colour_on(entry->colour));
-    else if (entry->sign != CS_SIGN_NONE)
+    if (entry->sign == CS_SIGN_LINE)
+        for (int dash = 0; dash < 3; dash++)
+            fprintf(sheet->strokes, "%.2f %.2f 3 0 %u\n", x + 4.5 * dash, y, entry->colour);
+    else if (entry->sign >= CS_SIGN_RING)
         cs_sheet_mark(sheet->marks, x + SWATCH / 2., y, entry->sign, entry->colour);
 }
 
@@ -286,7 +321,7 @@ static void legend_entry(cs_sheet *sheet, const cs_legend_entry *entry, double x
     if (swatch_width(entry) > 0 && entry->sign < CS_SIGN_RING && entry->n_swatches == 0)
         cs_sheet_box(sheet, x, middle, top, bottom, entry->colour);
     legend_sign(sheet, entry, x, y);
-    if (entry->other != entry->colour)
+    if (entry->other != entry->colour && entry->sign == CS_SIGN_NONE)
         cs_sheet_box(sheet, middle, middle + SWATCH, top, bottom, entry->other);
     cs_sheet_text(sheet, x + swatch_width(entry), y, CS_COLOUR_TEXT, words);
 }
@@ -307,51 +342,61 @@ void cs_sheet_legend(cs_sheet *sheet, const cs_legend_entry *entries, uint32_t n
     sheet->top = y + LEGEND_LINE / 2. + 8;
 }
 
-/* Where character `n` begins; of UTF-8. */
-static char *character(char *text, size_t n)
+static bool continues(char c)
 {
-    for (; *text && n > 0; n--)
-        do
-            text++;
-        while (((unsigned char)*text & 0xC0) == 0x80);
-    return text;
+    return ((unsigned char)c & 0xC0) == 0x80;
 }
 
+/* At least four bytes give way to three dots, as many as have no room: the middle of the text. */
 void cs_sheet_shorten(char *text, double size, double room)
 {
-    const double one = cs_sheet_text_width("x", size);
-    const size_t n = (size_t)(cs_sheet_text_width(text, size) / one + 0.5);
-    const size_t fit = room > 4 * one ? (size_t)(room / one + 1e-9) : 4;
-    if (n <= fit)
+    const double dots = cs_sheet_text_width("...", size);
+    const size_t length = strlen(text);
+    size_t head = length, tail = length;
+    if (cs_sheet_text_width(text, size) <= room || length < 5)
         return;
-    /* at least four characters give way to three dots */
-    const size_t tail = (fit - 3) / 2;
-    char *head = character(text, fit - 3 - tail), *rest = character(text, n - tail);
-    memcpy(head, "...", 3);
-    memmove(head + 3, rest, strlen(rest) + 1);
+    room = fmax(room - dots, 0);
+    double used = 0;
+    for (size_t first = 0, last = length, turn = 0; first < last; turn++) {
+        char one[5] = "";
+        size_t begin = turn % 2 ? last - 1 : first, end = turn % 2 ? last : first + 1;
+        while (begin > 0 && continues(text[begin]))
+            begin--;
+        while (continues(text[end]))
+            end++;
+        memcpy(one, text + begin, end - begin < 4 ? end - begin : 4);
+        used += cs_sheet_text_width(one, size);
+        if (used > room && turn > 0)
+            break;
+        first = turn % 2 ? first : end;
+        last = turn % 2 ? begin : last;
+        head = first;
+        tail = last;
+    }
+    if (tail < head + 4)
+        return;
+    memcpy(text + head, "...", 3);
+    memmove(text + head + 3, text + tail, length - tail + 1);
 }
 
-/* Adds a part to the line below the title, or begins another line. */
+/* Adds a part to the line below the title, or begins another line; on a narrow sheet no third one.
+ */
 static void add_part(cs_sheet *sheet, char *line, size_t size, const char *part)
 {
     double room = sheet->width - 2 * CS_SHEET_MARGIN;
-    if (*line &&
-        cs_sheet_text_width(line, CS_SHEET_FONT) + cs_sheet_text_width(part, CS_SHEET_FONT) >
-            room) {
+    enum { NARROW = 400 };
+    const bool full =
+        *line &&
+        cs_sheet_text_width(line, CS_SHEET_FONT) + cs_sheet_text_width(part, CS_SHEET_FONT) > room;
+    if (full && sheet->width < NARROW && sheet->top > SUBTITLE)
+        return;
+    if (full) {
         cs_sheet_text(sheet, CS_SHEET_MARGIN, sheet->top, CS_COLOUR_SUBTITLE, line);
         sheet->top += LEGEND_LINE;
         *line = '\0';
     }
     size_t used = strlen(line);
     snprintf(line + used, size - used, "%s%s", *line ? ", " : "", part);
-}
-
-static void add_time(cs_sheet *sheet, char *line, size_t size, const char *name, double seconds)
-{
-    char part[64], number[CS_UNITS_TEXT_BYTES];
-    snprintf(part, sizeof(part), "%s %s", name,
-             cs_units_format(seconds, CS_QUANTITY_TIME, 4, number, sizeof(number)));
-    add_part(sheet, line, size, part);
 }
 
 static void add_figures(cs_sheet *sheet, char *line, size_t size)
@@ -369,21 +414,54 @@ static void add_figures(cs_sheet *sheet, char *line, size_t size)
     }
 }
 
-/* Iteration times of both, and how they differ: the prediction's error, or the change. */
-static void add_both(cs_sheet *sheet, char *line, size_t size)
+static bool all_same(const cs_sheet *sheet, const char *(*of)(const cs_reader *))
 {
-    const double predicted = cs_reader_figure(sheet->reader, "iteration_time_s");
-    const double measured = cs_reader_figure(sheet->measured, "iteration_time_s");
-    char part[64];
-    if (!isfinite(predicted) || !isfinite(measured))
-        return;
-    const bool change = sheet->side_by_side;
-    add_time(sheet, line, size, change ? "iteration: first" : "iteration: predicted", predicted);
-    add_time(sheet, line, size, change ? "second" : "measured", measured);
-    const double share = change ? measured / predicted : predicted / measured;
-    snprintf(part, sizeof(part), "%s %+.1f %%", change ? "change" : "error", 100 * (share - 1));
-    if (isfinite(share))
+    for (uint32_t i = 1; i < sheet->n_readers; i++)
+        if (strcmp(of(sheet->readers[i]), of(sheet->readers[0])) != 0)
+            return false;
+    return true;
+}
+
+static const char *scenario_of(const cs_reader *reader)
+{
+    return reader->name;
+}
+
+static const char *schedule_of(const cs_reader *reader)
+{
+    return reader->schedule;
+}
+
+static const char *topology_of(const cs_reader *reader)
+{
+    return reader->topology;
+}
+
+/* What several runs are of, as far as they have it in common; headings of each say the rest. */
+static void add_common(cs_sheet *sheet, char *line, size_t size)
+{
+    char part[3 * TITLE_BYTES];
+    const cs_reader *reader = sheet->reader;
+    if (all_same(sheet, schedule_of))
+        snprintf(part, sizeof(part), "%.*s on %.*s", TITLE_BYTES, reader->schedule, TITLE_BYTES,
+                 reader->topology);
+    else
+        snprintf(part, sizeof(part), "on %.*s", TITLE_BYTES, reader->topology);
+    if (all_same(sheet, topology_of))
         add_part(sheet, line, size, part);
+}
+
+/* The title and a line below it, cut to the width; what the options ask for instead, alone. */
+static void write_title(cs_sheet *sheet, const char *title)
+{
+    char line[3 * TITLE_BYTES];
+    const char *asked = sheet->options->title;
+    snprintf(line, sizeof(line), "%.*s", asked ? 2 * TITLE_BYTES : TITLE_BYTES,
+             asked ? asked : title);
+    cs_sheet_shorten(line, CS_SHEET_FONT + 2, sheet->width - 2 * CS_SHEET_MARGIN);
+    cs_gnuplot_text(sheet->job, "heading", line);
+    if (asked)
+        sheet->top = *asked ? SUBTITLE - LEGEND_LINE / 2 : CS_SHEET_MARGIN;
 }
 
 void cs_sheet_run_title(cs_sheet *sheet)
@@ -391,32 +469,87 @@ void cs_sheet_run_title(cs_sheet *sheet)
     const cs_reader *reader = sheet->reader;
     char part[3 * TITLE_BYTES], line[8 * TITLE_BYTES] = "";
     double room = sheet->width - 2 * CS_SHEET_MARGIN;
-    snprintf(part, sizeof(part), "%.*s", TITLE_BYTES, reader->name);
-    cs_sheet_shorten(part, CS_SHEET_FONT + 4, room);
-    cs_gnuplot_text(sheet->job, "heading", part);
-    snprintf(part, sizeof(part), "%.*s on %.*s", TITLE_BYTES, reader->schedule, TITLE_BYTES,
-             reader->topology);
-    cs_sheet_shorten(part, CS_SHEET_FONT, room);
-    add_part(sheet, line, sizeof(line), part);
-    if (sheet->measured)
-        add_both(sheet, line, sizeof(line));
-    else
+    write_title(sheet, all_same(sheet, scenario_of) ? reader->name : "");
+    if (sheet->options->title)
+        return;
+    if (sheet->n_readers > 1) {
+        add_common(sheet, line, sizeof(line));
+    } else {
+        snprintf(part, sizeof(part), "%.*s on %.*s", TITLE_BYTES, reader->schedule, TITLE_BYTES,
+                 reader->topology);
+        cs_sheet_shorten(part, CS_SHEET_FONT, room);
+        add_part(sheet, line, sizeof(line), part);
         add_figures(sheet, line, sizeof(line));
+    }
     cs_sheet_text(sheet, CS_SHEET_MARGIN, sheet->top, CS_COLOUR_SUBTITLE, line);
     sheet->top += LEGEND_LINE - 6;
 }
 
 void cs_sheet_title(cs_sheet *sheet, const char *title, const char *subtitle)
 {
-    char line[3 * TITLE_BYTES];
-    double room = sheet->width - 2 * CS_SHEET_MARGIN;
-    snprintf(line, sizeof(line), "%.*s", TITLE_BYTES, title);
-    cs_sheet_shorten(line, CS_SHEET_FONT + 4, room);
-    cs_gnuplot_text(sheet->job, "heading", line);
-    snprintf(line, sizeof(line), "%.*s", 2 * TITLE_BYTES, subtitle);
-    cs_sheet_shorten(line, CS_SHEET_FONT, room);
+    char line[8 * TITLE_BYTES] = "", part[3 * TITLE_BYTES];
+    write_title(sheet, title);
+    if (sheet->options->title)
+        return;
+    for (const char *at = subtitle, *end; at; at = end ? end + 2 : NULL) {
+        end = strstr(at, ", ");
+        snprintf(part, sizeof(part), "%.*s", end ? (int)(end - at) : 2 * TITLE_BYTES, at);
+        cs_sheet_shorten(part, CS_SHEET_FONT, sheet->width - 2 * CS_SHEET_MARGIN);
+        add_part(sheet, line, sizeof(line), part);
+    }
     cs_sheet_text(sheet, CS_SHEET_MARGIN, sheet->top, CS_COLOUR_SUBTITLE, line);
     sheet->top += LEGEND_LINE - 6;
+}
+
+/* ---- names of runs, devices and axes ---- */
+
+/* "run" of "results/run.h5" */
+static void file_stem(const char *path, char *text, size_t size)
+{
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const char *dot = strrchr(name, '.');
+    snprintf(text, size, "%.*s", (int)(dot ? (size_t)(dot - name) : strlen(name)), name);
+}
+
+char *cs_sheet_run_name(const cs_sheet *sheet, uint32_t i, char *text, size_t size)
+{
+    const cs_reader *reader = sheet->readers[i];
+    char stem[TITLE_BYTES];
+    file_stem(reader->path, stem, sizeof(stem));
+    if (!all_same(sheet, scenario_of))
+        snprintf(text, size, "%.100s", reader->name);
+    else if (strcmp(stem, reader->schedule) == 0 || !all_same(sheet, schedule_of))
+        snprintf(text, size, "%.100s", reader->schedule);
+    else
+        snprintf(text, size, "%.100s", stem);
+    return text;
+}
+
+char *cs_sheet_device_name(const cs_sheet *sheet, uint32_t run, uint32_t row, char *text,
+                           size_t size)
+{
+    const cs_reader *reader = sheet->readers[run];
+    if (reader->kinds && row < reader->n_kinds)
+        snprintf(text, size, "%s", reader->kinds[row]);
+    else
+        snprintf(text, size, "%u", row);
+    return text;
+}
+
+static void axis_title(cs_sheet *sheet, const char *variable, const char *asked, const char *chosen,
+                       double room)
+{
+    char text[3 * TITLE_BYTES];
+    snprintf(text, sizeof(text), "%.*s", 2 * TITLE_BYTES, asked ? asked : chosen);
+    cs_sheet_shorten(text, CS_SHEET_FONT, room);
+    cs_gnuplot_text(sheet->job, variable, text);
+}
+
+void cs_sheet_axis_titles(cs_sheet *sheet, const char *x, double x_room, const char *y,
+                          double y_room)
+{
+    axis_title(sheet, "x_title", sheet->options->x_title, x, x_room);
+    axis_title(sheet, "y_title", sheet->options->y_title, y, y_room);
 }
 
 /* ---- units ---- */
@@ -424,15 +557,23 @@ void cs_sheet_title(cs_sheet *sheet, const char *title, const char *subtitle)
 static const struct {
     const char *name;
     double picoseconds;
-} time_units[] = {{"s", 1e12}, {"ms", 1e9}, {"us", 1e6}, {"ns", 1e3}, {"ps", 1}};
+} time_units[] = {{"s", 1e12}, {"ms", 1e9}, {"µs", 1e6}, {"ns", 1e3}, {"ps", 1}};
 
 double cs_sheet_time_unit(cs_sheet *sheet)
 {
     size_t i = 0;
     while ((double)(sheet->until - sheet->from) < time_units[i].picoseconds)
         i++;
-    cs_gnuplot_text(sheet->job, "time_unit", time_units[i].name);
+    sheet->time_unit = time_units[i].name;
     return time_units[i].picoseconds;
+}
+
+void cs_sheet_time_axis(cs_sheet *sheet, const char *y)
+{
+    char x[32];
+    snprintf(x, sizeof(x), "time (%s)", sheet->time_unit ? sheet->time_unit : "s");
+    cs_sheet_axis_titles(sheet, x, sheet->width - sheet->left - sheet->right, y,
+                         sheet->height - sheet->top - sheet->bottom);
 }
 
 double cs_sheet_tick_step(double range, double length)
@@ -465,15 +606,30 @@ char *cs_sheet_time(cs_time time, char *text, size_t size)
 
 /* ---- the sheet ---- */
 
+/* The font of a picture for print, as usual below figures; of others that of the sheet. */
+static double font_size(const cs_plot_options *options, bool print)
+{
+    enum { PRINTED = 8 };
+    if (options->font_size > 0)
+        return options->font_size;
+    return print ? PRINTED : CS_SHEET_FONT;
+}
+
 static cs_sheet empty_sheet(const cs_plot_options *options, cs_reader *reader, cs_gnuplot *job)
 {
+    const size_t length = options->output ? strlen(options->output) : 0;
+    const bool pdf = length >= 4 && strcasecmp(options->output + length - 4, ".pdf") == 0;
+    const double zoom = font_size(options, options->print || pdf) / CS_SHEET_FONT;
     return (cs_sheet){
         .options = options,
         .reader = reader,
         .job = job,
-        .width = options->width ? options->width : DEFAULT_WIDTH,
-        .height = options->height,
-        .left = 62,
+        .zoom = zoom,
+        .asked_width = options->width / zoom,
+        .asked_height = options->height / zoom,
+        .width = options->width ? options->width / zoom : CS_SHEET_WIDTH,
+        .height = options->height / zoom,
+        .left = 52,
         .right = CS_SHEET_MARGIN,
         .top = SUBTITLE,
         .bottom = CS_SHEET_AXIS,
@@ -498,22 +654,20 @@ static cs_status open_files(cs_sheet *sheet, cs_error *error)
     return CS_OK;
 }
 
-cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options, cs_reader *reader,
-                        cs_reader *measured, cs_gnuplot *job, cs_error *error)
+cs_status cs_sheet_init(cs_sheet *sheet, const cs_plot_options *options, cs_reader *readers,
+                        uint32_t n_readers, cs_gnuplot *job, cs_error *error)
 {
-    *sheet = empty_sheet(options, reader, job);
-    sheet->measured = measured;
-    sheet->side_by_side = measured && (cs_reader_is_from(reader, CS_RESULTS_MEASURED) ||
-                                       cs_reader_is_from(measured, CS_RESULTS_SIMULATED));
+    *sheet = empty_sheet(options, readers, job);
+    sheet->n_readers = n_readers;
+    for (uint32_t i = 0; i < n_readers; i++)
+        sheet->readers[i] = &readers[i];
+    sheet->side_by_side = n_readers != 2 || cs_reader_is_from(&readers[0], CS_RESULTS_MEASURED) ||
+                          cs_reader_is_from(&readers[1], CS_RESULTS_SIMULATED);
     cs_status status = choose_devices(sheet, error);
-    if (status == CS_OK)
-        status = cs_reader_out_of_memory(reader, &sheet->out_of_memory[0], error);
-    if (status == CS_OK && measured)
-        status = cs_reader_out_of_memory(measured, &sheet->out_of_memory[1], error);
+    for (uint32_t i = 0; i < n_readers && status == CS_OK; i++)
+        status = cs_reader_out_of_memory(&readers[i], &sheet->out_of_memory[i], error);
     if (status == CS_OK)
         status = choose_time(sheet, error);
-    if (status == CS_OK && measured)
-        status = match_devices(sheet, error);
     return status == CS_OK ? open_files(sheet, error) : status;
 }
 
@@ -580,6 +734,8 @@ cs_status cs_sheet_draw(cs_sheet *sheet, const char *output, const char *program
         const char *name;
         double value;
     } numbers[] = {
+        {"zoom", sheet->zoom},
+        {"dots", sheet->options->print ? 300. / 72 : 1},
         {"sheet_width", sheet->width},
         {"sheet_height", sheet->height},
         {"font_size", CS_SHEET_FONT},
@@ -594,7 +750,8 @@ cs_status cs_sheet_draw(cs_sheet *sheet, const char *output, const char *program
         return cs_error_add(error, CS_USAGE,
                             "height: must be at least %.0f pixels for title, legend and axes "
                             "(got %.0f)",
-                            sheet->top + sheet->bottom + LOWEST_AREA, sheet->height);
+                            ceil((sheet->top + sheet->bottom + LOWEST_AREA) * sheet->zoom),
+                            sheet->height * sheet->zoom);
     CS_TRY(close_files(sheet, error));
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         cs_gnuplot_number(sheet->job, numbers[i].name, numbers[i].value);

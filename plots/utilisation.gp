@@ -11,8 +11,9 @@ set bmargin at screen down(area_bottom)
 set xrange [0:100] noextend
 set yrange [n_devices:0] noextend
 set xtics 20
-set xlabel 'share of the time (%)' offset 0, 0.3 textcolor rgb text_colour
-set ylabel 'device' textcolor rgb text_colour
+set xlabel x_title offset 0, 0.3 textcolor rgb text_colour
+set label 2 y_title at screen across(16), 0.5 * (down(area_top) + down(area_bottom)) \
+    center rotate by 90 textcolor rgb text_colour
 set ytics scale 0 ()
 do for [i = 0:n_devices - 1:tick_step] {
     set ytics add (device_name(first_device + i) i + 0.5)
@@ -22,12 +23,14 @@ plot folder.'/bars.dat' using 1:3:1:2:3:4:5 with boxxyerror lc rgb variable, \
 
 if (n_links > 0) {
     set lmargin at screen across(links_left)
+    set tmargin at screen down(links_top)
+    set bmargin at screen down(links_bottom)
     set rmargin at screen across(links_right)
     set xrange [0:highest] noextend
     set yrange [1:0] noextend
     set xtics autofreq
     set xlabel 'share of the capacity (%)' offset 0, 0.3 textcolor rgb text_colour
-    unset ylabel
+    unset label 2
     unset ytics
     set grid xtics lt 1 lc rgb grid_colour lw 0.5
     plot folder.'/links.dat' using 1:2:(0):1:2:3 with boxxyerror lc rgb bar_colour, \

@@ -110,7 +110,8 @@ static cs_status draw(const cs_context *context, const cs_arguments *arguments, 
 {
     const cs_plot_options how = {.kind = "timeline",
                                  .input = arguments->words[0],
-                                 .measured = arguments->words[1],
+                                 .others = &arguments->words[1],
+                                 .n_others = 1,
                                  .output = cs_arguments_value(arguments, "output")};
     if (!how.output)
         return CS_OK;

@@ -1,3 +1,4 @@
+#include "plots/output.h"
 #include "plots/plot.h"
 #include "sim/base/units.h"
 #include "sim/cli/command.h"
@@ -5,22 +6,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kinds[] = {"timeline", "boxes", "memory", "utilisation",
-                                    "heatmap",  "lines", "fit",    NULL};
+static const char *const kinds[] = {"timeline",    "boxes",  "memory",  "mean-memory",
+                                    "utilisation", "spread", "heatmap", "lines",
+                                    "plans",       "fit",    NULL};
 
 static const cs_option options[] = {
-    {"kind", 'k', "KIND", "What to draw", false, kinds},
-    {"value", 0, "NAME", "Figure of a sweep to draw, like makespan_s; of costs, a collective"},
+    {"kind", 'k', "KIND", "What to draw (default: what fits the file)", false, kinds},
+    {"value", 0, "NAME",
+     "Figure of a sweep to draw, like makespan_s (default: iteration_time_s); of costs, a "
+     "collective"},
     {"at", 0, "/key=VALUE", "Draw a sweep at this value of a key; two keys at most can vary", true},
     {"output", 'o', "FILE", "Picture: .svg, .png or .pdf (default: INPUT-KIND.svg)"},
+    {"title", 0, "TEXT", "Title instead of the chosen one; \"\" for a picture without"},
+    {"x", 0, "TEXT", "Name of the horizontal axis"},
+    {"y", 0, "TEXT", "Name of the vertical axis"},
+    {"width", 0, "SIZE",
+     "Like \"8.5 cm\" in print, or a number of pixels, of points of PDF (default: a page's)"},
+    {"height", 0, "SIZE", "The same (default: chosen)"},
+    {"font-size", 0, "N", "Pixels, or points in print and of PDF (default: 11, in print 8)"},
     {"first-device", 0, "N", "First device to show (default: 0)"},
     {"devices", 0, "N", "How many devices to show (default, and 0: all)"},
+    {"all-devices", 0, NULL, "Show each device of several that did the same"},
     {"first-mini-batch", 0, "N", "First mini-batch to show (default: 0)"},
     {"mini-batches", 0, "N", "How many mini-batches to show (default, and 0: all)"},
     {"from", 0, "TIME", "Show the time from here on, like \"1.5 ms\""},
     {"until", 0, "TIME", "Show the time until here"},
-    {"width", 0, "N", "Pixels, or points of PDF (default: chosen)"},
-    {"height", 0, "N", "Pixels, or points of PDF (default: chosen)"},
+    {"plain", 0, NULL, "Draw a timeline without the critical path and why devices wait"},
     {0},
 };
 
@@ -34,12 +45,57 @@ static cs_status read_counts(const cs_arguments *arguments, cs_plot_options *how
         {"devices", &how->n_devices},
         {"first-mini-batch", &how->first_mini_batch},
         {"mini-batches", &how->n_mini_batches},
-        {"width", &how->width},
-        {"height", &how->height},
     };
     for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++)
         CS_TRY(cs_arguments_count(arguments, counts[i].name, 0, counts[i].value, error));
     return CS_OK;
+}
+
+/* Points of a unit of length; 0: there is no such unit. */
+static double points_of(const char *unit)
+{
+    static const struct {
+        const char *name;
+        double points;
+    } units[] = {{"cm", 72 / 2.54}, {"mm", 72 / 25.4}, {"in", 72}, {"pt", 1}};
+    for (size_t i = 0; i < sizeof(units) / sizeof(units[0]); i++)
+        if (strcmp(unit, units[i].name) == 0)
+            return units[i].points;
+    return 0;
+}
+
+/* "640" or "8.5 cm"; with a unit of length the picture is one for print. */
+static cs_status read_size(const cs_arguments *arguments, const char *option, uint32_t *size,
+                           bool *print, cs_error *error)
+{
+    const char *text = cs_arguments_value(arguments, option);
+    char *end;
+    *size = 0;
+    if (!text)
+        return CS_OK;
+    const double number = strtod(text, &end);
+    end += strspn(end, " ");
+    const double points = *end ? points_of(end) : 1;
+    const double wanted = number * points;
+    if (end == text || points == 0 || !(wanted >= 0 && wanted < 1e6))
+        return cs_error_add(error, CS_USAGE,
+                            "plot: --%s: must be a number, or one of cm, mm, in or pt, like "
+                            "\"8.5 cm\" (got \"%s\")",
+                            option, text);
+    *size = (uint32_t)(wanted + 0.5);
+    *print = *print || *end;
+    return CS_OK;
+}
+
+static cs_status read_font_size(const cs_arguments *arguments, double *size, cs_error *error)
+{
+    const char *text = cs_arguments_value(arguments, "font-size");
+    char *end = NULL;
+    *size = text ? strtod(text, &end) : 0;
+    if (!text || (end != text && *end == '\0' && *size >= 3 && *size <= 100))
+        return CS_OK;
+    return cs_error_add(error, CS_USAGE,
+                        "plot: --font-size: must be a number from 3 to 100 (got \"%s\")", text);
 }
 
 static cs_status read_time(const cs_arguments *arguments, const char *option, double *out,
@@ -72,17 +128,38 @@ static char *output_name(const char *input, const char *kind)
     return out;
 }
 
+static cs_status read_options(const cs_arguments *arguments, cs_plot_options *how, cs_error *error)
+{
+    *how = (cs_plot_options){
+        .kind = cs_arguments_value(arguments, "kind"),
+        .input = arguments->words[0],
+        .others = arguments->words + 1,
+        .n_others = arguments->n_words - 1,
+        .value = cs_arguments_value(arguments, "value"),
+        .title = cs_arguments_value(arguments, "title"),
+        .x_title = cs_arguments_value(arguments, "x"),
+        .y_title = cs_arguments_value(arguments, "y"),
+        .plain = cs_arguments_flag(arguments, "plain"),
+        .all_devices = cs_arguments_flag(arguments, "all-devices"),
+    };
+    how->n_at = cs_arguments_values(arguments, "at", &how->at);
+    CS_TRY(read_counts(arguments, how, error));
+    CS_TRY(read_size(arguments, "width", &how->width, &how->print, error));
+    CS_TRY(read_size(arguments, "height", &how->height, &how->print, error));
+    CS_TRY(read_font_size(arguments, &how->font_size, error));
+    CS_TRY(read_time(arguments, "from", &how->from, error));
+    return read_time(arguments, "until", &how->until, error);
+}
+
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
-    const char *kind = cs_arguments_value(arguments, "kind");
-    cs_plot_options how = {.kind = kind ? kind : "timeline",
-                           .input = arguments->words[0],
-                           .value = cs_arguments_value(arguments, "value")};
-    how.n_at = cs_arguments_values(arguments, "at", &how.at);
-    CS_TRY(read_counts(arguments, &how, error));
-    CS_TRY(read_time(arguments, "from", &how.from, error));
-    CS_TRY(read_time(arguments, "until", &how.until, error));
+    cs_plot_options how;
+    CS_TRY(read_options(arguments, &how, error));
     const char *given = cs_arguments_value(arguments, "output");
+    if (given)
+        CS_TRY(cs_plot_output_check(given, error));
+    if (!how.kind)
+        CS_TRY(cs_plot_kind_of(&how, &how.kind, error));
     char *output = given ? strdup(given) : output_name(how.input, how.kind);
     if (!output)
         return cs_error_no_memory(error);
@@ -96,20 +173,27 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 
 const cs_command cs_command_plot = {
     .name = "plot",
-    .words = "RESULTS.h5 | COSTS.json",
+    .words = "RESULTS.h5 [MORE.h5 ...] | COSTS.json",
     .min_words = 1,
-    .max_words = 1,
+    .max_words = CS_PLOT_INPUTS_MAX,
     .summary = "draw results",
     .doc =
-        "Draws a results file with gnuplot. timeline: what each device does when. boxes: the same "
-        "of a small run, as papers draw it: boxes with names, blue of even, orange of odd "
-        "mini-batches, kinds and the stages of a device in shades of these. memory: what its "
-        "memory holds over time. utilisation: what the time of devices went to, and how busy the "
-        "links are.\n\n"
+        "Draws a results file with gnuplot. timeline: what each device does when, why it waits, "
+        "and "
+        "the critical path. boxes: the same of a small run, as papers draw it: boxes with names, "
+        "blue of even, orange of odd mini-batches, kinds and the stages of a device in shades of "
+        "these. memory: what the memory of each device holds over time. mean-memory: the mean over "
+        "the devices. utilisation: what the time of devices went to, and how busy the links are. "
+        "spread: how the figures of repeated runs differ (`sim run --runs`).\n\n"
+        "Several runs are drawn in one picture: timelines below each other on one axis, "
+        "mean-memory and spread side by side. Devices that did the same share a row.\n\n"
         "Of the file of a sweep, and a figure (--value): heatmap, over two keys; lines, over one "
-        "key, or one line per value of a second. Where more keys vary, --at fixes the others. "
-        "Points that are out of memory or failed are marked.\n\n"
-        "Of a costs file: fit, timings of collectives with the fitted lines and the residuals.",
+        "key, or one line per value of a second; bars where the first key's values are names. "
+        "Where more keys vary, --at fixes the others. Points that are out of memory or failed are "
+        "marked. Of what `sim advise` tried: plans.\n\n"
+        "Of a costs file: fit, timings of collectives with the fitted lines and the residuals.\n\n"
+        "Without --kind, the kind follows from the file. Pictures fit a page; --width \"8.5 cm\" "
+        "makes one for a column: its font is then 8 points, and a PNG has 300 dpi.",
     .options = options,
     .run = run,
 };

@@ -89,6 +89,20 @@ static bool add_largest(cJSON *figures, const cJSON *list, const char *key)
     return !isfinite(largest) || add_number(figures, "", key, largest);
 }
 
+/* Of the capacities of devices the smallest, null where none has a limit. */
+static bool add_capacity(cJSON *figures, const cJSON *devices)
+{
+    static const char key[] = "capacity_bytes";
+    double smallest = INFINITY;
+    const cJSON *element;
+    cJSON_ArrayForEach(element, devices)
+    {
+        const cJSON *value = cs_json_member(element, key);
+        smallest = cJSON_IsNumber(value) ? fmin(smallest, value->valuedouble) : smallest;
+    }
+    return !devices || add_number(figures, "", key, smallest);
+}
+
 static double number_of(const cJSON *object, const char *key)
 {
     const cJSON *value = cs_json_member(object, key);
@@ -172,7 +186,7 @@ cJSON *cs_figures_of(const cJSON *result)
     const cJSON *weights = cs_json_member(result, "weights");
     if (figures && add_top_level(figures, result) && add_texts(figures, result) &&
         add_formulas(figures, result) && add_largest(figures, devices, "peak_memory_bytes") &&
-        add_largest(figures, devices, "peak_activation_bytes") &&
+        add_largest(figures, devices, "peak_activation_bytes") && add_capacity(figures, devices) &&
         add_largest(figures, weights, "peak_versions") &&
         add_largest(figures, weights, "gradient_delay_max") &&
         add_closed_forms(figures, cs_json_member(result, "closed_forms")))

@@ -26,10 +26,11 @@ typedef struct cs_reader {
     int64_t file;           /* HDF5's id */
     bool starved;           /* memory ran out where a text was read */
     cs_arena arena;
-    /* Once cs_reader_fold was called, of a run in which some devices were simulated in place of
-     * others: */
-    const uint32_t *row_of;           /* per device of the file: its row; else NULL */
-    const char *const *kinds;         /* per row: the devices that it is about, "0-63", "64(x16)" */
+    /* Once cs_reader_fold or cs_reader_fold_equal was called, of a run in which some devices stand
+     * for others: */
+    const uint32_t *row_of;      /* per device of the file: its row, or UINT32_MAX; else NULL */
+    const uint32_t *stand_in_of; /* the same, of one that has no row that of its stand-in */
+    const char *const *kinds;    /* per row: the devices that it is about, "0-63", "64(x16)" */
     uint32_t n_kinds, n_file_devices; /* rows; devices of the file */
 } cs_reader;
 
@@ -38,9 +39,14 @@ CS_MUST_CHECK cs_status cs_reader_init(cs_reader *reader, const char *path, cs_e
 void cs_reader_finish(cs_reader *reader);
 
 /* From now on columns are about the simulated devices alone: those of /devices have a row for
- * each, and the number of a device, in any other column `device` or `peer`, is that of its row.
- * Nothing changes where each device was simulated. */
+ * each, and the number of a device, in any other column `device` or `peer`, is that of its row;
+ * UINT32_MAX of a `device` without one, of a `peer` the row of its stand-in. Nothing changes where
+ * each device was simulated. */
 CS_MUST_CHECK cs_status cs_reader_fold(cs_reader *reader, cs_error *error);
+
+/* The same, and of simulated devices that computed, sent and held the same at the same times only
+ * the first is left: it stands for the others as well. */
+CS_MUST_CHECK cs_status cs_reader_fold_equal(cs_reader *reader, cs_error *error);
 
 /* The same of the file of a sweep (docs/how-to/sweeps.md has the schema): of the members above it
  * has `name` and `axes`. */
@@ -50,8 +56,19 @@ CS_MUST_CHECK cs_status cs_reader_init_sweep(cs_reader *reader, const char *path
  * `topology`. */
 CS_MUST_CHECK cs_status cs_reader_init_advice(cs_reader *reader, const char *path, cs_error *error);
 
+/* What the file says that it is, CS_RESULTS_FORMAT or the like; "" of a file that is not HDF5 or
+ * does not say. CS_INVALID when it cannot be read. */
+CS_MUST_CHECK cs_status cs_reader_format(const char *path, char *format, size_t size,
+                                         cs_error *error);
+
 /* A figure of the run by its key (sim/run/figures.h); NaN where the file has none. */
 double cs_reader_figure(const cs_reader *reader, const char *key);
+
+/* A text that the file has as an attribute, like "program_version"; NULL: it has none. */
+const char *cs_reader_text(cs_reader *reader, const char *name);
+
+/* Whether the file has a table, like "waiting": files of earlier versions lack some. */
+bool cs_reader_has(const cs_reader *reader, const char *group);
 
 /* Whether the file says that it is from there: CS_RESULTS_SIMULATED, CS_RESULTS_MEASURED. */
 bool cs_reader_is_from(const cs_reader *reader, const char *origin);
@@ -111,6 +128,10 @@ typedef struct cs_reader_tasks {
 
 CS_MUST_CHECK cs_status cs_reader_read_tasks(cs_reader *reader, cs_reader_tasks *tasks,
                                              cs_error *error);
+
+/* Per task the row of its device, or of what stands for that; without folding, the device. */
+CS_MUST_CHECK cs_status cs_reader_task_rows(cs_reader *reader, const uint32_t **rows,
+                                            cs_error *error);
 
 /* The columns of a group whose names begin with `prefix`, in the order of the file. */
 CS_MUST_CHECK cs_status cs_reader_names(cs_reader *reader, const char *group, const char *prefix,

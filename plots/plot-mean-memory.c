@@ -1,0 +1,359 @@
+#include "plots/sheet.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Live memory against time, the mean over the devices: of one run by category, each on top of
+ * those before; of several runs a line each. Thin lines are the fullest device at each time. */
+
+enum { MAX_CATEGORIES = 16, HEIGHT = 210, MARK_EVERY = 70 };
+
+/* A level is constant from its time on. */
+typedef struct level {
+    cs_time time;
+    double of[MAX_CATEGORIES]; /* bytes, of each category; of several runs all in the first */
+    double fullest;            /* bytes */
+} level;
+
+typedef struct run_memory {
+    cs_reader *reader;
+    const int64_t *time, *bytes, *capacity;
+    const uint32_t *device, *category;
+    uint64_t n_samples, n_devices;
+    double *weights; /* of devices: how many each stands for */
+    double all;      /* devices */
+    int64_t *live;   /* by device and category */
+    double *totals;  /* by device */
+} run_memory;
+
+typedef struct mean_memory {
+    cs_sheet *sheet;
+    run_memory runs[CS_PLOT_INPUTS_MAX];
+    const char *const *categories;
+    uint32_t n_categories, n_layers; /* layers: categories of one run; else 1 */
+    bool used[MAX_CATEGORIES];
+    double most, capacity; /* bytes; 0: no limit is drawn */
+    double time_unit;
+    const cs_byte_unit *unit;
+} mean_memory;
+
+static const uint32_t colours[CS_PLOT_INPUTS_MAX] = {0x0072B2, 0xE69F00, 0x009E73, 0xD55E00,
+                                                     0x56B4E9, 0xCC79A7, 0x101010, 0x808080};
+
+/* gnuplot's, on the lines of runs. */
+static const int points[CS_PLOT_INPUTS_MAX] = {7, 5, 9, 13, 11, 15, 6, 4};
+
+/* ---- reading ---- */
+
+/* A row of devices that did the same counts as many as it stands for. */
+static void weigh(run_memory *run)
+{
+    const cs_reader *reader = run->reader;
+    for (uint64_t d = 0; d < run->n_devices; d++)
+        run->weights[d] = reader->row_of ? 0 : 1;
+    for (uint32_t d = 0; reader->row_of && d < reader->n_file_devices; d++)
+        if (reader->stand_in_of[d] < run->n_devices)
+            run->weights[reader->stand_in_of[d]]++;
+    for (uint64_t d = 0; d < run->n_devices; d++)
+        run->all += run->weights[d];
+}
+
+static cs_status read_run(mean_memory *m, run_memory *run, cs_error *error)
+{
+    const char *const *categories;
+    uint32_t n = 0;
+    const cs_reader_column columns[] = {{"memory/time", CS_READER_INT64, &run->time},
+                                        {"memory/bytes", CS_READER_INT64, &run->bytes},
+                                        {"memory/device", CS_READER_UINT32, &run->device},
+                                        {"memory/category", CS_READER_UINT32, &run->category}};
+    const cs_reader_column devices = {"devices/capacity", CS_READER_INT64, &run->capacity};
+    CS_TRY(cs_reader_read(run->reader, columns, 4, &run->n_samples, error));
+    CS_TRY(cs_reader_read(run->reader, &devices, 1, &run->n_devices, error));
+    CS_TRY(cs_reader_meanings(run->reader, "memory/category", &categories, &n, error));
+    if (n > MAX_CATEGORIES || run->n_samples == 0)
+        return cs_error_add(error, CS_INVALID,
+                            n > MAX_CATEGORIES
+                                ? "%s: memory/category: has more than 16 meanings"
+                                : "%s: memory: has no samples; the run did not record them",
+                            run->reader->path);
+    if (!m->categories || n > m->n_categories) {
+        m->categories = categories;
+        m->n_categories = n;
+    }
+    const size_t cells = run->n_devices + 1;
+    run->weights = calloc(cells, sizeof(*run->weights));
+    run->totals = calloc(cells, sizeof(*run->totals));
+    run->live = calloc(cells * MAX_CATEGORIES, sizeof(*run->live));
+    if (!run->weights || !run->totals || !run->live)
+        return cs_error_no_memory(error);
+    weigh(run);
+    return CS_OK;
+}
+
+static void finish_run(run_memory *run)
+{
+    free(run->weights);
+    free(run->totals);
+    free(run->live);
+}
+
+/* ---- levels ---- */
+
+typedef void each_level(mean_memory *m, uint32_t run, const level *at, void *data);
+
+static void note_fullest(const run_memory *run, level *at)
+{
+    at->fullest = 0;
+    for (uint64_t d = 0; d < run->n_devices; d++)
+        at->fullest = fmax(at->fullest, run->totals[d]);
+}
+
+/* Calls `each` for every level within what is shown; what was before counts at its start. */
+static void walk(mean_memory *m, uint32_t r, each_level *each, void *data)
+{
+    run_memory *run = &m->runs[r];
+    level at = {.time = m->sheet->from};
+    memset(run->live, 0, (run->n_devices + 1) * MAX_CATEGORIES * sizeof(*run->live));
+    memset(run->totals, 0, (run->n_devices + 1) * sizeof(*run->totals));
+    for (uint64_t i = 0; i < run->n_samples && run->time[i] < m->sheet->until; i++) {
+        const uint32_t device = run->device[i], category = run->category[i];
+        if (run->time[i] > at.time) {
+            note_fullest(run, &at);
+            each(m, r, &at, data);
+            at.time = run->time[i];
+        }
+        if (device >= run->n_devices || category >= MAX_CATEGORIES)
+            continue;
+        int64_t *live = &run->live[(size_t)device * MAX_CATEGORIES + category];
+        const double change = (double)run->bytes[i] - (double)*live;
+        *live = run->bytes[i];
+        run->totals[device] += change;
+        at.of[m->n_layers > 1 ? category : 0] += change * run->weights[device] / run->all;
+    }
+    note_fullest(run, &at);
+    each(m, r, &at, data);
+}
+
+static double total_of(const mean_memory *m, const level *at)
+{
+    double sum = 0;
+    for (uint32_t c = 0; c < m->n_layers; c++)
+        sum += at->of[c];
+    return sum;
+}
+
+static void note_most(mean_memory *m, uint32_t run, const level *at, void *data)
+{
+    (void)run;
+    (void)data;
+    m->most = fmax(m->most, at->fullest);
+    for (uint32_t c = 0; c < m->n_layers; c++)
+        m->used[c] = m->used[c] || at->of[c] > 0.5;
+}
+
+/* ---- data ---- */
+
+typedef struct files {
+    FILE *layers[MAX_CATEGORIES], *fullest, *marks;
+    double next_mark;                /* units */
+    double last[MAX_CATEGORIES + 1]; /* what was written */
+    double place;                    /* of it, in units */
+} files;
+
+static void write_step(const mean_memory *m, FILE *out, cs_time time, double before, double bytes)
+{
+    const double at = (double)time / m->time_unit;
+    if (time > m->sheet->from)
+        fprintf(out, "%.15g %.9g\n", at, before / m->unit->bytes);
+    fprintf(out, "%.15g %.9g\n", at, bytes / m->unit->bytes);
+}
+
+/* Runs are told apart by marks on their lines as well. */
+static void write_marks(const mean_memory *m, uint32_t run, files *f, double until)
+{
+    const cs_sheet *sheet = m->sheet;
+    const double width = sheet->width - sheet->left - sheet->right;
+    const double unit = (double)(sheet->until - sheet->from) / width;
+    for (; f->next_mark < until && m->n_layers == 1; f->next_mark += MARK_EVERY)
+        fprintf(f->marks, "%.15g %.9g %d %u\n",
+                ((double)sheet->from + f->next_mark * unit) / m->time_unit,
+                f->last[0] / m->unit->bytes, points[run], colours[run]);
+}
+
+/* The highest and the lowest of what is too near to be told apart would be drawn as one; so levels
+ * nearer than a quarter of a unit are left out unless they change much. */
+static bool is_seen(const mean_memory *m, const files *f, double place, double total,
+                    double fullest)
+{
+    const double much = m->most / 300;
+    return place - f->place >= 0.25 || fabs(total - f->last[m->n_layers - 1]) > much ||
+           fabs(fullest - f->last[MAX_CATEGORIES]) > much;
+}
+
+static void write_level(mean_memory *m, uint32_t run, const level *at, void *data)
+{
+    files *f = data;
+    const cs_sheet *sheet = m->sheet;
+    const double scale =
+        (sheet->width - sheet->left - sheet->right) / (double)(sheet->until - sheet->from);
+    const double place = (double)(at->time - sheet->from) * scale;
+    double sum = 0;
+    if (!is_seen(m, f, place, total_of(m, at), at->fullest))
+        return;
+    if (f->place >= 0)
+        write_marks(m, run, f, place);
+    for (uint32_t c = 0; c < m->n_layers; c++) {
+        sum += at->of[c];
+        if (f->layers[c])
+            write_step(m, f->layers[c], at->time, f->last[c], sum);
+        f->last[c] = sum;
+    }
+    write_step(m, f->fullest, at->time, f->last[MAX_CATEGORIES], at->fullest);
+    f->last[MAX_CATEGORIES] = at->fullest;
+    f->place = place;
+}
+
+static void write_ends(const mean_memory *m, uint32_t run, files *f)
+{
+    write_marks(m, run, f, m->sheet->width - m->sheet->left - m->sheet->right);
+    for (uint32_t c = 0; c < m->n_layers; c++)
+        if (f->layers[c])
+            write_step(m, f->layers[c], m->sheet->until, f->last[c], f->last[c]);
+    write_step(m, f->fullest, m->sheet->until, f->last[MAX_CATEGORIES], f->last[MAX_CATEGORIES]);
+}
+
+static cs_status write_run(mean_memory *m, uint32_t run, uint32_t *n_layers, cs_error *error)
+{
+    files f = {.place = -1, .next_mark = MARK_EVERY * (run + 1.) / (m->sheet->n_readers + 1.)};
+    char names[MAX_CATEGORIES + 2][32];
+    cs_status status = CS_OK;
+    for (uint32_t c = 0; c < m->n_layers && status == CS_OK; c++) {
+        if (!m->used[c])
+            continue;
+        snprintf(names[c], sizeof(names[c]), "mean-%u.dat", ++*n_layers);
+        status = cs_gnuplot_open(m->sheet->job, names[c], &f.layers[c], error);
+    }
+    snprintf(names[MAX_CATEGORIES], sizeof(names[0]), "fullest-%u.dat", run + 1);
+    if (status == CS_OK)
+        status = cs_gnuplot_open(m->sheet->job, names[MAX_CATEGORIES], &f.fullest, error);
+    snprintf(names[MAX_CATEGORIES + 1], sizeof(names[0]), "marks-%u.dat", run + 1);
+    if (status == CS_OK)
+        status = cs_gnuplot_open(m->sheet->job, names[MAX_CATEGORIES + 1], &f.marks, error);
+    if (status == CS_OK) {
+        walk(m, run, write_level, &f);
+        write_ends(m, run, &f);
+    }
+    for (uint32_t c = 0; c < MAX_CATEGORIES + 2; c++) {
+        FILE *file = c < MAX_CATEGORIES ? f.layers[c] : c == MAX_CATEGORIES ? f.fullest : f.marks;
+        const cs_status closed = file ? cs_gnuplot_close(file, names[c], error) : CS_OK;
+        status = status == CS_OK ? closed : status;
+    }
+    return status;
+}
+
+/* ---- the picture ---- */
+
+/* Capacities far above all would press everything to the ground. */
+static void choose_scale(mean_memory *m)
+{
+    int64_t least = INT64_MAX;
+    for (uint32_t r = 0; r < m->sheet->n_readers; r++)
+        for (uint64_t d = 0; d < m->runs[r].n_devices; d++)
+            least = m->runs[r].capacity[d] < least ? m->runs[r].capacity[d] : least;
+    m->unit = cs_byte_unit_of((int64_t)m->most);
+    m->capacity = (double)least <= 2 * m->most ? (double)least : 0;
+}
+
+static uint32_t layer_colour(const mean_memory *m, uint32_t layer)
+{
+    return m->sheet->n_readers > 1 ? colours[layer] : cs_style_of(m->categories[layer])->colour;
+}
+
+static void write_legend(const mean_memory *m)
+{
+    cs_legend_entry entries[MAX_CATEGORIES + CS_PLOT_INPUTS_MAX + 3];
+    char names[CS_PLOT_INPUTS_MAX][128];
+    uint32_t n = 0;
+    for (uint32_t c = 0; c < m->n_categories && m->n_layers > 1; c++)
+        if (m->used[c])
+            entries[n++] =
+                (cs_legend_entry){m->categories[c], layer_colour(m, c), layer_colour(m, c)};
+    for (uint32_t r = 0; r < m->sheet->n_readers && m->n_layers == 1; r++)
+        entries[n++] =
+            (cs_legend_entry){.text = cs_sheet_run_name(m->sheet, r, names[r], sizeof(names[r])),
+                              .colour = colours[r],
+                              .other = colours[r],
+                              .exact = true,
+                              .sign = (cs_sheet_sign)(CS_SIGN_POINT + points[r])};
+    entries[n++] = (cs_legend_entry){.text = "thin line: fullest device"};
+    if (m->capacity > 0)
+        entries[n++] =
+            (cs_legend_entry){"capacity", CS_COLOUR_TEXT, CS_COLOUR_TEXT, true, CS_SIGN_LINE};
+    cs_sheet_legend(m->sheet, entries, n);
+}
+
+static void write_parameters(mean_memory *m, uint32_t n_layers)
+{
+    cs_sheet *sheet = m->sheet;
+    char list[MAX_CATEGORIES * 12] = "", name[64];
+    size_t used = 0;
+    for (uint32_t c = 0; c < (m->n_layers > 1 ? m->n_layers : sheet->n_readers); c++)
+        if (m->n_layers == 1 || m->used[c])
+            used += (size_t)snprintf(list + used, sizeof(list) - used, "%u ", layer_colour(m, c));
+    const double highest = 1.08 * fmax(m->most, m->capacity) / m->unit->bytes;
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"from", (double)sheet->from / m->time_unit},
+        {"until", (double)sheet->until / m->time_unit},
+        {"highest", highest},
+        {"step", cs_sheet_tick_step(highest, sheet->height - sheet->top - sheet->bottom)},
+        {"capacity", m->capacity / m->unit->bytes},
+        {"n_layers", n_layers},
+        {"n_runs", sheet->n_readers},
+        {"stacked", m->n_layers > 1},
+    };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        cs_gnuplot_number(sheet->job, numbers[i].name, numbers[i].value);
+    cs_gnuplot_text(sheet->job, "colours", list);
+    snprintf(name, sizeof(name), "mean memory of a device (%s)", m->unit->name);
+    cs_sheet_time_axis(sheet, name);
+}
+
+static cs_status prepare(mean_memory *m, cs_error *error)
+{
+    cs_sheet *sheet = m->sheet;
+    uint32_t n_layers = 0;
+    cs_status status = CS_OK;
+    for (uint32_t r = 0; r < sheet->n_readers && status == CS_OK; r++) {
+        m->runs[r].reader = sheet->readers[r];
+        status = read_run(m, &m->runs[r], error);
+    }
+    if (status != CS_OK)
+        return status;
+    m->n_layers = sheet->n_readers > 1 ? 1 : m->n_categories;
+    for (uint32_t r = 0; r < sheet->n_readers; r++)
+        walk(m, r, note_most, NULL);
+    m->most = fmax(m->most, 1);
+    m->time_unit = cs_sheet_time_unit(sheet);
+    choose_scale(m);
+    cs_sheet_run_title(sheet);
+    write_legend(m);
+    if (sheet->height == 0)
+        sheet->height = ceil(sheet->top + HEIGHT + sheet->bottom);
+    for (uint32_t r = 0; r < sheet->n_readers && status == CS_OK; r++)
+        status = write_run(m, r, &n_layers, error);
+    write_parameters(m, n_layers);
+    return status;
+}
+
+cs_status cs_plot_mean_memory(cs_sheet *sheet, const char *output, cs_error *error)
+{
+    mean_memory m = {.sheet = sheet};
+    const cs_status status = prepare(&m, error);
+    for (uint32_t r = 0; r < sheet->n_readers; r++)
+        finish_run(&m.runs[r]);
+    return status == CS_OK ? cs_sheet_draw(sheet, output, "mean-memory.gp", error) : status;
+}

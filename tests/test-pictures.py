@@ -1,0 +1,246 @@
+#!/usr/bin/env python3
+"""What sim plot hands to gnuplot, held against results files and values worked out by hand:
+test-pictures.py SIM
+
+In place of plots/KIND.gp stands a program that copies one data file of the job to the output.
+"""
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import unittest
+
+SIM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'sim'
+PLOTS = os.environ.get('SIM_PLOTS_DIR')
+
+
+def scenario(devices=2, topology='ideal', **schedule):
+    return {
+        'schema_version': 1, 'name': 'hand',
+        'model': {'uniform': {'layers': devices, 'forward': '1 s', 'backward': '2 s', 'weights': '1 kB',
+                              'activation': '1 kB'}},
+        'platform': {'topology': topology, 'devices': devices},
+        'schedule': schedule,
+    }
+
+
+@unittest.skipUnless(shutil.which('gnuplot'), 'no gnuplot')
+class Pictures(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory(prefix='test-pictures-')
+        self.addCleanup(folder.cleanup)
+        self.folder = folder.name
+
+    def path(self, name):
+        return os.path.join(self.folder, name)
+
+    def sim(self, *words, status=0, plots=PLOTS):
+        environment = dict(os.environ, SIM_PLOTS_DIR=plots) if plots else None
+        done = subprocess.run([SIM, *words], capture_output=True, text=True, cwd=self.folder,
+                              env=environment, check=False)
+        self.assertEqual(done.returncode, status, done.stderr)
+        return done.stderr + done.stdout
+
+    def run_of(self, name, document, *words):
+        with open(self.path('s.json'), 'w', encoding='utf-8') as file:
+            json.dump(document, file)
+        self.sim('run', 's.json', '-o', name, *words)
+
+    def data(self, program, file, *words):
+        """The rows of a data file, fields divided by blanks outside quotes."""
+        with open(self.path(program), 'w', encoding='utf-8') as out:
+            out.write(f'''system(sprintf("cat '%s/{file}' > '%s'", folder, output))\n''')
+        self.sim('plot', *words, '-o', 'data.svg', plots=self.folder)
+        with open(self.path('data.svg'), encoding='utf-8') as copied:
+            return [[part[1:-1] if part[0] == '"' else part
+                     for part in re.findall(r'"[^"]*"|\S+', line)]
+                    for line in copied.read().splitlines() if line]
+
+    def numbers(self, *arguments):
+        return [[float(x) for x in row] for row in self.data(*arguments) if 'NaN' not in row]
+
+    def names(self, *words):
+        return [row[1] for row in self.data('timeline.gp', 'rows.dat', *words)]
+
+    def test_equal_devices_share_a_row(self):
+        """Four replicas do the same, and of a pipeline with two replicas of each stage two. Chosen
+        devices are not folded."""
+        self.run_of('dp.h5', scenario(4, kind='dp'))
+        self.assertEqual(self.names('dp.h5'), ['0-3'])
+        self.assertEqual(self.names('dp.h5', '--all-devices'), ['0', '1', '2', '3'])
+        self.assertEqual(self.names('dp.h5', '--first-device', '2'), ['2', '3'])
+        self.assertEqual(self.names('dp.h5', '-k', 'boxes'), ['0', '1', '2', '3'])
+        document = scenario(4, kind='gpipe', micro_batches=2)
+        document['parallel'] = {'pipeline': 2, 'data': 2}
+        self.run_of('mesh.h5', document)
+        self.assertEqual(self.names('mesh.h5'), ['0-1', '2-3'])
+        document['parallel'] = {'order': ['pipeline', 'data'], 'pipeline': 2, 'data': 2}
+        self.run_of('mesh.h5', document)
+        self.assertEqual(self.names('mesh.h5'), ['0(x2)', '1(x2)'])
+        self.run_of('mesh.h5', document, '-s', '/platform/speed=[1, 1, 1, 0.5]')
+        self.assertEqual(self.names('mesh.h5'), ['0', '1', '2', '3'])
+        self.run_of('pipeline.h5', scenario(3, kind='gpipe', micro_batches=2))
+        self.assertEqual(self.names('pipeline.h5'), ['0', '1', '2'])
+
+    def test_waits_and_critical_path(self):
+        """Two stages, two micro-batches, forwards of 1 s and backwards of 2 s, free messages: the
+        first does F0 F1 in 0 to 2 and B0 B1 in 5 to 9 (reversed order), the second waits for 1 s,
+        does F0 F1 in 1 to 3 and backwards in 3 to 7; then it waits for the flush. What the first
+        lacks from 2 to 5 is computed by the second. Rows begin at 0 and 1; boxes, as transfers take
+        no time, end at 0.92 of them."""
+        self.run_of('s.h5', scenario(kind='gpipe', micro_batches=2))
+        waits = self.numbers('timeline.gp', 'waits.dat', 's.h5')
+        grey, light = 0xB8B8B8, 0xE6E6E6
+        self.assertEqual(waits, [[2, 5, .05, .92, grey, 0], [0, 1, 1.05, 1.92, grey, 0],
+                                 [7, 9, 1.05, 1.92, light, 0]])
+        path = self.numbers('timeline.gp', 'path.dat', 's.h5')
+        # F0 and F1, on the second stage F1, B1 and B0, whose gradient the last B0 waits for
+        corners = [path[0]] + [b for a, b in zip(path, path[1:]) if a != b]
+        self.assertEqual([c for c in corners if c[0] in (0, 2, 7, 9)],
+                         [[0, .92], [2, .92], [2, 1.92], [7, 1.92], [7, .92], [9, .92]])
+        self.assertEqual(self.numbers('timeline.gp', 'waits.dat', 's.h5', '--plain'), [])
+        self.assertEqual(self.numbers('timeline.gp', 'path.dat', 's.h5', '--plain'), [])
+
+    def test_waits_for_messages_have_a_pattern(self):
+        """A message of 1 kB at 1 kB/s takes 1 s: after its forward of 1 s the second stage waits for
+        the first one from 0 to 1 (dependency), then for the message."""
+        document = scenario(topology='ring', kind='gpipe', micro_batches=1)
+        document['platform'].update(bandwidth='1 kB/s')
+        self.run_of('s.h5', document)
+        waits = self.numbers('timeline.gp', 'waits.dat', 's.h5')
+        second = [[w[0], w[1], w[5]] for w in waits if w[2] > 1]
+        self.assertEqual(second[:2], [[0, 1, 0], [1, 2, 4]])
+
+    def test_several_runs(self):
+        """Below each other, with headings; they may have different numbers of devices."""
+        self.run_of('two.h5', scenario(kind='gpipe', micro_batches=2))
+        self.run_of('three.h5', scenario(3, kind='1f1b', micro_batches=2))
+        files = ('two.h5', 'three.h5')
+        rows = self.data('timeline.gp', 'rows.dat', *files)
+        self.assertEqual([row[1] for row in rows], ['0', '1', '0', '1', '2'])
+        steps = [float(b[0]) - float(a[0]) for a, b in zip(rows, rows[1:])]
+        self.assertGreater(steps[1], 1)  # a heading is between
+        self.assertEqual([round(step, 6) for step in steps[:1] + steps[2:]], [1, 1, 1])
+        texts = [row[-2] for row in self.data('timeline.gp', 'texts.dat', *files)]
+        # (2 + 1) x 3 s, and (2 + 2) x 3 s
+        self.assertIn('gpipe: iteration time 9 s', texts)
+        self.assertIn('1f1b: iteration time 12 s (+33.3 %)', texts)
+        self.sim('plot', *files, '-k', 'memory', '-o', 'x.svg', status=2)
+        self.sim('plot', *files, '-o', 'x.svg')
+
+    def test_mean_memory(self):
+        """The sum of what all devices hold over their number, at every time, from the samples."""
+        try:
+            import h5py
+        except ImportError:
+            self.skipTest('no h5py')
+        document = scenario(3, kind='gpipe', micro_batches=3)
+        document['platform'].update(devices=6)
+        document['parallel'] = {'pipeline': 3, 'data': 2}  # devices share rows
+        self.run_of('s.h5', document)
+        self.run_of('t.h5', scenario(3, kind='1f1b', micro_batches=3))
+        with h5py.File(self.path('s.h5')) as file:
+            samples = list(zip(*(file['memory'][c][:].tolist()
+                                 for c in ('time', 'device', 'category', 'bytes'))))
+        drawn = self.numbers('mean-memory.gp', 'mean-1.dat', 's.h5', 't.h5', '-k',
+                             'mean-memory')
+        fullest = self.numbers('mean-memory.gp', 'fullest-1.dat', 's.h5', 't.h5', '-k',
+                               'mean-memory')
+        for seconds in (0.5, 1.5, 3.5, 7.5, 10.5, 14.5):
+            live = {}
+            for time, device, category, bytes_ in samples:
+                if time <= seconds * 1e12:
+                    live[device, category] = bytes_
+            per_device = [sum(b for (d, _), b in live.items() if d == device) for device in range(6)]
+            for rows, expected in ((drawn, sum(per_device) / 6), (fullest, max(per_device))):
+                at = [row for row in rows if row[0] <= seconds][-1]
+                self.assertAlmostEqual(at[1] * 1000, expected, places=4)
+
+    def test_spread(self):
+        """Percentiles of the runs that the file has: between neighbours by rank."""
+        try:
+            import h5py
+        except ImportError:
+            self.skipTest('no h5py')
+        self.run_of('s.h5', scenario(kind='gpipe', micro_batches=2), '-s',
+                    '/platform/jitter={"mean": 0.2}', '--runs', '9')
+        with h5py.File(self.path('s.h5')) as file:
+            values = sorted(file['runs/iteration_time_s'][:].tolist())
+        box = self.data('spread.gp', 'boxes.dat', 's.h5', '-k', 'spread')[0]
+        # of nine, ranks 0 to 8: the quartiles are those of rank 2, 4, 6; 5 % is 0.4 beyond the first
+        expected = [values[0] + .4 * (values[1] - values[0]), values[2], values[4], values[6],
+                    values[7] + .6 * (values[8] - values[7])]
+        for drawn, value in zip(box, expected):
+            self.assertAlmostEqual(float(drawn), value, places=9)
+        points = self.numbers('spread.gp', 'points.dat', 's.h5', '-k', 'spread')
+        self.assertEqual(len(points), 9)
+        for point, value in zip(points, values):
+            self.assertAlmostEqual(point[0], value, places=9)
+        self.run_of('one.h5', scenario(kind='dp'))
+        self.assertIn('`sim run --runs N`', self.sim('plot', 'one.h5', '-k', 'spread', status=3))
+
+    def sweep(self, *words):
+        with open(self.path('s.json'), 'w', encoding='utf-8') as file:
+            json.dump(scenario(kind='gpipe', micro_batches=2), file)
+        self.sim('sweep', 's.json', '-o', 'sweep.h5', *words)
+
+    def test_bars_and_capacity(self):
+        """The first device holds 1 kB of weights, as much of gradients and of what it sends, and 1 kB
+        of activations for each micro-batch in flight: of four all in gpipe, two in 1f1b, which then
+        sends and receives at one instant: 1 + 1 + 2 + 1 + 1."""
+        self.sweep('--vary', '/schedule/kind=gpipe,1f1b', '--vary', '/schedule/micro_batches=1,4',
+                   '-s', '/platform/memory=4 kB')
+        words = ('sweep.h5', '--value', 'peak_memory_bytes')
+        bars = self.numbers('lines.gp', 'bars.dat', *words)
+        self.assertEqual([(bar[3], bar[5]) for bar in bars], [(4, 0), (7, 1), (4, 0), (6, 1)])
+        self.assertTrue(all(bar[2] == 0 for bar in bars))
+        self.assertEqual([round(bar[0]) for bar in bars], [0, 0, 1, 1])
+        capacity = self.numbers('lines.gp', 'capacity.dat', *words)
+        self.assertEqual(capacity, [[-0.5, 4, 2]])
+
+    def test_words(self):
+        self.sweep('--vary', '/schedule/micro_batches=1,2,4')
+        texts = self.data('lines.gp', 'parameters.gp', 'sweep.h5')
+        text = '\n'.join(' '.join(row) for row in texts)
+        self.assertIn("x_title = 'micro-batches'", text)
+        self.assertIn("y_title = 'iteration time (s)'", text)
+        text = '\n'.join(' '.join(row) for row in self.data(
+            'lines.gp', 'parameters.gp', 'sweep.h5', '--x', 'M', '--y', '', '--title', 'Mine'))
+        self.assertIn("x_title = 'M'", text)
+        self.assertIn("y_title = ''", text)
+        self.assertIn("heading = 'Mine'", text)
+
+    def test_sizes(self):
+        """8.5 cm are 241 points, of which a PNG has 300 to the inch; without a unit, pixels."""
+        self.run_of('s.h5', scenario(kind='dp'))
+        for width, pixels in (('8.5 cm', 1004), ('241', 241), ('85mm', 1004)):
+            self.sim('plot', 's.h5', '--width', width, '-o', 'x.png')
+            with open(self.path('x.png'), 'rb') as file:
+                self.assertEqual(int.from_bytes(file.read()[16:20], 'big'), pixels)
+        for wrong in ('8.5 km', 'wide', '-3', '8.5 cm x'):
+            self.assertIn('--width: must be a number',
+                          self.sim('plot', 's.h5', f'--width={wrong}', '-o', 'x.png', status=2))
+        self.assertIn('from 3 to 100',
+                      self.sim('plot', 's.h5', '--font-size', '1', '-o', 'x.png', status=2))
+        self.sim('plot', 's.h5', '--width', '400', '--font-size', '22', '-o', 'x.svg')
+        with open(self.path('x.svg'), encoding='utf-8') as file:
+            self.assertRegex(file.read(), r'font-size="22\.\d*"')
+
+    def test_kind_follows_from_the_file(self):
+        self.run_of('s.h5', scenario(kind='gpipe', micro_batches=2))
+        self.sim('plot', 's.h5')
+        self.assertTrue(os.path.exists(self.path('s-timeline.svg')))
+        self.sweep('--vary', '/schedule/micro_batches=1,2,4')
+        self.sim('plot', 'sweep.h5')
+        self.assertTrue(os.path.exists(self.path('sweep-lines.svg')))
+        self.sweep('--vary', '/schedule/micro_batches=1,2,4', '--vary',
+                   '/model/uniform/activation=1 kB,2 kB,3 kB,4 kB,5 kB,6 kB,7 kB,8 kB')
+        self.sim('plot', 'sweep.h5')
+        self.assertTrue(os.path.exists(self.path('sweep-heatmap.svg')))
+
+
+if __name__ == '__main__':
+    unittest.main()
