@@ -8,6 +8,7 @@ is skipped without them. The environment says where the library is (CLUSTERSIM_L
 import ctypes
 import doctest
 import gc
+import html
 import inspect
 import json
 import math
@@ -263,15 +264,42 @@ class Runs(Case):
             self.skipTest('needs gnuplot')
         result = clustersim.run(TINY)
         picture = result.plot('timeline', width=600)
-        self.assertIn('<svg', picture._repr_svg_())
+        self.assertTrue('<svg' in picture._repr_svg_())
         result.save(self.path('r.h5'))
         command('plot', self.path('r.h5'), '--kind', 'timeline', '--width', '600', '-o',
                 self.path('p.svg'))
         with open(self.path('p.svg'), encoding='utf-8') as file:
-            self.assertEqual(picture._repr_svg_(), file.read())
+            self.assertTrue(picture._repr_svg_() == file.read())
         self.assertEqual(result.plot('memory', format='png')._repr_png_()[:4], b'\x89PNG')
-        with self.assertRaisesRegex(clustersim.PlotFailed, 'unknown kind'):
+        self.assertTrue(result.plot(width=600)._repr_svg_() == picture._repr_svg_())
+        with self.assertRaisesRegex(clustersim.PlotFailed, 'pie'):
             result.plot('pie')
+        with self.assertRaisesRegex(ValueError, 'format must be'):
+            result.plot(format='gif')
+        other = clustersim.run(TINY, {'/schedule/kind': '1f1b'})
+        shown = clustersim.plot([result, other])._repr_svg_()
+        self.assertTrue('gpipe:' in shown and '1f1b:' in shown)
+        sweep = clustersim.sweep(TINY, {MICRO: [2, 4], DEVICES: [2, 4]})
+        self.assertTrue('<svg' in sweep.plot(value='makespan_s', at={DEVICES: 2})._repr_svg_())
+
+    def test_pages(self):
+        result = clustersim.run(self.file)
+        result.save(self.path('results.h5'))
+        done = subprocess.run([SIM, 'report', self.path('results.h5'), '-o', self.path('p.html')],
+                              capture_output=True, text=True, check=False)
+        if done.returncode:
+            with self.assertRaises(clustersim.PlotFailed) as raised:
+                result.report()
+            self.assertEqual(done.stderr, 'sim: error: ' + str(raised.exception) + '\n')
+            self.skipTest(done.stderr)
+        page = result.report()
+        with open(self.path('p.html'), encoding='utf-8') as file:
+            self.assertTrue(page.html == file.read().replace(self.folder.name + '/', ''))
+        self.assertIn('<iframe srcdoc="&lt;!doctype html', page._repr_html_()[:60].lower())
+        self.assertTrue(html.unescape(page._repr_html_().split('"')[1]) == page.html)
+        other = clustersim.run(TINY, {'/schedule/kind': '1f1b'})
+        both = clustersim.report({'as GPipe': result, 'as 1F1B': other})
+        self.assertTrue('as GPipe' in both.html and 'as 1F1B' in both.html)
 
 
 class Sweeps(Case):
