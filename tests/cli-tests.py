@@ -6,6 +6,7 @@ compared with tests/golden/*.txt; --update writes these files anew, to be read b
 committed. Needs no module beyond the standard library.
 """
 import csv
+import fcntl
 import json
 import os
 import pty
@@ -14,9 +15,11 @@ import resource
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -93,6 +96,97 @@ class Case(unittest.TestCase):
 
     def expect_files(self, *names):
         self.assertEqual(sorted(os.listdir('.')), sorted(names + ('tiny.json',)))
+
+
+class Terminal(Case):
+    """`sim run` where somebody looks at it."""
+
+    def on_terminal(self, columns, *words, **environment):
+        leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack('HHHH', 40, columns, 0, 0))
+        keep = {key: value for key, value in os.environ.items()
+                if key not in ('LC_ALL', 'LC_CTYPE', 'LANG', 'NO_COLOR', 'TERM')}
+        process = subprocess.Popen([SIM, *words], stdin=follower, stdout=follower,
+                                   stderr=subprocess.PIPE, env={**keep, **environment})
+        os.close(follower)
+        said = b''
+        while True:
+            try:
+                part = os.read(leader, 4096)
+            except OSError:  # its other end is closed
+                break
+            said += part
+            if not part:
+                break
+        os.close(leader)
+        self.assertEqual(process.wait(), 0, process.stderr.read())
+        process.stderr.close()
+        return said.decode().replace('\r\n', '\n')
+
+    def picture(self, columns, *words, **environment):
+        said = self.on_terminal(columns, 'run', *words, '--no-output', **environment)
+        self.assertIn('\ntimeline ', said)
+        return said[said.index('\ntimeline ') + 1:]
+
+    def test_by_hand(self):
+        """Four stages, eight micro-batches, forwards of 1 s and backwards of 2 s: (8 + 3) x 3 s.
+        Stage d begins d s later and ends 2 d s earlier than the first, whose backwards begin when
+        the others have done theirs, 3 x 3 s after its forwards. At one character a second: 12 columns
+        for names, 33, and one that stays free."""
+        utf8 = {'LANG': 'en_US.UTF-8', 'TERM': 'xterm', 'NO_COLOR': '1'}
+        rows = self.picture(46, 'tiny.json', **utf8).splitlines()
+        self.assertEqual(rows[0], 'timeline    1 s a character')
+        for d in range(4):
+            self.assertEqual(rows[1 + d], f'{d:11d} ' + '·' * d + '░' * 8 + '·' * (9 - 3 * d) +
+                             '█' * 16 + ' ' * (2 * d))
+        self.assertEqual(rows[5].split(), ['0', '33', 's'])
+        ascii_rows = self.picture(46, 'tiny.json', LANG='C', TERM='xterm', NO_COLOR='1')
+        for a, b in ('·.', '░-', '█#'):
+            self.assertEqual(ascii_rows.count(b) >= 8, True)
+            rows = [row.replace(a, b) for row in rows]
+        self.assertEqual(ascii_rows.splitlines()[:6], rows[:6])
+        self.assertTrue(ascii_rows.isascii())
+
+    def test_memory_by_hand(self):
+        """The first device holds 1 GB each of weights, gradients and what it sends, and 8 GB of
+        activations: 11 of 16 GB, which are bars of 22 characters, as 11 are for the amount."""
+        rows = self.picture(46, 'tiny.json', '-s', '/platform={"topology": "ideal", "memory": "16 GB"}',
+                            LANG='en_US.UTF-8', TERM='xterm', NO_COLOR='1').splitlines()
+        bars = rows[rows.index('memory      at the peak of each device') + 1:][:4]
+        peaks = [float(bar.split()[-2]) for bar in bars]
+        self.assertEqual(peaks[0], 11)
+        self.assertEqual(bars[0][12:34].count('█'), 11)  # 8 / 16 of 22
+        for bar, peak in zip(bars, peaks):
+            drawn = bar[12:34]
+            self.assertEqual(drawn.count('█') + drawn.count('▒'), int(peak / 16 * 22 + 0.5))
+            self.assertEqual(drawn[-1], '│')
+
+    def test_where_it_is_drawn(self):
+        self.assertNotIn('timeline', run('run', 'tiny.json', '--no-output').stdout)
+        utf8 = {'LC_ALL': 'C.UTF-8', 'TERM': 'xterm'}
+        for words in (['--no-picture'], ['--json']):
+            self.assertNotIn('timeline', self.on_terminal(80, 'run', 'tiny.json', '--no-output', *words,
+                                                          **utf8))
+        self.assertIn('\033[36m░', self.picture(80, 'tiny.json', **utf8))
+        for plain in ({**utf8, 'NO_COLOR': '1'}, {**utf8, 'TERM': 'dumb'}):
+            self.assertNotIn('\033', self.picture(80, 'tiny.json', **plain))
+        coloured = self.picture(80, 'tiny.json', **utf8)
+        self.assertEqual(re.sub('\033\\[\\d+m', '', coloured),
+                         self.picture(80, 'tiny.json', NO_COLOR='1', **utf8))
+
+    def test_widths(self):
+        """No line is wider than the terminal, down to 40 columns; nor than 160."""
+        scenario = os.path.join(SCENARIOS, 'out-of-memory.json')
+        for columns in (40, 41, 60, 80, 133, 160, 300):
+            for row in self.picture(columns, scenario, LANG='C.UTF-8', NO_COLOR='1').splitlines():
+                self.assertLessEqual(len(row), min(columns, 160), row)
+
+    def test_golden(self):
+        text = ''
+        for name, columns in (('out-of-memory', 100), ('zb-h1', 80), ('pipedream-replicas', 80)):
+            text += f'{name}, {columns} columns\n\n' + self.picture(
+                columns, os.path.join(SCENARIOS, name + '.json'), LANG='C.UTF-8', NO_COLOR='1') + '\n'
+        self.expect_golden('picture', text)
 
 
 class Messages(Case):
@@ -698,7 +792,8 @@ class Messages(Case):
                 (('calibrate', 'compute', '--model', 'vgg16'), '-', '.json'),
                 (('export', 'topology', 'dgx-a100'), 'x.txt',
                  '.json, .dot, .svg, .png or .pdf, or be - for standard output'),
-                (('export', 'trace', 'none.h5'), 'x.svg', printed),
+                (('export', 'trace', 'none.h5'), 'x.svg',
+                 '.json, .json.gz, .pftrace or .pftrace.gz, or be - for standard output'),
                 (('compare', 'none.h5', 'none.h5'), 'x.jpg', pictures)):
             self.expect(run(*words, '-o', name), 2,
                         '%s: --output %s: must end in %s\n' % (words[0], name, endings))
