@@ -66,6 +66,17 @@ static uint32_t or_else(uint32_t given, uint32_t fallback)
     return given > 0 ? given : fallback;
 }
 
+/* Features within an MLP. Megatron-LM's are 4 times those of a token, or with SwiGLU two thirds of
+ * that, rounded down to a multiple of 64, unless they are given (megatron/training/arguments.py,
+ * ffn_hidden_size). */
+static uint32_t inner_features(const cs_point *point)
+{
+    const bool gated = cJSON_IsTrue(cs_point_rules_argument(point, "swiglu"));
+    if (!gated || cs_point_rules_argument(point, "ffn-hidden-size"))
+        return point->model->ffn;
+    return (uint32_t)(UINT64_C(8) * point->model->hidden / 3 / 64 * 64);
+}
+
 static void write_gpt(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
@@ -107,10 +118,9 @@ static void write_llama_sizes(cs_point_rules *rules, FILE *out)
 
 static void write_llama(cs_point_rules *rules, FILE *out)
 {
-    const cs_point_model *model = rules->point->model;
     fputs("\"name\": \"llama\", \"parameters\": {", out);
     write_llama_sizes(rules, out);
-    fprintf(out, ", \"intermediate\": %u}", model->ffn);
+    fprintf(out, ", \"intermediate\": %u}", inner_features(rules->point));
 }
 
 static void write_experts(cs_point_rules *rules, FILE *out)
@@ -194,9 +204,9 @@ static void write_choice(cs_point_rules *rules, FILE *out)
     fprintf(out,
             ", \"intermediate\": %u, \"activation\": \"%s\", \"norm\": \"%s\", "
             "\"positions\": \"%s\", \"bias\": %s, \"head_norms\": %s, \"dropout\": %.9g",
-            model->ffn, model->act ? model->act : "gelu", model->norm ? model->norm : "layernorm",
-            positions(rules), model->bias ? "true" : "false", model->qk_norm ? "true" : "false",
-            dropout(rules));
+            inner_features(rules->point), model->act ? model->act : "gelu",
+            model->norm ? model->norm : "layernorm", positions(rules),
+            model->bias ? "true" : "false", model->qk_norm ? "true" : "false", dropout(rules));
     if (model->experts > 0)
         write_experts(rules, out);
     if (model->experts > 0)
