@@ -185,8 +185,8 @@ const cs_command cs_command_validate = {
            "that hold for all, simulates them in threads, and prints how far step time and peak "
            "memory are from what was measured: by dataset, machine and feature.\n\n"
            "A point that the simulator cannot express is counted under the feature that it misses. "
-           "What scenarios assume is listed with the number of points. Nothing is fitted to "
-           "points.\n\n"
+           "What scenarios assume is listed with the number of points. No figure is fitted to a "
+           "single point.\n\n"
            "--scenario prints a point's scenario, which `sim check` and `sim run` take.",
     .options = options,
     .run = run,
