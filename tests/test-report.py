@@ -436,6 +436,29 @@ class Large(Case):
                          ' zoomBy(i % 60 < 30 ? 1.2 : 1 / 1.2); requestAnimationFrame(step); }; requestAnimationFrame(step); })')
         return times[len(times) // 2]
 
+    def test_levels(self):
+        """What is drawn of many tasks: the share of each bin that its tasks take, by the columns of the file."""
+        results = Results(self.path('r.h5'))
+        page = self.browser.open(self.path('r.html'))
+        self.addCleanup(page.close)
+        for device, sends in ((0, 0), (31, 0), (63, 1)):
+            bins, shares, kinds = page.run(f'(() => {{ const run = view.panels[1].run, lane = run.lanes.find(l => l.row === {device} && l.sends === {sends}), level = lane.levelAt[0];'
+                                           ' return [level.bins, [...run.binShare.slice(level.at, level.at + level.bins)], [...run.binKind.slice(level.at, level.at + level.bins)]]; })()')
+            length = results.attributes['makespan'] / bins
+            expected, parts = [0.0] * bins, [{} for _ in range(bins)]
+            for t in results.tasks['task']:
+                if results.tasks['device'][t] != device or (results.tasks['peer'][t] != NONE) != bool(sends):
+                    continue
+                start, end = results.tasks['start'][t] / length, results.tasks['end'][t] / length
+                for b in range(int(start), min(bins, int(end) + 1)):
+                    part = max(0, min(end, b + 1) - max(start, b))
+                    expected[b] += part
+                    parts[b][results.tasks['origin'][t]] = parts[b].get(results.tasks['origin'][t], 0) + part
+            for b in range(bins):
+                self.assertAlmostEqual(shares[b] / 255, min(1, expected[b]), delta=0.5 / 255 + 1e-4)
+                if parts[b]:
+                    self.assertGreaterEqual(parts[b].get(kinds[b], 0), max(parts[b].values()) - 1e-4)
+
     def test_size_and_speed(self):
         tasks = 2 * 64 * 4 * 128 * 4  # mini-batches, devices, stages, micro-batches, two computations and two messages
         size = os.path.getsize(self.path('r.html'))
@@ -451,7 +474,9 @@ class Large(Case):
         frames = sorted(self.frame(page) for _ in range(5))
         print(f'{size / 1e6:.2f} MB; opens in {sorted(opened)[2]:.2f} s (median of 5, shortest {min(opened):.2f} s);'
               f' frames while zooming take {frames[2]:.1f} ms (median of 5 rounds, shortest {frames[0]:.1f} ms)')
-        # other work on this machine makes openings and frames longer, none makes them shorter
+        if os.getloadavg()[0] > 2 * os.cpu_count():
+            self.skipTest(f'too much other work on this machine to judge times: load {os.getloadavg()[0]:.0f} on {os.cpu_count()} cores')
+        # other work makes openings and frames longer, none makes them shorter
         self.assertLess(min(opened), 2)
         self.assertLess(frames[0], 1000 / 30)
         page.close()

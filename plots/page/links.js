@@ -2,7 +2,8 @@
 
 const LINK_HEIGHT = 14, MOST_LINKS = 16;
 
-/* [{link, rows}] of the busiest links: rows [first, end) of /link_use, which stand by link and by time. */
+/* [{link, rows}] of the busiest links: rows [first, end) of /link_use, which stand by link and by
+ * time. */
 function readLinkUse(run) {
   const link = run.all['link_use/link'], found = [];
   for (let i = 0; link && i < link.length; i++) {
@@ -27,15 +28,23 @@ function drawLinks(panel, pen) {
     pen.fillStyle = ink.lane;
     pen.fillRect(LEFT, 3 + i * LINK_HEIGHT, view.width - LEFT - RIGHT, LINK_HEIGHT - 2);
     pen.fillStyle = ink.soft;
-    pen.fillText(shortened(pen, run.links[link].name, LEFT - 16), LEFT - 12, 3 + (i + 0.5) * LINK_HEIGHT - 1);
+    pen.fillText(
+        shortened(pen, run.links[link].name, LEFT - 16), LEFT - 12,
+        3 + (i + 0.5) * LINK_HEIGHT - 1);
   });
-  clipped(pen, height, () => { drawGrid(pen, height); lanes.forEach((lane, i) => drawLink(run, lane, pen, 3 + i * LINK_HEIGHT)); drawEnd(panel, pen); });
+  clipped(pen, height, () => {
+    drawGrid(pen, height);
+    lanes.forEach((lane, i) => drawLink(run, lane, pen, 3 + i * LINK_HEIGHT));
+    drawEnd(panel, pen);
+  });
 }
 
 function drawLink(run, {first, end}, pen, top) {
-  const start = run.all['link_use/start'], until = run.all['link_use/end'], use = run.all['link_use/utilisation'], high = LINK_HEIGHT - 2;
+  const start = run.all['link_use/start'], until = run.all['link_use/end'],
+        use = run.all['link_use/utilisation'], high = LINK_HEIGHT - 2;
   for (let i = first; i < end; i++) {
-    const left = Math.round(view.x(start[i])), right = Math.max(left + 1, Math.round(view.x(until[i])));
+    const left = Math.round(view.x(start[i])),
+          right = Math.max(left + 1, Math.round(view.x(until[i])));
     if (right < LEFT || left > view.width) continue;
     const tall = Math.max(1, Math.min(1, use[i]) * high);
     pen.fillStyle = ink.accent;
@@ -52,29 +61,59 @@ function shortened(pen, text, room) {
 }
 
 function hoverLinks(panel, event, x, y) {
-  const {run, lanes} = panel, lane = lanes[Math.floor((y - 3) / LINK_HEIGHT)], time = view.x.invert(x);
+  const {run, lanes} = panel, lane = lanes[Math.floor((y - 3) / LINK_HEIGHT)],
+              time = view.x.invert(x);
   tip.hidden = true;
   if (!lane || x < LEFT || time > run.makespan) return;
-  const i = firstAbove(run.all['link_use/end'], time, lane.first, lane.end), link = run.links[lane.link];
+  const i = firstAbove(run.all['link_use/end'], time, lane.first, lane.end),
+        link = run.links[lane.link];
   const busy = i < lane.end && run.all['link_use/start'][i] <= time;
-  const rows = busy ? [['used', formatPercent(run.all['link_use/utilisation'][i])], ['carried', formatBytes(run.all['link_use/bytes'][i])],
-                       ['from', formatTime(run.all['link_use/start'][i], 5)], ['until', formatTime(run.all['link_use/end'][i], 5)]] : [['used', '0 %']];
-  fillTip({fill: ink.accent}, link.name, [...rows, ['bandwidth', formatRate(link.bandwidth)], ['used over all', formatPercent(link.utilisation)]]);
+  const rows = busy ?
+      [
+        ['used', formatPercent(run.all['link_use/utilisation'][i])],
+        ['carried', formatBytes(run.all['link_use/bytes'][i])],
+        ['from', formatTime(run.all['link_use/start'][i], 5)],
+        ['until', formatTime(run.all['link_use/end'][i], 5)]
+      ] :
+      [['used', '0 %']];
+  fillTip({fill: ink.accent}, link.name, [
+    ...rows, ['bandwidth', formatRate(link.bandwidth)],
+    ['used over all', formatPercent(link.utilisation)]
+  ]);
   delete tip.dataset.task;
   placeTip(event.clientX, event.clientY);
 }
 
 function linkTable(run) {
   const rows = [...run.links].sort((a, b) => b.utilisation - a.utilisation || b.bytes - a.bytes);
-  const shown = rows.filter(link => link.bytes > 0), most = Math.max(0.01, ...shown.map(link => link.utilisation));
+  const shown = rows.filter(link => link.bytes > 0),
+        most = Math.max(0.01, ...shown.map(link => link.utilisation));
   if (shown.length === 0) return element('p', {class: 'quiet'}, 'No link carried anything.');
-  const meter = link => element('span', {class: 'meter', 'aria-hidden': 'true'}, meterFill(link.utilisation / Math.max(1, most)));
-  return [element('p', {class: 'quiet'}, `${formatCount(shown.length)} of ${formatCount(run.links.length)} links carried bytes. Utilisation is bytes over bandwidth times makespan.`),
-    table(`Links of ${run.name}`, [{title: 'link'}, {title: 'bandwidth', number: true}, {title: 'carried', number: true},
-                                   {title: 'utilisation', number: true}, {title: '', class: 'wide'}],
-          shown.slice(0, 256).map(link => [link.name, formatRate(link.bandwidth), formatBytes(link.bytes),
-                                           link.utilisation === null ? '–' : formatPercent(link.utilisation), meter(link)])),
-    shown.length > 256 ? element('p', {class: 'quiet'}, `${shown.length - 256} links that carried less are left out.`) : null];
+  const meter = link => element(
+      'span', {class: 'meter', 'aria-hidden': 'true'},
+      meterFill(link.utilisation / Math.max(1, most)));
+  return [
+    element(
+        'p', {class: 'quiet'},
+        `${formatCount(shown.length)} of ${
+            formatCount(
+                run.links
+                    .length)} links carried bytes. Utilisation is bytes over bandwidth times makespan.`),
+    table(
+        `Links of ${run.name}`,
+        [
+          {title: 'link'}, {title: 'bandwidth', number: true}, {title: 'carried', number: true},
+          {title: 'utilisation', number: true}, {title: '', class: 'wide'}
+        ],
+        shown.slice(0, 256).map(
+            link =>
+                [link.name, formatRate(link.bandwidth), formatBytes(link.bytes),
+                 link.utilisation === null ? '–' : formatPercent(link.utilisation), meter(link)])),
+    shown.length > 256 ?
+        element(
+            'p', {class: 'quiet'}, `${shown.length - 256} links that carried less are left out.`) :
+        null
+  ];
 }
 
 function meterFill(share) {
