@@ -27,8 +27,10 @@ function section(id, title, ...children) {
 function table(caption, columns, rows, attributes) {
   const heads = columns.map(
       c => element('th', {scope: 'col', class: c.number ? 'number' : c.class}, c.title));
-  const bodies = rows.map(cells => element('tr', null, cells.map((cell, i) =>
-    element(i === 0 ? 'th' : 'td', {scope: i === 0 ? 'row' : null, class: columns[i].number ? 'number' : columns[i].class}, cell))));
+  const cell = (content, {number, class: name}, first) => element(
+      first ? 'th' : 'td', {scope: first ? 'row' : null, class: number ? 'number' : name}, content);
+  const bodies = rows.map(
+      cells => element('tr', null, cells.map((content, i) => cell(content, columns[i], i === 0))));
   return element(
       'div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': caption},
       element(

@@ -22,6 +22,7 @@ function linkPanel(run, canvas) {
 
 /* As bars, so that they are told by more than shade: full height is all of the bandwidth. */
 function drawLinks(panel, pen) {
+  pen.font = `10px ${FONT}`;
   const {run, lanes, height} = panel;
   pen.textAlign = 'right';
   lanes.forEach(({link}, i) => {
@@ -29,7 +30,7 @@ function drawLinks(panel, pen) {
     pen.fillRect(LEFT, 3 + i * LINK_HEIGHT, view.width - LEFT - RIGHT, LINK_HEIGHT - 2);
     pen.fillStyle = ink.soft;
     pen.fillText(
-        shortened(pen, run.links[link].name, LEFT - 16), LEFT - 12,
+        shortened(pen, arrowName(run.links[link].name), LEFT - 16), LEFT - 12,
         3 + (i + 0.5) * LINK_HEIGHT - 1);
   });
   clipped(pen, height, () => {
@@ -50,6 +51,14 @@ function drawLink(run, {first, end}, pen, top) {
     pen.fillStyle = ink.accent;
     pen.fillRect(left, top + high - tall, right - left, tall);
   }
+}
+
+/* "node0/gpu0 to node0/plx0" as "node0/gpu0 → plx0". */
+function arrowName(name) {
+  const [from, to] = name.split(' to ');
+  if (!to) return name;
+  const folder = from.slice(0, from.lastIndexOf('/') + 1);
+  return `${from} → ${folder && to.startsWith(folder) ? to.slice(folder.length) : to}`;
 }
 
 /* A text that fits into `room` points; what is left out is in its middle. */
@@ -85,33 +94,29 @@ function hoverLinks(panel, event, x, y) {
 }
 
 function linkTable(run) {
-  const rows = [...run.links].sort((a, b) => b.utilisation - a.utilisation || b.bytes - a.bytes);
-  const shown = rows.filter(link => link.bytes > 0),
-        most = Math.max(0.01, ...shown.map(link => link.utilisation));
+  const rows =
+      [...run.links].sort((a, b) => b.utilisation - a.utilisation || b.bytes - a.bytes);
+  const shown = rows.filter(link => link.bytes > 0), most = 256;
   if (shown.length === 0) return element('p', {class: 'quiet'}, 'No link carried anything.');
+  const full = Math.max(1, ...shown.map(link => link.utilisation));
   const meter = link => element(
-      'span', {class: 'meter', 'aria-hidden': 'true'},
-      meterFill(link.utilisation / Math.max(1, most)));
+      'span', {class: 'meter', 'aria-hidden': 'true'}, meterFill(link.utilisation / full));
+  const cells = link =>
+      [link.name, formatRate(link.bandwidth), formatBytes(link.bytes),
+       link.utilisation === null ? '–' : formatPercent(link.utilisation), meter(link)];
+  const columns = [
+    {title: 'link'}, {title: 'bandwidth', number: true}, {title: 'carried', number: true},
+    {title: 'utilisation', number: true}, {title: '', class: 'wide'}
+  ];
+  const counts = `${formatCount(shown.length)} of ${formatCount(run.links.length)} links`;
+  const rest = formatCount(shown.length - most);
   return [
     element(
         'p', {class: 'quiet'},
-        `${formatCount(shown.length)} of ${
-            formatCount(
-                run.links
-                    .length)} links carried bytes. Utilisation is bytes over bandwidth times makespan.`),
-    table(
-        `Links of ${run.name}`,
-        [
-          {title: 'link'}, {title: 'bandwidth', number: true}, {title: 'carried', number: true},
-          {title: 'utilisation', number: true}, {title: '', class: 'wide'}
-        ],
-        shown.slice(0, 256).map(
-            link =>
-                [link.name, formatRate(link.bandwidth), formatBytes(link.bytes),
-                 link.utilisation === null ? '–' : formatPercent(link.utilisation), meter(link)])),
-    shown.length > 256 ?
-        element(
-            'p', {class: 'quiet'}, `${shown.length - 256} links that carried less are left out.`) :
+        `${counts} carried bytes. Utilisation is bytes over bandwidth times makespan.`),
+    table(`Links of ${run.name}`, columns, shown.slice(0, most).map(cells)),
+    shown.length > most ?
+        element('p', {class: 'quiet'}, `${rest} links that carried less are left out.`) :
         null
   ];
 }

@@ -30,7 +30,8 @@ function makeHelp() {
       element('h2', {id: 'help-title'}, 'Keys and mouse'), element('dl', {class: 'keys'}, rows),
       element(
           'p', {class: 'quiet'},
-          'Search takes kinds and numbers, divided by commas: “forward 3, stage 2”, “all reduce”, “device 1”, “mini-batch 4”, “#17”.'),
+          'Search takes kinds and numbers, divided by commas: “forward 3, stage 2”, ' +
+              '“all reduce”, “device 1”, “mini-batch 4”, “#17”.'),
       element('form', {method: 'dialog'}, element('button', null, 'Close')));
   return dialog;
 }

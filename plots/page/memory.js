@@ -136,8 +136,11 @@ function drawCapacity(pen, run, y) {
   pen.lineTo(view.width - RIGHT, at);
   pen.stroke();
   pen.setLineDash([]);
-  pen.textAlign = 'right';
-  haloText(pen, `capacity ${formatBytes(capacity)}`, view.width - RIGHT - 6, at - 8);
+  /* on the side on which the peak is not */
+  const toLeft = view.x(run.rows[run.chosen].peak_time) > (LEFT + view.width - RIGHT) / 2;
+  pen.textAlign = toLeft ? 'left' : 'right';
+  const x = toLeft ? LEFT + 6 : view.width - RIGHT - 6;
+  haloText(pen, `capacity ${formatBytes(capacity)}`, x, at - 8);
 }
 
 function haloText(pen, text, x, y) {
@@ -186,6 +189,16 @@ function hoverMemory(panel, event, x) {
   placeTip(event.clientX, event.clientY);
 }
 
+/* "GPU 0 holds 1.745 GB at its peak, at 32.63 ms: 5.08 % of its capacity." */
+function peakWords(run, r) {
+  const {peak, peak_time: time, capacity} = run.rows[r];
+  const who = isSeveral(run, r) ? `Each of ${rowName(run, r)}` : rowName(run, r);
+  const share = capacity === null ? '' :
+      peak > capacity             ? `: more than its capacity of ${formatBytes(capacity)}` :
+                                    `: ${formatPercent(peak / capacity)} of its capacity`;
+  return `${who} holds ${formatBytes(peak)} at its peak, at ${formatTime(time)}${share}.`;
+}
+
 /* What the peak of the chosen device is made of. */
 function peakTable(run) {
   const row = run.rows[run.chosen], colours = palette(run.categories);
@@ -206,16 +219,7 @@ function peakTable(run) {
       },
       parts.map(part => barPart(part.bytes / row.peak, part.colour, words(part.word))));
   return element(
-      'div', {class: 'peak'},
-      element(
-          'p', {class: 'lead'},
-          `${rowName(run, run.chosen)} holds most, ${formatBytes(row.peak)}, at ${
-              formatTime(row.peak_time)}` +
-              (row.capacity === null ?
-                   '' :
-                   row.peak > row.capacity ?
-                   `: more than its capacity of ${formatBytes(row.capacity)}` :
-                   `, ${formatPercent(row.peak / row.capacity)} of its capacity`)),
+      'div', {class: 'peak'}, element('p', {class: 'lead'}, peakWords(run, run.chosen)),
       bar,
       table(
           `Memory of ${rowName(run, run.chosen)} at its peak`,

@@ -242,7 +242,8 @@ function frontPanel(points, time, memory) {
       points, 'Time against memory',
       () => [element(
           'p', {class: 'quiet'},
-          'The line joins the points than which no other that fits is both faster and smaller. Times up to four times the shortest are shown.')],
+          'The line joins the points than which no other that fits is both faster and smaller. ' +
+              'Times up to four times the shortest are shown.')],
       () => {
         const known = allRows(points).filter(
             row => Number.isFinite(time.values[row]) && Number.isFinite(memory.values[row]));

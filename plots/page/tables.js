@@ -157,7 +157,8 @@ function pathParts(run) {
   return [
     element(
         'p', {class: 'quiet'},
-        'The chain of tasks that leads from the start to the end of the run, each beginning when the one before it ended. Making anything else faster changes nothing.'),
+        'The chain of tasks that leads from the start to the end of the run, each beginning when ' +
+            'the one before it ended. Making anything else faster does not make the run shorter.'),
     bar, holder
   ];
 }

@@ -31,7 +31,7 @@ function shown(colour) {
   if (!isDark()) return colour;
   const light = luminance(colour);
   return light < 40 ? '#e8e8ea' :
-      light < 110   ? between(colour, '#ffffff', 0.25) :
+      light < 110   ? between(colour, '#ffffff', 0.1) :
                       between(colour, '#101216', 0.08);
 }
 

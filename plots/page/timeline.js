@@ -61,8 +61,10 @@ function drawTimeline(panel, pen) {
 
 /* ---- rows ---- */
 
+const isSeveral = (run, row) => /[-(,]/.test(run.rows[row].name);
+
 const rowName = (run, row) =>
-    `${run.rows[row].name.match(/[-(,]/) ? 'GPUs' : 'GPU'} ${run.rows[row].name}`;
+    `${isSeveral(run, row) ? 'GPUs' : 'GPU'} ${run.rows[row].name}`;
 
 function drawRows(panel, pen) {
   const {run, layout} = panel, every = Math.ceil(11 / layout.height);
@@ -297,14 +299,15 @@ function drawOom(panel, pen) {
   });
 }
 
-/* Words beside a line, on a ground of their own. */
+/* Words beside a line, on a ground of their own: to the right of it where there is room. */
 function drawFlag(pen, text, x, middle) {
   const wide = pen.measureText(text).width + 10;
+  const left = x + wide < view.width - RIGHT ? x : x - wide;
   pen.fillStyle = ink.bad;
-  pen.fillRect(x, middle - 8, wide, 16);
+  pen.fillRect(left, middle - 8, wide, 16);
   pen.fillStyle = ink.panel;
   pen.textAlign = 'left';
-  pen.fillText(text, x + 5, middle + 0.5);
+  pen.fillText(text, left + 5, middle + 0.5);
 }
 
 function pathPoints(panel) {

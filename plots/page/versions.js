@@ -92,7 +92,8 @@ function versionParts(run) {
         stale ?
             `Backwards read weights that are up to ${
                 staleness.most} updates older than those that their own update changes.` :
-            'Synchronous: every backward reads the weights that its update changes (gradient delay 0).'),
+            'Synchronous: every backward reads the weights that its update changes ' +
+                '(gradient delay 0).'),
     stale && staleness.batches <= 400 && staleness.slots <= 64 ? stalenessGrid(run, staleness) :
                                                                  null,
     versionTable(run, staleness)

@@ -1,6 +1,6 @@
 /* The axis of time that all panels share, and how one moves along it. */
 
-const LEFT = 116, RIGHT = 16; /* points beside the drawing area */
+const LEFT = 124, RIGHT = 16; /* points beside the drawing area */
 
 const view = {
   until: 1,        /* ps, the end of the axis when nothing is zoomed */
