@@ -257,19 +257,26 @@ function hatchPattern(pen, run, cause) {
 }
 
 function drawWaits(panel, pen) {
-  const {run, layout} = panel, [from, until] = span();
+  const {run} = panel;
   if (!run.waitsOf) return;
+  for (let row = 0; row < run.rows.length; row++)
+    if (rowInWindow(panel, row)) drawRowWaits(panel, pen, row);
+}
+
+/* Stretches of one cause with less than a pixel or two between them are drawn as one: the tasks in
+ * between are drawn above it. */
+function drawRowWaits(panel, pen, row) {
+  const {run, layout} = panel, [from, until] = span(), top = 2 + row * layout.height;
   const start = run.all['waits/start'], end = run.all['waits/end'], cause = run.all['waits/cause'];
-  for (let row = 0; row < run.rows.length; row++) {
-    const top = 2 + row * layout.height;
-    if (!rowInWindow(panel, row)) continue;
-    for (let i = firstAbove(end, from, run.waitsOf[row], run.waitsOf[row + 1]);
-         i < run.waitsOf[row + 1] && start[i] < until; i++) {
-      const left = Math.max(LEFT, view.x(start[i])), right = Math.min(view.width, view.x(end[i]));
-      if (right - left < 0.8) continue;
-      pen.fillStyle = hatchPattern(pen, run, cause[i]);
-      pen.fillRect(left, top, right - left, layout.compute);
-    }
+  const last = run.waitsOf[row + 1], near = 1.5 * (until - from) / (view.width - LEFT - RIGHT);
+  for (let i = firstAbove(end, from, run.waitsOf[row], last); i < last && start[i] < until;) {
+    const first = i;
+    for (i++; i < last && cause[i] === cause[first] && start[i] - end[i - 1] < near;) i++;
+    const left = Math.max(LEFT, view.x(start[first]));
+    const right = Math.min(view.width, view.x(end[i - 1]));
+    if (right - left < 0.8) continue;
+    pen.fillStyle = hatchPattern(pen, run, cause[first]);
+    pen.fillRect(left, top, right - left, layout.compute);
   }
 }
 
