@@ -523,10 +523,10 @@ class Large(Case):
         print(f'{size / 1e6:.2f} MB; opens in {sorted(opened)[2]:.2f} s (median of 5, shortest'
               f' {min(opened):.2f} s); frames while zooming take {frames[2]:.1f} ms (median of 5'
               f' rounds, shortest {frames[0]:.1f} ms)')
-        load, cores = os.getloadavg()[0], os.cpu_count()
-        if load > 2 * cores:
-            self.skipTest(f'too much other work to judge times: load {load:.0f} on {cores} cores')
         # other work makes openings and frames longer, none makes them shorter
+        load, cores = os.getloadavg()[0], os.cpu_count()
+        if (min(opened) >= 2 or frames[0] >= 1000 / 30) and load > 2 * cores:
+            self.skipTest(f'too much other work to judge times: load {load:.0f} on {cores} cores')
         self.assertLess(min(opened), 2)
         self.assertLess(frames[0], 1000 / 30)
         page.close()
