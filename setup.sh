@@ -35,6 +35,8 @@ has_compiler()
 
 has_hdf5() { has_library hdf5 || has_library hdf5-serial || has h5cc; }
 
+has_d3() { [ -f "/usr/share/nodejs/$1/dist/$1.min.js" ]; }
+
 build_needs='
 gcc              | a C17 compiler (gcc or clang)  | has_compiler
 libc6-dev        | the C library and its headers  | has_compiler
@@ -53,6 +55,11 @@ picture_needs='
 gnuplot-nox      | gnuplot, which draws pictures  | has gnuplot
 graphviz         | Graphviz, draws topologies     | has dot
 '
+# sim report; built without it where these are missing
+report_extras='
+node-d3-scale    | scales of D3, for reports      | has_d3 d3-scale
+node-d3-zoom     | zoom of D3, for reports        | has_d3 d3-zoom
+'
 test_needs='
 libcmocka-dev    | cmocka, for unit tests         | has_library cmocka
 python3          | Python 3                       | has python3
@@ -66,8 +73,16 @@ openmpi-bin      | mpirun                         | has mpirun
 '
 # tests that need these are skipped without them
 test_extras='
+chromium         | a browser, to test reports     | has chromium
 hdf5-tools       | h5dump and its kin             | has h5dump
 python3-h5py     | h5py, a second reader of HDF5  | has_module h5py
+python3-xarray   | xarray, with pandas and numpy  | has_module xarray
+python3-nbclient | nbclient, which runs notebooks | has_module nbclient
+python3-ipykernel | the kernel of notebooks       | has_module ipykernel
+python3-mesonpy  | meson-python, for the wheel    | has_module mesonpy
+python3-pip      | pip, for the wheel             | has_module pip
+python3-venv     | virtual environments           | has_module ensurepip
+patchelf         | patchelf, for the wheel        | has patchelf
 libxml2-utils    | xmllint, for SVG               | has xmllint
 man-db           | man, for the manual page       | has man
 zsh              | zsh, for its completion        | has zsh
@@ -114,8 +129,12 @@ provide()
     if can_install; then
         say "installing $packages"
         apt update || say "apt-get update failed; trying with the lists that are there"
+        # one that a system does not have would keep apt-get from installing the others
+        known=$(for package in $packages; do
+            apt-cache show "$package" >/dev/null 2>&1 && echo "$package"
+        done | xargs)
         # shellcheck disable=SC2086 # one word per package
-        apt install --no-install-recommends $packages || say "apt-get install failed"
+        apt install --no-install-recommends $known || say "apt-get install failed"
     fi
     packages=$(missing "$1" | xargs)
     if [ -n "$packages" ]; then
@@ -168,7 +187,7 @@ run()
     *) [ "$here" = "$PWD" ] || scenario=$here/$scenario ;;
     esac
     [ -f "$scenario" ] || die "$scenario: no such scenario"
-    provide "$build_needs$picture_needs" ''
+    provide "$build_needs$picture_needs" "$report_extras"
     build
     name=$(basename "$scenario" .json)
     mkdir -p out
@@ -179,7 +198,7 @@ run()
 
 run_tests()
 {
-    provide "$build_needs$picture_needs$test_needs" "$measure_extras$test_extras"
+    provide "$build_needs$picture_needs$test_needs" "$report_extras$measure_extras$test_extras"
     build -Dtests=enabled
     show meson test -C build --print-errorlogs
 }
@@ -188,7 +207,7 @@ usage() { sed -n '2,/^set/s/^# \{0,1\}//p' "$0"; }
 
 case ${1-build}:$# in
 build:0)
-    provide "$build_needs" "$picture_needs$measure_extras"
+    provide "$build_needs" "$picture_needs$report_extras$measure_extras"
     build
     say "the program is build/sim/cli/sim"
     ;;

@@ -1,5 +1,6 @@
 #include "schedules/pipeline-classes.h"
 
+#include "schedules/pass-series.h"
 #include "schedules/states.h"
 
 #include <string.h>
@@ -164,8 +165,10 @@ static bool make_boundary(maker *m, uint32_t stage)
 static uint32_t make_send(maker *m, uint32_t stage, uint32_t sender, uint32_t receiver,
                           int64_t bytes)
 {
-    cs_class message = cs_program_message(m->job, stage, sender, receiver, bytes);
-    return cs_program_send(m->builder, &message, false);
+    const int64_t parts = m->job->message_parts > 0 ? m->job->message_parts : 1;
+    const int64_t part = (bytes + parts - 1) / parts;
+    const cs_class message = cs_program_message(m->job, stage, sender, receiver, part);
+    return cs_program_send_part(m->builder, &message, bytes);
 }
 
 static void make_sends(maker *m, uint32_t stage)
@@ -332,6 +335,21 @@ static bool reserve_steps(maker *m, uint32_t stage, const cs_program *program, c
     return pass->steps != NULL;
 }
 
+/* A collective of which a stage has one holder has one member. */
+static bool join_steps(const maker *m, const cs_program *program, uint32_t n_holders,
+                       cs_stage_pass *pass)
+{
+    if (!m->job->in_series || !has_grid(m) || n_holders > 1 || m->options->policies)
+        return true;
+    bool *starts = cs_arena_alloc(m->arena, program->n, sizeof(*starts));
+    for (uint32_t k = 0; starts && k < program->n; k++) {
+        const cs_program_step *step = &program->steps[k];
+        for (uint32_t e = 0; e < step->n_effects; e++)
+            starts[k] |= step->effects[e].bytes != 0 && !step->effects[e].at_end;
+    }
+    return starts && cs_pass_join(pass, starts, m->builder, m->arena);
+}
+
 /* Adds the classes of a pass for some holders of a stage, the first of which it is made for. */
 static cs_status make_pass(maker *m, const spot *at, uint32_t n_holders, cs_kind kind,
                            uint32_t variant, cs_error *error)
@@ -350,6 +368,8 @@ static cs_status make_pass(maker *m, const spot *at, uint32_t n_holders, cs_kind
             make_computation(m, &(spot){at->stage, h, m->made.devices[h]}, &program, k, made);
         }
     }
+    if (status == CS_OK && enough)
+        enough = join_steps(m, &program, n_holders, pass);
     cs_program_finish(&program);
     return enough ? status : cs_error_no_memory(error);
 }

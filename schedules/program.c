@@ -139,13 +139,23 @@ cs_class cs_program_message(const cs_job *job, uint32_t stage, uint32_t from, ui
                       .bytes = bytes};
 }
 
-uint32_t cs_program_send(cs_builder *builder, const cs_class *message, bool stored)
+static uint32_t send(cs_builder *builder, const cs_class *message, int64_t arrives, bool stored)
 {
     const int64_t bytes = message->bytes;
     uint32_t made = cs_builder_class(builder, message);
     cs_builder_effect(builder, CS_MEMORY_BUFFERS, message->device, bytes, false);
     cs_builder_effect(builder, CS_MEMORY_BUFFERS, message->device, -bytes, true);
-    cs_builder_effect(builder, CS_MEMORY_BUFFERS, message->peer, bytes, false);
-    cs_builder_effect(builder, CS_MEMORY_BUFFERS, message->peer, stored ? -bytes : 0, true);
+    cs_builder_effect(builder, CS_MEMORY_BUFFERS, message->peer, arrives, false);
+    cs_builder_effect(builder, CS_MEMORY_BUFFERS, message->peer, stored ? -arrives : 0, true);
     return made;
+}
+
+uint32_t cs_program_send(cs_builder *builder, const cs_class *message, bool stored)
+{
+    return send(builder, message, message->bytes, stored);
+}
+
+uint32_t cs_program_send_part(cs_builder *builder, const cs_class *part, int64_t whole)
+{
+    return send(builder, part, whole, false);
 }

@@ -121,6 +121,10 @@ cs_class cs_program_message(const cs_job *job, uint32_t stage, uint32_t from, ui
  * until it is there. */
 uint32_t cs_program_send(cs_builder *builder, const cs_class *message, bool stored);
 
+/* The same of a part of the message, which at the receiver is `whole` bytes, gathered from all who
+ * receive parts. */
+uint32_t cs_program_send_part(cs_builder *builder, const cs_class *part, int64_t whole);
+
 /* Internal to program*.c: adds bytes to those of the same category and instant; and the steps of a
  * pass on a grid. */
 void cs_step_add_effect(cs_program_step *step, cs_category category, int64_t bytes, bool at_end);

@@ -63,7 +63,11 @@ typedef struct cs_job {
     uint32_t micro_samples; /* per micro-batch; see cs_model_sum */
     uint32_t iterations;    /* mini-batches */
     double optimizer_ratio; /* bytes of optimizer states per byte of weights */
+    uint32_t message_parts; /* of a grid: devices that each send a part of what a stage hands on to
+                             * the next, which would be the same on all; 0 is 1 */
     bool blocking;          /* transfers occupy the compute of both ends */
+    bool in_series; /* steps of a pass that nothing comes between may be one task (cs_series);
+                             * collectives must be delays then, and nothing slow computations down */
     /* A lone message between neighbouring devices, for planners and closed forms: */
     cs_time latency;
     double bandwidth;

@@ -58,6 +58,27 @@ class Installed(unittest.TestCase):
             done = run(self.sim, 'check', name, '--json')
             self.assertEqual((done.returncode, json.loads(done.stdout)['valid']), (0, True), name)
 
+    def test_python(self):
+        """The package knows where library and program will be, and works with them."""
+        found = glob.glob(self.folder.name + '/**/clustersim/_installed.py', recursive=True)
+        if not found:
+            self.skipTest('the package was not installed')
+        places = {}
+        with open(found[0], encoding='utf-8') as file:
+            exec(file.read(), places)
+        library, program = (self.folder.name + places[key] for key in ('LIBRARY', 'PROGRAM'))
+        self.assertEqual(program, self.sim)
+        env = dict(os.environ, CLUSTERSIM_LIBRARY=library, CLUSTERSIM_PROGRAM=program,
+                   PYTHONPATH=os.path.dirname(os.path.dirname(found[0])))
+        scenario = self.share + '/scenarios/vgg16-gpipe.json'
+        done = run(sys.executable, '-c', 'import sys, clustersim as c; '
+                   'print(c.__file__, c.run(sys.argv[1]).hash)', scenario, env=env)
+        self.assertEqual(done.stderr, '')
+        package, made = done.stdout.split()
+        self.assertEqual(package, os.path.dirname(found[0]) + '/__init__.py')
+        self.assertIn('hash ' + made, run(self.sim, 'run', scenario, '-o',
+                                          self.folder.name + '/run.h5').stdout)
+
 
 if __name__ == '__main__':
     unittest.main(argv=sys.argv[:1])

@@ -16,6 +16,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char scenario_text[] =
     "{\"schema_version\": 1, \"name\": \"library\","
@@ -220,6 +221,157 @@ static void resolved_scenarios_give_the_same_results(void **state)
     clustersim_scenario_free(again);
 }
 
+/* ---- what results files have ---- */
+
+static const clustersim_column *column_of(const clustersim_result *result, const char *table,
+                                          const char *name)
+{
+    const clustersim_column *columns;
+    const size_t n = clustersim_result_columns(result, &columns);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(columns[i].table, table) == 0 && strcmp(columns[i].name, name) == 0)
+            return &columns[i];
+    fail_msg("there is no column %s of %s", name, table);
+    return NULL;
+}
+
+static const clustersim_attribute *attribute_of(const clustersim_result *result, const char *name)
+{
+    const clustersim_attribute *attributes;
+    const size_t n = clustersim_result_attributes(result, &attributes);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(attributes[i].name, name) == 0)
+            return &attributes[i];
+    fail_msg("there is no attribute %s", name);
+    return NULL;
+}
+
+static void columns_have_units_words_and_dimensions(void **state)
+{
+    (void)state;
+    clustersim_result *result = run_scenario(NULL, 0);
+    const clustersim_tasks tasks = clustersim_result_tasks(result);
+    const clustersim_column *start = column_of(result, "tasks", "start");
+    const clustersim_column *kind = column_of(result, "tasks", "kind");
+    const clustersim_column *peer = column_of(result, "tasks", "peer");
+    assert_true(start->type == CLUSTERSIM_INT64 && kind->type == CLUSTERSIM_UINT8);
+    assert_string_equal(start->units, "ps");
+    assert_string_equal(start->dimensions[0], "task");
+    assert_null(start->dimensions[1]);
+    assert_true(start->n == tasks.n && !start->words && peer->optional && !start->optional);
+    assert_memory_equal(start->values, tasks.start, tasks.n * sizeof(int64_t));
+    for (size_t i = 0; i < tasks.n; i++)
+        assert_string_equal(kind->words[((const uint8_t *)kind->values)[i]],
+                            clustersim_kind_name(tasks.kind[i]));
+    /* 18 ms in picoseconds, and GPipe's two stages on two devices */
+    assert_int_equal(attribute_of(result, "makespan")->value.int64, 18000000000);
+    assert_string_equal(attribute_of(result, "schedule")->value.text, "gpipe");
+    assert_int_equal(column_of(result, "devices", "peak")->n, 2);
+    assert_non_null(strstr(clustersim_result_text(result), "18 ms"));
+    assert_null(clustersim_result_json(result));
+    clustersim_result_free(result);
+}
+
+static void figures_alone(void **state)
+{
+    (void)state;
+    const clustersim_options options = {.size = sizeof(options), .figures_only = 1};
+    const clustersim_column *columns;
+    clustersim_scenario *scenario = read_scenario(NULL, 0);
+    clustersim_result *result = NULL;
+    clustersim_error *error;
+    assert_int_equal(clustersim_run(scenario, &options, &result, NULL), CLUSTERSIM_OK);
+    expect_figure(result, "makespan_s", "s", 18e-3);
+    assert_int_equal(clustersim_result_columns(result, &columns), 0);
+    assert_int_equal(clustersim_result_tasks(result).n, 0);
+    assert_null(clustersim_result_text(result));
+    assert_int_equal(clustersim_result_save(result, "never.h5", NULL, &error), CLUSTERSIM_INVALID);
+    assert_string_equal(clustersim_error_message(error, 0).text,
+                        "never.h5: cannot be written: the result has figures only");
+    clustersim_error_free(error);
+    clustersim_result_free(result);
+    clustersim_scenario_free(scenario);
+}
+
+static void an_int_stops_all_calls(void **state)
+{
+    (void)state;
+    static const clustersim_change keys[] = {{"/schedule/micro_batches", "1,2"}};
+    const int one = 1;
+    const clustersim_options options = {.size = sizeof(options), .stop = &one, .jobs = 1};
+    const clustersim_source source = {.path = "s.json", .text = scenario_text};
+    const clustersim_vary vary = {.keys = keys, .n = 1};
+    clustersim_scenario *scenario = read_scenario(NULL, 0);
+    clustersim_result *result = NULL;
+    assert_int_equal(clustersim_run(scenario, &options, &result, NULL), CLUSTERSIM_INTERRUPTED);
+    assert_int_equal(clustersim_sweep(&source, &vary, &options, &result, NULL),
+                     CLUSTERSIM_INTERRUPTED);
+    assert_int_equal(clustersim_advise(&source, NULL, &options, &result, NULL),
+                     CLUSTERSIM_INTERRUPTED);
+    assert_int_equal(clustersim_run(scenario, NULL, &result, NULL), CLUSTERSIM_OK);
+    assert_int_equal(clustersim_result_save(result, "never.h5", &options, NULL),
+                     CLUSTERSIM_INTERRUPTED);
+    assert_int_not_equal(access("never.h5", F_OK), 0);
+    clustersim_result_free(result);
+    clustersim_scenario_free(scenario);
+}
+
+/* M micro-batches take (M + 2 - 1) (F + B), 12, 18 and 30 ms; 3 of them do not divide the batch of
+ * 4. */
+static void sweeps_have_a_row_per_point(void **state)
+{
+    (void)state;
+    static const clustersim_change keys[] = {{"/schedule/micro_batches", "1,2,3,4"}};
+    const clustersim_source source = {.path = "s.json", .text = scenario_text};
+    clustersim_result *result = NULL;
+    clustersim_error *error;
+    assert_int_equal(clustersim_sweep(&source, &(clustersim_vary){keys, 1}, NULL, &result, &error),
+                     CLUSTERSIM_OK);
+    assert_null(error);
+    const clustersim_column *makespan = column_of(result, "/", "makespan_s");
+    const double *values = makespan->values;
+    const char *const *failed = column_of(result, "/", "error")->values;
+    assert_string_equal(makespan->dimensions[0], "schedule.micro_batches");
+    assert_int_equal(makespan->n, 4);
+    assert_float_equal(values[0], 12e-3, 1e-15);
+    assert_float_equal(values[1], 18e-3, 1e-15);
+    assert_float_equal(values[3], 30e-3, 1e-15);
+    assert_true(isnan(values[2]) && !*failed[0] && strstr(failed[2], "/model/batch_size"));
+    assert_int_equal(attribute_of(result, "failed")->value.int64, 1);
+    assert_int_equal(clustersim_result_figures(result, &(const clustersim_figure *){NULL}), 0);
+    clustersim_result_free(result);
+}
+
+static void sweeps_that_cannot_be(void **state)
+{
+    (void)state;
+    const struct {
+        clustersim_change key;
+        clustersim_status expected;
+        const char *text;
+    } rows[] = {
+        {{"/schedule/micro_batches", "3,5"},
+         CLUSTERSIM_FAILED,
+         "all of 2 points failed; the first"},
+        {{"/schedule/micro_batch", "1,2"}, CLUSTERSIM_INVALID, "unknown key \"micro_batch\""},
+        {{"/schedule/micro_batches", "1..x"}, CLUSTERSIM_INVALID, "vary: /schedule/micro_batches"},
+    };
+    const clustersim_source source = {.path = "s.json", .text = scenario_text};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        clustersim_result *result = NULL;
+        clustersim_error *error;
+        assert_int_equal(
+            clustersim_sweep(&source, &(clustersim_vary){&rows[i].key, 1}, NULL, &result, &error),
+            rows[i].expected);
+        assert_null(result);
+        if (!strstr(clustersim_error_message(error, 0).text, rows[i].text))
+            print_error("expected %s, got %s\n", rows[i].text,
+                        clustersim_error_message(error, 0).text);
+        assert_non_null(strstr(clustersim_error_message(error, 0).text, rows[i].text));
+        clustersim_error_free(error);
+    }
+}
+
 /* ---- threads ---- */
 
 enum { N_SEEDS = 40 };
@@ -288,6 +440,11 @@ int main(void)
         cmocka_unit_test(failures_are_values),
         cmocka_unit_test(runs_can_be_stopped),
         cmocka_unit_test(resolved_scenarios_give_the_same_results),
+        cmocka_unit_test(columns_have_units_words_and_dimensions),
+        cmocka_unit_test(figures_alone),
+        cmocka_unit_test(an_int_stops_all_calls),
+        cmocka_unit_test(sweeps_have_a_row_per_point),
+        cmocka_unit_test(sweeps_that_cannot_be),
         cmocka_unit_test(two_threads_give_what_one_gives),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

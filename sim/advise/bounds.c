@@ -99,14 +99,21 @@ double cs_bound_memory(const cs_advise_base *base, const cs_candidate *c, const 
 
 /* ---- what stages take ---- */
 
-/* Candidates with the same stages and micro-batches have the same prices. */
-static bool alike(const cs_candidate *a, const cs_candidate *b)
+/* Candidates whose layers are divided and computed alike have the same model. Experts are divided
+ * over what pipelines leave. */
+static bool have_one_model(const cs_candidate *a, const cs_candidate *b)
 {
     return a->devices == b->devices && a->method == b->method && a->layer == b->layer &&
-           a->space == b->space && a->context == b->context && a->pipeline == b->pipeline &&
-           a->expert == b->expert && a->inner == b->inner && a->chunks == b->chunks &&
-           a->micro_samples == b->micro_samples && a->recompute == b->recompute &&
-           a->more == b->more;
+           a->space == b->space && a->context == b->context && a->expert == b->expert &&
+           (a->expert == 1 || a->pipeline == b->pipeline) && a->micro_samples == b->micro_samples &&
+           a->recompute == b->recompute && a->more == b->more;
+}
+
+/* Those with the same stages and micro-batches have the same prices. */
+static bool have_one_price(const cs_candidate *a, const cs_candidate *b)
+{
+    return have_one_model(a, b) && a->pipeline == b->pipeline && a->inner == b->inner &&
+           a->chunks == b->chunks;
 }
 
 /* One micro-batch, without ZeRO. */
@@ -213,20 +220,94 @@ static cs_status take_prices(const cs_scenario *scenario, const cs_progress *pro
     return status;
 }
 
-cs_status cs_bounds_price(const cs_advise_base *base, const cs_candidate *candidate,
-                          const cs_progress *progress, cs_priced *priced, cs_error *error)
+void cs_priced_finish(cs_priced *priced)
 {
-    cs_scenario scenario = {0};
-    cJSON *document = pricing_document(base, candidate);
+    if (priced->scenario)
+        cs_scenario_finish(priced->scenario);
+    free(priced->scenario);
+    free(priced->stages);
     *priced = (cs_priced){0};
-    if (!document)
-        return cs_error_no_memory(error);
-    cs_status status = cs_scenario_read_brief(document, base->path, progress, &scenario, error);
+}
+
+cs_status cs_bounds_price(const cs_advise_base *base, const cs_candidate *candidate,
+                          const cs_scenario_parts *parts, const cs_progress *progress,
+                          cs_priced *priced, cs_error *error)
+{
+    *priced = (cs_priced){.scenario = calloc(1, sizeof(*priced->scenario))};
+    cJSON *document = pricing_document(base, candidate);
+    cs_status status = document && priced->scenario ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK)
-        status = take_prices(&scenario, progress, priced, error);
-    cs_scenario_finish(&scenario);
+        status =
+            cs_scenario_read_brief(document, base->path, parts, progress, priced->scenario, error);
+    if (status == CS_OK)
+        status = take_prices(priced->scenario, progress, priced, error);
     cJSON_Delete(document);
     return status;
+}
+
+/* ---- parts that candidates share ---- */
+
+/* Of the price, or the first one with this model; NULL where it is not kept. */
+static cs_model *model_of(const cs_bounds *bounds, uint32_t price)
+{
+    const cs_scenario *like = bounds->priced[bounds->model[price]].scenario;
+    return like && like->net ? like->model : NULL;
+}
+
+static const cs_platform *platform_of(const cs_bounds *bounds, uint32_t devices)
+{
+    for (uint32_t i = 0; i < bounds->n_platforms; i++)
+        if (bounds->platforms[i].devices == devices)
+            return &bounds->platforms[i].scenario.platform;
+    return NULL;
+}
+
+cs_status cs_bounds_read(const cs_advise_base *base, const cs_candidates *candidates,
+                         const cs_bounds *bounds, uint32_t i, const cs_progress *progress,
+                         cs_scenario *scenario, cs_error *error)
+{
+    const cs_candidate *candidate = &candidates->items[i];
+    const cs_scenario_parts parts = {.model = model_of(bounds, bounds->of[i]),
+                                     .platform = platform_of(bounds, candidate->devices)};
+    cJSON *document = cs_candidate_document(base, candidate);
+    if (!document)
+        return cs_error_no_memory(error);
+    const cs_status status =
+        cs_scenario_read_brief(document, base->path, &parts, progress, scenario, error);
+    cJSON_Delete(document);
+    return status;
+}
+
+/* The platforms of all numbers of devices, from the first candidates that are possible: what is not
+ * divided, and not in a pipeline, comes first. */
+static cs_status make_platforms(const cs_advise_base *base, const cs_candidates *candidates,
+                                cs_bounds *bounds, cs_error *error)
+{
+    enum { TRIED = 8 };
+    uint32_t tried = 0, devices = 0;
+    const size_t most = base->section.devices.n + (size_t)1;
+    bounds->platforms = calloc(most, sizeof(*bounds->platforms));
+    if (!bounds->platforms)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < candidates->n; i++) {
+        const cs_candidate *candidate = &candidates->items[i];
+        cs_devices_platform *next = &bounds->platforms[bounds->n_platforms];
+        tried = candidate->devices == devices ? tried + 1 : 0;
+        devices = candidate->devices;
+        if (tried >= TRIED || platform_of(bounds, devices))
+            continue;
+        cs_error ignored;
+        cs_error_init(&ignored);
+        cJSON *document = cs_candidate_document(base, candidate);
+        if (!document)
+            return cs_error_no_memory(error);
+        const cs_status status =
+            cs_scenario_read_brief(document, base->path, NULL, NULL, &next->scenario, &ignored);
+        cJSON_Delete(document);
+        next->devices = devices;
+        bounds->n_platforms += status == CS_OK;
+    }
+    return CS_OK;
 }
 
 /* ---- all of them ---- */
@@ -235,8 +316,12 @@ typedef struct pricing {
     const cs_advise_base *base;
     const cs_candidates *candidates;
     const uint32_t *first; /* per price: a candidate that has it */
+    uint32_t n_kept;       /* models of so many first prices are kept */
     cs_bounds *bounds;
 } pricing;
+
+/* A model is the size of all its layers and operators. */
+enum { MODELS_KEPT = 4096 };
 
 /* Each thread writes the prices of its own points. */
 static void work(const void *context, uint32_t i, const cs_progress *progress, cs_pool_item *item)
@@ -248,8 +333,18 @@ static void work(const void *context, uint32_t i, const cs_progress *progress, c
         return;
     }
     cs_error_init(item->error);
-    item->status = cs_bounds_price(p->base, &p->candidates->items[p->first[i]], progress,
-                                   &p->bounds->priced[i], item->error);
+    const cs_candidate *candidate = &p->candidates->items[p->first[i]];
+    const bool first = p->bounds->model[i] == i;
+    const cs_scenario_parts parts = {.model = first ? NULL : model_of(p->bounds, i),
+                                     .platform = platform_of(p->bounds, candidate->devices)};
+    cs_priced *priced = &p->bounds->priced[i];
+    item->status = cs_bounds_price(p->base, candidate, &parts, progress, priced, item->error);
+    if (first && p->n_kept > i)
+        return;
+    if (priced->scenario)
+        cs_scenario_finish(priced->scenario);
+    free(priced->scenario);
+    priced->scenario = NULL;
 }
 
 static cs_status collect(void *context, const cs_pool_item *item, cs_error *error)
@@ -265,12 +360,31 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
     return why ? CS_OK : cs_error_no_memory(error);
 }
 
+/* Numbers what candidates have in common. */
 typedef struct numbering {
-    uint32_t *first, *hashed, *next; /* chains of prices with one hash */
+    bool (*same)(const cs_candidate *a, const cs_candidate *b);
+    uint32_t *first, *hashed, *next; /* chains with one hash */
     uint32_t n;
 } numbering;
 
 enum { BUCKETS = 4096 };
+
+static void finish_numbering(numbering *numbers)
+{
+    free(numbers->first);
+    free(numbers->next);
+    free(numbers->hashed);
+}
+
+static bool init_numbering(numbering *numbers, size_t most,
+                           bool (*same)(const cs_candidate *a, const cs_candidate *b))
+{
+    *numbers = (numbering){.same = same,
+                           .first = malloc(most * sizeof(*numbers->first)),
+                           .next = malloc(most * sizeof(*numbers->next)),
+                           .hashed = calloc(BUCKETS, sizeof(*numbers->hashed))};
+    return numbers->first && numbers->next && numbers->hashed;
+}
 
 static uint32_t bucket_of(const cs_candidate *c)
 {
@@ -282,12 +396,12 @@ static uint32_t bucket_of(const cs_candidate *c)
     return hash % BUCKETS;
 }
 
-/* Which price a candidate has; a new one where none before is alike. */
+/* Which number a candidate has; a new one where none before is the same. */
 static uint32_t number_of(numbering *numbers, const cs_candidates *all, uint32_t i)
 {
     const uint32_t bucket = bucket_of(&all->items[i]);
     for (uint32_t p = numbers->hashed[bucket]; p > 0; p = numbers->next[p - 1])
-        if (alike(&all->items[numbers->first[p - 1]], &all->items[i]))
+        if (numbers->same(&all->items[numbers->first[p - 1]], &all->items[i]))
             return p - 1;
     numbers->first[numbers->n] = i;
     numbers->next[numbers->n] = numbers->hashed[bucket];
@@ -295,14 +409,16 @@ static uint32_t number_of(numbering *numbers, const cs_candidates *all, uint32_t
     return numbers->n++;
 }
 
-static cs_status run_pricing(const pricing *p, uint32_t n, uint32_t jobs,
+/* Prices that are the first ones of their models, or the others. */
+static cs_status run_pricing(const pricing *p, bool first, uint32_t jobs,
                              const cs_progress *progress, cs_error *error)
 {
-    uint32_t *points = malloc((n + 1ULL) * sizeof(*points));
+    uint32_t *points = malloc((p->bounds->n_priced + 1ULL) * sizeof(*points)), n = 0;
     if (!points)
         return cs_error_no_memory(error);
-    for (uint32_t i = 0; i < n; i++)
-        points[i] = i;
+    for (uint32_t i = 0; i < p->bounds->n_priced; i++)
+        if ((p->bounds->model[i] == i) == first)
+            points[n++] = i;
     pricing collector = *p;
     const cs_pool pool = {.what = "pricing",
                           .points_are = "splits",
@@ -333,19 +449,32 @@ static cs_status take_devices(const cs_advise_base *base, cs_bounds *bounds, cs_
     return CS_OK;
 }
 
-static cs_status find(const cs_advise_base *base, const cs_candidates *candidates, uint32_t jobs,
-                      const cs_progress *progress, numbering *numbers, cs_bounds *bounds,
-                      cs_error *error)
+/* What candidates have in common; `models` and `prices` number it. */
+static cs_status number_all(const cs_candidates *candidates, numbering *models, numbering *prices,
+                            cs_bounds *bounds, cs_error *error)
 {
     for (uint32_t i = 0; i < candidates->n; i++)
-        bounds->of[i] = number_of(numbers, candidates, i);
-    bounds->n_priced = numbers->n;
-    bounds->priced = calloc(numbers->n + 1ULL, sizeof(*bounds->priced));
-    if (!bounds->priced)
+        bounds->of[i] = number_of(prices, candidates, i);
+    bounds->n_priced = prices->n;
+    bounds->priced = calloc(prices->n + 1ULL, sizeof(*bounds->priced));
+    bounds->model = calloc(prices->n + 1ULL, sizeof(*bounds->model));
+    if (!bounds->priced || !bounds->model)
         return cs_error_no_memory(error);
+    for (uint32_t p = 0; p < prices->n; p++) /* the first candidate of a model is that of a price */
+        bounds->model[p] =
+            bounds->of[models->first[number_of(models, candidates, prices->first[p])]];
+    return CS_OK;
+}
+
+static cs_status find(const cs_advise_base *base, const cs_candidates *candidates, uint32_t jobs,
+                      const cs_progress *progress, const numbering *prices, cs_bounds *bounds,
+                      cs_error *error)
+{
     CS_TRY(take_devices(base, bounds, error));
-    const pricing p = {base, candidates, numbers->first, bounds};
-    CS_TRY(run_pricing(&p, numbers->n, jobs, progress, error));
+    CS_TRY(make_platforms(base, candidates, bounds, error));
+    const pricing p = {base, candidates, prices->first, MODELS_KEPT, bounds};
+    CS_TRY(run_pricing(&p, true, jobs, progress, error));
+    CS_TRY(run_pricing(&p, false, jobs, progress, error));
     for (uint32_t i = 0; i < candidates->n; i++) {
         const cs_priced *priced = &bounds->priced[bounds->of[i]];
         const cs_candidate *c = &candidates->items[i];
@@ -358,8 +487,12 @@ static cs_status find(const cs_advise_base *base, const cs_candidates *candidate
 void cs_bounds_finish(cs_bounds *bounds)
 {
     for (uint32_t i = 0; bounds->priced && i < bounds->n_priced; i++)
-        free(bounds->priced[i].stages);
+        cs_priced_finish(&bounds->priced[i]);
+    for (uint32_t i = 0; i < bounds->n_platforms; i++) /* behind those that share them */
+        cs_scenario_finish(&bounds->platforms[i].scenario);
+    free(bounds->platforms);
     free(bounds->priced);
+    free(bounds->model);
     free(bounds->of);
     free(bounds->time);
     free(bounds->memory);
@@ -371,20 +504,20 @@ cs_status cs_bounds_find(const cs_advise_base *base, const cs_candidates *candid
                          const cs_progress *progress, cs_bounds *bounds, cs_error *error)
 {
     const size_t n = candidates->n + (size_t)1;
-    numbering numbers = {.first = malloc(n * sizeof(*numbers.first)),
-                         .next = malloc(n * sizeof(*numbers.next)),
-                         .hashed = calloc(BUCKETS, sizeof(*numbers.hashed))};
+    numbering models, prices;
     *bounds = (cs_bounds){.of = calloc(n, sizeof(*bounds->of)),
                           .time = calloc(n, sizeof(*bounds->time)),
                           .memory = calloc(n, sizeof(*bounds->memory))};
     cs_arena_init(&bounds->arena);
-    const bool room = numbers.first && numbers.next && numbers.hashed && bounds->of &&
-                      bounds->time && bounds->memory;
-    const cs_status status = room ? find(base, candidates, jobs, progress, &numbers, bounds, error)
-                                  : cs_error_no_memory(error);
-    free(numbers.first);
-    free(numbers.next);
-    free(numbers.hashed);
+    bool room = init_numbering(&models, n, have_one_model);
+    room &= init_numbering(&prices, n, have_one_price);
+    room = room && bounds->of && bounds->time && bounds->memory;
+    cs_status status =
+        room ? number_all(candidates, &models, &prices, bounds, error) : cs_error_no_memory(error);
+    if (status == CS_OK)
+        status = find(base, candidates, jobs, progress, &prices, bounds, error);
+    finish_numbering(&models);
+    finish_numbering(&prices);
     if (status != CS_OK)
         cs_bounds_finish(bounds);
     return status;

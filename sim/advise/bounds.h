@@ -45,14 +45,25 @@ typedef struct cs_priced {
     cs_stage_price *stages; /* the caller's, to free */
     double computing;       /* of all stages, for a micro-batch on one place: s */
     double gradient_ratio, optimizer_ratio;
+    cs_scenario
+        *scenario; /* the caller's, to finish and free, of that micro-batch; NULL: not kept */
 } cs_priced;
+
+/* A platform of so many devices; the scenario owns it. */
+typedef struct cs_devices_platform {
+    uint32_t devices;
+    cs_scenario scenario;
+} cs_devices_platform;
 
 typedef struct cs_bounds {
     uint32_t n_priced;
     cs_priced *priced;
+    uint32_t *model;       /* per price: the first one of the same model, whose scenario is kept */
     uint32_t *of;          /* per candidate: which of them */
     double *time, *memory; /* per candidate: s, bytes */
     int64_t capacity;      /* of the device with most memory; INT64_MAX: unlimited */
+    uint32_t n_platforms;  /* one per number of devices, as far as a plan on them can be read */
+    cs_devices_platform *platforms;
     cs_arena arena;
 } cs_bounds;
 
@@ -63,10 +74,21 @@ CS_MUST_CHECK cs_status cs_bounds_find(const cs_advise_base *base, const cs_cand
                                        uint32_t jobs, const cs_progress *progress,
                                        cs_bounds *bounds, cs_error *error);
 
-/* Prices the stages of a candidate. CS_INVALID and others where it is refused. */
+/* Prices the stages of a candidate. CS_INVALID and others where it is refused. `parts` as for
+ * cs_scenario_read_brief. */
 CS_MUST_CHECK cs_status cs_bounds_price(const cs_advise_base *base, const cs_candidate *candidate,
-                                        const cs_progress *progress, cs_priced *priced,
-                                        cs_error *error);
+                                        const cs_scenario_parts *parts, const cs_progress *progress,
+                                        cs_priced *priced, cs_error *error);
+
+/* Accepts a zeroed one. */
+void cs_priced_finish(cs_priced *priced);
+
+/* Reads the scenario of candidate i, with the platform and the model that others have as well; it
+ * must not live longer than the bounds. */
+CS_MUST_CHECK cs_status cs_bounds_read(const cs_advise_base *base, const cs_candidates *candidates,
+                                       const cs_bounds *bounds, uint32_t i,
+                                       const cs_progress *progress, cs_scenario *scenario,
+                                       cs_error *error);
 
 /* T and M of one candidate. */
 double cs_bound_time(const cs_candidate *candidate, const cs_priced *priced);

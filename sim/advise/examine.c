@@ -77,9 +77,10 @@ static double undivided_time(const cs_advice *advice, const cs_candidate *of)
     cs_error_init(&ignored);
     c.method = CS_BY_TENSOR;
     c.devices = c.layer = c.space = c.context = c.expert = c.pipeline = c.data = c.chunks = 1;
-    const cs_status status = cs_bounds_price(&advice->base, &c, NULL, &priced, &ignored);
-    free(priced.stages);
-    return status == CS_OK ? priced.computing * of->micro_batches * of->data : (double)NAN;
+    const cs_status status = cs_bounds_price(&advice->base, &c, NULL, NULL, &priced, &ignored);
+    const double computing = priced.computing;
+    cs_priced_finish(&priced);
+    return status == CS_OK ? computing * of->micro_batches * of->data : (double)NAN;
 }
 
 /* What no longer grows with the devices. */
@@ -118,20 +119,17 @@ static cs_status do_part(const examination *e, uint32_t part, const cs_progress 
 {
     static const double bandwidths[] = {0.9, 1.1, 1, 1}, speeds[] = {1, 1, 0.9, 1.1};
     cs_advice_row *row = row_of(e, part / PARTS);
-    const cs_advise_base *base = &e->advice->base;
+    const cs_advice *advice = e->advice;
     const uint32_t doubt = part % PARTS;
     cs_scenario scenario = {0};
-    cJSON *document = cs_candidate_document(base, &e->advice->candidates.items[row->candidate]);
-    if (!document)
-        return cs_error_no_memory(error);
-    cs_status status = cs_scenario_read_brief(document, base->path, progress, &scenario, error);
+    cs_status status = cs_bounds_read(&advice->base, &advice->candidates, &advice->bounds,
+                                      row->candidate, progress, &scenario, error);
     if (status == CS_OK && doubt == 0)
         status = examine(e, &scenario, row, progress, error);
     else if (status == CS_OK)
         status = simulate_changed(&scenario, bandwidths[doubt - 1], speeds[doubt - 1], true,
                                   progress, &row->times[doubt - 1], error);
     cs_scenario_finish(&scenario);
-    cJSON_Delete(document);
     return status;
 }
 
@@ -218,8 +216,8 @@ cs_status cs_advise_own(const cs_advise_options *options, cs_advice *advice, cs_
     cJSON *document = cs_own_document(&advice->base);
     if (!document)
         return cs_error_no_memory(error);
-    cs_status status =
-        cs_scenario_read_brief(document, advice->base.path, options->progress, &scenario, &why);
+    cs_status status = cs_scenario_read_brief(document, advice->base.path, NULL, options->progress,
+                                              &scenario, &why);
     if (status == CS_OK)
         status = cs_simulate_step(&scenario, options->progress, &advice->own, &why);
     cs_scenario_finish(&scenario);

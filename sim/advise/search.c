@@ -98,22 +98,20 @@ static cs_candidate_state state_of(const cs_step *step)
 static void work(const void *context, uint32_t i, const cs_progress *progress, cs_pool_item *item)
 {
     const search *s = context;
-    const cs_advise_base *base = &s->advice->base;
+    const cs_advice *advice = s->advice;
     cs_step *step = &s->advice->outcomes[i].step;
     cs_scenario scenario = {0};
-    cJSON *document = cs_candidate_document(base, &s->advice->candidates.items[i]);
     item->error = malloc(sizeof(*item->error));
-    if (!item->error || !document) {
-        cJSON_Delete(document);
+    if (!item->error) {
         item->status = CS_NO_MEMORY;
         return;
     }
     cs_error_init(item->error);
-    item->status = cs_scenario_read_brief(document, base->path, progress, &scenario, item->error);
+    item->status = cs_bounds_read(&advice->base, &advice->candidates, &advice->bounds, i, progress,
+                                  &scenario, item->error);
     if (item->status == CS_OK)
         item->status = cs_simulate_step(&scenario, progress, step, item->error);
     cs_scenario_finish(&scenario);
-    cJSON_Delete(document);
 }
 
 /* ---- the journal ---- */

@@ -7,6 +7,7 @@
 const char *const cs_endings_of_results[] = {".h5", ".hdf5", NULL};
 const char *const cs_endings_of_sweeps[] = {".h5", ".hdf5", ".csv", NULL};
 const char *const cs_endings_of_pictures[] = {".svg", ".png", ".pdf", NULL};
+const char *const cs_endings_of_pages[] = {".html", ".htm", NULL};
 const char *const cs_endings_of_costs[] = {".json", NULL};
 const char *const cs_endings_of_json[] = {".json", "-", NULL};
 const char *const cs_endings_of_traces[] = {".json",       ".json.gz", ".pftrace",

@@ -141,6 +141,8 @@ static cs_status end_task(cs_engine *e, uint32_t task)
     e->last_end = e->now;
     e->n_ended++;
     e->n_pending--;
+    if (cls->series)
+        cs_memory_end_series(&e->memory, cls->device);
     cs_status status = apply_effects(e, cls->first_effect + cls->n_start, cls->n_end, task);
     if (status != CS_OK)
         return status;
@@ -196,6 +198,9 @@ static cs_status begin_compute(cs_engine *e, uint32_t task)
     if (e->options.task_factors &&
         !cs_time_scale(duration, e->options.task_factors[task], &duration))
         return CS_OVERFLOW;
+    if (cls->series)
+        cs_memory_begin_series(&e->memory, cs_graph_class(e->graph, task)->series - 1, cls->device,
+                               e->now);
     uint32_t slot;
     if (status == CS_OK)
         status = push_event_at(e, CS_TASK_ENDS, task, duration, &slot);

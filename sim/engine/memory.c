@@ -59,6 +59,17 @@ static bool apply_residents(cs_memory *memory, const cs_graph *graph)
     return true;
 }
 
+static bool reserve_series(cs_memory *memory, const cs_graph *graph)
+{
+    if (graph->n_series == 0)
+        return true;
+    memory->running = calloc(graph->n_devices, sizeof(*memory->running));
+    memory->series = calloc(graph->n_series, sizeof(*memory->series));
+    for (uint32_t d = 0; memory->running && d < graph->n_devices; d++)
+        memory->running[d].instant = memory->running[d].doubtful = -1;
+    return memory->running && memory->series;
+}
+
 cs_status cs_memory_init(cs_memory *memory, const cs_graph *graph, const cs_platform *platform,
                          bool record, cs_error *error)
 {
@@ -68,7 +79,8 @@ cs_status cs_memory_init(cs_memory *memory, const cs_graph *graph, const cs_plat
     memory->records = calloc(n + 1, sizeof(*memory->records));
     size_t lasts = n * CS_N_CATEGORIES + 1;
     memory->last_sample = malloc(lasts * sizeof(*memory->last_sample));
-    if (!memory->pools || !memory->records || !memory->last_sample)
+    if (!memory->pools || !memory->records || !memory->last_sample ||
+        !reserve_series(memory, graph))
         goto no_memory;
     memset(memory->last_sample, 0xff, lasts * sizeof(*memory->last_sample));
     for (size_t i = 0; i < n; i++) {
@@ -88,12 +100,115 @@ void cs_memory_finish(cs_memory *memory)
     free(memory->records);
     free(memory->samples);
     free(memory->last_sample);
+    free(memory->running);
+    free(memory->series);
+    free(memory->changes);
     *memory = (cs_memory){0};
+}
+
+/* ---- series ---- */
+
+bool cs_memory_add_change(cs_memory *memory, uint32_t series, const cs_memory_change *change)
+{
+    cs_memory_series *of = &memory->series[series];
+    if (!cs_vector_reserve((void **)&memory->changes, &memory->cap_changes,
+                           memory->n_changes + UINT64_C(1), sizeof(*memory->changes)))
+        return false;
+    if (of->n++ == 0) {
+        of->first = memory->n_changes;
+        of->top = INT64_MIN;
+    }
+    of->bytes += change->bytes;
+    if (change->allocated > 0 && of->bytes > of->top)
+        of->top = of->bytes;
+    memory->changes[memory->n_changes++] = *change;
+    return true;
+}
+
+/* Peaks of categories, and when there was one, are not known of series. */
+static void note_total(cs_memory *memory, uint32_t device, int64_t total)
+{
+    cs_device_record *record = &memory->records[device];
+    record->peak = total > record->peak ? total : record->peak;
+    record->out_of_memory |= record->peak > record->capacity;
+    memory->over_capacity |= record->out_of_memory;
+}
+
+void cs_memory_begin_series(cs_memory *memory, uint32_t series, uint32_t device, cs_time now)
+{
+    const cs_memory_series *of = &memory->series[series];
+    cs_memory_running *running = &memory->running[device];
+    running->at = of->first;
+    running->end = of->first + of->n;
+    running->whole = of;
+    running->start = now;
+}
+
+/* Applies the changes before `now`. */
+static void catch_up(cs_memory *memory, uint32_t device, cs_time now)
+{
+    cs_memory_running *running = &memory->running[device];
+    cs_device_memory *pool = &memory->pools[device];
+    for (; running->at < running->end; running->at++) {
+        const cs_memory_change *change = &memory->changes[running->at];
+        if (now - running->start <= change->after)
+            return;
+        running->whole = NULL;
+        pool->total += change->bytes;
+        if (change->allocated > 0)
+            note_total(memory, device, pool->total);
+    }
+}
+
+void cs_memory_end_series(cs_memory *memory, uint32_t device)
+{
+    cs_memory_running *running = &memory->running[device];
+    if (running->whole && running->whole->n > 0) {
+        cs_device_memory *pool = &memory->pools[device];
+        if (running->whole->top != INT64_MIN)
+            note_total(memory, device, pool->total + running->whole->top);
+        pool->total += running->whole->bytes;
+        running->at = running->end;
+    }
+    catch_up(memory, device, INT64_MAX);
+    running->whole = NULL;
+}
+
+/* Another task changes the device's memory while a series goes on. Whatever order changes have that
+ * happen at the very instant, there are no more bytes than without what is freed. */
+static void meet_series(cs_memory *memory, uint32_t device, int64_t bytes, cs_time now)
+{
+    cs_memory_running *running = &memory->running[device];
+    if (running->at == running->end)
+        return;
+    catch_up(memory, device, now);
+    const cs_time after = now - running->start;
+    uint32_t i = running->at;
+    if (i == running->end || memory->changes[i].after != after)
+        return;
+    if (running->instant != now)
+        running->most = memory->pools[device].total;
+    for (; running->instant != now && i < running->end && memory->changes[i].after == after; i++)
+        running->most += memory->changes[i].allocated;
+    running->instant = now;
+    running->most += bytes > 0 ? bytes : 0;
+    if (running->most > running->doubtful)
+        running->doubtful = running->most;
+}
+
+bool cs_memory_is_doubtful(const cs_memory *memory)
+{
+    bool doubtful = false;
+    for (uint32_t d = 0; memory->running && d < memory->n_devices; d++)
+        doubtful |= memory->running[d].doubtful >= memory->records[d].peak;
+    return doubtful;
 }
 
 cs_status cs_memory_apply(cs_memory *memory, const cs_effect *effects, uint32_t n, uint32_t task,
                           cs_time now)
 {
+    for (uint32_t i = 0; memory->running && i < n; i++)
+        meet_series(memory, effects[i].device, effects[i].bytes, now);
     for (uint32_t i = 0; i < n; i++) {
         cs_device_memory *pool = &memory->pools[effects[i].device];
         if (__builtin_add_overflow(pool->total, effects[i].bytes, &pool->total)) {

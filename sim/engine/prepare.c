@@ -1,5 +1,6 @@
 #include "sim/engine/state.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,6 +36,83 @@ static void split_effects(cs_engine *e, const cs_class *cls, cs_run_class *run)
     run->n_end = end - cls->first_effect - run->n_start;
 }
 
+/* The start or the end of a part of a series. */
+typedef struct part_event {
+    cs_time after; /* the start of the series */
+    uint32_t step; /* of an instant: 0 ends, 1 transfers start, 2 a computation starts */
+    uint32_t part;
+    uint32_t first_effect, n;
+} part_event;
+
+static int compare_events(const void *left, const void *right)
+{
+    const part_event *a = left, *b = right;
+    if (a->after != b->after)
+        return a->after < b->after ? -1 : 1;
+    if (a->step != b->step)
+        return a->step < b->step ? -1 : 1;
+    return a->part < b->part ? -1 : a->part > b->part;
+}
+
+/* When the parts of a series start and end, after its start; returns its duration, or -1 when that
+ * does not fit. Two events per part. */
+static cs_time place_parts(const cs_engine *e, const cs_series_part *parts, uint32_t n,
+                           part_event *events)
+{
+    cs_time computed = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        const cs_run_class *part = &e->classes[parts[i].cls];
+        cs_time start = part->transfer ? 0 : computed, end;
+        assert(!part->competes);
+        for (uint32_t w = 0; w < parts[i].n_waits; w++) {
+            const cs_time before = events[2 * parts[i].waits[w] + 1].after;
+            start = before > start ? before : start;
+        }
+        if (!cs_time_add(start, part->duration, &end))
+            return -1;
+        computed = part->transfer ? computed : end;
+        events[2 * i] = (part_event){start, part->transfer ? 1 : 2, i, part->first_effect,
+                                     i > 0 ? part->n_start : 0};
+        events[2 * i + 1] = (part_event){end, 0, i, part->first_effect + part->n_start,
+                                         i + 1 < n ? part->n_end : 0};
+    }
+    return computed;
+}
+
+static bool add_changes(cs_engine *e, uint32_t number, const part_event *events, uint32_t n)
+{
+    for (uint32_t k = 0; k < n; k++) {
+        cs_memory_change change = {.after = events[k].after};
+        for (uint32_t i = 0; i < events[k].n; i++) {
+            const int64_t bytes = e->effects[events[k].first_effect + i].bytes;
+            change.bytes += bytes;
+            change.allocated += bytes > 0 ? bytes : 0;
+        }
+        if (events[k].n > 0 && !cs_memory_add_change(&e->memory, number, &change))
+            return false;
+    }
+    return true;
+}
+
+static cs_status prepare_series(cs_engine *e, const cs_class *cls, cs_run_class *run,
+                                cs_error *error)
+{
+    const cs_series *series = &e->graph->series[cls->series - 1];
+    part_event *events = malloc(2 * (size_t)series->n * sizeof(*events));
+    if (!events)
+        return cs_error_no_memory(error);
+    cs_status status = CS_OK;
+    run->duration = place_parts(e, e->graph->parts + series->first, series->n, events);
+    if (run->duration < 0)
+        status = cs_error_add(error, CS_OVERFLOW, "a pass of stage %u takes 2^63 ps or more",
+                              cls->stage);
+    qsort(events, 2 * (size_t)series->n, sizeof(*events), compare_events);
+    if (status == CS_OK && !add_changes(e, cls->series - 1, events, 2 * series->n))
+        status = cs_error_no_memory(error);
+    free(events);
+    return status;
+}
+
 static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_delivery *delivery,
                                cs_run_class *run, cs_error *error)
 {
@@ -48,7 +126,8 @@ static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_deliv
                        .update = cls->kind == CS_UPDATE && cls->weights != CS_NONE,
                        .makes = cls->weights != CS_NONE && (cls->updates || cls->kind == CS_UPDATE),
                        .policy = cls->policy != 0,
-                       .timed = cls->release > 0 || cls->interval > 0};
+                       .timed = cls->release > 0 || cls->interval > 0,
+                       .series = cls->series > 0};
     split_effects(e, cls, run);
     e->order_devices |= run->policy;
     if (transfer) {
@@ -57,6 +136,8 @@ static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_deliv
             return cs_error_add(error, CS_OVERFLOW, "a transfer takes 2^63 ps or more");
         return CS_OK;
     }
+    if (cls->series > 0)
+        return prepare_series(e, cls, run, error);
     if (!cs_time_at_speed(cls->duration, e->platform->devices[cls->device].speed, &run->duration))
         return cs_error_add(error, CS_OVERFLOW, "a %s of stage %u takes 2^63 ps or more",
                             cs_kind_name(cls->kind), cls->stage);
@@ -93,8 +174,11 @@ static cs_status prepare_classes(cs_engine *e, cs_error *error)
         return cs_error_no_memory(error);
     cs_status status =
         cs_network_create(&load, e->platform, announce_flow, e, deliveries, &e->network, error);
-    for (uint32_t i = 0; i < graph->n_classes && status == CS_OK; i++)
-        status = prepare_class(e, &graph->classes[i], &deliveries[i], &e->classes[i], error);
+    for (int series = 0; series < 2; series++) /* these when their parts are there */
+        for (uint32_t i = 0; i < graph->n_classes && status == CS_OK; i++)
+            if ((graph->classes[i].series > 0) == series)
+                status =
+                    prepare_class(e, &graph->classes[i], &deliveries[i], &e->classes[i], error);
     if (status == CS_OK)
         status = prepare_sources(e, deliveries + graph->n_classes, error);
     free(deliveries);
@@ -235,6 +319,7 @@ cs_status cs_engine_hand_over(cs_engine *e, cs_trace *trace, cs_error *error)
                      .n_devices = e->graph->n_devices,
                      .n_slots = e->graph->n_slots,
                      .makespan = stopped ? e->now : e->last_end,
+                     .doubtful = cs_memory_is_doubtful(&e->memory),
                      .stopped = stopped};
     cs_status status = collect_links(e, &made, error);
     if (status == CS_OK && !cs_memory_settle_samples(&e->memory))

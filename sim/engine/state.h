@@ -27,6 +27,7 @@ typedef struct cs_run_class {
     bool makes : 1;  /* makes a version at its end */
     bool policy : 1; /* it has one */
     bool timed : 1;  /* it has release times */
+    bool series : 1; /* it is one */
 } cs_run_class;
 
 typedef struct cs_device_state {

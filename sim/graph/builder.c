@@ -13,7 +13,7 @@ typedef struct edge {
 struct cs_builder {
     cs_graph graph; /* its arrays grow here and move out at the end */
     uint32_t cap_tasks, cap_predecessors, cap_classes, cap_effects, cap_residents, cap_slots;
-    uint32_t cap_policies;
+    uint32_t cap_policies, cap_series, cap_parts;
     uint32_t cap_groups, cap_group_devices;
     edge *edges;
     uint32_t cap_edges;
@@ -205,6 +205,40 @@ uint32_t cs_builder_transfer(cs_builder *builder, uint32_t stage, uint32_t from,
                                                  .peer = to,
                                                  .weights = CS_NONE,
                                                  .bytes = bytes});
+}
+
+static void add_effects(cs_builder *builder, uint32_t part, bool at_end)
+{
+    const cs_graph *graph = &builder->graph;
+    const cs_class of = graph->classes[part];
+    for (uint32_t e = of.first_effect; e < of.first_effect + of.n_effects; e++) {
+        const cs_effect effect = graph->effects[e];
+        if (effect.at_end == at_end)
+            cs_builder_effect(builder, effect.category, effect.device, effect.bytes, at_end);
+    }
+}
+
+uint32_t cs_builder_series(cs_builder *builder, const cs_series_part *parts, uint32_t n,
+                           uint32_t n_tasks)
+{
+    cs_graph *graph = &builder->graph;
+    if (!ROOM(builder, graph->series, builder->cap_series, graph->n_series))
+        return CS_NONE;
+    for (uint32_t i = 0; i < n; i++)
+        assert(parts[i].cls < graph->n_classes);
+    cs_class cls = graph->classes[parts[0].cls];
+    cls.duration = 0;
+    cls.series = graph->n_series + 1;
+    graph->series[graph->n_series++] = (cs_series){graph->n_parts, n, n_tasks};
+    for (uint32_t i = 0; i < n; i++) {
+        if (!ROOM(builder, graph->parts, builder->cap_parts, graph->n_parts))
+            return CS_NONE;
+        graph->parts[graph->n_parts++] = parts[i];
+    }
+    const uint32_t made = cs_builder_class(builder, &cls);
+    add_effects(builder, parts[0].cls, false);
+    add_effects(builder, parts[n - 1].cls, true);
+    return made;
 }
 
 /* Puts a compute task at the end of its device's program. */

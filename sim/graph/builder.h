@@ -49,6 +49,10 @@ uint32_t cs_builder_compute(cs_builder *builder, cs_kind kind, uint32_t stage, u
 uint32_t cs_builder_transfer(cs_builder *builder, uint32_t stage, uint32_t from, uint32_t to,
                              int64_t bytes, bool blocking);
 
+/* Adds a class that is a series of `n` parts, 2 at least, on the device of the first one. */
+uint32_t cs_builder_series(cs_builder *builder, const cs_series_part *parts, uint32_t n,
+                           uint32_t n_tasks);
+
 /* Adds a task and returns its id. A compute task becomes the last of its device's program. */
 uint32_t cs_builder_task(cs_builder *builder, uint32_t cls, uint32_t item);
 

@@ -83,6 +83,40 @@ static cs_status check_edges(const cs_graph *graph, cs_error *error)
     return CS_OK;
 }
 
+static bool part_fits(const cs_graph *graph, const cs_class *cls, const cs_series *series,
+                      uint32_t number)
+{
+    const cs_series_part *part = &graph->parts[series->first + number];
+    const cs_class *of = part->cls < graph->n_classes ? &graph->classes[part->cls] : NULL;
+    const bool computes = of && cs_kind_group_of(of->kind) == CS_GROUP_COMPUTE;
+    const bool inside = number > 0 && number + 1 < series->n;
+    bool fits = of && of->series == 0 && of->device == cls->device && of->policy == 0 &&
+                (inside || computes) && part->n_waits <= CS_PART_WAITS &&
+                (computes || part->n_waits > 0);
+    for (uint32_t w = 0; fits && w < part->n_waits; w++)
+        fits = number > 0 && part->waits[w] < number;
+    return fits;
+}
+
+/* Parts are no series themselves, are on the device of the series, and wait for those before them. */
+static cs_status check_series(const cs_graph *graph, cs_error *error)
+{
+    for (uint32_t i = 0; graph->n_series > 0 && i < graph->n_classes; i++) {
+        const cs_class *cls = &graph->classes[i];
+        if (cls->series == 0)
+            continue;
+        bool fits = cls->series <= graph->n_series;
+        const cs_series series = fits ? graph->series[cls->series - 1] : (cs_series){0};
+        fits = series.n >= 2 && series.first <= graph->n_parts &&
+               series.n <= graph->n_parts - series.first;
+        for (uint32_t p = 0; fits && p < series.n; p++)
+            fits = part_fits(graph, cls, &series, p);
+        if (!fits)
+            return cs_error_add(error, CS_INVALID, "task class %u: its parts are no series", i);
+    }
+    return CS_OK;
+}
+
 /* Everything that a device ever allocates must fit 64 bits, so that no sum in the engine can
  * overflow. `times` is how many tasks each class has. */
 static cs_status check_totals(const cs_graph *graph, const uint32_t *times, int64_t *total,
@@ -133,6 +167,19 @@ static cs_status check_balance(const cs_graph *graph, const uint32_t *times, int
     return CS_OK;
 }
 
+/* A series does what its parts do. */
+static void count_parts(const cs_graph *graph, uint32_t *times)
+{
+    for (uint32_t i = 0; graph->n_series > 0 && i < graph->n_classes; i++) {
+        if (graph->classes[i].series == 0)
+            continue;
+        const cs_series *series = &graph->series[graph->classes[i].series - 1];
+        for (uint32_t p = series->first; p < series->first + series->n; p++)
+            times[graph->parts[p].cls] += times[i];
+        times[i] = 0;
+    }
+}
+
 static cs_status check_sums(const cs_graph *graph, cs_error *error)
 {
     const size_t n_cells = (size_t)graph->n_devices * CS_N_CATEGORIES + 1;
@@ -141,6 +188,8 @@ static cs_status check_sums(const cs_graph *graph, cs_error *error)
     cs_status status = sums && times ? CS_OK : cs_error_no_memory(error);
     for (uint32_t task = 0; task < graph->n_tasks && status == CS_OK; task++)
         times[graph->tasks[task].cls]++;
+    if (status == CS_OK)
+        count_parts(graph, times);
     if (status == CS_OK)
         status = check_totals(graph, times, sums, error);
     if (status == CS_OK) {
@@ -512,8 +561,8 @@ static cs_status check_order(const cs_graph *graph, cs_error *error)
 cs_status cs_graph_check(const cs_graph *graph, cs_error *error)
 {
     cs_status (*const checks[])(const cs_graph *, cs_error *) = {
-        check_classes,  check_edges, check_memory,      check_versions, check_groups,
-        check_families, check_fold,  check_collectives, check_order};
+        check_classes, check_series,   check_edges, check_memory,      check_versions,
+        check_groups,  check_families, check_fold,  check_collectives, check_order};
     for (size_t i = 0; i < sizeof(checks) / sizeof(checks[0]); i++) {
         CS_TRY(checks[i](graph, error));
     }

@@ -18,6 +18,8 @@ void cs_graph_finish(cs_graph *graph)
     free(graph->groups);
     free(graph->group_devices);
     free(graph->stands_for);
+    free(graph->series);
+    free(graph->parts);
     *graph = (cs_graph){0};
 }
 
@@ -43,6 +45,16 @@ const char *cs_kind_symbol(cs_kind kind)
 cs_kind_group cs_kind_group_of(cs_kind kind)
 {
     return kinds[kind].group;
+}
+
+uint32_t cs_graph_count_tasks(const cs_graph *graph)
+{
+    uint32_t n = graph->n_tasks;
+    for (uint32_t task = 0; graph->n_series > 0 && task < graph->n_tasks; task++) {
+        const uint32_t series = cs_graph_class(graph, task)->series;
+        n += series > 0 ? graph->series[series - 1].n_tasks - 1 : 0;
+    }
+    return n;
 }
 
 static const char *const categories[] = {

@@ -29,6 +29,12 @@
  * class's policy says, or without a policy it is the slot's current one. A version lives while it
  * is current or held, or while the slot retains it; what lives besides the current one is memory
  * of the category weight_versions.
+ *
+ * Series. Computations of a device, and collectives beside and between them, may be one task where
+ * nothing else waits for the parts and they wait for nothing else: it starts with its first part, ends
+ * with its last one, and occupies its device in between. That changes neither times nor what a device
+ * holds in all; what is recorded of single parts is lost. So series are for those who ask for the time
+ * and the peak of a run only.
  */
 #ifndef CS_GRAPH_GRAPH_H
 #define CS_GRAPH_GRAPH_H
@@ -131,7 +137,8 @@ typedef struct cs_class {
     uint32_t peer;    /* receiver of a transfer, group of a collective, else CS_NONE */
     uint32_t weights; /* slot whose version it reads or, an update, makes; or CS_NONE */
     uint32_t policy;  /* 1 + the policy that chooses the version; 0: the current one */
-    uint32_t ranks; /* 1 + the group whose collective a transfer stands for as one delay; else 0 */
+    uint32_t ranks;  /* 1 + the group whose collective a transfer stands for as one delay; else 0 */
+    uint32_t series; /* 1 + the series that a computation is; else 0 */
     uint32_t first_effect, n_effects;
     cs_time duration; /* of compute, at device speed 1; of a transfer: comes to its latencies */
     cs_time release, interval; /* no start before release + item * interval; of no collective */
@@ -192,6 +199,22 @@ typedef struct cs_group {
     uint32_t family;   /* its groups have the same number; CS_NONE: it is alone */
 } cs_group;
 
+/* A part of a series: a computation, which follows the one before it, or a collective of which the
+ * device is the only member. */
+enum { CS_PART_WAITS = 6 };
+typedef struct cs_series_part {
+    uint32_t cls;
+    uint32_t n_waits, waits[CS_PART_WAITS]; /* for these parts of the series, by number */
+} cs_series_part;
+
+/* Parts, in cs_graph.parts, the first and the last of which compute. A class that is a series has the
+ * effects at the start of the first and at the end of the last part; all others, and the durations,
+ * stay with the parts. */
+typedef struct cs_series {
+    uint32_t first, n;
+    uint32_t n_tasks; /* that its parts would be, each by itself */
+} cs_series;
+
 typedef struct cs_graph {
     uint32_t n_devices, n_stages;
     uint32_t micro_batches; /* per mini-batch, >= 1 */
@@ -209,7 +232,7 @@ typedef struct cs_graph {
     uint8_t *queues;          /* per device: cs_queue */
 
     uint32_t n_classes, n_effects, n_residents, n_slots, n_groups, n_group_devices;
-    uint32_t n_policies, n_registers;
+    uint32_t n_policies, n_registers, n_series, n_parts;
     cs_class *classes;
     cs_effect *effects;
     cs_resident *residents;
@@ -217,6 +240,8 @@ typedef struct cs_graph {
     cs_policy *policies;
     cs_group *groups;
     uint32_t *group_devices;
+    cs_series *series;
+    cs_series_part *parts;
 } cs_graph;
 
 /* Zeroed graphs can be finished. */
@@ -279,6 +304,9 @@ void cs_graph_count_devices(const cs_graph *graph, uint32_t *times);
  * have.
  */
 uint32_t cs_graph_count_members(const cs_graph *graph, uint32_t group);
+
+/* Tasks, with those that a series stands for in its place. */
+uint32_t cs_graph_count_tasks(const cs_graph *graph);
 
 /* Checks what the engine takes for granted: ids in range, effects that balance per device and
  * category, members of a collective that stand together, families without a device in common,

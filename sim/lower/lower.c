@@ -5,6 +5,7 @@
 #include "sim/graph/builder.h"
 #include "sim/lower/alike.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -146,8 +147,9 @@ typedef struct lowering {
     image *images; /* per old task */
     entry *entries;
     uint32_t n_entries, cap_entries;
-    cs_way *ways;     /* per old class; those of first members are filled */
-    uint32_t *delays; /* per old class: the class of its delay, or CS_NONE */
+    cs_way *ways; /* per old class; those of first members are filled */
+    uint32_t
+        *delays; /* per old class: that of its delay, or of the series that it is; or CS_NONE */
     uint32_t
         *enters; /* per old class: that of the meeting with its effects at the start, or CS_NONE */
     uint32_t *leaves;  /* the same of those at the end */
@@ -168,6 +170,17 @@ static bool has_collectives(const cs_graph *graph)
             return true;
     }
     return false;
+}
+
+/* A class is taken over as it is; one that is a series when its parts are known. */
+static void copy_class(lowering *l, const cs_class *cls)
+{
+    cs_class copy = *cls;
+    copy.series = 0;
+    cs_builder_class(l->to, &copy);
+    for (uint32_t e = cls->first_effect; e < cls->first_effect + cls->n_effects; e++)
+        cs_builder_effect(l->to, l->from->effects[e].category, l->from->effects[e].device,
+                          l->from->effects[e].bytes, l->from->effects[e].at_end);
 }
 
 /* Everything but the tasks is taken over as it is; classes keep their ids. */
@@ -195,13 +208,8 @@ static void copy_frame(lowering *l)
             l->to,
             cs_builder_group(l->to, from->group_devices + from->groups[i].first, from->groups[i].n),
             from->groups[i].family);
-    for (uint32_t i = 0; i < from->n_classes; i++) {
-        const cs_class *cls = &from->classes[i];
-        cs_builder_class(l->to, cls);
-        for (uint32_t e = cls->first_effect; e < cls->first_effect + cls->n_effects; e++)
-            cs_builder_effect(l->to, from->effects[e].category, from->effects[e].device,
-                              from->effects[e].bytes, from->effects[e].at_end);
-    }
+    for (uint32_t i = 0; i < from->n_classes; i++)
+        copy_class(l, &from->classes[i]);
 }
 
 /* ---- classes of messages ---- */
@@ -334,10 +342,9 @@ static bool has_effects(const lowering *l, uint32_t member, bool at_end)
     return false;
 }
 
-/* Gives the class that was added last the effects of a member, at its start or at its end. */
-static void copy_effects(lowering *l, uint32_t member, bool at_end)
+/* Gives the class that was added last the effects of another, at its start or at its end. */
+static void copy_effects(lowering *l, const cs_class *cls, bool at_end)
 {
-    const cs_class *cls = class_of(l, member);
     for (uint32_t e = cls->first_effect; e < cls->first_effect + cls->n_effects; e++) {
         const cs_effect *effect = &l->from->effects[e];
         if (effect->at_end == at_end)
@@ -361,7 +368,7 @@ static uint32_t add_effects(lowering *l, uint32_t member, bool at_end)
                                                    .weights = CS_NONE});
         if (*cls == CS_NONE)
             return CS_NONE;
-        copy_effects(l, member, at_end);
+        copy_effects(l, of, at_end);
     }
     return cs_builder_task(l->to, *cls, l->from->tasks[member].item);
 }
@@ -462,14 +469,9 @@ static void lower_to_flows(lowering *l, const cs_way *way)
 
 /* ---- one delay ---- */
 
-/* Its class has the effects that all members have at their ends. */
-static uint32_t delay_class(lowering *l, const cs_way *way)
+static uint32_t make_delay(lowering *l, const cs_way *way, const cs_class *of)
 {
-    uint32_t *cls = &l->delays[l->from->tasks[l->member].cls];
-    if (*cls != CS_NONE)
-        return *cls;
-    const cs_class *of = class_now(l);
-    *cls = cs_builder_class(l->to, &(cs_class){.kind = CS_TRANSFER,
+    return cs_builder_class(l->to, &(cs_class){.kind = CS_TRANSFER,
                                                .origin = of->kind,
                                                .purpose = of->purpose,
                                                .stage = of->stage,
@@ -478,8 +480,17 @@ static uint32_t delay_class(lowering *l, const cs_way *way)
                                                .weights = CS_NONE,
                                                .ranks = of->peer + 1,
                                                .duration = way->cost});
+}
+
+/* Its class has the effects that all members have at their ends. */
+static uint32_t delay_class(lowering *l, const cs_way *way)
+{
+    uint32_t *cls = &l->delays[l->from->tasks[l->member].cls];
+    if (*cls != CS_NONE)
+        return *cls;
+    *cls = make_delay(l, way, class_now(l));
     for (uint32_t i = 0; i < way->n_members && *cls != CS_NONE; i++)
-        copy_effects(l, l->member + i, true);
+        copy_effects(l, class_of(l, l->member + i), true);
     return *cls;
 }
 
@@ -502,6 +513,46 @@ static void lower_to_delay(lowering *l, const cs_way *way)
     }
 }
 
+/* ---- series ---- */
+
+/* What becomes of a part: a delay, which waits for no other rank that is simulated, has the effects at
+ * its start as well. */
+static uint32_t part_class(lowering *l, uint32_t old)
+{
+    const cs_class *of = &l->from->classes[old];
+    if (cs_kind_group_of(of->kind) != CS_GROUP_COLLECTIVE)
+        return old;
+    if (l->delays[old] == CS_NONE) {
+        l->delays[old] = make_delay(l, &l->ways[old], of);
+        if (l->delays[old] != CS_NONE) {
+            copy_effects(l, of, false);
+            copy_effects(l, of, true);
+        }
+    }
+    return l->delays[old];
+}
+
+/* The class of a task that is not a collective. */
+static uint32_t same_class(lowering *l, uint32_t old)
+{
+    const cs_class *of = &l->from->classes[old];
+    if (of->series == 0 || l->delays[old] != CS_NONE)
+        return of->series == 0 ? old : l->delays[old];
+    const cs_series *series = &l->from->series[of->series - 1];
+    cs_series_part *parts = malloc(series->n * sizeof(*parts));
+    bool enough = parts != NULL;
+    for (uint32_t i = 0; enough && i < series->n; i++) {
+        parts[i] = l->from->parts[series->first + i];
+        parts[i].cls = part_class(l, parts[i].cls);
+        enough = parts[i].cls != CS_NONE;
+    }
+    if (enough)
+        l->delays[old] = cs_builder_series(l->to, parts, series->n, series->n_tasks);
+    l->no_memory |= !enough;
+    free(parts);
+    return l->delays[old];
+}
+
 /* ---- the graph ---- */
 
 static void lower_tasks(lowering *l)
@@ -509,7 +560,9 @@ static void lower_tasks(lowering *l)
     for (uint32_t task = 0; task < l->from->n_tasks && !l->no_memory;) {
         const cs_task *record = &l->from->tasks[task];
         if (cs_kind_group_of(l->from->classes[record->cls].kind) != CS_GROUP_COLLECTIVE) {
-            const uint32_t made = cs_builder_task(l->to, record->cls, record->item);
+            const uint32_t cls = same_class(l, record->cls);
+            const uint32_t made =
+                cls == CS_NONE ? CS_NONE : cs_builder_task(l->to, cls, record->item);
             l->images[task] = (image){CS_NONE, {made, CS_NONE}};
             add_entry(l, task++, made);
             continue;
@@ -676,12 +729,33 @@ static cs_status too_large(double tasks, cs_error *error)
                         tasks, (double)CS_LIST);
 }
 
+/* Of a class of collectives, if it has not been decided on yet. */
+static cs_status decide_class(lowering *l, uint32_t cls, cs_lower_report *report, cs_error *error)
+{
+    cs_way *way = &l->ways[cls];
+    if (way->algorithm)
+        return CS_OK;
+    CS_TRY(cs_way_decide(&l->prices, &l->from->classes[cls], way, error));
+    report->one_nic |= way->one_nic;
+    return CS_OK;
+}
+
+static cs_status decide_parts(lowering *l, cs_lower_report *report, cs_error *error)
+{
+    for (uint32_t i = 0; i < l->from->n_parts; i++) {
+        const uint32_t cls = l->from->parts[i].cls;
+        if (cs_kind_group_of(l->from->classes[cls].kind) == CS_GROUP_COLLECTIVE)
+            CS_TRY(decide_class(l, cls, report, error));
+    }
+    return CS_OK;
+}
+
 /* Decides on every collective that runs, and whether they become flows. How many there will be is
  * known before the first is made: with a million ranks it would be hours until the ids are used up.
  */
 static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
 {
-    cs_status status = CS_OK;
+    cs_status status = decide_parts(l, report, error);
     double n_tasks = l->from->n_tasks;
     for (uint32_t task = 0; task < l->from->n_tasks && status == CS_OK;) {
         const uint32_t cls = l->from->tasks[task].cls;
@@ -690,12 +764,7 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
             task++;
             continue;
         }
-        if (!way->algorithm) {
-            status = cs_way_decide(&l->prices, &l->from->classes[cls], way, error);
-            if (status != CS_OK)
-                return status;
-            report->one_nic |= way->one_nic;
-        }
+        CS_TRY(decide_class(l, cls, report, error));
         if (way->n_sends >= CS_LIST && !cs_algorithm_is_short(way->algorithm, &way->collective))
             return too_large((double)way->n_sends, error);
         report->n_collectives++;
@@ -709,6 +778,7 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
     if (report->fidelity == CS_FIDELITY_AUTO)
         report->fidelity = many || l->from->stands_for ? CS_FIDELITY_ANALYTIC : CS_FIDELITY_FLOW;
     l->delayed = report->fidelity != CS_FIDELITY_FLOW;
+    assert(l->delayed || l->from->n_series == 0);
     if (!l->delayed && n_tasks >= CS_LIST)
         return too_large(n_tasks, error);
     if (report->fidelity == CS_FIDELITY_ANALYTIC && l->options->measured)
@@ -772,15 +842,16 @@ static cs_status check_fold(const cs_graph *graph, const cs_platform *platform,
     return CS_OK;
 }
 
-static cs_status lower_graph(lowering *l, cs_graph *lowered, cs_lower_report *report,
+static cs_status lower_graph(lowering *l, cs_graph *lowered, bool wanted, cs_lower_report *report,
                              cs_error *error)
 {
     if (!reserve(l))
         return cs_error_no_memory(error);
     CS_TRY(cs_prices_init(&l->prices, l->from, l->platform, l->options, error));
     CS_TRY(decide(l, report, error));
-    CS_TRY(count_moved(l->from, l->ways, report, error));
-    if (l->from->stands_for)
+    if (wanted)
+        CS_TRY(count_moved(l->from, l->ways, report, error));
+    if (wanted && l->from->stands_for)
         CS_TRY(cs_alike_find(&l->prices, l->ways, report->unlike, error));
     copy_frame(l);
     lower_tasks(l);
@@ -792,16 +863,20 @@ cs_status cs_lower_with(cs_graph *graph, const cs_platform *platform,
                         const cs_lower_options *options, cs_graph *lowered, cs_lower_report *report,
                         cs_error *error)
 {
+    cs_lower_report unwanted;
+    const bool wanted = report != NULL;
+    report = wanted ? report : &unwanted;
     *report = (cs_lower_report){0};
     CS_TRY(check_fold(graph, platform, options, error));
     if (!has_collectives(graph)) {
-        CS_TRY(count_moved(graph, NULL, report, error));
+        if (wanted)
+            CS_TRY(count_moved(graph, NULL, report, error));
         *lowered = *graph;
         *graph = (cs_graph){0};
         return CS_OK;
     }
     lowering l = {.from = graph, .platform = platform, .options = options};
-    const cs_status status = lower_graph(&l, lowered, report, error);
+    const cs_status status = lower_graph(&l, lowered, wanted, report, error);
     release(&l);
     if (status == CS_OK)
         cs_graph_finish(graph);

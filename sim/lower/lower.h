@@ -91,7 +91,10 @@ typedef struct cs_lower_report {
 
 /* A graph of compute and transfers only. When `graph` has no collectives it is moved as it is;
  * otherwise it is consumed as well: `graph` is empty afterwards in both cases. The platform is
- * asked for routes where a choice depends on them. */
+ * asked for routes where a choice depends on them. Nobody need want the report: NULL.
+ *
+ * Parts of series that are collectives become delays: with series in the graph the fidelity must be
+ * one that has no flows. They are not in the report. */
 CS_MUST_CHECK cs_status cs_lower_with(cs_graph *graph, const cs_platform *platform,
                                       const cs_lower_options *options, cs_graph *lowered,
                                       cs_lower_report *report, cs_error *error);

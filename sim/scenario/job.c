@@ -95,6 +95,9 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
     }
     if (parallel) {
         made.states = parallel->states;
+        made.message_parts = sections->parallel.scatter_gather && !parallel->split.sequence_parallel
+                                 ? sections->parallel.tensor
+                                 : 1;
         CS_TRY(cs_scenario_layer_states(sections, model, arena, &made.states.layers, error));
         CS_TRY(measure_neighbours(platform, parallel, &made, error));
     } else {

@@ -74,7 +74,8 @@ static const cs_convention megatron_core[] = {
      NULL},
     {"/runtime/flash", "\"cudnn\"", "TransformerEngine prefers cuDNN's attention from sm90 on",
      NULL},
-    CLIPPING("2", "megatron/core/optimizer: the norm of gradients reads them, zeroing writes them"),
+    CLIPPING("4", "megatron/core/optimizer/clip_grads.py: the norm reads gradients, scaling reads and "
+                  "writes them where it is above 1, as in the first steps; zeroing writes them"),
     {0}};
 
 static const cs_convention megatron_2021[] = {
@@ -88,8 +89,8 @@ static const cs_convention megatron_2021[] = {
      "sum",
      NULL},
     {"/runtime/flash", "\"flash2\"", "no other fused attention at the time", NULL},
-    CLIPPING("4", "megatron/optimizer: unscaling reads and writes gradients, the norm reads, "
-                  "zeroing writes"),
+    CLIPPING("6", "megatron/optimizer: unscaling reads and writes gradients, the norm reads, "
+                  "scaling by it reads and writes, zeroing writes"),
     {0}};
 
 static const cs_convention fsdp[] = {
@@ -116,7 +117,8 @@ static const cs_convention deepspeed[] = {
     {"/runtime/fused", "true", "Megatron-DeepSpeed has the fused kernels of Megatron-LM", NULL},
     {"/runtime/flash", "\"flash2\"", "Megatron-DeepSpeed: --use-flash-attn is FlashAttention",
      NULL},
-    CLIPPING("4", "deepspeed/runtime: unscaling, the norm and zeroing pass over gradients"),
+    CLIPPING("4", "deepspeed/runtime: unscaling and clipping are one pass that reads and writes, "
+                  "the norm reads, zeroing writes"),
     {0}};
 
 static const cs_convention torchtitan[] = {

@@ -5,14 +5,17 @@
 #include "sim/scenario/planning.h"
 #include "sim/scenario/runtime-section.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
 void cs_scenario_finish(cs_scenario *scenario)
 {
-    cs_model_finish(scenario->model);
+    if (!scenario->shared.model)
+        cs_model_finish(scenario->model);
     cs_net_finish(scenario->net);
-    cs_platform_finish(&scenario->platform);
+    if (!scenario->shared.platform)
+        cs_platform_finish(&scenario->platform);
     cs_plan_finish(scenario->plan);
     cs_pattern_finish(scenario->pattern);
     cs_arena_finish(&scenario->arena);
@@ -33,10 +36,41 @@ static const char *name_of_file(cs_arena *arena, const char *path)
 
 /* How a scenario is read. */
 typedef struct reading {
-    bool unplanned; /* nothing is made from the plan on */
-    bool brief;     /* nothing that only people read */
+    bool unplanned;                 /* nothing is made from the plan on */
+    bool brief;                     /* nothing that only people read */
+    const cs_scenario_parts *parts; /* or NULL */
     const cs_progress *progress;
 } reading;
+
+static cs_status make_model(const cs_sections *sections, cs_loaded *loaded, const cs_mesh *mesh,
+                            cs_scenario *made, cs_error *error)
+{
+    return made->shared.model ? CS_OK
+                              : cs_scenario_model(sections, loaded, made->parallel, mesh,
+                                                  &made->arena, made->model, &made->costs, error);
+}
+
+/* Times of micro-batches; a model that others made has them. */
+static cs_status price(const cs_sections *sections, const cs_loaded *loaded,
+                       const cs_samples *samples, cs_scenario *made, cs_error *error)
+{
+    if (!made->shared.model)
+        return cs_scenario_price(sections, loaded, made->parallel, samples, &made->arena,
+                                 made->model, &made->costs, error);
+    for (uint32_t i = 0; i < samples->n; i++)
+        assert(cs_model_layers(made->model, samples->items[i]));
+    return CS_OK;
+}
+
+static cs_status make_platform(const cs_sections *sections, const cs_mesh *mesh, cs_scenario *made,
+                               cs_error *error)
+{
+    if (!made->shared.platform)
+        return cs_scenario_platform(sections, mesh->n_devices, &made->platform, error);
+    assert(made->shared.platform->n_devices == mesh->n_devices);
+    made->platform = *made->shared.platform;
+    return CS_OK;
+}
 
 /* The model, and the mesh that it is for. Without the section "parallel" the number of devices may
  * follow from the number of layers, or the other way round. */
@@ -51,15 +85,12 @@ static cs_status build_model(const cs_sections *sections, cs_loaded *loaded, cs_
     CS_TRY(cs_scenario_parallel(sections, n, loaded, arena, &made->parallel, error));
     *mesh = cs_scenario_mesh(sections, made->parallel, n);
     if (!open)
-        CS_TRY(cs_scenario_model(sections, loaded, made->parallel, mesh, arena, made->model,
-                                 &made->costs, error));
+        CS_TRY(make_model(sections, loaded, mesh, made, error));
     if (!made->parallel) {
         CS_TRY(cs_scenario_devices(sections, n, made->model, &n, error));
         *mesh = cs_scenario_mesh(sections, NULL, n);
     }
-    return open ? cs_scenario_model(sections, loaded, made->parallel, mesh, arena, made->model,
-                                    &made->costs, error)
-                : CS_OK;
+    return open ? make_model(sections, loaded, mesh, made, error) : CS_OK;
 }
 
 /* Model, mesh, platform and how the batch is divided. */
@@ -67,7 +98,7 @@ static cs_status build_setting(const cs_sections *sections, cs_loaded *loaded, c
                                cs_batch *batch, cs_scenario *made, cs_error *error)
 {
     CS_TRY(build_model(sections, loaded, made, mesh, error));
-    CS_TRY(cs_scenario_platform(sections, mesh->n_devices, &made->platform, error));
+    CS_TRY(make_platform(sections, mesh, made, error));
     CS_TRY(cs_scenario_batch(sections, made->model, mesh, batch, error));
     made->batch_size = batch->samples;
     return CS_OK;
@@ -85,15 +116,13 @@ static cs_status build_job(const cs_sections *sections, const cs_loaded *loaded,
     if (!planned)
         return cs_error_no_memory(error);
     CS_TRY(cs_scenario_plan_samples(sections, unplanned, batch, arena, &samples, error));
-    CS_TRY(cs_scenario_price(sections, loaded, made->parallel, &samples, arena, made->model,
-                             &made->costs, error));
+    CS_TRY(price(sections, loaded, &samples, made, error));
     CS_TRY(cs_scenario_plan(sections, unplanned, mesh, batch, progress, arena, planned, error));
     made->plan = &planned->plan;
     made->pattern = planned->pattern.period > 0 ? &planned->pattern : NULL;
     made->search = planned->search;
     CS_TRY(cs_scenario_stage_samples(sections, unplanned, made->plan, arena, &samples, error));
-    CS_TRY(cs_scenario_price(sections, loaded, made->parallel, &samples, arena, made->model,
-                             &made->costs, error));
+    CS_TRY(price(sections, loaded, &samples, made, error));
     CS_TRY(cs_scenario_fold(sections, made->parallel, &made->platform, made->plan, arena, &folded,
                             error));
     made->unfolded = folded.reason;
@@ -115,8 +144,7 @@ static cs_status build(const cs_sections *sections, cs_loaded *loaded, const rea
         return build_job(sections, loaded, &mesh, &batch, &unplanned, how->progress, made, error);
     made->job = unplanned;
     CS_TRY(cs_scenario_shares(&unplanned, &made->arena, &shares, error));
-    return cs_scenario_price(sections, loaded, made->parallel, &shares, &made->arena, made->model,
-                             &made->costs, error);
+    return price(sections, loaded, &shares, made, error);
 }
 
 /* Of a named model; nothing is loaded of it any more. */
@@ -180,7 +208,11 @@ static cs_status read_scenario(const cJSON *root, const char *path, const readin
     *scenario = (cs_scenario){0};
     cs_arena_init(&scenario->arena);
     cJSON *copy = cJSON_Duplicate(root, true);
-    scenario->model = cs_arena_alloc(&scenario->arena, 1, sizeof(*scenario->model));
+    if (how->parts)
+        scenario->shared = *how->parts;
+    scenario->model = scenario->shared.model
+                          ? scenario->shared.model
+                          : cs_arena_alloc(&scenario->arena, 1, sizeof(*scenario->model));
     cs_status status =
         copy && scenario->model ? cs_runtime_apply(copy, path, error) : cs_error_no_memory(error);
     if (status == CS_OK)
@@ -204,10 +236,12 @@ cs_status cs_scenario_read_watched(const cJSON *root, const char *path, const cs
     return read_scenario(root, path, &(reading){.progress = progress}, scenario, error);
 }
 
-cs_status cs_scenario_read_brief(const cJSON *root, const char *path, const cs_progress *progress,
+cs_status cs_scenario_read_brief(const cJSON *root, const char *path,
+                                 const cs_scenario_parts *parts, const cs_progress *progress,
                                  cs_scenario *scenario, cs_error *error)
 {
-    return read_scenario(root, path, &(reading){.brief = true, .progress = progress}, scenario,
+    return read_scenario(root, path,
+                         &(reading){.brief = true, .parts = parts, .progress = progress}, scenario,
                          error);
 }
 

@@ -60,9 +60,17 @@ typedef struct cs_scenario_form {
 
 /* Owns all that it points to, and nothing of it points to the struct itself: it can be moved by
  * assignment. The job shares model, plan and pattern with it. */
+/* What a scenario may have in common with others; it must live longer than they do. */
+typedef struct cs_scenario_parts {
+    cs_model *model;             /* from the same section, with layers divided in the same way, of
+                                  * micro-batches of the same size; or NULL */
+    const cs_platform *platform; /* from the same section, with as many devices; or NULL */
+} cs_scenario_parts;
+
 typedef struct cs_scenario {
     cs_arena arena;
-    const char *file; /* that it was read from */
+    cs_scenario_parts shared; /* whose these are, unless NULL */
+    const char *file;         /* that it was read from */
     const char *name;
     uint64_t seed;
     cs_error warnings;   /* messages about what is valid and hardly meant; no failure */
@@ -121,8 +129,10 @@ CS_MUST_CHECK cs_status cs_scenario_read_watched(const cJSON *root, const char *
                                                  const cs_progress *progress, cs_scenario *scenario,
                                                  cs_error *error);
 
-/* The same for a run that nobody looks at but for its figures: without `resolved` and `paradl`. */
+/* The same for a run that nobody looks at but for its figures: without `resolved` and `paradl`. What
+ * other scenarios have made already and this one would make anew is taken from `parts`, or NULL. */
 CS_MUST_CHECK cs_status cs_scenario_read_brief(const cJSON *root, const char *path,
+                                               const cs_scenario_parts *parts,
                                                const cs_progress *progress, cs_scenario *scenario,
                                                cs_error *error);
 

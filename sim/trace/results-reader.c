@@ -229,6 +229,16 @@ cs_status cs_reader_init_advice(cs_reader *reader, const char *path, cs_error *e
     return init(reader, path, CS_ADVICE_FORMAT, CS_ADVICE_VERSION, read_advice_attributes, error);
 }
 
+const char *cs_reader_text(cs_reader *reader, const char *name)
+{
+    return read_text(reader, reader->file, name);
+}
+
+bool cs_reader_has(const cs_reader *reader, const char *group)
+{
+    return H5Lexists(reader->file, group, H5P_DEFAULT) > 0;
+}
+
 cs_status cs_reader_format(const char *path, char *format, size_t size, cs_error *error)
 {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);

@@ -64,6 +64,12 @@ CS_MUST_CHECK cs_status cs_reader_format(const char *path, char *format, size_t 
 /* A figure of the run by its key (sim/run/figures.h); NaN where the file has none. */
 double cs_reader_figure(const cs_reader *reader, const char *key);
 
+/* A text that the file has as an attribute, like "program_version"; NULL: it has none. */
+const char *cs_reader_text(cs_reader *reader, const char *name);
+
+/* Whether the file has a table, like "waiting": files of earlier versions lack some. */
+bool cs_reader_has(const cs_reader *reader, const char *group);
+
 /* Whether the file says that it is from there: CS_RESULTS_SIMULATED, CS_RESULTS_MEASURED. */
 bool cs_reader_is_from(const cs_reader *reader, const char *origin);
 

@@ -68,7 +68,8 @@ typedef struct cs_trace {
     cs_device_record *devices;
     cs_link_record *links;
     cs_slot_record *slots;
-    bool stopped; /* at the first out-of-memory, as asked: some tasks did not run to their end */
+    bool doubtful; /* peaks of a graph with series may be others (sim/engine/memory.h) */
+    bool stopped;  /* at the first out-of-memory, as asked: some tasks did not run to their end */
 } cs_trace;
 
 /* Zeroed traces can be finished. */

@@ -18,6 +18,14 @@ static const char *context_method(const char *words)
     return words && strstr(words, "gather") ? "all_gather" : "ring";
 }
 
+/* NVIDIA's submissions to MLPerf, which others train with, switch it on (mlcommons/
+ * training_results_v5.1, NVIDIA/benchmarks/llama31_8b/implementations/nemo: overlap_grad_reduce). */
+bool cs_point_rules_overlaps(const cs_point *point)
+{
+    return point->options->dp_overlap || cs_point_rules_argument(point, "overlap-grad-reduce") ||
+           cs_point_rules_submission(point);
+}
+
 /* Megatron-LM's buckets have 40 million gradients at least, or a million per replica
  * (megatron/core/distributed/distributed_data_parallel.py); they are reduced while the backward
  * still runs only where that is switched on. */
@@ -27,11 +35,12 @@ static uint64_t bucket(const cs_point *point)
         cs_point_rules_sums_in_fp32(point) || strcmp(point->precision, "fp32") == 0 ? 4 : 2;
     const uint64_t replicas = (uint64_t)point->parallel->dp * point->parallel->cp;
     const uint64_t gradients = replicas > 40 ? replicas * 1000000 : 40000000;
-    const bool overlaps =
-        point->options->dp_overlap || cs_point_rules_argument(point, "overlap-grad-reduce");
-    return overlaps && point->parallel->zero < 3 ? gradients * bytes : 0;
+    return cs_point_rules_overlaps(point) && point->parallel->zero < 3 ? gradients * bytes : 0;
 }
 
+/* Megatron-LM sends a part from each tensor-parallel rank, unless it is told not to
+ * (megatron/arguments.py: --no-scatter-gather-tensors-in-pipeline), and DeepSpeed's pipelines do
+ * (deepspeed/runtime/pipe/engine.py: is_pipe_partitioned). */
 void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
@@ -41,12 +50,16 @@ void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
             "\"pipeline\": %u, \"data\": %u, \"expert\": %u, \"zero\": %u",
             mesh->tp, mesh->sp && mesh->tp > 1 ? "true" : "false", mesh->cp, mesh->pp, mesh->dp,
             mesh->ep, mesh->zero);
+    if (mesh->tp > 1 && mesh->pp > 1 && !mesh->sp && cs_point_rules_megatron(point))
+        fputs(", \"scatter_gather\": true", out);
     if (mesh->cp > 1)
         fprintf(out, ", \"context_method\": \"%s\"", context_method(mesh->cp_comm));
     if (mesh->ep > 1 && mesh->etp > 0)
         fprintf(out, ", \"expert_tensor\": %u", mesh->etp);
     if (mesh->zero > 0 && mesh->fsdp_group > 0)
         fprintf(out, ", \"shard\": %u", mesh->fsdp_group);
+    if (cs_point_rules_submission(point) && mesh->dp > 1)
+        cs_point_rules_assume(rules, "gradients are reduced beside the backward in submissions");
     if (bucket(point) > 0)
         fprintf(out, ", \"bucket\": %llu", (unsigned long long)bucket(point));
     fputs("}", out);

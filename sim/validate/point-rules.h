@@ -31,6 +31,13 @@ const cJSON *cs_point_rules_argument(const cs_point *point, const char *name);
  * stated. */
 uint32_t cs_point_rules_micro_batches(const cs_point *point);
 
+/* Whether the framework's name is that of who submitted to MLPerf. */
+bool cs_point_rules_submission(const cs_point *point);
+
+/* Whether gradients are reduced while the backward still runs, and updated weights gathered while
+ * the next forward does. */
+bool cs_point_rules_overlaps(const cs_point *point);
+
 /* Whether gradients are summed in fp32, whatever the type of weights. */
 bool cs_point_rules_sums_in_fp32(const cs_point *point);
 

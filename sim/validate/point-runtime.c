@@ -26,7 +26,7 @@ static const struct {
 };
 
 /* Submissions to MLPerf are called by who made them; they train with NeMo. */
-static bool is_submission(const cs_point *point)
+bool cs_point_rules_submission(const cs_point *point)
 {
     return strncmp(point->dataset, "mlperf", strlen("mlperf")) == 0;
 }
@@ -41,7 +41,7 @@ const char *cs_point_rules_runtime(const cs_point *point, const char **note)
         *note = frameworks[i].note;
         return frameworks[i].runtime;
     }
-    return is_submission(point) ? "megatron-core" : "ideal";
+    return cs_point_rules_submission(point) ? "megatron-core" : "ideal";
 }
 
 void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)

@@ -3,6 +3,7 @@
 #include "sim/base/pool.h"
 #include "sim/run/figures.h"
 #include "sim/run/simulate.h"
+#include "sim/validate/point-rules.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -76,11 +77,17 @@ static bool runs_out(const cs_simulation *simulation)
     return allocations->n_devices > 0 ? failed : cs_simulation_out_of_memory(simulation);
 }
 
+/* Weights that are gathered behind the update, beside nothing, are part of a step. */
+static const char *time_of(const cs_point *point)
+{
+    return cs_point_rules_overlaps(point) ? "iteration_time_s" : "makespan_s";
+}
+
 static bool take_figures(const cs_point *point, const cs_scenario *scenario,
                          const cs_simulation *simulation, cJSON *figures)
 {
     const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
-    const double time = cs_run_figure_value(cs_run_figure_find("iteration_time_s"), &outcome);
+    const double time = cs_run_figure_value(cs_run_figure_find(time_of(point)), &outcome);
     return cJSON_AddNumberToObject(figures, "time", time) &&
            cJSON_AddBoolToObject(figures, "out_of_memory", runs_out(simulation)) &&
            take_memory(point, &outcome, figures);

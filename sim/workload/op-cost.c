@@ -2,7 +2,7 @@
 
 #include <math.h>
 
-enum { FLOAT = 4, INDEX = 8, MASK = 1 };
+enum { FLOAT = 4, INDEX = 8, MASK = 1, ALIGNED = 16 };
 
 /* What kinds without a rule of their own do per element: flop, and times that an element of
  * activations is moved (with `bytes` more of something else); and what they keep. */
@@ -222,6 +222,8 @@ static void cost_attention(const subject *s, cs_op_cost *cost)
                                    3 * (uint32_t)steps};
     cost->backward_input = (cs_pass_cost){
         4 * cost->macs + 4 * weights, 2 * tensors + (passes + 1) * weights, 5 * (uint32_t)steps};
+    const bool aligned = fmod(queries / a->heads * s->width, ALIGNED) == 0;
+    cost->forward.unaligned = cost->backward_input.unaligned = !aligned;
     cost->extra_kept_bytes = (int64_t)(weights * s->width);
     cost->workspace_bytes = (int64_t)(weights * s->width);
     if (a->dropout > 0)

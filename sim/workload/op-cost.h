@@ -50,6 +50,8 @@ typedef struct cs_pass_cost {
     double flop, bytes;
     uint32_t launches; /* kernels, those of casts included; 0 where there is nothing to do */
     double cast_bytes; /* moved by kernels before it that cast operands to a narrow type */
+    bool unaligned;    /* rows of operands do not start at multiples of 16 bytes, so that units for
+                        * matrices cannot load them */
 } cs_pass_cost;
 
 typedef struct cs_op_cost {

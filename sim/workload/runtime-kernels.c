@@ -130,7 +130,8 @@ double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_ac
                                   const cs_op *op, const cs_pass_cost *cost, cs_pass pass,
                                   cs_precision precision)
 {
-    const double peak = device->peaks[cs_op_precision(op, precision)];
+    const double peak =
+        device->peaks[cost->unaligned ? CS_PRECISION_FP32 : cs_op_precision(op, precision)];
     const double starts = cost->launches * cs_time_seconds(device->launch);
     const bool flash = op->kind == CS_OP_ATTENTION && op->attention.kernel == CS_ATTENTION_FLASH;
     double seconds = cost->cast_bytes / memory_rate(device);

@@ -3,6 +3,9 @@
  *
  *   products        launch + flop / (peak * compute) + bytes / (bandwidth * memory): tiles are read
  *                   before the first and written after the last multiplication, so the two add up
+ *                   where rows of operands do not start at multiples of 16 bytes, by the peak of
+ *                   fp32: units for matrices need that (NVIDIA, Matrix Multiplication Background
+ *                   User's Guide, section 3.2)
  *   fused attention flop / (peak * efficiency), forward and backward apart, by the kernel's version
  *   all else        launch + bytes / (bandwidth * memory)
  *   a layer         not less than the host takes to start its kernels, unless a CUDA graph does;

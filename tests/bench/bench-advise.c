@@ -1,5 +1,6 @@
 /* How many plans `sim advise` simulates per second: every n-th candidate for a transformer on 64
- * GPUs, from the changes of the scenario to its step and its memory. Usage: bench-advise PLANS
+ * GPUs, or for a scenario, from the changes of the scenario to its step and its memory. Usage:
+ * bench-advise PLANS [SCENARIO]
  *
  * Prints a row per part, in CPU time of one thread, and a hash of all steps and peaks. */
 #include "sim/advise/advise.h"
@@ -28,9 +29,10 @@ static double seconds(void)
 typedef struct bench {
     cs_advise_base base;
     cs_candidates candidates;
+    cs_bounds bounds;
     uint64_t hash, tasks;
     uint32_t n;
-    double reading, simulating; /* s */
+    double pricing, reading, simulating; /* s */
 } bench;
 
 static cs_status run_plan(bench *b, uint32_t i, cs_error *error)
@@ -38,10 +40,8 @@ static cs_status run_plan(bench *b, uint32_t i, cs_error *error)
     cs_scenario scenario = {0};
     cs_step step;
     const double start = seconds();
-    cJSON *document = cs_candidate_document(&b->base, &b->candidates.items[i]);
-    cs_status status = document ? CS_OK : cs_error_no_memory(error);
-    if (status == CS_OK)
-        status = cs_scenario_read_brief(document, b->base.path, NULL, &scenario, error);
+    cs_status status =
+        cs_bounds_read(&b->base, &b->candidates, &b->bounds, i, NULL, &scenario, error);
     const double between = seconds();
     if (status == CS_OK)
         status = cs_simulate_step(&scenario, NULL, &step, error);
@@ -54,18 +54,21 @@ static cs_status run_plan(bench *b, uint32_t i, cs_error *error)
     b->reading += between - start;
     b->simulating += seconds() - between;
     cs_scenario_finish(&scenario);
-    cJSON_Delete(document);
     return status;
 }
 
-static cs_status run(bench *b, const cJSON *document, uint32_t most, cs_arena *arena,
-                     cs_error *error)
+static cs_status run(bench *b, const cJSON *document, const char *path, uint32_t most,
+                     cs_arena *arena, cs_error *error)
 {
-    CS_TRY(cs_advise_base_read(document, "gpt-64.json", arena, &b->base, error));
+    CS_TRY(cs_advise_base_read(document, path, arena, &b->base, error));
     CS_TRY(cs_candidates_make(&b->base, &b->candidates, error));
+    const double start = seconds();
+    CS_TRY(cs_bounds_find(&b->base, &b->candidates, 1, NULL, &b->bounds, error));
+    b->pricing = seconds() - start;
     const uint32_t step = b->candidates.n / most > 0 ? b->candidates.n / most : 1;
     for (uint32_t i = 0; i < b->candidates.n; i += step)
-        CS_TRY(run_plan(b, i, error));
+        if (b->bounds.priced[b->bounds.of[i]].possible)
+            CS_TRY(run_plan(b, i, error));
     return CS_OK;
 }
 
@@ -78,14 +81,17 @@ int main(int argc, char **argv)
     cs_error error;
     cs_arena_init(&arena);
     cs_error_init(&error);
+    const char *path = argc > 2 ? argv[2] : "gpt-64.json";
     cs_status status =
-        cs_json_parse("gpt-64.json", scenario_text, strlen(scenario_text), &document, &error);
+        argc > 2 ? cs_json_load(path, &document, &error)
+                 : cs_json_parse(path, scenario_text, strlen(scenario_text), &document, &error);
     if (status == CS_OK)
-        status = run(&b, document, most > 0 ? most : 1, &arena, &error);
+        status = run(&b, document, path, most > 0 ? most : 1, &arena, &error);
     if (status == CS_OK) {
         const double all = b.reading + b.simulating;
         printf("%u of %u plans, %.0f tasks each on average\n", b.n, b.candidates.n,
                (double)b.tasks / b.n);
+        printf("bounds      %8.3f ms a plan, of all\n", 1e3 * b.pricing / b.candidates.n);
         printf("reading     %8.3f ms a plan\n", 1e3 * b.reading / b.n);
         printf("simulating  %8.3f ms a plan\n", 1e3 * b.simulating / b.n);
         printf("plans       %8.0f per s of a core\n", b.n / all);
@@ -93,6 +99,7 @@ int main(int argc, char **argv)
     } else {
         fprintf(stderr, "%s", error.text);
     }
+    cs_bounds_finish(&b.bounds);
     cs_candidates_finish(&b.candidates);
     cJSON_Delete(document);
     cs_arena_finish(&arena);

@@ -1,0 +1,45 @@
+/* The lanes of a timeline: of each row of devices one of what it computes and one of what it sends,
+ * with sums for when there is more in view than pixels.
+ */
+#ifndef CS_PLOTS_PAGE_LANES_H
+#define CS_PLOTS_PAGE_LANES_H
+
+#include "sim/trace/results-reader.h"
+
+enum {
+    CS_LANE_COMPUTE,
+    CS_LANE_SEND,
+    CS_N_LANES, /* of a row */
+    /* A lane with more tasks than this has levels: its time in 1,024 equal bins, in 4,096, ..., up to
+     * about as many as tasks. */
+    CS_LANE_PLAIN = 512,
+    CS_LANE_BINS = 1024,
+    CS_LANE_FINER = 4,
+};
+
+typedef struct cs_lane {
+    uint32_t row, lane;
+    uint64_t first, n; /* in `order` */
+    uint64_t bin;      /* of the coarsest level; the next one follows it */
+    uint32_t n_levels;
+} cs_lane;
+
+typedef struct cs_lanes {
+    uint32_t *order; /* ids of the tasks that took time, by lane, start, end and id */
+    uint64_t n;
+    cs_lane *lanes; /* those with tasks */
+    uint32_t n_lanes;
+    uint8_t *bin_kind; /* per bin: the origin of tasks that has most of its time */
+    uint8_t
+        *bin_share; /* share of its time that any task takes, in 255ths; overlaps count once more */
+    uint64_t n_bins;
+} cs_lanes;
+
+/* kinds: `moves[kind]` tells what is sent. Time is [0, makespan). CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_lanes_make(const cs_reader_tasks *tasks, const bool *moves,
+                                      cs_time makespan, cs_lanes *lanes, cs_error *error);
+
+/* Accepts zeroed lanes. */
+void cs_lanes_finish(cs_lanes *lanes);
+
+#endif

@@ -1,0 +1,479 @@
+#include "plots/page/page-run.h"
+
+#include "plots/page/lanes.h"
+#include "plots/sheet.h"
+#include "sim/base/vector.h"
+#include "sim/run/figures.h"
+#include "sim/trace/results-reader.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* A run that is being read. cJSON's functions take NULL and then do nothing; `failed` notes that
+ * something was not made. */
+typedef struct made {
+    cs_reader *reader;
+    cs_page_run *run;
+    cs_reader_tasks tasks;
+    const char *const *categories;
+    uint64_t n_rows;
+    uint32_t n_categories;
+    bool failed;
+} made;
+
+/* ---- JSON ---- */
+
+static cJSON *add_list(made *m, cJSON *object, const char *key)
+{
+    cJSON *list = cJSON_AddArrayToObject(object, key);
+    m->failed |= !list;
+    return list;
+}
+
+static cJSON *append_object(made *m, cJSON *list)
+{
+    cJSON *object = cJSON_CreateObject();
+    if (!object || !cJSON_AddItemToArray(list, object)) {
+        cJSON_Delete(object);
+        object = NULL;
+    }
+    m->failed |= !object;
+    return object;
+}
+
+static void add_text(made *m, cJSON *object, const char *key, const char *text)
+{
+    if (text)
+        m->failed |= !cJSON_AddStringToObject(object, key, text);
+}
+
+/* What is not finite becomes null. */
+static void add_number(made *m, cJSON *object, const char *key, double value)
+{
+    m->failed |= !cJSON_AddNumberToObject(object, key, value);
+}
+
+/* "0x56B4E9" as "#56b4e9". */
+static void add_colour(made *m, cJSON *object, const char *key, uint32_t colour)
+{
+    char text[8];
+    snprintf(text, sizeof(text), "#%06x", colour & 0xFFFFFF);
+    add_text(m, object, key, text);
+}
+
+/* The words of a coded column, with what they look like in every picture. */
+static void add_words(made *m, const char *key, const char *const *words, uint32_t n)
+{
+    cJSON *list = add_list(m, m->run->json, key);
+    for (uint32_t i = 0; i < n; i++) {
+        cJSON *word = append_object(m, list);
+        const cs_style *style = cs_style_of(words[i]);
+        add_text(m, word, "word", words[i]);
+        add_colour(m, word, "colour", style->colour);
+        m->failed |= !cJSON_AddBoolToObject(word, "moves", style->moves);
+    }
+}
+
+static void add_figure(made *m, cJSON *list, const cs_run_figure *figure, double value)
+{
+    char text[CS_UNIT_TEXT_BYTES];
+    cJSON *row = append_object(m, list);
+    add_text(m, row, "key", figure->key);
+    add_text(m, row, "label", figure->label);
+    add_text(m, row, "meaning", figure->meaning);
+    add_text(m, row, "unit", cs_unit_word(figure->unit));
+    add_number(m, row, "value", value);
+    add_text(m, row, "text", cs_unit_format(figure->unit, value, text, sizeof(text)));
+    m->failed |= !cJSON_AddBoolToObject(row, "main", (figure->shown & CS_SHOWN_MAIN) != 0);
+}
+
+/* Those that the file knows. */
+static void add_figures(made *m, int64_t peak)
+{
+    cJSON *list = add_list(m, m->run->json, "figures");
+    for (const cs_run_figure *figure = cs_run_figures; figure->key; figure++) {
+        const bool is_peak = strcmp(figure->key, "peak_memory_bytes") == 0;
+        const double value = is_peak ? (double)peak : cs_reader_figure(m->reader, figure->key);
+        if (!isnan(value))
+            add_figure(m, list, figure, value);
+    }
+}
+
+static void add_names(made *m)
+{
+    cs_reader *reader = m->reader;
+    cJSON *json = m->run->json;
+    const char *slash = strrchr(reader->path, '/');
+    add_text(m, json, "file", slash ? slash + 1 : reader->path);
+    add_text(m, json, "name", reader->name);
+    add_text(m, json, "topology", reader->topology);
+    add_text(m, json, "schedule", reader->schedule);
+    add_text(m, json, "scenario", reader->scenario);
+    add_text(m, json, "came_from", reader->origin);
+    add_text(m, json, "sharing", reader->sharing);
+    add_text(m, json, "algorithms", reader->algorithms);
+    add_text(m, json, "program", cs_reader_text(reader, "program_version"));
+    add_text(m, json, "hash", cs_reader_text(reader, "hash"));
+    add_text(m, json, "provenance", cs_reader_text(reader, "provenance"));
+    add_number(m, json, "makespan", (double)reader->makespan);
+    add_number(m, json, "devices", reader->row_of ? (double)reader->n_file_devices : NAN);
+    add_number(m, json, "micro_batches", reader->micro_batches);
+    add_number(m, json, "mini_batches", cs_reader_figure(reader, "mini_batches"));
+    add_number(m, json, "stopped", cs_reader_figure(reader, "stopped"));
+}
+
+/* ---- rows of devices ---- */
+
+/* The columns of /devices whose names begin with `prefix`: one member each of the object `key` of
+ * every row, named by the rest. */
+static cs_status add_parts(made *m, cJSON *rows, const char *key, const char *prefix,
+                           cs_error *error)
+{
+    const char *const *names;
+    uint32_t n = 0;
+    CS_TRY(cs_reader_names(m->reader, "devices", prefix, &names, &n, error));
+    for (uint32_t i = 0; i < n; i++) {
+        char name[160];
+        const int64_t *values;
+        uint64_t n_rows = 0;
+        snprintf(name, sizeof(name), "devices/%.140s", names[i]);
+        const cs_reader_column column = {name, CS_READER_INT64, &values};
+        CS_TRY(cs_reader_read(m->reader, &column, 1, &n_rows, error));
+        cJSON *row = rows->child;
+        for (uint64_t r = 0; r < n_rows && row; r++, row = row->next) {
+            cJSON *parts = cJSON_GetObjectItemCaseSensitive(row, key);
+            if (!parts)
+                parts = cJSON_AddObjectToObject(row, key);
+            add_number(m, parts, names[i] + strlen(prefix), (double)values[r]);
+        }
+    }
+    return CS_OK;
+}
+
+typedef struct device_columns {
+    const int64_t *capacity, *peak, *peak_time, *oom_time;
+    const int64_t *communication, *collectives, *dependency, *flush;
+    const uint32_t *out_of_memory;
+} device_columns;
+
+static void add_row(made *m, cJSON *rows, const device_columns *c, uint64_t r)
+{
+    char name[32];
+    cJSON *row = append_object(m, rows);
+    snprintf(name, sizeof(name), "%" PRIu64, r);
+    add_text(m, row, "name", m->reader->row_of ? m->reader->kinds[r] : name);
+    add_number(m, row, "capacity", c->capacity[r] == INT64_MAX ? NAN : (double)c->capacity[r]);
+    add_number(m, row, "peak", (double)c->peak[r]);
+    add_number(m, row, "peak_time", (double)c->peak_time[r]);
+    add_number(m, row, "oom_time", c->out_of_memory[r] ? (double)c->oom_time[r] : NAN);
+    add_number(m, row, "messages", (double)(c->communication[r] - c->collectives[r]));
+    add_number(m, row, "collectives", (double)c->collectives[r]);
+    add_number(m, row, "dependency", (double)c->dependency[r]);
+    add_number(m, row, "flush", (double)c->flush[r]);
+}
+
+static cs_status add_rows(made *m, cs_error *error)
+{
+    device_columns c;
+    const cs_reader_column columns[] = {
+        {"devices/capacity", CS_READER_INT64, &c.capacity},
+        {"devices/peak", CS_READER_INT64, &c.peak},
+        {"devices/peak_time", CS_READER_INT64, &c.peak_time},
+        {"devices/oom_time", CS_READER_INT64, &c.oom_time},
+        {"devices/communication", CS_READER_INT64, &c.communication},
+        {"devices/exposed_collectives", CS_READER_INT64, &c.collectives},
+        {"devices/dependency", CS_READER_INT64, &c.dependency},
+        {"devices/flush", CS_READER_INT64, &c.flush},
+        {"devices/out_of_memory", CS_READER_UINT32, &c.out_of_memory}};
+    CS_TRY(cs_reader_read(m->reader, columns, sizeof(columns) / sizeof(columns[0]), &m->n_rows,
+                          error));
+    cJSON *rows = add_list(m, m->run->json, "rows");
+    int64_t peak = 0;
+    for (uint64_t r = 0; r < m->n_rows; r++) {
+        add_row(m, rows, &c, r);
+        peak = c.peak[r] > peak ? c.peak[r] : peak;
+    }
+    if (m->failed)
+        return cs_error_no_memory(error);
+    add_figures(m, peak);
+    CS_TRY(add_parts(m, rows, "at_peak", "at_peak_", error));
+    return add_parts(m, rows, "compute", "compute_", error);
+}
+
+/* ---- columns ---- */
+
+static cs_status pack(made *m, const char *name, cs_cell cell, const void *values, uint64_t n,
+                      cs_error *error)
+{
+    return cs_packed_add(&m->run->packed, name, cell, values, n, error);
+}
+
+/* A column of the file as it is, in cells of `cell`. */
+static cs_status pack_column(made *m, const char *name, cs_cell cell, cs_error *error)
+{
+    const cs_reader_type type = cell == CS_CELL_F64 ? CS_READER_DOUBLE : CS_READER_UINT32;
+    const void *values;
+    uint64_t n = 0;
+    const cs_reader_column column = {name, type, &values};
+    CS_TRY(cs_reader_read(m->reader, &column, 1, &n, error));
+    if (cell != CS_CELL_U8)
+        return pack(m, name, cell, values, n, error);
+    const uint32_t *wide = values;
+    uint8_t *narrow = malloc((size_t)n + 1);
+    if (!narrow)
+        return cs_error_no_memory(error);
+    for (uint64_t i = 0; i < n; i++)
+        narrow[i] = (uint8_t)wide[i];
+    const cs_status status = pack(m, name, cell, narrow, n, error);
+    free(narrow);
+    return status;
+}
+
+typedef struct packed_column {
+    const char *name;
+    cs_cell cell;
+} packed_column;
+
+static cs_status pack_columns(made *m, const packed_column *columns, cs_error *error)
+{
+    for (; columns->name; columns++)
+        CS_TRY(pack_column(m, columns->name, columns->cell, error));
+    return CS_OK;
+}
+
+static cs_status pack_tables(made *m, cs_error *error)
+{
+    static const packed_column always[] = {
+        {"tasks/start", CS_CELL_F64},
+        {"tasks/end", CS_CELL_F64},
+        {"tasks/bytes", CS_CELL_F64},
+        {"tasks/device", CS_CELL_U32},
+        {"tasks/peer", CS_CELL_U32},
+        {"tasks/stage", CS_CELL_U32},
+        {"tasks/mini_batch", CS_CELL_U32},
+        {"tasks/micro_batch", CS_CELL_U32},
+        {"tasks/origin", CS_CELL_U8},
+        {"critical_path/start", CS_CELL_F64},
+        {"critical_path/end", CS_CELL_F64},
+        {"critical_path/task", CS_CELL_U32},
+        {"versions/task", CS_CELL_U32},
+        {"versions/version", CS_CELL_U32},
+        {NULL, CS_CELL_U8},
+    };
+    static const packed_column waits[] = {
+        {"waits/start", CS_CELL_F64}, {"waits/end", CS_CELL_F64}, {"waits/device", CS_CELL_U32},
+        {"waits/cause", CS_CELL_U8},  {NULL, CS_CELL_U8},
+    };
+    const char *const *causes;
+    uint32_t n = 0;
+    CS_TRY(pack_columns(m, always, error));
+    if (!cs_reader_has(m->reader, "waits"))
+        return CS_OK;
+    CS_TRY(cs_reader_meanings(m->reader, "waits/cause", &causes, &n, error));
+    add_words(m, "causes", causes, n);
+    return pack_columns(m, waits, error);
+}
+
+/* ---- memory, device by device ---- */
+
+typedef struct sample {
+    double time, bytes;
+    uint64_t at;
+    uint32_t device, category;
+} sample;
+
+static int by_device(const void *a, const void *b)
+{
+    const sample *x = a, *y = b;
+    CS_COMPARE(x->device, y->device);
+    CS_COMPARE(x->at, y->at);
+    return 0;
+}
+
+static cs_status read_samples(made *m, sample **samples, uint64_t *n, cs_error *error)
+{
+    const double *time, *bytes;
+    const uint32_t *device, *category;
+    const cs_reader_column columns[] = {{"memory/time", CS_READER_DOUBLE, &time},
+                                        {"memory/bytes", CS_READER_DOUBLE, &bytes},
+                                        {"memory/device", CS_READER_UINT32, &device},
+                                        {"memory/category", CS_READER_UINT32, &category}};
+    CS_TRY(cs_reader_read(m->reader, columns, 4, n, error));
+    *samples = malloc((*n + 1) * sizeof(**samples));
+    if (!*samples)
+        return cs_error_no_memory(error);
+    for (uint64_t i = 0; i < *n; i++)
+        (*samples)[i] = (sample){time[i], bytes[i], i, device[i], category[i]};
+    qsort(*samples, *n, sizeof(**samples), by_device);
+    return CS_OK;
+}
+
+/* `cells` has room for the widest column. */
+static cs_status pack_samples(made *m, const sample *samples, uint64_t n, void *cells,
+                              cs_error *error)
+{
+    double *numbers = cells;
+    for (uint64_t i = 0; i < n; i++)
+        numbers[i] = samples[i].time;
+    CS_TRY(pack(m, "memory/time", CS_CELL_F64, numbers, n, error));
+    for (uint64_t i = 0; i < n; i++)
+        numbers[i] = samples[i].bytes;
+    CS_TRY(pack(m, "memory/bytes", CS_CELL_F64, numbers, n, error));
+    uint32_t *ids = cells;
+    for (uint64_t i = 0; i < n; i++)
+        ids[i] = samples[i].device;
+    CS_TRY(pack(m, "memory/device", CS_CELL_U32, ids, n, error));
+    uint8_t *words = cells;
+    for (uint64_t i = 0; i < n; i++)
+        words[i] = (uint8_t)samples[i].category;
+    return pack(m, "memory/category", CS_CELL_U8, words, n, error);
+}
+
+static cs_status pack_memory(made *m, cs_error *error)
+{
+    sample *samples = NULL;
+    uint64_t n = 0;
+    CS_TRY(read_samples(m, &samples, &n, error));
+    double *cells = malloc((n + 1) * sizeof(*cells));
+    const cs_status status =
+        cells ? pack_samples(m, samples, n, cells, error) : cs_error_no_memory(error);
+    free(cells);
+    free(samples);
+    return status;
+}
+
+/* ---- lanes ---- */
+
+static void add_lane(made *m, cJSON *list, const cs_lane *lane)
+{
+    cJSON *object = append_object(m, list);
+    add_number(m, object, "row", lane->row);
+    add_number(m, object, "sends", lane->lane == CS_LANE_SEND);
+    add_number(m, object, "first", (double)lane->first);
+    add_number(m, object, "n", (double)lane->n);
+    add_number(m, object, "bin", (double)lane->bin);
+    add_number(m, object, "levels", lane->n_levels);
+}
+
+static cs_status pack_lanes(made *m, const bool *moves, cs_error *error)
+{
+    cs_lanes lanes;
+    CS_TRY(cs_lanes_make(&m->tasks, moves, m->reader->makespan, &lanes, error));
+    cJSON *list = add_list(m, m->run->json, "lanes");
+    add_number(m, m->run->json, "lane_bins", CS_LANE_BINS);
+    add_number(m, m->run->json, "lane_finer", CS_LANE_FINER);
+    for (uint32_t i = 0; i < lanes.n_lanes; i++)
+        add_lane(m, list, &lanes.lanes[i]);
+    cs_status status = pack(m, "lanes/order", CS_CELL_U32, lanes.order, lanes.n, error);
+    if (status == CS_OK)
+        status = pack(m, "lanes/kind", CS_CELL_U8, lanes.bin_kind, lanes.n_bins, error);
+    if (status == CS_OK)
+        status = pack(m, "lanes/share", CS_CELL_U8, lanes.bin_share, lanes.n_bins, error);
+    cs_lanes_finish(&lanes);
+    return status;
+}
+
+static cs_status read_tasks(made *m, cs_error *error)
+{
+    bool moves[UINT8_MAX + 1] = {0};
+    cs_reader_tasks *tasks = &m->tasks;
+    CS_TRY(cs_reader_read_tasks(m->reader, tasks, error));
+    if (tasks->n_kinds > UINT8_MAX)
+        return cs_error_add(error, CS_INVALID, "%s: tasks/kind: has more than %d meanings",
+                            m->reader->path, UINT8_MAX);
+    for (uint64_t i = 0; i < tasks->n; i++)
+        if (tasks->device[i] >= m->n_rows || tasks->kind[i] >= tasks->n_kinds ||
+            tasks->origin[i] >= tasks->n_kinds)
+            return cs_error_add(error, CS_INVALID,
+                                "%s: tasks: row %" PRIu64 " has a device or kind that is not there",
+                                m->reader->path, i);
+    for (uint32_t k = 0; k < tasks->n_kinds; k++)
+        moves[k] = cs_style_of(tasks->kinds[k])->moves;
+    add_words(m, "kinds", tasks->kinds, tasks->n_kinds);
+    return pack_lanes(m, moves, error);
+}
+
+/* ---- links, and the ages of weights ---- */
+
+static cs_status add_links(made *m, cs_error *error)
+{
+    const char *const *names;
+    const double *bandwidth, *bytes, *utilisation;
+    uint64_t n = 0;
+    const cs_reader_column columns[] = {{"links/name", CS_READER_TEXT, &names},
+                                        {"links/bandwidth", CS_READER_DOUBLE, &bandwidth},
+                                        {"links/bytes", CS_READER_DOUBLE, &bytes},
+                                        {"links/utilisation", CS_READER_DOUBLE, &utilisation}};
+    CS_TRY(cs_reader_read(m->reader, columns, 4, &n, error));
+    cJSON *list = add_list(m, m->run->json, "links");
+    for (uint64_t i = 0; i < n; i++) {
+        cJSON *link = append_object(m, list);
+        add_text(m, link, "name", names[i]);
+        add_number(m, link, "bandwidth", bandwidth[i]);
+        add_number(m, link, "bytes", bytes[i]);
+        add_number(m, link, "utilisation", utilisation[i]);
+    }
+    return CS_OK;
+}
+
+static cs_status pack_staleness(made *m, cs_error *error)
+{
+    static const packed_column columns[] = {
+        {"staleness/mini_batch", CS_CELL_U32},
+        {"staleness/slot", CS_CELL_U32},
+        {"staleness/stage", CS_CELL_U32},
+        {"staleness/device", CS_CELL_U32},
+        {"staleness/made", CS_CELL_U32},
+        {"staleness/forward_oldest", CS_CELL_U32},
+        {"staleness/backward_oldest", CS_CELL_U32},
+        {"weights/stage", CS_CELL_U32},
+        {"weights/device", CS_CELL_U32},
+        {"weights/versions_made", CS_CELL_U32},
+        {"weights/peak_versions", CS_CELL_U32},
+        {NULL, CS_CELL_U8},
+    };
+    return pack_columns(m, columns, error);
+}
+
+/* ---- all of it ---- */
+
+static cs_status read_run(made *m, cs_error *error)
+{
+    CS_TRY(cs_reader_fold(m->reader, error));
+    m->run->json = cJSON_CreateObject();
+    add_names(m);
+    CS_TRY(add_rows(m, error));
+    CS_TRY(
+        cs_reader_meanings(m->reader, "memory/category", &m->categories, &m->n_categories, error));
+    add_words(m, "categories", m->categories, m->n_categories);
+    CS_TRY(read_tasks(m, error));
+    CS_TRY(pack_tables(m, error));
+    CS_TRY(pack_memory(m, error));
+    CS_TRY(add_links(m, error));
+    CS_TRY(pack_staleness(m, error));
+    if (!m->failed && cJSON_AddItemToObject(m->run->json, "columns", m->run->packed.columns)) {
+        m->run->packed.columns = NULL;
+        return CS_OK;
+    }
+    return cs_error_no_memory(error);
+}
+
+cs_status cs_page_run_read(const char *path, cs_page_run *run, cs_error *error)
+{
+    cs_reader reader;
+    *run = (cs_page_run){0};
+    CS_TRY(cs_reader_init(&reader, path, error));
+    made m = {.reader = &reader, .run = run};
+    const cs_status status = read_run(&m, error);
+    cs_reader_finish(&reader);
+    return status;
+}
+
+void cs_page_run_finish(cs_page_run *run)
+{
+    cJSON_Delete(run->json);
+    cs_packed_finish(&run->packed);
+    *run = (cs_page_run){0};
+}

@@ -1,0 +1,298 @@
+"""The functions of libclustersim, by ctypes. clustersim.h documents them."""
+from __future__ import annotations
+
+import ctypes
+import ctypes.util
+import os
+import pathlib
+import threading
+from ctypes import (POINTER, Structure, Union, byref, c_char_p, c_double, c_int, c_int64, c_size_t,
+                    c_uint32, c_uint64, c_void_p)
+from typing import Any, Callable, List, Mapping, Optional, Tuple, Type
+
+from . import errors
+
+SONAME = 'libclustersim.so.0'
+
+
+def _places() -> List[str]:
+    """Where the library may be, the most wanted place first."""
+    given = os.environ.get('CLUSTERSIM_LIBRARY')
+    if given:
+        return [given]
+    wheel = pathlib.Path(__file__).resolve().parent.parent / '.clustersim.mesonpy.libs'
+    places = [str(path) for path in sorted(wheel.glob(SONAME + '*'))]
+    try:
+        from ._installed import LIBRARY  # written when the package is installed
+        places.append(LIBRARY)
+    except ImportError:
+        pass
+    return places + [SONAME]
+
+
+def _load() -> ctypes.CDLL:
+    tried = []
+    for place in _places():
+        try:
+            return ctypes.CDLL(place)
+        except OSError as error:
+            tried.append(str(error))
+    raise ImportError('cannot load libclustersim; install it with `meson install`, or set '
+                      'CLUSTERSIM_LIBRARY to its path: ' + '; '.join(tried))
+
+
+_c = _load()
+
+
+# ---- types ----
+
+
+class Change(Structure):
+    _fields_ = [('pointer', c_char_p), ('value', c_char_p)]
+
+
+class Source(Structure):
+    _fields_ = [('path', c_char_p), ('text', c_char_p), ('changes', POINTER(Change)),
+                ('n_changes', c_size_t)]
+
+
+class Options(Structure):
+    _fields_ = [('size', c_size_t), ('seed_offset', c_uint64), ('stop_on_oom', c_int),
+                ('progress', c_void_p), ('context', c_void_p), ('stop', POINTER(c_int)),
+                ('figures_only', c_int), ('jobs', c_uint32)]
+
+
+class Vary(Structure):
+    _fields_ = [('keys', POINTER(Change)), ('n', c_size_t), ('together', c_int), ('csv', c_char_p)]
+
+
+class Search(Structure):
+    _fields_ = [('size', c_size_t), ('top', c_uint32), ('most', c_uint32), ('budget', c_double),
+                ('exhaustive', c_int)]
+
+
+class _Message(Structure):
+    _fields_ = [('file', c_char_p), ('pointer', c_char_p), ('text', c_char_p)]
+
+
+class Figure(Structure):
+    _fields_ = [('key', c_char_p), ('label', c_char_p), ('unit', c_char_p), ('value', c_double)]
+
+
+class Column(Structure):
+    _fields_ = [('table', c_char_p), ('name', c_char_p), ('units', c_char_p), ('label', c_char_p),
+                ('type', c_int), ('n', c_size_t), ('values', c_void_p), ('words', POINTER(c_char_p)),
+                ('optional', c_int), ('dimensions', POINTER(c_char_p))]
+
+
+class _Value(Union):
+    _fields_ = [('int64', c_int64), ('uint64', c_uint64), ('float64', c_double), ('text', c_char_p)]
+
+
+class Attribute(Structure):
+    _fields_ = [('name', c_char_p), ('type', c_int), ('value', _Value)]
+
+
+INT64, UINT32, UINT8, DOUBLE, TEXT, UINT64 = range(6)
+NONE = 2**32 - 1
+
+
+def _function(name: str, result: Any, *arguments: Any) -> Any:
+    function = getattr(_c, 'clustersim_' + name)
+    function.restype, function.argtypes = result, arguments
+    return function
+
+
+_handle_out, _error_out = POINTER(c_void_p), POINTER(c_void_p)
+version = _function('version', c_char_p)
+_error_count = _function('error_count', c_size_t, c_void_p)
+_error_message = _function('error_message', _Message, c_void_p, c_size_t)
+_error_free = _function('error_free', None, c_void_p)
+_scenario_read = _function('scenario_read', c_int, POINTER(Source), POINTER(Options), _handle_out,
+                           _error_out)
+_scenario_resolved = _function('scenario_resolved', c_char_p, c_void_p)
+_scenario_warnings = _function('scenario_warnings', c_void_p, c_void_p)
+_scenario_free = _function('scenario_free', None, c_void_p)
+_run = _function('run', c_int, c_void_p, POINTER(Options), _handle_out, _error_out)
+_sweep = _function('sweep', c_int, POINTER(Source), POINTER(Vary), POINTER(Options), _handle_out,
+                   _error_out)
+_advise = _function('advise', c_int, POINTER(Source), POINTER(Search), POINTER(Options), _handle_out,
+                    _error_out)
+_result_free = _function('result_free', None, c_void_p)
+_result_figures = _function('result_figures', c_size_t, c_void_p, POINTER(POINTER(Figure)))
+_result_columns = _function('result_columns', c_size_t, c_void_p, POINTER(POINTER(Column)))
+_result_attributes = _function('result_attributes', c_size_t, c_void_p, POINTER(POINTER(Attribute)))
+_result_text = _function('result_text', c_char_p, c_void_p)
+_result_json = _function('result_json', c_char_p, c_void_p)
+_result_save = _function('result_save', c_int, c_void_p, c_char_p, POINTER(Options), _error_out)
+
+
+# ---- failures ----
+
+_KINDS: Mapping[int, Type[errors.Error]] = {
+    1: errors.SimulationFailed,
+    2: errors.MemoryExhausted,
+    3: errors.InputOutputFailed,
+    4: errors.DoesNotFit64Bits,
+    5: errors.InvalidScenario,
+    6: errors.NoPlanFits,
+    7: errors.Stopped,
+}
+
+
+def _text(given: Optional[bytes]) -> Optional[str]:
+    return None if given is None else given.decode(errors='replace')
+
+
+def _messages(record: Optional[int]) -> List[errors.Message]:
+    parts = [_error_message(record, i) for i in range(_error_count(record))]
+    return [errors.Message(_text(part.file), _text(part.pointer), _text(part.text) or '')
+            for part in parts]
+
+
+def _check(status: int, record: c_void_p) -> None:
+    if status == 0:
+        return
+    try:
+        said = _messages(record.value)
+    finally:
+        _error_free(record)
+    if not said and status == 2:
+        said = [errors.Message(None, None, 'out of memory')]
+    raise _KINDS[status](said)
+
+
+# ---- calls ----
+
+
+def _interruptible(call: Callable[[], Any], stop: c_int) -> Any:
+    """Calls, and asks the call to stop at Ctrl-C. Python handles signals between the instructions of
+    its main thread only; so that one waits, which a signal ends, while another one works."""
+    if threading.current_thread() is not threading.main_thread():
+        return call()
+    came: List[Any] = []
+    raised: List[BaseException] = []
+
+    def work() -> None:
+        try:
+            came.append(call())
+        except BaseException as error:  # handed on below
+            raised.append(error)
+
+    thread = threading.Thread(target=work, name='clustersim', daemon=True)
+    thread.start()
+    try:
+        thread.join()
+    except BaseException:
+        stop.value = 1
+        thread.join()
+        raise
+    if raised:
+        raise raised[0]
+    return came[0]
+
+
+def _encode(text: str) -> bytes:
+    """Of texts and paths; one that cannot be handed to C is refused."""
+    if '\0' in text:
+        raise ValueError('a text has a NUL character: ' + repr(text))
+    return os.fsencode(text)
+
+
+def changes_of(pairs: Mapping[str, str]) -> 'ctypes.Array[Change]':
+    made = (Change * max(len(pairs), 1))()
+    for i, (pointer, value) in enumerate(pairs.items()):
+        made[i] = Change(_encode(pointer), _encode(value))
+    return made
+
+
+def source_of(path: str, text: Optional[str], changes: Mapping[str, str]) -> Source:
+    return Source(_encode(path), None if text is None else _encode(text), changes_of(changes),
+                  len(changes))
+
+
+class _Call:
+    """Options of a call, and a place for what it makes."""
+
+    def __init__(self, **options: Any) -> None:
+        self.stop = c_int(0)
+        self.options = Options(size=ctypes.sizeof(Options), stop=ctypes.pointer(self.stop),
+                               **options)
+        self.made = c_void_p()
+        self.error = c_void_p()
+
+    def make(self, function: Any, *arguments: Any) -> int:
+        """The handle that the function makes."""
+        status = _interruptible(lambda: function(*arguments, byref(self.options), byref(self.made),
+                                                 byref(self.error)), self.stop)
+        _check(status, self.error)
+        return self.made.value or 0
+
+
+class Scenario:
+    """A scenario that was read."""
+
+    def __init__(self, source: Source) -> None:
+        self._handle = _Call().make(_scenario_read, byref(source))
+        self.resolved = (_scenario_resolved(self._handle) or b'').decode()
+        self.warnings = _messages(_scenario_warnings(self._handle))
+
+    def run(self, **options: Any) -> 'Handle':
+        return Handle(_Call(**options).make(_run, self._handle))
+
+    def __del__(self, free: Any = _scenario_free) -> None:
+        free(getattr(self, '_handle', None))
+
+
+class Handle:
+    """A result of the library, freed with the last object that refers to it."""
+
+    def __init__(self, handle: int) -> None:
+        self._handle = handle
+
+    def __del__(self, free: Any = _result_free) -> None:
+        free(self._handle)
+
+    def figures(self) -> List[Tuple[str, str, str, float]]:
+        """Key, label, unit, value of each."""
+        at = POINTER(Figure)()
+        n = _result_figures(self._handle, byref(at))
+        return [(at[i].key.decode(), at[i].label.decode(), at[i].unit.decode(), at[i].value)
+                for i in range(n)]
+
+    def columns(self) -> List[Column]:
+        at = POINTER(Column)()
+        n = _result_columns(self._handle, byref(at))
+        return [at[i] for i in range(n)]
+
+    def attributes(self) -> Mapping[str, Any]:
+        at = POINTER(Attribute)()
+        n = _result_attributes(self._handle, byref(at))
+        members = {INT64: 'int64', UINT64: 'uint64', DOUBLE: 'float64'}
+        return {a.name.decode(): a.value.text.decode() if a.type == TEXT
+                else getattr(a.value, members[a.type]) for a in (at[i] for i in range(n))}
+
+    def text(self) -> str:
+        return (_result_text(self._handle) or b'').decode()
+
+    def json(self) -> str:
+        return (_result_json(self._handle) or b'').decode()
+
+    def save(self, path: str) -> None:
+        call = _Call()
+        status = _interruptible(lambda: _result_save(self._handle, _encode(path),
+                                                     byref(call.options), byref(call.error)),
+                                call.stop)
+        _check(status, call.error)
+
+
+def sweep(source: Source, keys: Mapping[str, str], together: bool, csv: Optional[str],
+          jobs: int) -> Handle:
+    vary = Vary(changes_of(keys), len(keys), together, None if csv is None else _encode(csv))
+    return Handle(_Call(jobs=jobs).make(_sweep, byref(source), byref(vary)))
+
+
+def advise(source: Source, top: int, most: int, budget: float, exhaustive: bool,
+           jobs: int) -> Handle:
+    search = Search(ctypes.sizeof(Search), top, most, budget, exhaustive)
+    return Handle(_Call(jobs=jobs).make(_advise, byref(source), byref(search)))

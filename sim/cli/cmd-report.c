@@ -1,0 +1,58 @@
+#include "plots/page/page.h"
+#include "sim/cli/command.h"
+#include "sim/cli/output-name.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static const cs_option options[] = {
+    {"output", 'o', "FILE.html", "Page (default: INPUT.html)"},
+    {0},
+};
+
+/* "INPUT.html" in the current folder; allocated. */
+static char *output_name(const char *input)
+{
+    const char *slash = strrchr(input, '/');
+    const char *name = slash ? slash + 1 : input;
+    const char *dot = strrchr(name, '.');
+    const size_t stem = dot ? (size_t)(dot - name) : strlen(name);
+    const size_t bytes = stem + sizeof(".html");
+    char *out = malloc(bytes);
+    if (out)
+        snprintf(out, bytes, "%.*s.html", (int)stem, name);
+    return out;
+}
+
+static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
+{
+    const char *given = cs_arguments_value(arguments, "output");
+    if (given)
+        CS_TRY(cs_output_check(arguments, "output", cs_endings_of_pages, error));
+    char *output = given ? strdup(given) : output_name(arguments->words[0]);
+    if (!output)
+        return cs_error_no_memory(error);
+    cs_status status = cs_page_write(arguments->words, arguments->n_words, output, error);
+    if (status == CS_OK)
+        cs_log_write(&context->log, CS_LOG_INFO, "wrote %s", output);
+    free(output);
+    return status;
+}
+
+const cs_command cs_command_report = {
+    .name = "report",
+    .words = "RESULTS.h5 [MORE.h5 ...]",
+    .min_words = 1,
+    .max_words = CS_PAGE_RUNS_MAX,
+    .summary = "make a page for the browser",
+    .doc =
+        "Makes one HTML file that opens in any browser, without a network: what each device does "
+        "when, to zoom into, with what each task is; what memory holds, the critical path, why "
+        "each device waits, links, versions of weights, all figures and the scenario. Two to six "
+        "results files are shown below each other on one axis of time, with the differences of "
+        "their figures.\n\n"
+        "Of the file of a sweep or of a search for plans: all points in a table to sort, lines, a "
+        "heat map, and time against memory.",
+    .options = options,
+    .run = run,
+};
