@@ -14,7 +14,7 @@ set xtics nomirror ('' x_first) # gnuplot's own, of no use here, are gone with t
 # bytes as powers of two that people read
 units = 'B KiB MiB GiB TiB'
 do for [i = 0:49] {
-    if (2.0**i >= x_first && 2.0**i <= x_last && i % (log(x_last / x_first) / log(2) > 16 ? 4 : 2) == 0) {
+    if (2.0**i >= x_first && 2.0**i <= x_last && i % bytes_step == 0) {
         set xtics add (sprintf('%d %s', 2**(i % 10), word(units, i / 10 + 1)) 2.0**i)
     }
 }
@@ -25,7 +25,7 @@ set logscale y 10
 set yrange [y_lowest:y_highest] noextend
 # 1, 2, 5, 10; over many decades only 1, 10
 set ytics nomirror ('' y_lowest)
-times = 'ns us ms s'
+times = 'ns µs ms s'
 few = y_highest / y_lowest < 1e4 ? 3 : 1
 do for [k = 0:11] {
     do for [digit in '1 2 5'[1:2 * few - 1]] {

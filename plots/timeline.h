@@ -57,6 +57,7 @@ typedef struct cs_timeline {
                                        * whole mini-batch */
     bool shown[CS_TIMELINE_ALL];
     bool transfers, several_batches, dense, path, numbers;
+    bool odd_batches; /* boxes with names are of mini-batches 1, 3, ... as well */
     uint32_t n_shades,
         n_chunks;      /* where devices hold several stages, else 0; shades are at most SHADES */
     double cell;       /* units in which slivers are gathered */
