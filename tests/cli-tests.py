@@ -1534,7 +1534,7 @@ class Carried(Case):
 class Division(Case):
     def test_wrong(self):
         """What cannot be divided is one line with the place, and with the numbers next to it that would
-        be right: 64 filters and channels of ResNet's first layers, 12 heads of GPT-2 and 8 experts of
+        be right: 64 filters and channels of ResNet's first layers, 7 rows of its last ones, 12 heads of GPT-2 and 8 experts of
         Mixtral between the divisors around 8 and 3, 32 devices, zero 2 below 3."""
         gpt = '{"name": "gpt", "device": "h100", "batch_size": 16}'
         rows = [
@@ -1543,7 +1543,7 @@ class Division(Case):
             ('abci-resnet50', ['/parallel={"channel": 128}', '/platform/devices=128'],
              '/parallel/channel: must be at most the 64 channels of layer1.0.conv1 (got 128)'),
             ('abci-resnet50', ['/parallel={"space": [16]}'],
-             '/parallel/space: must be at most the 14 rows of layer3.0.conv2 (got 16)'),
+             '/parallel/space: must be at most the 14 rows of layer3.0.conv2 (got 16): 7 would'),
             ('fsdp', ['/model=' + gpt, '/parallel={"tensor": 8}', '/platform/devices=16'],
              '/parallel/tensor: must divide the 12 heads of h.0.attn.attention (got 8): 6 or 12 would'),
             ('mixtral-h200', ['/parallel={"expert": 3, "pipeline": 2}', '/platform/devices=6'],
@@ -1564,7 +1564,8 @@ class Division(Case):
 
     def test_identities(self):
         """One group of filters is data parallelism and one replica of filters is filter parallelism,
-        whichever way it is asked for; space likewise; what has size 1 divides nothing."""
+        whichever way it is asked for; space likewise; what has size 1 divides nothing; ZeRO on one device
+        is none, and shares over all places are ZeRO."""
         path = os.path.join(SCENARIOS, 'abci-resnet50.json')
         rows = [
             ('{"data": 16}', '{"data": 16, "filter": 1, "channel": 1, "space": [1, 1]}'),
@@ -1572,12 +1573,19 @@ class Division(Case):
             ('{"filter": 16}', '{"data": 1, "filter": 16}'),
             ('{"space": [4, 4]}', '{"data": 1, "space": [4, 4, 1]}'),
             ('{"data": 16, "zero": 3}', '{"rules": [{"layers": "*", "zero": 3}]}'),
+            ('{"data": 16, "zero": 3}', '{"data": 16, "zero": 3, "shard": 16}'),
         ]
         for one, other in rows:
-            with self.subTest(other):
-                hashes = [json.loads(run('run', path, '--no-output', '--json', '-s', '/parallel=' + words)
-                                     .stdout)['hash'] for words in (one, other)]
-                self.assertEqual(*hashes)
+            self.expect_same(path, one, other)
+        for zero in 1, 2, 3:
+            self.expect_same(path, '{"data": 1}', f'{{"data": 1, "zero": {zero}}}', '/platform/devices=1')
+
+    def expect_same(self, path, one, other, *sets):
+        with self.subTest(other):
+            words = [word for s in sets for word in ('-s', s)]
+            hashes = [json.loads(run('run', path, '--no-output', '--json', *words, '-s', '/parallel=' + p)
+                                 .stdout)['hash'] for p in (one, other)]
+            self.assertEqual(*hashes)
 
 
 class Libraries(Case):
