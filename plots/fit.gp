@@ -32,7 +32,7 @@ do for [k = 0:11] {
         set ytics add (sprintf('%s%s %s', digit, '00'[1:k % 3], word(times, k / 3 + 1)) digit * 10.0**(k - 9))
     }
 }
-set label 2 'time' at screen across(16), 0.5 * (down(area_top) + down(upper_end)) \
+set label 2 y_title at screen across(16), 0.5 * (down(area_top) + down(upper_end)) \
     center rotate by 90 textcolor rgb text_colour
 plot for [i = 1:n_series] folder.'/fits.dat' index i - 1 using 1:2 with lines \
          lc rgb int(word(colours, i)) lw 1.3, \
@@ -47,7 +47,7 @@ set bmargin at screen down(area_bottom)
 set yrange [-residual_most:residual_most] noextend
 set ytics nomirror autofreq
 set format y '%g %%'
-set label 1 'bytes' at screen 0.5 * (across(area_left) + across(area_right)), down(sheet_height - 12) \
+set label 1 x_title at screen 0.5 * (across(area_left) + across(area_right)), down(sheet_height - 12) \
     center textcolor rgb text_colour
 set label 2 'measured / fitted - 1' at screen across(16), 0.5 * (down(middle) + down(area_bottom)) \
     center rotate by 90 textcolor rgb text_colour

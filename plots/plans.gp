@@ -34,6 +34,10 @@ set label 1 x_title at screen 0.5 * (across(second_left) + across(area_right)), 
     down(sheet_height - 12) center textcolor rgb text_colour
 set label 2 y_title at screen across(second_left - 48), \
     0.5 * (down(second_top) + down(area_bottom)) center rotate by 90 textcolor rgb text_colour
+if (capacity > 0) {
+    set arrow 1 from capacity, least_time to capacity, most_time nohead front dt (5, 4) lw 1.4 \
+        lc rgb text_colour
+}
 plot folder.'/plans.dat' using 1:2:3:4 with points pt variable ps mark(0.5) lc rgb variable, \
      folder.'/front.dat' using 1:2 with lines lc rgb text_colour lw 1.4, \
      folder.'/front.dat' using 1:2 with points pt 6 ps mark(1) lw 1.2 lc rgb text_colour

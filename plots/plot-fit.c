@@ -215,6 +215,7 @@ static void write_numbers(const fit_plot *p)
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         cs_gnuplot_number(job, numbers[i].name, numbers[i].value);
     cs_gnuplot_text(job, "colours", text);
+    cs_sheet_axis_titles(p->sheet, "bytes", p->sheet->width, "time", p->sheet->height);
 }
 
 cs_status cs_plot_fit(cs_sheet *sheet, const cs_costs *costs, const char *output, cs_error *error)

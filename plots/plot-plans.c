@@ -30,6 +30,7 @@ typedef struct plans {
     strategy *strategies;
     uint32_t n_strategies;
     double most_throughput, least_time, most_time, most_memory;
+    double capacity; /* bytes of a device, where a plan that is shown does not fit; else 0 */
     uint32_t least_devices, most_devices;
 } plans;
 
@@ -124,6 +125,8 @@ static void find_ranges(plans *p)
         if (isfinite(p->times[i]) && p->times[i] <= 3 * p->least_time) {
             p->most_time = fmax(p->most_time, p->times[i]);
             p->most_memory = fmax(p->most_memory, p->peaks[i]);
+            if (p->over[i] > 0)
+                p->capacity = p->peaks[i] - p->over[i];
         }
 }
 
@@ -214,7 +217,7 @@ static cs_sheet_sign sign_of(uint32_t rank)
 
 static void write_legend(const plans *p)
 {
-    cs_legend_entry entries[NAMED + 4];
+    cs_legend_entry entries[NAMED + 5];
     uint32_t n = 0;
     for (uint32_t s = 0; s < p->n_strategies && s < NAMED; s++)
         entries[n++] = (cs_legend_entry){.text = p->strategies[s].name,
@@ -228,7 +231,11 @@ static void write_legend(const plans *p)
                                          .other = colours[NAMED],
                                          .exact = true,
                                          .sign = sign_of(NAMED)};
-    entries[n++] = (cs_legend_entry){"hollow: does not fit; line: front", 0, 0, true};
+    if (p->capacity > 0)
+        entries[n++] =
+            (cs_legend_entry){"capacity", CS_COLOUR_TEXT, CS_COLOUR_TEXT, true, CS_SIGN_LINE};
+    entries[n++] = (cs_legend_entry){
+        p->capacity > 0 ? "hollow: does not fit; line: front" : "line: front", 0, 0, true};
     cs_sheet_legend(p->sheet, entries, n);
 }
 
@@ -298,6 +305,7 @@ static void write_numbers(const plans *p)
         {"most_devices", one ? 2 * p->most_devices : p->most_devices * 1.1},
         {"most_throughput", 1.08 * p->most_throughput},
         {"most_memory", 1.05 * p->most_memory / unit.memory},
+        {"capacity", p->capacity / unit.memory},
         {"least_time", 0.9 * p->least_time / unit.time},
         {"most_time", 1.03 * p->most_time / unit.time},
     };
