@@ -15,6 +15,7 @@ import unittest
 
 SIM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'sim'
 PLOTS = os.environ.get('SIM_PLOTS_DIR')
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def scenario(devices=2, topology='ideal', **schedule):
@@ -200,6 +201,31 @@ class Pictures(unittest.TestCase):
         self.assertEqual([round(bar[0]) for bar in bars], [0, 0, 1, 1])
         capacity = self.numbers('lines.gp', 'capacity.dat', *words)
         self.assertEqual(capacity, [[-0.5, 4, 2]])
+
+    def test_plans_that_do_not_fit(self):
+        """Hollow points, whose numbers are one less than those of full ones, which are odd; the
+        capacity is what a peak is over by less."""
+        try:
+            import h5py
+        except ImportError:
+            self.skipTest('no h5py')
+        with open(os.path.join(ROOT, 'scenarios', 'abci-resnet50.json'), encoding='utf-8') as file:
+            document = json.load(file)
+        document['platform']['memory'] = '2.5 GB'
+        with open(self.path('s.json'), 'w', encoding='utf-8') as file:
+            json.dump(document, file)
+        self.sim('advise', 's.json', '--exhaustive', '--most', '80', '-o', 'a.h5')
+        with h5py.File(self.path('a.h5')) as file:
+            plans = list(zip(*(file['plans'][name][:].tolist()
+                               for name in ('step_time', 'peak_memory', 'over_capacity'))))
+        best = min(time for time, _, over in plans if time == time and not over > 0)
+        shown = [(round(peak / 1e9, 6), over > 0) for time, peak, over in plans if time <= 3 * best]
+        drawn = [(round(row[0], 6), row[2] % 2 == 0)
+                 for row in self.numbers('plans.gp', 'plans.dat', 'a.h5')]
+        self.assertEqual(sorted(drawn), sorted(shown))
+        self.assertTrue(any(hollow for _, hollow in drawn))
+        parameters = {row[0]: row[2] for row in self.data('plans.gp', 'parameters.gp', 'a.h5')}
+        self.assertAlmostEqual(float(parameters['capacity']), 2.5)
 
     def test_words(self):
         self.sweep('--vary', '/schedule/micro_batches=1,2,4')
