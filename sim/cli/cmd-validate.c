@@ -152,7 +152,8 @@ static cs_status validate(const cs_context *context, const cs_arguments *argumen
     uint32_t n = 0, jobs = 1;
     CS_TRY(cs_arguments_jobs(arguments, &jobs, error));
     CS_TRY(cs_points_select(points, select, n_select, &selected, &n, error));
-    cs_status status = cs_predict(selected, n, jobs, &change, context->progress, &predictions, error);
+    cs_status status =
+        cs_predict(selected, n, jobs, &change, context->progress, &predictions, error);
     if (status == CS_OK)
         status = show(context, arguments, &predictions, error);
     cs_predictions_finish(&predictions);

@@ -85,7 +85,8 @@ typedef struct cs_layer {
     uint32_t n_shared;     /* of a layer that was made from operators: */
     cs_shared_bytes *shared; /* see kept.h */
     uint32_t n_parameters;   /* with tapes: tensors of trained weights, in the network's order, */
-    int64_t *parameters;     /* bytes of each */
+    int64_t *parameters;     /* bytes of each; */
+    uint32_t n_expert_parameters; /* the last ones are those of experts */
     uint32_t n_forward_tape, n_backward_tape;
     cs_tape_event *forward_tape, *backward_tape; /* see tape.h; NULL where they are not known */
     /* Of a layer that is divided over several devices; all sizes and times are then of one device.

@@ -443,7 +443,9 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             cs_kept_fuse(net, &net->ops[p], &how->kept, how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
             fits = add(&of->workspaces[p],
-                       times.workspace >= 0 ? times.workspace : cost.workspace_bytes);
+                       times.workspace >= 0 ? times.workspace : cost.workspace_bytes) &&
+                   add(&of->workspaces[p],
+                       cs_kept_query_sums(net, &net->ops[p], &how->kept, how->batch_size));
             of->seconds[p] = seconds_of(how, &net->ops[p], &cost, &times);
             fits = fits && add_op(how, &net->ops[p], &cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases - cost.frozen));
