@@ -83,7 +83,6 @@ typedef struct cs_layer {
     cs_time backward_input;  /* gradient of the input; with backward_weight the whole backward */
     cs_time backward_weight; /* gradient of the weights */
     cs_time update;          /* weight update, once per step, whatever the batch */
-    double kernels[2][CS_N_KERNELS]; /* s of forward and backward; 0 where they are not known */
     int64_t weight_bytes;
     int64_t output_bytes;    /* activation handed to the next layer */
     int64_t kept_bytes;      /* live from the layer's forward to the end of its backward */
@@ -109,8 +108,9 @@ typedef struct cs_layer {
      * Its times are the sums over its pieces. Without pieces it is one, and exchanges nothing. */
     uint32_t n_pieces, n_exchanges, n_weight_parts;
     cs_layer_piece *pieces;
-    cs_exchange *exchanges;       /* those of one gap and pass stand in the order of that pass */
-    cs_weight_part *weight_parts; /* the gradients of other weights are summed over GRADIENT */
+    cs_exchange *exchanges;          /* those of one gap and pass stand in the order of that pass */
+    cs_weight_part *weight_parts;    /* the gradients of other weights are summed over GRADIENT */
+    double kernels[2][CS_N_KERNELS]; /* s of forward and backward; 0 where they are not known */
 } cs_layer;
 
 /* Where the numbers come from: required, so that a result can be judged. */
