@@ -267,6 +267,32 @@ class Pictures(unittest.TestCase):
         self.sim('plot', 'sweep.h5')
         self.assertTrue(os.path.exists(self.path('sweep-heatmap.svg')))
 
+    def test_validation(self):
+        """Measured to the right, predicted upwards; memory in GB, reserved behind allocated."""
+        measured = {'step_time_s': 1.6, 'peak_allocated_bytes': 21e9, 'peak_reserved_bytes': 23e9}
+        points = {'schema': 'truth/1', 'dataset': 'mine', 'points': [{
+            'id': 'mine/1', 'quality': 'A', 'precision': 'fp16', 'framework': 'PyTorch DDP',
+            'model': {'name': 'g', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4,
+                      'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'gelu', 'norm': 'layernorm',
+                      'pos': 'learned', 'tied': True, 'bias': True},
+            'hardware': {'gpu': 'A100-SXM4-80GB', 'gpus': 1, 'memory_gb': 80},
+            'batch': {'global': 4, 'micro': 1}, 'measured': measured}]}
+        with open(self.path('points.json'), 'w', encoding='utf-8') as file:
+            json.dump(points, file)
+        self.sim('validate', 'points.json', '-o', 'v.h5')
+        told = json.loads(self.sim('validate', 'points.json', '--json'))['points'][0]
+        times = self.numbers('validation.gp', 'times.dat', 'v.h5')
+        memory = self.numbers('validation.gp', 'memory.dat', 'v.h5')
+        expected = [[1.6, told['predicted_step_time_s']],
+                    [21, told['predicted_allocated_bytes'] / 1e9],
+                    [23, told['predicted_reserved_bytes'] / 1e9]]
+        self.assertEqual(len(times), 1)
+        self.assertEqual(len(memory), 2)
+        for row, values in zip(times + memory, expected):
+            self.assertEqual(row[0], values[0])
+            self.assertAlmostEqual(row[1] / values[1], 1, places=8)
+        self.assertEqual(times[0][2:], memory[0][2:])  # one symbol and colour
+
 
 if __name__ == '__main__':
     unittest.main()
