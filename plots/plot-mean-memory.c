@@ -25,6 +25,8 @@ typedef struct run_memory {
     double all;      /* devices */
     int64_t *live;   /* by device and category */
     double *totals;  /* by device */
+    uint32_t fullest;
+    bool fullest_is_known;
 } run_memory;
 
 typedef struct mean_memory {
@@ -102,11 +104,28 @@ static void finish_run(run_memory *run)
 
 typedef void each_level(mean_memory *m, uint32_t run, const level *at, void *data);
 
-static void note_fullest(const run_memory *run, level *at)
+/* All devices are looked at only when the one that was the fullest holds less. */
+static void find_fullest(run_memory *run, level *at)
 {
-    at->fullest = 0;
-    for (uint64_t d = 0; d < run->n_devices; d++)
-        at->fullest = fmax(at->fullest, run->totals[d]);
+    if (run->fullest_is_known) {
+        at->fullest = run->totals[run->fullest];
+        return;
+    }
+    run->fullest = 0;
+    for (uint32_t d = 1; d < run->n_devices; d++)
+        if (run->totals[d] > run->totals[run->fullest])
+            run->fullest = d;
+    run->fullest_is_known = true;
+    at->fullest = run->totals[run->fullest];
+}
+
+static void change_total(run_memory *run, uint32_t device, double change)
+{
+    run->totals[device] += change;
+    if (device == run->fullest && change < 0)
+        run->fullest_is_known = false;
+    else if (run->fullest_is_known && run->totals[device] > run->totals[run->fullest])
+        run->fullest = device;
 }
 
 /* Calls `each` for every level within what is shown; what was before counts at its start. */
@@ -114,12 +133,13 @@ static void walk(mean_memory *m, uint32_t r, each_level *each, void *data)
 {
     run_memory *run = &m->runs[r];
     level at = {.time = m->sheet->from};
+    run->fullest_is_known = false;
     memset(run->live, 0, (run->n_devices + 1) * MAX_CATEGORIES * sizeof(*run->live));
     memset(run->totals, 0, (run->n_devices + 1) * sizeof(*run->totals));
     for (uint64_t i = 0; i < run->n_samples && run->time[i] < m->sheet->until; i++) {
         const uint32_t device = run->device[i], category = run->category[i];
         if (run->time[i] > at.time) {
-            note_fullest(run, &at);
+            find_fullest(run, &at);
             each(m, r, &at, data);
             at.time = run->time[i];
         }
@@ -128,10 +148,10 @@ static void walk(mean_memory *m, uint32_t r, each_level *each, void *data)
         int64_t *live = &run->live[(size_t)device * MAX_CATEGORIES + category];
         const double change = (double)run->bytes[i] - (double)*live;
         *live = run->bytes[i];
-        run->totals[device] += change;
+        change_total(run, device, change);
         at.of[m->n_layers > 1 ? category : 0] += change * run->weights[device] / run->all;
     }
-    note_fullest(run, &at);
+    find_fullest(run, &at);
     each(m, r, &at, data);
 }
 

@@ -173,8 +173,8 @@ static void write_words(writer *w)
 /* The number of a slice's name, made known when it is new. */
 static uint64_t name_of(writer *w, uint32_t task, uint32_t kind)
 {
-    const uint32_t number = cs_viewer_number(w->run, task);
-    const uint64_t place = (uint64_t)kind * w->n_numbers + number;
+    const uint32_t number = cs_viewer_number(w->run, task), last = w->n_numbers - 1;
+    const uint64_t place = (uint64_t)kind * w->n_numbers + (number < last ? number : last);
     if (!w->named[place]) {
         char name[TEXT];
         snprintf(name, sizeof(name), "%.60s %" PRIu32, w->run->tasks.kinds[kind], number);
