@@ -186,5 +186,6 @@ cs_sheet_function cs_plot_timeline, cs_plot_boxes, cs_plot_memory, cs_plot_mean_
     cs_plot_utilisation, cs_plot_spread;
 cs_sheet_function cs_plot_heatmap, cs_plot_lines; /* of sweeps */
 cs_sheet_function cs_plot_plans;                  /* of a search for plans */
+cs_sheet_function cs_plot_validation;             /* of predictions held against measurements */
 
 #endif

@@ -2,10 +2,12 @@
 """Published plans beside the best that `sim advise` finds: published-plans.py SIM [ROW ...]
 
 Megatron-LM of 2021 (Narayanan et al., SC 2021, arXiv 2104.04473, table 1). Candidates are what that program
-could do: its runtime's conventions, fp16, tensor sizes up to a node, data inside pipeline, all layers
-recomputed, no ZeRO, no sequence parallelism; 1F1B plain, or interleaved where layers divide by the stages
-and micro-batches by the pipeline ranks. Prints a row of a table in Markdown per model: step and throughput
-of the fastest plan with the table's tensor and pipeline sizes, the best plan of all, and what limits both.
+could do: its runtime's conventions, fp16, tensor sizes up to a node, pipelines of a quarter to four times the
+table's ranks, data inside pipeline, all layers recomputed, no ZeRO, no sequence parallelism; 1F1B plain, or
+interleaved where layers divide by the stages and micro-batches by the pipeline ranks. Messages do not share
+links, as on a full fat tree with adaptive routing, so that alike devices are simulated once. Prints a row of a
+table in Markdown per model: the fastest plan with the table's tensor and pipeline sizes, its throughput, and
+the best plan of all.
 """
 import json
 import os
@@ -25,7 +27,7 @@ ROWS = {'1.7': (24, 2304, 24, 1, 1, 32, 512, 137),
         '529.6': (128, 20480, 105, 8, 35, 2520, 2520, 163),
         '1008': (160, 25600, 128, 8, 64, 3072, 3072, 163)}
 SEQUENCE, VOCABULARY = 2048, 51200
-SHOWN = 5
+SHOWN = 2
 
 
 def scenario(heads, hidden, layers, devices, batch, advise):
@@ -34,7 +36,7 @@ def scenario(heads, hidden, layers, devices, batch, advise):
                                                     'sequence': SEQUENCE, 'vocabulary': VOCABULARY},
                       'device': 'a100', 'precision': 'fp16', 'granularity': 'block', 'optimizer': 'adam',
                       'batch_size': batch},
-            'platform': {'topology': 'dgx-a100', 'devices': devices, 'reserve': '4 GB'},
+            'platform': {'topology': 'dgx-a100', 'devices': devices, 'reserve': '4 GB', 'sharing': 'none'},
             'parallel': {}, 'schedule': {'kind': 'sequential'},
             'advise': {'zero': 0, 'sequence_parallel': False, 'context': 1, 'recompute': 'full', 'inner': 'data',
                        'micro_batch': [1, 2, 4, 8], **advise}}
@@ -81,7 +83,7 @@ def describe(plan):
 
 def print_row(sim, folder, name, row):
     _, _, layers, tensor, pipeline, devices, batch, measured = row
-    sizes = [p for p in range(1, layers + 1) if layers % p == 0 and devices % p == 0]
+    sizes = [p for p in range(1, layers + 1) if layers % p == 0 and devices % p == 0 and p <= 4 * pipeline <= 16 * p]
     theirs = best(search(sim, folder, row, tensor, pipeline))
     found = best([plan for p in sizes for plan in search(sim, folder, row, [1, 2, 4, 8], p)])
     if not theirs or not found:

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `meson install` brings: test-installed.py CHECK_LINKS BUILD_ROOT
+"""What `meson install` brings: test-installed.py CHECK_LINKS BUILD_ROOT [PYTHON]
 
 Installs into an empty folder, and looks there for what the program and its pages name.
 """
@@ -14,6 +14,7 @@ import tempfile
 import unittest
 
 CHECK, BUILD = (os.path.abspath(word) for word in sys.argv[1:3])
+PYTHON = sys.argv[3] if len(sys.argv) > 3 else sys.executable  # that the package is for
 EXAMPLE = os.path.join(os.path.dirname(CHECK), '../sim/library/example.c')
 
 
@@ -95,6 +96,11 @@ class Installed(unittest.TestCase):
         found = glob.glob(self.folder.name + '/**/clustersim/_installed.py', recursive=True)
         if not found:
             self.skipTest('the package was not installed')
+        prefix = self.sim[len(self.folder.name):-len('/bin/sim')]
+        where = os.path.dirname(os.path.dirname(found[0]))[len(self.folder.name):]
+        looked = run(PYTHON, '-c', 'import site; print(*site.getsitepackages(), sep="\\n")').stdout.split()
+        if any(folder.startswith(prefix + '/') for folder in looked):
+            self.assertIn(where, looked)
         places = {}
         with open(found[0], encoding='utf-8') as file:
             exec(file.read(), places)

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Figures of papers: test-papers.py SIM SOURCE_ROOT [--update]
+"""Figures of papers: test-papers.py SIM SOURCE_ROOT [TEST ...] [--update [FIGURE ...]]
 
 - docs/reference/papers.md has the tables of `sim figures`: of all figures but the slow ones; with
-  --update all are computed, and the page is written.
+  --update the named figures are computed, or all, and the page is written.
 - In a short form, from scenarios with fewer points, rows are compared with evaluations of their own:
   formulas written down here, models that other commands print, pages that other tests check.
 - Stopping and going on, the same bytes from any number of threads, errors.
@@ -22,6 +22,7 @@ import unittest
 
 SIM, ROOT = [os.path.abspath(word) for word in sys.argv[1:3]]
 UPDATE = '--update' in sys.argv
+NAMED = sys.argv[sys.argv.index('--update') + 1:] if UPDATE else []
 PAGE = os.path.join(ROOT, 'docs', 'reference', 'papers.md')
 BEGIN, END = '<!-- figures -->\n', '<!-- end of figures -->\n'
 SLOW = {'madpipe-fig6', 'madpipe-fig7', 'madpipe-fig8'}  # more than a minute together
@@ -98,11 +99,15 @@ class Page(unittest.TestCase):
         page = read(PAGE)
         begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
         if UPDATE:
-            figures('all')
+            made = figures('all', only=NAMED or None)
             report = read(FOLDER, 'all', 'report.md')
-            report = re.sub(r'\n!\[.*\n', '', report[report.index('\n## '):])
+            report = page[begin:end] if NAMED else re.sub(r'\n!\[.*\n', '', report[report.index('\n## '):]) + '\n'
+            for name in NAMED:
+                report = re.sub(rf'(?<=^### )({name}: .*\n)(?:.|\n)*?(?=^##|\Z)',
+                                lambda found, body=made[name]: found[1] + '\n' + body.strip('\n') + '\n\n', report,
+                                flags=re.MULTILINE)
             with open(PAGE, 'w', encoding='utf-8') as file:
-                file.write(page[:begin] + report + '\n' + page[end:])
+                file.write(page[:begin] + report + page[end:])
             return
         known = ids()
         stated = sections(page[begin:end] + '\n')
@@ -368,7 +373,7 @@ class Work(unittest.TestCase):
 
 
 if __name__ == '__main__':
-    sys.argv = [word for word in [sys.argv[0], *sys.argv[3:]] if word != '--update']
+    sys.argv = [sys.argv[0]] if UPDATE else [sys.argv[0], *sys.argv[3:]]
     try:
         unittest.main(defaultTest='Page' if UPDATE else None)
     finally:

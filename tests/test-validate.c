@@ -4,6 +4,7 @@
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 
+#include "sim/validate/error-parts.h"
 #include "sim/validate/error-table.h"
 
 #include <math.h>
@@ -290,6 +291,24 @@ static cs_prediction predict(const char *row, const cs_points *points, cs_predic
     return predictions->items[0];
 }
 
+static void expect_near(const char *row, double expected, double got)
+{
+    if (!(fabs(got - expected) < 1e-12))
+        fail_msg("%s: expected %.15g, got %.15g", row, expected, got);
+}
+
+/* The parts of a predicted step add up to it, and each device computes so many seconds of it. */
+static void check_parts(const char *row, const cs_prediction *got, double computing)
+{
+    double sum = 0;
+    for (uint32_t p = 0; p < CS_N_STEP_PARTS; p++) {
+        assert_true(got->parts.seconds[p] >= 0);
+        sum += got->parts.seconds[p];
+    }
+    expect_near(row, got->values[CS_MEASURE_TIME], sum);
+    expect_near(row, computing, got->parts.seconds[CS_PART_COMPUTING]);
+}
+
 /* 1F1B of P equal stages with forward f, backward b and messages of c that block nobody takes
  * (M + P - 1)(f + b) + 2c(P - 1 + floor((M - 1)(P - 1)/P)). With P = 2, M = 3, f = 10 ms, b = 12 +
  * 8 ms:
@@ -327,6 +346,7 @@ static void takes_measured_passes(void **state)
         const cs_prediction got = predict(rows[i].name, &points, &predictions);
         expect_double(rows[i].name, rows[i].seconds, got.values[CS_MEASURE_TIME]);
         assert_true(isnan(got.values[CS_MEASURE_ALLOCATED])); /* sizes are not known */
+        check_parts(rows[i].name, &got, rows[i].micro_batches * 0.030);
         cs_predictions_finish(&predictions);
         cs_points_finish(&points);
     }
@@ -440,6 +460,8 @@ static void predicts_as_by_hand(void **state)
         expect_double(by_hand[i].name, cs_run_figure_value(time, &outcome),
                       got.values[CS_MEASURE_TIME]);
         expect_double(by_hand[i].name, bytes, got.values[CS_MEASURE_ALLOCATED]);
+        check_parts(by_hand[i].name, &got, 0);
+        assert_true(got.parts.seconds[CS_PART_PRODUCTS] > got.parts.seconds[CS_PART_ATTENTION]);
         scenario_run_finish(&run);
         cs_predictions_finish(&predictions);
         cs_points_finish(&points);
@@ -508,6 +530,52 @@ static void sums_errors_up(void **state)
     cs_error_table_finish(&table);
 }
 
+/* Dataset d: two points whose predicted step is all products, 0.8 of the measured one: with w =
+ * 0.01 they would have to be longer by b = 2 x 0.8 x 0.2 / (2 x 0.8^2 + 2 w) = 0.32 / 1.3. Dataset
+ * e: one of products, half of the measured step, and one of bubbles, 0.8 of it: 0.25 / (0.25 + 2 w)
+ * and 0.16 / (0.64 + 2 w). A point without a measured time counts nowhere. */
+static void finds_what_parts_lack(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *dataset;
+        uint32_t part;
+        double predicted, measured;
+    } made[] = {
+        {"d", CS_PART_PRODUCTS, 0.8, 1},       {"d", CS_PART_PRODUCTS, 1.6, 2},
+        {"e", CS_PART_PRODUCTS, 0.5, 1},       {"e", CS_PART_BUBBLE, 0.8, 1},
+        {"f", CS_PART_BUBBLE, 1, (double)NAN},
+    };
+    cs_point points[ROWS(made)];
+    cs_prediction items[ROWS(made)];
+    for (size_t i = 0; i < ROWS(made); i++) {
+        points[i] = (cs_point){.id = "i", .dataset = made[i].dataset};
+        items[i] = (cs_prediction){.point = &points[i]};
+        items[i].values[CS_MEASURE_TIME] = items[i].parts.step = made[i].predicted;
+        items[i].parts.seconds[made[i].part] = made[i].predicted;
+        items[i].measured[CS_MEASURE_TIME] = made[i].measured;
+    }
+    const cs_predictions predictions = {.n = ROWS(made), .items = items};
+    cs_error_parts_table table = {0};
+    cs_error error;
+    cs_error_init(&error);
+    assert_int_equal(cs_error_parts_make(&predictions, &table, &error), CS_OK);
+    expect_int("rows", 3, table.n);
+    const cs_error_parts *d = &table.rows[1], *e = &table.rows[2];
+    expect_text("first dataset", "d", d->dataset);
+    expect_int("points", 2, d->n);
+    expect_near("missing", 0.2, d->missing);
+    expect_near("predicted", 0.8, d->predicted[CS_PART_PRODUCTS]);
+    expect_near("products", 0.8 * 0.32 / 1.3, d->lacking[CS_PART_PRODUCTS]);
+    expect_near("rest", 0.2 - 0.8 * 0.32 / 1.3, d->rest);
+    const double products = 0.25 * 0.25 / 0.27, bubble = 0.4 * 0.16 / 0.66;
+    expect_near("missing", 0.35, e->missing);
+    expect_near("products", products, e->lacking[CS_PART_PRODUCTS]);
+    expect_near("bubble", bubble, e->lacking[CS_PART_BUBBLE]);
+    expect_near("rest", 0.35 - products - bubble, e->rest);
+    cs_error_parts_finish(&table);
+}
+
 /* ---- selection ---- */
 
 static void selects(void **state)
@@ -555,11 +623,17 @@ static void selects(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_with_a_place),     cmocka_unit_test(ignores_other_keys),
-        cmocka_unit_test(finds_the_time_of_a_step), cmocka_unit_test(takes_arguments),
-        cmocka_unit_test(names_what_is_missing),    cmocka_unit_test(takes_measured_passes),
-        cmocka_unit_test(blocks_as_megatron_does),  cmocka_unit_test(predicts_as_by_hand),
-        cmocka_unit_test(sums_errors_up),           cmocka_unit_test(selects),
+        cmocka_unit_test(refuses_with_a_place),
+        cmocka_unit_test(ignores_other_keys),
+        cmocka_unit_test(finds_the_time_of_a_step),
+        cmocka_unit_test(takes_arguments),
+        cmocka_unit_test(names_what_is_missing),
+        cmocka_unit_test(takes_measured_passes),
+        cmocka_unit_test(blocks_as_megatron_does),
+        cmocka_unit_test(predicts_as_by_hand),
+        cmocka_unit_test(sums_errors_up),
+        cmocka_unit_test(finds_what_parts_lack),
+        cmocka_unit_test(selects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -62,12 +62,28 @@ typedef struct cs_shared_bytes {
     int64_t bytes;
 } cs_shared_bytes;
 
+/* What a layer's time goes into. A kernel's time has its own start on the device; waiting is what a
+ * layer takes longer because the host does not start its kernels any faster. */
+#define CS_KERNEL_MAP(X)                                                                           \
+    X(PRODUCTS, "products") /* linear layers, those of experts included, convolutions */           \
+    X(ATTENTION, "attention")                                                                      \
+    X(MEMORY_BOUND, "memory-bound") /* all other operators */                                      \
+    X(WAITING, "launch gaps")
+
+typedef enum cs_kernel_kind {
+#define CS_KERNEL_ENUM(name, text) CS_KERNEL_##name,
+    CS_KERNEL_MAP(CS_KERNEL_ENUM)
+#undef CS_KERNEL_ENUM
+        CS_N_KERNELS
+} cs_kernel_kind;
+
 typedef struct cs_layer {
     const char *name;
     cs_time forward;
     cs_time backward_input;  /* gradient of the input; with backward_weight the whole backward */
     cs_time backward_weight; /* gradient of the weights */
     cs_time update;          /* weight update, once per step, whatever the batch */
+    double kernels[2][CS_N_KERNELS]; /* s of forward and backward; 0 where they are not known */
     int64_t weight_bytes;
     int64_t output_bytes;    /* activation handed to the next layer */
     int64_t kept_bytes;      /* live from the layer's forward to the end of its backward */

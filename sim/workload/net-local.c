@@ -614,7 +614,7 @@ static void divide_image(maker *m, const cs_shape *shape, cs_tensor_layout *layo
                             "must have %u numbers at most, as its images have dimensions (got %u)",
                             shape->rank - 1, dim);
         else if (shape->dims[dim] < parts)
-            cs_split_refuse_size(&m->report, "space", axis, (cs_nearest){shape->dims[dim], 0},
+            cs_split_refuse_size(&m->report, "space", axis, (cs_nearest){shape->dims[dim], 0, true},
                                  "must be at most the %u rows of the images (got %u)",
                                  shape->dims[dim], parts);
         else
@@ -776,6 +776,14 @@ static void finish_exchanges(maker *m)
 
 /* ---- all ---- */
 
+static bool has_experts(const cs_net *net)
+{
+    bool has = false;
+    for (uint32_t p = 0; p < net->n_ops; p++)
+        has |= net->ops[p].kind == CS_OP_DISPATCH;
+    return has;
+}
+
 static void check_axes(maker *m)
 {
     const char *until = m->split->space_until;
@@ -788,6 +796,9 @@ static void check_axes(maker *m)
         cs_split_refuse(&m->report, "context",
                         "must be 1 for a network that reads no tokens (got %u)",
                         grid_of(m)->context);
+    if (grid_of(m)->expert > 1 && !has_experts(m->net))
+        cs_split_refuse(&m->report, "expert", "must be 1 for a network without experts (got %u)",
+                        grid_of(m)->expert);
     for (int i = 0; i < CS_N_LAYOUT_AXES; i++) {
         const cs_layout_axis axis = (cs_layout_axis)i;
         if (axis_size(m, axis) > 1 && !rules_of(m->split, axis))
@@ -898,9 +909,9 @@ static cs_status report_mistake(const cs_split *split, const cs_split_report *re
     if (report->sized) {
         const cs_nearest named = report->nearest;
         const cs_nearest nearest = {
-            taken_by_all(report->net, split, report->axis, named.below, false),
-            taken_by_all(report->net, split, report->axis, named.above, true)};
-        if (named.above > 0 || nearest.below != named.below)
+            .below = taken_by_all(report->net, split, report->axis, named.below, false),
+            .above = taken_by_all(report->net, split, report->axis, named.above, true)};
+        if (!named.is_limit || nearest.below != named.below)
             cs_nearest_text(nearest, would, sizeof(would));
     }
     const char *between = would[0] ? ": " : "";

@@ -39,8 +39,8 @@ static uint32_t channels_dim(const cs_rule_query *q, cs_tensor tensor)
 static void at_most(const cs_rule_query *q, uint32_t count, const char *of_what)
 {
     if (count < q->size)
-        cs_rule_refuse(q, (cs_nearest){count, 0}, "must be at most the %u %s of %s (got %u)", count,
-                       of_what, q->op->name, q->size);
+        cs_rule_refuse(q, (cs_nearest){count, 0, true}, "must be at most the %u %s of %s (got %u)",
+                       count, of_what, q->op->name, q->size);
 }
 
 static void rule_filter(const cs_rule_query *q, cs_rule_answer *answer)
@@ -114,8 +114,8 @@ static bool is_space(const cs_rule_query *q)
 static void enough_rows(const cs_rule_query *q, uint32_t rows)
 {
     if (rows < q->size)
-        cs_rule_refuse(q, (cs_nearest){rows, 0}, "must be at most the %u rows of %s (got %u)", rows,
-                       q->op->name, q->size);
+        cs_rule_refuse(q, (cs_nearest){rows, 0, true}, "must be at most the %u rows of %s (got %u)",
+                       rows, q->op->name, q->size);
 }
 
 static void near_enough(const cs_rule_query *q, const cs_sliding *sliding)
@@ -124,7 +124,7 @@ static void near_enough(const cs_rule_query *q, const cs_sliding *sliding)
     while (parts > 1 && !cs_halo_is_near(sliding, parts))
         parts--;
     if (parts < q->size)
-        cs_rule_refuse(q, (cs_nearest){parts, 0},
+        cs_rule_refuse(q, (cs_nearest){parts, 0, true},
                        "must be at most %u: %s reads rows of more than one neighbour each way "
                        "(got %u)",
                        parts, q->op->name, q->size);

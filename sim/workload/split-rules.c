@@ -96,7 +96,7 @@ cs_nearest cs_divisors_next_to(uint32_t count, uint32_t got)
         below--;
     while (above < count && count % above != 0)
         above++;
-    return (cs_nearest){below, above <= count && above != below ? above : 0};
+    return (cs_nearest){.below = below, .above = above <= count && above != below ? above : 0};
 }
 
 static void refuse(cs_split_report *report, const char *key, const char *format, va_list arguments)

@@ -46,6 +46,7 @@ typedef struct cs_net_links {
 /* The numbers next to one that does not fit that an operator takes. */
 typedef struct cs_nearest {
     uint32_t below, above; /* above 0: nothing above it fits */
+    bool is_limit;         /* the message names the one below: "must be at most 64" */
 } cs_nearest;
 
 /* The first mistake, in the value of a key. */

@@ -170,7 +170,8 @@ static void check_heads(const cs_rule_query *q, const cs_op *attention)
         below--;
     while (above < a->heads && !divides_heads(a, above))
         above++;
-    const cs_nearest nearest = {below, above <= a->heads && above != below ? above : 0};
+    const cs_nearest nearest = {.below = below,
+                                .above = above <= a->heads && above != below ? above : 0};
     if (a->heads == a->kv_heads || q->size <= a->kv_heads)
         cs_rule_refuse(q, nearest, "must divide the %u heads%s of %s (got %u)", a->kv_heads,
                        a->heads == a->kv_heads ? "" : " of keys and values", attention->name,
@@ -199,7 +200,7 @@ static void first_of_pair(const cs_rule_query *q, cs_rule_answer *answer)
     if (!feeds_loss(q, out) && copies == 1)
         cs_rule_divides(q, features, "features");
     else if ((uint64_t)features * copies < q->size)
-        cs_rule_refuse(q, (cs_nearest){features, 0},
+        cs_rule_refuse(q, (cs_nearest){features, 0, true},
                        "must be at most the %u features of %s (got %u)", features, q->op->name,
                        q->size);
     answer->partial[0] = true;
@@ -238,7 +239,7 @@ static void rule_attention(const cs_rule_query *q, cs_rule_answer *answer)
     if (q->size <= attention->kv_heads)
         return;
     if (q->size / attention->kv_heads != cs_split_copies(q->net, q->size))
-        cs_rule_refuse(q, (cs_nearest){attention->kv_heads, 0},
+        cs_rule_refuse(q, (cs_nearest){attention->kv_heads, 0, true},
                        "must be at most the %u heads of keys and values of %s, of which other "
                        "layers have another number (got %u)",
                        attention->kv_heads, q->op->name, q->size);
@@ -246,7 +247,7 @@ static void rule_attention(const cs_rule_query *q, cs_rule_answer *answer)
         answer->inputs[i].copies = (uint16_t)(q->size / attention->kv_heads);
     for (int i = 1; i <= 2; i++)
         if (q->given[i].part == CS_DIVIDED && !cs_division_equal(q->given[i], answer->inputs[i]))
-            cs_rule_refuse(q, (cs_nearest){attention->kv_heads, 0},
+            cs_rule_refuse(q, (cs_nearest){attention->kv_heads, 0, true},
                            "must be at most the %u heads of keys and values of %s, which come from "
                            "one matrix with the queries (got %u)",
                            attention->kv_heads, q->op->name, q->size);
@@ -351,7 +352,7 @@ static void rule_embedding(const cs_rule_query *q, cs_rule_answer *answer)
     const cs_tensor_info *out = cs_net_tensor(q->net, q->op->output);
     const int64_t rows = q->op->weights / out->shape.dims[1];
     if (rows < q->size)
-        cs_rule_refuse(q, (cs_nearest){(uint32_t)rows, 0},
+        cs_rule_refuse(q, (cs_nearest){(uint32_t)rows, 0, true},
                        "must be at most the %lld rows of %s (got %u)", (long long)rows, q->op->name,
                        q->size);
     answer->made.part = CS_PARTIAL;
