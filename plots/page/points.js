@@ -149,11 +149,9 @@ function picturePanel(points, title, controls, draw) {
 }
 
 function linesPanel(points, keys, figures) {
-  const state = {
-    x: keys[0],
-    y: figures.find(field => field.main) || figures[0],
-    by: keys[1] || null
-  };
+  const x = keys.find(key => !key.texts) || keys[0];
+  const by = keys.find(key => key !== x) || null;
+  const state = {x, y: figures.find(field => field.main) || figures[0], by};
   return picturePanel(
       points, 'Lines',
       redraw => [select('Figure', figures, state.y, field => {
@@ -180,7 +178,9 @@ function linesPanel(points, keys, figures) {
 }
 
 function heatPanel(points, keys, figures) {
-  const state = {value: figures.find(field => field.main) || figures[0], x: keys[0], y: keys[1]};
+  const x = keys.find(key => !key.texts) || keys[0];
+  const value = figures.find(field => field.main) || figures[0];
+  const state = {value, x, y: keys.find(key => key !== x)};
   return picturePanel(
       points, 'Heat map', redraw => [select('Figure', figures, state.value, field => {
                                        state.value = field;
