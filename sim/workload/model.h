@@ -70,12 +70,12 @@ typedef struct cs_shared_bytes {
     X(MEMORY_BOUND, "memory-bound") /* all other operators */                                      \
     X(WAITING, "launch gaps")
 
-typedef enum cs_kernel {
+typedef enum cs_kernel_kind {
 #define CS_KERNEL_ENUM(name, text) CS_KERNEL_##name,
     CS_KERNEL_MAP(CS_KERNEL_ENUM)
 #undef CS_KERNEL_ENUM
         CS_N_KERNELS
-} cs_kernel;
+} cs_kernel_kind;
 
 typedef struct cs_layer {
     const char *name;

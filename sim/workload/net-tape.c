@@ -12,7 +12,7 @@ typedef struct storage {
     uint32_t last;   /* op that reads it last, or else writes it */
     bool used, taken;
     bool gathered_again; /* in backward, so that nobody keeps it */
-    bool has_gradient;   /* its gradient takes its memory, until its writer's backward has run */
+    bool has_gradient;   /* its gradient takes its memory */
     uint32_t read_in;    /* layer that read it last, + 1 */
 } storage;
 
@@ -21,6 +21,7 @@ typedef struct op_memory {
     int64_t extra, forward_workspace;
     bool keeps_output;
     uint32_t keeps; /* bits of inputs */
+    uint32_t gives; /* the storage whose gradient its backward is the last to read, + 1; or 0 */
 } op_memory;
 
 typedef struct maker {
@@ -74,6 +75,23 @@ static void find_storage(maker *m, uint32_t p, cs_tensor tensor, bool is_output)
     at->last = p;
 }
 
+/* The operator whose backward is the last to read a tensor's gradient: that of its writer, behind
+ * exchanges that hand it on as it is, or that beside which the writer's gradients of weights are
+ * made. */
+static uint32_t last_of_gradient(const maker *m, cs_tensor tensor)
+{
+    uint32_t p = m->net->n_ops;
+    while (p-- > 0) {
+        const cs_op *op = &m->net->ops[p];
+        if (op->output != tensor)
+            continue;
+        if (op->kind != CS_OP_EXCHANGE || !op->in_place)
+            return m->local && !op->frozen && op->weights + op->biases > 0 ? m->weights_at[p] : p;
+        tensor = op->inputs[0];
+    }
+    return 0;
+}
+
 static void find_op(maker *m, uint32_t p)
 {
     const cs_op *op = &m->net->ops[p];
@@ -92,8 +110,10 @@ static void find_op(maker *m, uint32_t p)
         if (cost.keeps_input && !cs_kept_again(m->net, op, i, &how->kept))
             made->keeps |= 1u << i;
         find_storage(m, p, op->inputs[i], false);
-        if (made->keeps & 1u << i && cs_kept_in_place(op, &how->kept))
+        if (made->keeps & 1u << i && cs_kept_in_place(op, &how->kept)) {
             m->storages[storage_of(m, op->inputs[i])].has_gradient = true;
+            m->ops[last_of_gradient(m, op->inputs[i])].gives = storage_of(m, op->inputs[i]) + 1;
+        }
     }
     find_storage(m, p, op->output, true);
     if (!m->local)
@@ -113,7 +133,7 @@ static bool is_kept(const maker *m, uint32_t number)
     return !m->storages[number].gathered_again;
 }
 
-/* A memory that an operator keeps and that its gradient takes is given by its writer. */
+/* A memory that an operator keeps and that its gradient takes is given when that is last read. */
 static bool add_kept_input(maker *m, cs_tape_what what, uint32_t number)
 {
     return (what == CS_TAPE_GIVE && m->storages[number].has_gradient) ||
@@ -138,8 +158,8 @@ static bool add_kept(maker *m, uint32_t p, cs_tape_what what)
         if ((of->keeps & 1u << i) && !seen && is_kept(m, at))
             enough = enough && add_kept_input(m, what, at);
     }
-    if (what == CS_TAPE_GIVE && m->storages[output].has_gradient)
-        enough = enough && cs_tape_add(&m->tape, what, output, 0);
+    if (what == CS_TAPE_GIVE && of->gives > 0)
+        enough = enough && cs_tape_add(&m->tape, what, of->gives - 1, 0);
     return enough;
 }
 
@@ -277,6 +297,8 @@ static cs_status make(maker *m, const cs_net_chain *chain, cs_layer *to, cs_aren
 {
     backward b = {m, chain, to, arena, chain->n_layers - 1};
     const cs_backward_observer observer = {see, begin_op, end_op, &b};
+    if (m->local)
+        cs_net_local_weights_at(m->local, m->weights_at);
     for (uint32_t p = 0; p < m->net->n_ops; p++)
         find_op(m, p);
     for (uint32_t l = 0; l < chain->n_layers; l++) {
@@ -286,8 +308,6 @@ static cs_status make(maker *m, const cs_net_chain *chain, cs_layer *to, cs_aren
             return cs_error_no_memory(error);
     }
     m->tape.n = 0;
-    if (m->local)
-        cs_net_local_weights_at(m->local, m->weights_at);
     const cs_backward watched = {.net = m->net,
                                  .batch = m->how->batch_size,
                                  .precision = m->how->precision,
