@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDTH = 1000, ONE_HEIGHT = 250, GAP_ACROSS = 58, GAP_DOWN = 56, WORD = 9, X_TITLE = 18 };
+enum { WIDTH = 1000, ONE_HEIGHT = 250, GAP_ACROSS = 58, GAP_DOWN = 56, WORD = 9, X_TITLE = 10 };
 
 static const uint32_t colours[CS_CHART_NAMES_MAX] = {0x0072B2, 0xD55E00, 0x009E73, 0xE69F00,
                                                      0xCC79A7, 0x56B4E9, 0x101010, 0x8C564B,
