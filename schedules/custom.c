@@ -313,7 +313,8 @@ static bool order(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
-    cs_pipeline_options options = {.order = order, .list_of = list_of, .params = params};
+    cs_pipeline_options options = {
+        .order = order, .list_of = list_of, .splits = true, .params = params};
     return cs_pipeline_generate(job, &options, builder, error);
 }
 

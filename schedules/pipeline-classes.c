@@ -389,6 +389,8 @@ static bool has_variant(const maker *m, cs_kind kind, uint32_t variant)
 static cs_status make_passes(maker *m, const spot *at, uint32_t n_holders, cs_error *error)
 {
     for (cs_kind kind = CS_FORWARD; kind <= CS_UPDATE; kind++) {
+        if ((kind == CS_BACKWARD_INPUT || kind == CS_BACKWARD_WEIGHT) && !m->options->splits)
+            continue;
         for (uint32_t v = 0; v < CS_N_PASS_VARIANTS; v++) {
             if (has_variant(m, kind, v) && (kind != CS_RECOMPUTE || m->options->recompute))
                 CS_TRY(make_pass(m, at, n_holders, kind, v, error));

@@ -81,6 +81,7 @@ typedef struct cs_pipeline_options {
     cs_pipeline_order *order;
     cs_pipeline_list *list_of; /* NULL: a list per stage */
     bool recompute; /* keep the stage's input only, and run its forward again before the backward */
+    bool splits;    /* `order` has halves of backwards */
     bool continuous; /* no flush: `order` runs over all micro-batches, and an update comes after
                       * every micro_batches-th backward of a holder; else at the end of the list */
     /* Makes the policies of a holder, or is NULL. slots[h] has its weights, and slots are numbered

@@ -100,14 +100,16 @@ static cs_status generate_h1(const cs_job *job, const void *params, cs_builder *
                              cs_error *error)
 {
     (void)params;
-    return cs_pipeline_generate(job, &(cs_pipeline_options){.order = order_h1}, builder, error);
+    return cs_pipeline_generate(job, &(cs_pipeline_options){.order = order_h1, .splits = true},
+                                builder, error);
 }
 
 static cs_status generate_h2(const cs_job *job, const void *params, cs_builder *builder,
                              cs_error *error)
 {
     (void)params;
-    return cs_pipeline_generate(job, &(cs_pipeline_options){.order = order_h2}, builder, error);
+    return cs_pipeline_generate(job, &(cs_pipeline_options){.order = order_h2, .splits = true},
+                                builder, error);
 }
 
 /* ---- closed forms ---- */

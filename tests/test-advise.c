@@ -276,6 +276,68 @@ static void test_candidates(void **state)
     cJSON_Delete(document);
 }
 
+/* The first candidate that fits the description; CS_NO_CANDIDATE: none. */
+static uint32_t find_plan(const cs_advice *advice, uint32_t zero, bool osdp)
+{
+    for (uint32_t i = 0; i < advice->candidates.n; i++) {
+        const cs_candidate *c = &advice->candidates.items[i];
+        if (c->zero == zero && (c->more != NULL) == osdp)
+            return i;
+    }
+    return CS_NO_CANDIDATE;
+}
+
+/* Eight devices in a ring of messages that share its links, on which a step spends more time than it
+ * computes. Of each byte of weights in 2 bytes, data parallelism sends 2 * 7/8 * 2 per step, ZeRO 3 half
+ * as much again, and OSDP what is between: so it is faster than ZeRO 3, and the faster the more memory
+ * there is. All replicated, weights, gradients and Adam's states take 12 bytes a parameter and more:
+ * 168 million of them 2 GB, with activations 3.5 GB. */
+static void test_osdp(void **state)
+{
+    static const char ring[] =
+        "'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 12, 'hidden': "
+        "1024, "
+        "'heads': 16, 'sequence': 512, 'vocabulary': 8192}, 'device': 'v100', 'precision': 'fp16', "
+        "'granularity': 'block', 'optimizer': 'adam', 'batch_size': 32}, 'schedule': {'kind': "
+        "'sequential'}, 'parallel': {}, 'platform': {'topology': 'ring', 'devices': 8, "
+        "'bandwidth': "
+        "'10 GB/s', 'latency': '5 us', 'memory': '%s'}, 'collectives': {'fidelity': 'flow'}, "
+        "'advise': "
+        "{'tensor': 1, 'pipeline': 1, 'recompute': 'none', 'micro_batch': 4, 'zero': [0, 3]}";
+    static const char *const memories[] = {"1 GB",   "1.5 GB", "2.3 GB",
+                                           "2.8 GB", "16 GB",  "unlimited"};
+    (void)state;
+    double before = INFINITY;
+    for (size_t m = 0; m < ROWS(memories); m++) {
+        char text[1024];
+        (void)snprintf(text, sizeof(text), ring, memories[m]);
+        cJSON *document = document_of(text);
+        const cs_advise_options how = {
+            .jobs = 2, .top = 3, .exhaustive = true, .program_version = ""};
+        cs_advice advice = advise(memories[m], document, &how);
+        const uint32_t osdp = find_plan(&advice, 0, true), data = find_plan(&advice, 0, false);
+        const uint32_t sharded = find_plan(&advice, 3, false);
+        const bool needed = m > 0 && m < 4;
+        expect_int(memories[m], needed, osdp != CS_NO_CANDIDATE);
+        expect_int(memories[m], m < 4 ? CS_CANDIDATE_OVER : CS_CANDIDATE_SIMULATED,
+                   advice.outcomes[data].state);
+        expect_int(memories[m], m == 0 ? CS_CANDIDATE_OVER : CS_CANDIDATE_SIMULATED,
+                   advice.outcomes[sharded].state);
+        if (needed) {
+            const double replicated = advice.candidates.items[osdp].replicated;
+            const double time = advice.outcomes[osdp].step.time;
+            expect_int(memories[m], osdp, advice.rows[0].candidate);
+            assert_true(replicated > 0 && replicated < 1);
+            assert_true(time < advice.outcomes[sharded].step.time && time < before);
+            assert_true(time > advice.outcomes[data].step.time);
+            expect_same_as_run(memories[m], &advice, document, osdp);
+            before = time;
+        }
+        cs_advice_finish(&advice);
+        cJSON_Delete(document);
+    }
+}
+
 /* A limited search simulates the most promising plans, and says so. */
 static void test_most(void **state)
 {
@@ -336,7 +398,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_candidates), cmocka_unit_test(test_against_all),
         cmocka_unit_test(test_threads),    cmocka_unit_test(test_same_as_run),
-        cmocka_unit_test(test_most),       cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_osdp),       cmocka_unit_test(test_most),
+        cmocka_unit_test(test_rows),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

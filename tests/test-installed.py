@@ -7,12 +7,14 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
 CHECK, BUILD = (os.path.abspath(word) for word in sys.argv[1:3])
+EXAMPLE = os.path.join(os.path.dirname(CHECK), '../sim/library/example.c')
 
 
 def run(*words, **how):
@@ -57,6 +59,36 @@ class Installed(unittest.TestCase):
         for name in names:
             done = run(self.sim, 'check', name, '--json')
             self.assertEqual((done.returncode, json.loads(done.stdout)['valid']), (0, True), name)
+
+    def test_library(self):
+        """The example links with the shared library and with the archive, by what pkg-config says."""
+        if not (shutil.which('cc') and shutil.which('pkg-config')):
+            self.skipTest('needs cc and pkg-config')
+        found, = glob.glob(self.folder.name + '/**/clustersim.pc', recursive=True)
+        archive, = glob.glob(self.folder.name + '/**/libclustersim.a', recursive=True)
+        paths = os.pathsep.join(filter(None, (os.path.dirname(found), os.environ.get('PKG_CONFIG_PATH'))))
+        flags = {}
+        for static in ([], ['--static']):
+            done = run('pkg-config', '--cflags', '--libs', *static, 'clustersim',
+                       env=dict(os.environ, PKG_CONFIG_PATH=paths))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(found, encoding='utf-8') as file:
+                prefix = re.search('^prefix=(.*)$', file.read(), re.MULTILINE).group(1)
+            flags[bool(static)] = [word.replace(prefix, self.folder.name + prefix, 1)
+                                   if word.startswith(('-I' + prefix, '-L' + prefix)) else word
+                                   for word in done.stdout.split()]
+        flags[True] = [archive if word == '-lclustersim' else word for word in flags[True]]
+        scenario = self.share + '/scenarios/vgg16-gpipe.json'
+        said = []
+        for static, words in flags.items():
+            program = f'{self.folder.name}/example-{static}'
+            done = run('cc', EXAMPLE, *words, '-o', program)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            done = run(program, scenario, env=dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(archive)))
+            self.assertEqual((done.returncode, done.stderr), (0, ''))
+            said.append(done.stdout)
+        self.assertEqual(said[0], said[1])
+        self.assertEqual(len(said[0].splitlines()), 5)
 
     def test_python(self):
         """The package knows where library and program will be, and works with them."""

@@ -399,6 +399,30 @@ static const struct by_hand {
      "'device': 'v100', 'batch_size': 8, 'granularity': 'block'}, 'platform': {'topology': "
      "'dgx1-v100', 'devices': 2}, 'runtime': 'pytorch-ddp', 'memory': {'weight_gradients': "
      "'apart', 'libraries': ['cublas']}, 'schedule': {'kind': 'dp', 'bucket': '25 MiB'}}"},
+    {"Megatron-LM: each tensor-parallel rank sends its part, gradients of bf16 in fp32",
+     GPT ", 'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 4}, 'parallel': {'tp': 2, 'pp': 2}, "
+         "'batch': {'global': 4, 'micro': 1}, 'framework': 'Megatron-LM', 'schedule': '1f1b', "
+         "'options': {'flash_attention': true}, 'measured': {}, 'precision': 'bf16', "
+         "'recompute': 'none'",
+     "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 4, 'hidden': 256, "
+     "'heads': 4, 'sequence': 128, 'vocabulary': 1024, 'intermediate': 1024, 'dropout': 0, "
+     "'attention': 'flash'}, 'device': 'h100', 'batch_size': 4, 'optimizer': 'adam', "
+     "'precision': 'bf16', 'gradients': 'fp32', 'granularity': 'block'}, 'platform': {'topology': "
+     "'dgx-h100', 'devices': 4, 'blocking': true}, 'runtime': 'megatron-lm-2021', 'parallel': "
+     "{'tensor': 2, 'pipeline': 2, 'data': 1, 'scatter_gather': true}, 'collectives': "
+     "{'fidelity': 'analytic'}, 'memory': {'fused': ['norm', 'swiglu'], 'weight_gradients': "
+     "'in_place', 'libraries': ['cublas']}, 'schedule': {'kind': '1f1b', 'micro_batches': 4, "
+     "'partition': [3]}}"},
+    {"PaxML: products are kept, kernels take a fitted factor longer",
+     GPT ", 'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 1}, 'batch': {'global': 4, 'micro': 4}, "
+         "'framework': 'PaxML', 'measured': {}, 'precision': 'bf16', 'recompute': 'unknown'",
+     "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 4, 'hidden': 256, "
+     "'heads': 4, 'sequence': 128, 'vocabulary': 1000, 'intermediate': 1024, 'dropout': 0, "
+     "'attention': 'flash'}, 'device': 'h100', 'batch_size': 4, 'optimizer': 'adam', "
+     "'precision': 'bf16', 'gradients': 'weights', 'granularity': 'block', 'recompute_operators': "
+     "['attention', 'ln_1', "
+     "'ln_2']}, 'platform': {'topology': 'ideal', 'devices': 1}, 'runtime': {'name': "
+     "'megatron-core', 'kernels': 1.2}, 'schedule': {'kind': 'sequential'}}"},
     {"Megatron-LM: padded vocabulary, gradients of fp16 in fp16, math attention, dropout of its "
      "log",
      GPT ", " TWO_GPUS ", 'parallel': {'pp': 2}, 'batch': {'global': 4, 'micro': 1}, "

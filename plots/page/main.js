@@ -62,6 +62,7 @@ function chooseRow(run, row) {
   if (run.chosen === row) return;
   run.chosen = row;
   run.parts.select.value = row;
+  run.parts.who.textContent = `${rowName(run, row)} · peak ${formatBytes(run.rows[row].peak)}`;
   run.parts.legend.refill();
   run.parts.peak.replaceChildren(peakTable(run));
   invalidate();
@@ -73,7 +74,7 @@ function memoryHead(run) {
                          run.rows.map((_, r) => element('option', {value: r, selected: r === run.chosen}, label(r))));
   run.parts.select = select;
   run.parts.legend = memoryLegend(run);
-  return element('div', {class: 'panel-head'}, element('h3', null, 'Memory of'), select, run.parts.legend);
+  return element('div', {class: 'panel-head'}, element('h3', null, 'Memory of'), select, run.parts.who = element('span', {class: 'on-paper'}, label(run.chosen)), run.parts.legend);
 }
 
 function runPanels(run, several) {
@@ -82,10 +83,20 @@ function runPanels(run, several) {
   const timeline = element('canvas', {role: 'img', class: 'timeline', 'aria-label': timelineWords(run)});
   const memory = element('canvas', {role: 'img', class: 'memory', 'aria-label': `Memory over time; the table “Memory at the peak” has the largest`});
   view.panels.push(timelinePanel(run, timeline), memoryPanel(run, memory));
+  const links = linkCanvas(run);
   themeListeners.push(() => { run.palette = null; run.hatches = null; run.parts.peak.replaceChildren(peakTable(run)); });
   run.parts.peak.replaceChildren(peakTable(run));
   return [several ? element('div', {class: 'panel-head run'}, element('h3', null, run.label), element('p', {class: 'words'}, runWords(run))) : null,
-          timeline, memoryHead(run), memory];
+          timeline, memoryHead(run), memory, links];
+}
+
+function linkCanvas(run) {
+  const canvas = element('canvas', {role: 'img', class: 'links', 'aria-label': 'How busy the busiest links are over time; the table “Links” has all'});
+  const panel = linkPanel(run, canvas);
+  if (panel.lanes.length === 0) return [];
+  view.panels.push(panel);
+  return [element('div', {class: 'panel-head'}, element('h3', null, 'Links in use'),
+                  element('span', {class: 'words'}, `the ${panel.lanes.length} that carried most; full height is all of the bandwidth`)), canvas];
 }
 
 function makePanels(runs) {
@@ -112,6 +123,7 @@ function hover(event) {
   if (!at || event.buttons) return hideTip();
   for (const {run} of view.panels) if (run && run !== at.panel.run) run.hovered = null;
   if (at.panel.kind === 'timeline') hoverTimeline(at.panel, event, at.x, at.y);
+  else if (at.panel.kind === 'links') hoverLinks(at.panel, event, at.x, at.y);
   else hoverMemory(at.panel, event, at.x);
 }
 
@@ -226,15 +238,20 @@ function print(begins) {
   drawAll(true);
 }
 
-async function start() {
-  const runs = [];
-  readInk();
-  for (let i = 0; document.getElementById(`run-${i}`); i++) runs.push(await readRun(i));
+function showRuns(runs) {
   document.body.append(...runPage(runs));
   makeZoom(document.getElementById('panels'));
   measure();
   listen();
   drawAll(true);
+}
+
+async function start() {
+  readInk();
+  const points = await readPoints(), runs = [];
+  for (let i = 0; document.getElementById(`run-${i}`); i++) runs.push(await readRun(i));
+  if (points) showPoints(points);
+  else showRuns(runs);
   document.documentElement.dataset.ready = 'yes';
 }
 

@@ -23,7 +23,7 @@ def _places() -> List[str]:
     wheel = pathlib.Path(__file__).resolve().parent.parent / '.clustersim.mesonpy.libs'
     places = [str(path) for path in sorted(wheel.glob(SONAME + '*'))]
     try:
-        from ._installed import LIBRARY  # written when the package is installed
+        from ._installed import LIBRARY  # type: ignore[import]  # written by meson
         places.append(LIBRARY)
     except ImportError:
         pass
@@ -98,7 +98,11 @@ NONE = 2**32 - 1
 
 
 def _function(name: str, result: Any, *arguments: Any) -> Any:
-    function = getattr(_c, 'clustersim_' + name)
+    try:
+        function = getattr(_c, 'clustersim_' + name)
+    except AttributeError:
+        raise ImportError(f'{_c._name} is older than this package: it has no clustersim_{name}'
+                          ) from None
     function.restype, function.argtypes = result, arguments
     return function
 
@@ -163,6 +167,9 @@ def _check(status: int, record: c_void_p) -> None:
 
 
 # ---- calls ----
+
+_saving = threading.Lock()
+"""HDF5 may have been built without threads."""
 
 
 def _interruptible(call: Callable[[], Any], stop: c_int) -> Any:
@@ -279,11 +286,13 @@ class Handle:
         return (_result_json(self._handle) or b'').decode()
 
     def save(self, path: str) -> None:
-        call = _Call()
-        status = _interruptible(lambda: _result_save(self._handle, _encode(path),
-                                                     byref(call.options), byref(call.error)),
-                                call.stop)
-        _check(status, call.error)
+        call, name = _Call(), _encode(path)
+
+        def save() -> int:
+            with _saving:
+                return int(_result_save(self._handle, name, byref(call.options), byref(call.error)))
+
+        _check(_interruptible(save, call.stop), call.error)
 
 
 def sweep(source: Source, keys: Mapping[str, str], together: bool, csv: Optional[str],

@@ -61,7 +61,7 @@ static cs_h5_value size_of(const void *from, uint64_t row, uint32_t which)
     return (cs_h5_value){.uint32 = sizes[which]};
 }
 
-enum { SCHEDULE, RECOMPUTE, INNER, STATE, ANSWER, FRONT };
+enum { SCHEDULE, RECOMPUTE, INNER, OSDP, STATE, ANSWER, FRONT };
 
 static cs_h5_value choice_of(const void *from, uint64_t row, uint32_t which)
 {
@@ -69,7 +69,8 @@ static cs_h5_value choice_of(const void *from, uint64_t row, uint32_t which)
     const cs_candidate_outcome *outcome = &advice_of(from)->outcomes[row];
     const uint32_t choices[] = {
         [SCHEDULE] = c->schedule, [RECOMPUTE] = c->recompute, [INNER] = c->inner,
-        [STATE] = outcome->state, [ANSWER] = outcome->answer, [FRONT] = outcome->front,
+        [OSDP] = c->more != NULL, [STATE] = outcome->state,   [ANSWER] = outcome->answer,
+        [FRONT] = outcome->front,
     };
     return (cs_h5_value){.uint8 = (uint8_t)choices[which]};
 }
@@ -134,6 +135,7 @@ static const cs_h5_column plans[] = {
     CHOICE("schedule", SCHEDULE, cs_advise_schedule_names, "order of the work"),
     CHOICE("recompute", RECOMPUTE, cs_advise_recompute_names, "what is computed again"),
     CHOICE("inner", INNER, cs_advise_order_names, "the axis with neighbouring devices"),
+    CHOICE("osdp", OSDP, no_yes, "OSDP chose which layers are sharded"),
     CHOICE("state", STATE, cs_candidate_state_names, "what became of the plan"),
     CHOICE("answer", ANSWER, no_yes, "it is one of the answers"),
     CHOICE("front", FRONT, no_yes, "it is on the front of time against memory"),

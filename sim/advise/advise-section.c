@@ -44,6 +44,9 @@ const cs_field cs_advise_fields[] = {
     {"zero", CS_FIELD_LIST, offsetof(cs_advise_section, zero), .fallback = "", .of = &zero_field,
      .least = 1, .each = true, .doc = "what is divided over data and context; default: 0 to 3",
      .shape = "stage or [stage, ...]"},
+    {"osdp", CS_FIELD_BOOL, offsetof(cs_advise_section, osdp), .fallback = "true",
+     .doc = "with zero 0 and 3: plans of OSDP too, which shard some layers as far as they must, "
+            "where there is no pipeline and one micro-batch"},
     SIZES(micro_batch, "samples of a micro-batch; default: powers of two up to 16, and all samples "
                        "of a data-parallel rank where there is no pipeline"),
     {"schedules", CS_FIELD_LIST, offsetof(cs_advise_section, schedules), .fallback = "",
@@ -63,7 +66,7 @@ const cs_field cs_advise_fields[] = {
     {"bucket", CS_FIELD_LIST, offsetof(cs_advise_section, bucket), .fallback = "",
      .of = &bucket_field, .least = 1, .each = true,
      .doc = "gradients that are reduced together while the last backward still runs; default: "
-            "/parallel/bucket",
+            "/parallel/bucket, and 25 MiB where neither that nor \"runtime\" is given",
      .shape = "bytes or [bytes, ...]"},
     {"inner", CS_FIELD_LIST, offsetof(cs_advise_section, inner), .fallback = "", .of = &inner_field,
      .least = 1, .each = true,

@@ -1,5 +1,6 @@
 #include "sim/advise/advise.h"
 
+#include "sim/advise/osdp-candidates.h"
 #include "sim/advise/search.h"
 
 #include <math.h>
@@ -35,6 +36,7 @@ static cs_status advise(const cJSON *document, const char *path, const cs_advise
 {
     CS_TRY(cs_advise_base_read(document, path, &advice->arena, &advice->base, error));
     CS_TRY(cs_candidates_make(&advice->base, &advice->candidates, error));
+    CS_TRY(cs_osdp_candidates_add(&advice->base, options->progress, &advice->candidates, error));
     CS_TRY(cs_bounds_find(&advice->base, &advice->candidates, options->jobs, options->progress,
                           &advice->bounds, error));
     advice->outcomes = calloc(advice->candidates.n + 1ULL, sizeof(*advice->outcomes));

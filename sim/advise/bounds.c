@@ -327,12 +327,6 @@ enum { MODELS_KEPT = 4096 };
 static void work(const void *context, uint32_t i, const cs_progress *progress, cs_pool_item *item)
 {
     const pricing *p = context;
-    item->error = malloc(sizeof(*item->error));
-    if (!item->error) {
-        item->status = CS_NO_MEMORY;
-        return;
-    }
-    cs_error_init(item->error);
     const cs_candidate *candidate = &p->candidates->items[p->first[i]];
     const bool first = p->bounds->model[i] == i;
     const cs_scenario_parts parts = {.model = first ? NULL : model_of(p->bounds, i),

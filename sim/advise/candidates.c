@@ -16,6 +16,7 @@ enum {
     MOST_PARTS = 16, /* of an image */
     MOST_FILTERS = 64,
     NODE_DEVICES = 8, /* where the platform does not say */
+    USUAL_BUCKET = 25 << 20,
 };
 
 /* ---- the base ---- */
@@ -40,6 +41,8 @@ static void take_model(const cs_scenario *scenario, const cJSON *document, cs_ad
     base->space_rank = scenario->net ? cs_paradl_space_rank(scenario->net) : 0;
     base->lists_operators = cJSON_GetArraySize(listed) > 0;
     base->has_rules = cs_json_member(cs_json_member(document, "parallel"), "rules") != NULL;
+    base->says_bucket = cs_json_member(cs_json_member(document, "parallel"), "bucket") ||
+                        cs_json_member(document, "runtime");
 }
 
 cs_status cs_advise_base_read(const cJSON *document, const char *path, cs_arena *arena,
@@ -159,18 +162,37 @@ typedef struct making {
     cs_error *error;
 } making;
 
-static cs_status add(const making *m, const cs_candidate *candidate)
+static cs_status push(const cs_advise_base *base, const cs_candidate *candidate, cs_candidates *to,
+                      cs_error *error)
 {
-    cs_candidates *to = m->to;
     if (to->n == CS_CANDIDATES_MAX)
-        return cs_error_add(m->error, CS_LIMIT,
+        return cs_error_add(error, CS_LIMIT,
                             "%s: /advise: has more than %d plans to try: list fewer values",
-                            m->base->path, CS_CANDIDATES_MAX);
+                            base->path, CS_CANDIDATES_MAX);
     if (!cs_vector_reserve((void **)&to->items, &to->capacity, to->n + UINT64_C(1),
                            sizeof(*to->items)))
-        return cs_error_no_memory(m->error);
+        return cs_error_no_memory(error);
     to->items[to->n++] = *candidate;
     return CS_OK;
+}
+
+static cs_status add(const making *m, const cs_candidate *candidate)
+{
+    return push(m->base, candidate, m->to, m->error);
+}
+
+cs_status cs_candidates_add(const cs_advise_base *base, const cs_candidate *candidate, cJSON *more,
+                            cs_candidates *candidates, cs_error *error)
+{
+    cs_candidate with = *candidate;
+    with.more = more;
+    if (!candidates->more)
+        candidates->more = cJSON_CreateArray();
+    if (!more || !cJSON_AddItemToArray(candidates->more, more)) {
+        cJSON_Delete(more);
+        return cs_error_no_memory(error);
+    }
+    return push(base, &with, candidates, error);
 }
 
 /* What is held, where, and what is computed again. */
@@ -298,6 +320,7 @@ static cs_status vary_inputs(const making *m, cs_candidate c)
 void cs_candidates_finish(cs_candidates *candidates)
 {
     free(candidates->items);
+    cJSON_Delete(candidates->more);
     *candidates = (cs_candidates){0};
 }
 
@@ -387,6 +410,17 @@ static bool add_space(const cs_advise_base *base, const cs_candidate *c, cJSON *
     return done;
 }
 
+/* Referred to as all else that the scenario says, unless candidates differ in it. */
+static bool add_bucket(const cs_advise_base *base, const cs_candidate *c, cJSON *parallel)
+{
+    const cJSON *given = cs_json_member(cs_json_member(base->document, "parallel"), "bucket");
+    if (c->bucket != CS_BUCKET_GIVEN)
+        return cJSON_AddNumberToObject(parallel, "bucket", (double)c->bucket) != NULL;
+    if (given)
+        return cJSON_AddItemReferenceToObject(parallel, "bucket", (cJSON *)(uintptr_t)given);
+    return base->says_bucket || add_count(parallel, "bucket", USUAL_BUCKET);
+}
+
 static bool fill_parallel(const cs_advise_base *base, const cs_candidate *c, cJSON *parallel)
 {
     static const char *const methods[] = {"tensor", "filter", "channel"};
@@ -417,9 +451,8 @@ static bool fill_parallel(const cs_advise_base *base, const cs_candidate *c, cJS
            add_count(parallel, "expert", c->expert) && add_count(parallel, "zero", c->zero) &&
            (c->zero < 2 || cs_json_member(from, "accumulate") ||
             cJSON_AddFalseToObject(parallel, "accumulate")) &&
-           (c->bucket == CS_BUCKET_GIVEN ||
-            cJSON_AddNumberToObject(parallel, "bucket", (double)c->bucket)) &&
-           add_order(c, parallel) && cJSON_AddStringToObject(parallel, "fold", "try");
+           add_bucket(base, c, parallel) && add_order(c, parallel) &&
+           cJSON_AddStringToObject(parallel, "fold", "try");
 }
 
 /* Collectives are delays unless the scenario says otherwise, so that plans with few messages are
@@ -455,7 +488,7 @@ static bool fill_sections(const cs_advise_base *base, const cs_candidate *c, cJS
            fill_schedule(c, schedule) && fill_collectives(base, collectives);
 }
 
-/* The changes of other planners, which come last. */
+/* The changes of OSDP, which come last. */
 static bool apply_more(const cJSON *more, cJSON *document)
 {
     for (const cJSON *at = more ? more->child : NULL; at; at = at->next) {
@@ -594,6 +627,8 @@ char *cs_candidate_text(const cs_candidate *c, char *text, size_t size)
         say(&w, "one device");
     if (c->zero > 0)
         say(&w, ", zero %u", c->zero);
+    if (c->more)
+        say(&w, ", OSDP with %.3g %% replicated", 100 * c->replicated);
     if (c->inner == CS_ORDER_PIPELINE)
         say(&w, ", pipeline inside data");
     if (c->bucket > 0)
@@ -602,7 +637,7 @@ char *cs_candidate_text(const cs_candidate *c, char *text, size_t size)
         c->micro_batches == 1 ? "" : "es", c->micro_samples);
     if (c->chunks > 1)
         say(&w, ", %u stages a device", c->chunks);
-    say(&w, "%s%s", recompute[c->recompute], c->more ? ", by another planner" : "");
+    say(&w, "%s", recompute[c->recompute]);
     return text;
 }
 

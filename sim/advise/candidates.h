@@ -11,10 +11,14 @@
  * stages than layers, experts over more places than there are. Whether a layer can be divided so,
  * the model says when it is priced (bounds.h).
  *
+ * Gradients are summed in buckets of 25 MiB (Li et al., VLDB 2020, section 3.2.3) beside the last
+ * backward where neither the scenario nor a runtime says how: summed after it, as a scenario without
+ * either has it, they would make replicated weights look worse than any framework has them.
+ *
  * A step is one mini-batch, "iterations": 1, and collectives are delays ("fidelity":
  * "analytic") unless the scenario says otherwise, so that all candidates are simulated alike.
  *
- * Candidates of other planners are added with the changes of their own.
+ * Plans of OSDP are added to them, with changes of their own (osdp-candidates.h).
  */
 #ifndef CS_ADVISE_CANDIDATES_H
 #define CS_ADVISE_CANDIDATES_H
@@ -38,7 +42,8 @@ typedef struct cs_candidate {
     uint32_t chunks;           /* stages per device: 1 but for interleaved */
     uint32_t recompute, inner; /* cs_advise_recompute, cs_advise_order */
     int64_t bucket;            /* bytes; CS_BUCKET_GIVEN: as the scenario has it */
-    const cJSON *more;         /* {"/json/pointer": value, ...}: changes besides, or NULL */
+    const cJSON *more;         /* {"/json/pointer": value, ...}: OSDP's changes besides, or NULL */
+    double replicated;         /* with OSDP: the fraction of the parameters that is not sharded */
 } cs_candidate;
 
 /* What candidates are made for; the document must live as long. */
@@ -53,6 +58,7 @@ typedef struct cs_advise_base {
     bool divisible;       /* the model has operators */
     bool lists_operators; /* to be recomputed */
     bool has_rules;       /* for some layers, which "zero" does not decide */
+    bool says_bucket;     /* the scenario, or its runtime's conventions */
 } cs_advise_base;
 
 /* Reads the section, and the scenario, whose own plan need not be possible but must be valid JSON
@@ -63,6 +69,7 @@ CS_MUST_CHECK cs_status cs_advise_base_read(const cJSON *document, const char *p
 typedef struct cs_candidates {
     uint32_t n, capacity;
     cs_candidate *items;
+    cJSON *more; /* owns what candidates have besides; or NULL */
 } cs_candidates;
 
 void cs_candidates_finish(cs_candidates *candidates);
@@ -71,6 +78,11 @@ void cs_candidates_finish(cs_candidates *candidates);
 enum { CS_CANDIDATES_MAX = 1 << 20 };
 CS_MUST_CHECK cs_status cs_candidates_make(const cs_advise_base *base, cs_candidates *candidates,
                                            cs_error *error);
+
+/* Adds one with changes besides, which are the candidates' then, also when that fails; NULL stands for
+ * memory that ran out. CS_LIMIT, CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_candidates_add(const cs_advise_base *base, const cs_candidate *candidate,
+                                          cJSON *more, cs_candidates *candidates, cs_error *error);
 
 /* The scenario with the candidate's plan, to free with cJSON_Delete; parts of it are the base's.
  * NULL when memory runs out. */

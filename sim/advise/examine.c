@@ -136,12 +136,6 @@ static cs_status do_part(const examination *e, uint32_t part, const cs_progress 
 static void work(const void *context, uint32_t part, const cs_progress *progress,
                  cs_pool_item *item)
 {
-    item->error = malloc(sizeof(*item->error));
-    if (!item->error) {
-        item->status = CS_NO_MEMORY;
-        return;
-    }
-    cs_error_init(item->error);
     item->status = do_part(context, part, progress, item->error);
 }
 

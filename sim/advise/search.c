@@ -101,12 +101,6 @@ static void work(const void *context, uint32_t i, const cs_progress *progress, c
     const cs_advice *advice = s->advice;
     cs_step *step = &s->advice->outcomes[i].step;
     cs_scenario scenario = {0};
-    item->error = malloc(sizeof(*item->error));
-    if (!item->error) {
-        item->status = CS_NO_MEMORY;
-        return;
-    }
-    cs_error_init(item->error);
     item->status = cs_bounds_read(&advice->base, &advice->candidates, &advice->bounds, i, progress,
                                   &scenario, item->error);
     if (item->status == CS_OK)

@@ -59,7 +59,12 @@ static void *worker(void *context)
         if (!item)
             break; /* out of memory: the point is missed when all is collected */
         item->point = s->pool->points[i];
-        s->pool->work(s->pool->work_context, item->point, &progress, item);
+        item->error = malloc(sizeof(*item->error));
+        item->status = item->error ? CS_OK : CS_NO_MEMORY;
+        if (item->error) {
+            cs_error_init(item->error);
+            s->pool->work(s->pool->work_context, item->point, &progress, item);
+        }
         if (item->status == CS_INTERRUPTED)
             free_item(item);
         else

@@ -14,13 +14,13 @@ typedef struct cs_pool_item {
     uint32_t point;
     cs_status status;
     cJSON *figures;  /* NULL where it failed */
-    cs_error *error; /* empty where it did not; NULL when memory ran out */
+    cs_error *error; /* for what calls say, empty at first; NULL when memory ran out */
     char *record;
 } cs_pool_item;
 
 typedef struct cs_pool {
     const char *what, *points_are; /* for people: "sweeping", "points" */
-    /* Called by the workers, several at a time: fills the item. What it calls looks at `progress`
+    /* Called by the workers, several at a time: fills the item, but for its error. What it calls looks at `progress`
      * and ends with CS_INTERRUPTED when the pool stops. */
     void (*work)(const void *context, uint32_t point, const cs_progress *progress,
                  cs_pool_item *item);

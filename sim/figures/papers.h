@@ -7,7 +7,7 @@
 #ifndef CS_FIGURES_PAPERS_H
 #define CS_FIGURES_PAPERS_H
 
-#include "sim/figures/page.h"
+#include "sim/figures/figure-page.h"
 
 enum { CS_FIGURE_STUDIES = 4 };
 

@@ -253,6 +253,20 @@ static void append_to_program(cs_builder *builder, uint32_t device, uint32_t tas
     builder->last_task[device] = task;
 }
 
+void cs_builder_reserve(cs_builder *builder, uint32_t n_tasks, uint32_t n_edges)
+{
+    cs_graph *graph = &builder->graph;
+    const uint64_t tasks = (uint64_t)graph->n_tasks + n_tasks;
+    if (builder->status == CS_OK &&
+        !(cs_vector_reserve((void **)&graph->tasks, &builder->cap_tasks, tasks,
+                            sizeof(*graph->tasks)) &&
+          cs_vector_reserve((void **)&graph->n_predecessors, &builder->cap_predecessors, tasks,
+                            sizeof(*graph->n_predecessors)) &&
+          cs_vector_reserve((void **)&builder->edges, &builder->cap_edges,
+                            (uint64_t)graph->n_edges + n_edges, sizeof(*builder->edges))))
+        builder->status = CS_NO_MEMORY;
+}
+
 uint32_t cs_builder_task(cs_builder *builder, uint32_t cls, uint32_t item)
 {
     cs_graph *graph = &builder->graph;

@@ -25,9 +25,8 @@ void cs_graph_finish(cs_graph *graph)
 
 static const struct {
     const char *name, *symbol;
-    cs_kind_group group;
 } kinds[] = {
-#define CS_KIND_ROW(name, text, symbol, group) {text, symbol, CS_GROUP_##group},
+#define CS_KIND_ROW(name, text, symbol, group) {text, symbol},
     CS_KIND_MAP(CS_KIND_ROW)
 #undef CS_KIND_ROW
 };
@@ -40,11 +39,6 @@ const char *cs_kind_name(cs_kind kind)
 const char *cs_kind_symbol(cs_kind kind)
 {
     return kinds[kind].symbol;
-}
-
-cs_kind_group cs_kind_group_of(cs_kind kind)
-{
-    return kinds[kind].group;
 }
 
 uint32_t cs_graph_count_tasks(const cs_graph *graph)

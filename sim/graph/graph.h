@@ -282,7 +282,15 @@ static inline uint32_t cs_graph_micro_batch(const cs_graph *graph, uint32_t task
 
 const char *cs_kind_name(cs_kind kind);
 const char *cs_kind_symbol(cs_kind kind);
-cs_kind_group cs_kind_group_of(cs_kind kind);
+static inline cs_kind_group cs_kind_group_of(cs_kind kind)
+{
+    static const uint8_t groups[] = {
+#define CS_KIND_GROUP(name, text, symbol, group) CS_GROUP_##group,
+        CS_KIND_MAP(CS_KIND_GROUP)
+#undef CS_KIND_GROUP
+    };
+    return (cs_kind_group)groups[kind];
+}
 const char *cs_category_name(cs_category category);
 const char *cs_purpose_name(cs_purpose purpose);
 

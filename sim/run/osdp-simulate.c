@@ -18,12 +18,11 @@ enum { MOST_STEPS = 8 };
 
 /* ---- scenarios with a plan in them ---- */
 
-/* Whether the layers that have weights are all of one mode. */
-static bool are_all(const cs_osdp_study *study, const cs_osdp_plan *plan, bool sharded)
+bool cs_osdp_is_all(const cs_osdp_model *model, const cs_osdp_plan *plan, bool sharded)
 {
-    for (uint32_t i = 0; i < study->model.n; i++) {
+    for (uint32_t i = 0; i < model->n; i++) {
         const cs_osdp_choice *one = &plan->choices[i];
-        if (study->model.operators[i].weights > 0 &&
+        if (model->operators[i].weights > 0 &&
             (sharded ? one->sharded < one->slices : one->sharded > 0))
             return false;
     }
@@ -31,10 +30,10 @@ static bool are_all(const cs_osdp_study *study, const cs_osdp_plan *plan, bool s
 }
 
 /* Layers whose weights are sharded in the same part; those without weights join any. */
-static bool joins(const cs_osdp_study *study, const cs_osdp_plan *plan, uint32_t first, uint32_t l)
+static bool joins(const cs_osdp_model *model, const cs_osdp_plan *plan, uint32_t first, uint32_t l)
 {
     const cs_osdp_choice *a = &plan->choices[first], *b = &plan->choices[l];
-    return study->model.operators[l].weights == 0 ||
+    return model->operators[l].weights == 0 ||
            (uint64_t)a->sharded * b->slices == (uint64_t)b->sharded * a->slices;
 }
 
@@ -46,14 +45,14 @@ static bool add_rule(const cs_osdp_choice *choice, uint32_t first, uint32_t last
            cJSON_AddNumberToObject(rule, "sharded", (double)choice->sharded / choice->slices);
 }
 
-static cJSON *make_rules(const cs_osdp_study *study, const cs_osdp_plan *plan)
+cJSON *cs_osdp_rules_json(const cs_osdp_model *model, const cs_osdp_plan *plan)
 {
     cJSON *rules = cJSON_CreateArray();
     uint32_t l = 0;
-    while (rules && l < study->model.n) {
+    while (rules && l < model->n) {
         const uint32_t first = l++;
         const cs_osdp_choice *choice = &plan->choices[first];
-        while (l < study->model.n && joins(study, plan, first, l))
+        while (l < model->n && joins(model, plan, first, l))
             l++;
         if (choice->sharded > 0 && !add_rule(choice, first, l - 1, rules)) {
             cJSON_Delete(rules);
@@ -73,13 +72,14 @@ static bool fill(const cs_osdp_study *study, const cs_osdp_plan *plan, cJSON *ro
 {
     cJSON *model = cJSON_GetObjectItemCaseSensitive(root, "model");
     cJSON *parallel = cJSON_GetObjectItemCaseSensitive(root, "parallel");
-    const bool sharded = are_all(study, plan, true), data = are_all(study, plan, false);
+    const bool sharded = cs_osdp_is_all(&study->model, plan, true);
+    const bool data = cs_osdp_is_all(&study->model, plan, false);
     cJSON_DeleteItemFromObjectCaseSensitive(parallel, "rules");
     cJSON_DeleteItemFromObjectCaseSensitive(parallel, "shard"); /* over all */
     return put(model, "batch_size", cJSON_CreateNumber((double)plan->batch * study->replicas)) &&
            put(parallel, "zero", cJSON_CreateNumber(sharded ? 3 : 0)) &&
            (data || put(parallel, "accumulate", cJSON_CreateBool(false))) &&
-           (data || sharded || put(parallel, "rules", make_rules(study, plan)));
+           (data || sharded || put(parallel, "rules", cs_osdp_rules_json(&study->model, plan)));
 }
 
 cJSON *cs_osdp_document(const cs_osdp_study *study, const cJSON *document, const cs_osdp_plan *plan)
@@ -91,60 +91,7 @@ cJSON *cs_osdp_document(const cs_osdp_study *study, const cJSON *document, const
     return NULL;
 }
 
-/* ---- one run ---- */
-
-typedef struct run {
-    double time; /* s */
-    int64_t peak;
-} run;
-
-static cs_status simulate(const cs_osdp_study *study, const cJSON *document,
-                          const cs_osdp_plan *plan, const cs_osdp_options *options, run *made,
-                          cs_error *error)
-{
-    cJSON *root = cs_osdp_document(study, document, plan);
-    cs_scenario scenario = {0};
-    cs_simulation simulation = {0};
-    if (!root)
-        return cs_error_no_memory(error);
-    cs_status status = cs_scenario_read(root, study->scenario.file, &scenario, error);
-    if (status == CS_OK)
-        status = cs_simulate(&scenario, &(cs_simulation_options){.progress = options->progress},
-                             &simulation, error);
-    if (status == CS_OK) {
-        *made = (run){.time = simulation.analysis.iteration_time};
-        for (uint32_t d = 0; d < simulation.trace.n_devices; d++) {
-            const int64_t peak = simulation.trace.devices[d].peak;
-            made->peak = peak > made->peak ? peak : made->peak;
-        }
-    }
-    cs_simulation_finish(&simulation);
-    cs_scenario_finish(&scenario);
-    cJSON_Delete(root);
-    return status;
-}
-
 /* ---- one batch ---- */
-
-typedef struct fitting {
-    cs_osdp_study *study;
-    const cJSON *document;
-    const cs_osdp_options *options;
-    cs_osdp_strategy number;
-    cs_osdp_row *row;
-} fitting;
-
-static void take(const fitting *f, const cs_osdp_plan *plan, const run *made)
-{
-    cs_osdp_row *row = f->row;
-    const double rate = plan->batch / made->time;
-    if (row->fitted.found && row->fitted.batch / row->iteration_time >= rate)
-        return;
-    row->fitted = *plan;
-    row->iteration_time = made->time;
-    row->peak = made->peak;
-    cs_osdp_describe(f->study, plan, &row->fitted_fraction, &row->fitted_cut);
-}
 
 /* Limits of the cost model between which the right one is. */
 typedef struct bracket {
@@ -160,47 +107,111 @@ static int64_t next_limit(const bracket *b, int64_t at, int64_t away)
     return b->fits + (b->fails - b->fits) / 2;
 }
 
-/* Simulates the plan for a limit of the cost model, and sets the next one. What does not fit is the
- * plan for all limits down to its own memory. */
-static cs_status try_limit(const fitting *f, uint32_t batch, cs_osdp_rules *rules, bracket *b,
-                           bool *found, cs_error *error)
+/* Tries the plan for a limit of the cost model, and sets the next one. What does not fit is the plan
+ * for all limits down to its own memory. */
+static cs_status try_limit(const cs_osdp_fit *f, uint32_t batch, cs_osdp_rules *rules, bracket *b,
+                           cs_arena *arena, cs_osdp_fitted *best, cs_error *error)
 {
-    const cs_osdp_search how = {.progress = f->options->progress};
-    const int64_t limit = f->study->limit;
-    cs_osdp_plan plan;
-    run made;
-    CS_TRY(cs_osdp_find_at(&f->study->model, rules, batch, &how, &f->study->arena, &plan, error));
-    if (!plan.found) {
+    const cs_osdp_search how = {.progress = f->progress};
+    const int64_t limit = f->rules.limit;
+    cs_osdp_fitted one = {0};
+    CS_TRY(cs_osdp_find_at(f->model, rules, batch, &how, arena, &one.plan, error));
+    if (!one.plan.found) {
         b->fits = rules->limit; /* more is needed */
         rules->limit = next_limit(b, rules->limit, limit / 8);
         return CS_OK;
     }
-    CS_TRY(simulate(f->study, f->document, &plan, f->options, &made, error));
-    if (made.peak <= limit) {
-        *found = true;
-        take(f, &plan, &made);
+    CS_TRY(f->try(f->context, &one, error));
+    if (one.peak <= limit) {
+        if (!best->plan.found || one.time < best->time)
+            *best = one;
         b->fits = rules->limit;
-        rules->limit = next_limit(b, rules->limit, limit - made.peak);
+        rules->limit = next_limit(b, rules->limit, limit - one.peak);
     } else {
-        b->fails = plan.cost.memory;
-        rules->limit = next_limit(b, plan.cost.memory, limit - made.peak);
+        b->fails = one.plan.cost.memory;
+        rules->limit = next_limit(b, one.plan.cost.memory, limit - one.peak);
     }
     return CS_OK;
+}
+
+cs_status cs_osdp_fit_batch(const cs_osdp_fit *fit, uint32_t batch, cs_arena *arena,
+                            cs_osdp_fitted *fitted, cs_error *error)
+{
+    cs_osdp_rules rules = fit->rules;
+    bracket b = {0, rules.limit > INT64_MAX / 2 ? INT64_MAX : 2 * rules.limit};
+    const bool one = rules.modes != CS_OSDP_ANY && !rules.slices;
+    cs_osdp_fitted best = {0};
+    if (one || rules.limit == INT64_MAX) {
+        rules.limit = INT64_MAX; /* there is one plan */
+        CS_TRY(try_limit(fit, batch, &rules, &b, arena, &best, error));
+    } else {
+        for (uint32_t step = 0; step < MOST_STEPS && b.fails - b.fits > 1; step++)
+            CS_TRY(try_limit(fit, batch, &rules, &b, arena, &best, error));
+    }
+    *fitted = best;
+    return CS_OK;
+}
+
+/* ---- by simulation ---- */
+
+typedef struct fitting {
+    cs_osdp_study *study;
+    const cJSON *document;
+    const cs_osdp_options *options;
+    cs_osdp_strategy number;
+    cs_osdp_row *row;
+} fitting;
+
+static cs_status simulate(const void *context, cs_osdp_fitted *plan, cs_error *error)
+{
+    const fitting *f = context;
+    cJSON *root = cs_osdp_document(f->study, f->document, &plan->plan);
+    cs_scenario scenario = {0};
+    cs_simulation simulation = {0};
+    if (!root)
+        return cs_error_no_memory(error);
+    cs_status status = cs_scenario_read(root, f->study->scenario.file, &scenario, error);
+    if (status == CS_OK)
+        status = cs_simulate(&scenario, &(cs_simulation_options){.progress = f->options->progress},
+                             &simulation, error);
+    plan->time = simulation.analysis.iteration_time;
+    plan->peak = 0;
+    for (uint32_t d = 0; status == CS_OK && d < simulation.trace.n_devices; d++) {
+        const int64_t peak = simulation.trace.devices[d].peak;
+        plan->peak = peak > plan->peak ? peak : plan->peak;
+    }
+    cs_simulation_finish(&simulation);
+    cs_scenario_finish(&scenario);
+    cJSON_Delete(root);
+    return status;
+}
+
+static void take(const fitting *f, const cs_osdp_fitted *fitted)
+{
+    cs_osdp_row *row = f->row;
+    const cs_osdp_plan *plan = &fitted->plan;
+    const double rate = plan->batch / fitted->time;
+    if (row->fitted.found && row->fitted.batch / row->iteration_time >= rate)
+        return;
+    row->fitted = *plan;
+    row->iteration_time = fitted->time;
+    row->peak = fitted->peak;
+    cs_osdp_describe(f->study, plan, &row->fitted_fraction, &row->fitted_cut);
 }
 
 /* Whether one of the plans for a batch fits; the row gets the fastest one. */
 static cs_status fit(const fitting *f, uint32_t batch, bool *found, cs_error *error)
 {
-    cs_osdp_rules rules = cs_osdp_rules_of(f->study, f->number);
-    bracket b = {0, rules.limit > INT64_MAX / 2 ? INT64_MAX : 2 * rules.limit};
-    const bool one = rules.modes != CS_OSDP_ANY && !rules.slices;
-    *found = false;
-    if (one || rules.limit == INT64_MAX) {
-        rules.limit = INT64_MAX; /* there is one plan */
-        return try_limit(f, batch, &rules, &b, found, error);
-    }
-    for (uint32_t step = 0; step < MOST_STEPS && b.fails - b.fits > 1; step++)
-        CS_TRY(try_limit(f, batch, &rules, &b, found, error));
+    const cs_osdp_fit how = {.model = &f->study->model,
+                             .rules = cs_osdp_rules_of(f->study, f->number),
+                             .progress = f->options->progress,
+                             .try = simulate,
+                             .context = f};
+    cs_osdp_fitted fitted;
+    CS_TRY(cs_osdp_fit_batch(&how, batch, &f->study->arena, &fitted, error));
+    *found = fitted.plan.found;
+    if (*found)
+        take(f, &fitted);
     return CS_OK;
 }
 

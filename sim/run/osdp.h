@@ -100,6 +100,33 @@ double cs_osdp_ratio(const cs_osdp_study *study, cs_osdp_strategy row, cs_osdp_s
 cJSON *cs_osdp_document(const cs_osdp_study *study, const cJSON *document,
                         const cs_osdp_plan *plan);
 
+/* The rules of the section "parallel" that a plan's modes are. NULL when memory runs out. */
+cJSON *cs_osdp_rules_json(const cs_osdp_model *model, const cs_osdp_plan *plan);
+
+/* Whether all operators with weights are in one mode: sharded, or data parallel. */
+bool cs_osdp_is_all(const cs_osdp_model *model, const cs_osdp_plan *plan, bool sharded);
+
+/* A plan and what it takes where it was tried. */
+typedef struct cs_osdp_fitted {
+    cs_osdp_plan plan;
+    double time;  /* s */
+    int64_t peak; /* bytes of the fullest device */
+} cs_osdp_fitted;
+
+/* Plans of one batch, which something else than the cost model judges: `try` fills time and peak. */
+typedef struct cs_osdp_fit {
+    const cs_osdp_model *model;
+    cs_osdp_rules rules; /* the limit is of what was tried */
+    const cs_progress *progress;
+    cs_status (*try)(const void *context, cs_osdp_fitted *plan, cs_error *error);
+    const void *context;
+} cs_osdp_fit;
+
+/* The fastest one of those that were tried and keep the limit; not found: none does. The cost model
+ * proposes them, for limits of its own. Choices live in the arena. */
+CS_MUST_CHECK cs_status cs_osdp_fit_batch(const cs_osdp_fit *fit, uint32_t batch, cs_arena *arena,
+                                          cs_osdp_fitted *fitted, cs_error *error);
+
 /* Internal: finds, for each row that was asked, the plan that the simulation likes best. */
 CS_MUST_CHECK cs_status cs_osdp_simulate(cs_osdp_study *study, const cJSON *document,
                                          const cs_osdp_options *options, cs_error *error);

@@ -47,17 +47,10 @@ static void make_run(const void *context, uint32_t run, const cs_progress *progr
     const work *w = context;
     cs_simulation simulation = {0};
     cs_simulation_options options = w->options;
-    cs_error *error = malloc(sizeof(*error));
-    if (!error) {
-        item->status = CS_NO_MEMORY;
-        return;
-    }
-    cs_error_init(error);
     options.progress = progress;
     options.record_rates = false;
     options.seed_offset = run;
-    item->status = cs_simulate(w->scenario, &options, &simulation, error);
-    item->error = error;
+    item->status = cs_simulate(w->scenario, &options, &simulation, item->error);
     if (item->status == CS_OK)
         take_figures(w->scenario, &simulation, run, w->runs);
     cs_simulation_finish(&simulation);

@@ -213,12 +213,6 @@ static void work(const void *context, uint32_t point, const cs_progress *progres
 {
     const cs_sweep *sweep = context;
     cJSON *result = NULL;
-    item->error = malloc(sizeof(*item->error));
-    if (!item->error) {
-        item->status = CS_NO_MEMORY;
-        return;
-    }
-    cs_error_init(item->error);
     item->status = run_point(sweep, point, progress, &result, item->error);
     if (item->status == CS_OK) {
         item->figures = cs_figures_of(result);

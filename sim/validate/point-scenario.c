@@ -110,8 +110,6 @@ static void check_options(cs_point_rules *rules)
         cs_point_rules_miss(rules, "the optimizer Muon");
     if (strncmp(point->recompute, "block:", strlen("block:")) == 0)
         cs_point_rules_miss(rules, "full recomputation of some blocks");
-    else if (strcmp(point->recompute, "unknown") == 0)
-        cs_point_rules_assume(rules, "no recomputation, where the point does not state any");
 }
 
 /* ---- the scenario ---- */

@@ -117,13 +117,11 @@ static void work(const void *context, uint32_t i, const cs_progress *progress, c
     const cs_simulation_options how = {.progress = progress};
     cs_scenario scenario = {0};
     cs_simulation simulation = {0};
-    item->error = malloc(sizeof(*item->error));
     item->figures = cJSON_CreateObject();
-    if (!item->error || !item->figures) {
+    if (!item->figures) {
         item->status = CS_NO_MEMORY;
         return;
     }
-    cs_error_init(item->error);
     item->status = cs_scenario_read_watched(prediction->made.document, prediction->point->id,
                                             progress, &scenario, item->error);
     if (item->status == CS_OK)

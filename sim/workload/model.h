@@ -70,12 +70,12 @@ typedef struct cs_shared_bytes {
     X(MEMORY_BOUND, "memory-bound") /* all other operators */                                      \
     X(WAITING, "launch gaps")
 
-typedef enum cs_kernel {
+typedef enum cs_kernel_kind {
 #define CS_KERNEL_ENUM(name, text) CS_KERNEL_##name,
     CS_KERNEL_MAP(CS_KERNEL_ENUM)
 #undef CS_KERNEL_ENUM
-        CS_N_KERNELS
-} cs_kernel;
+        CS_N_KERNEL_KINDS
+} cs_kernel_kind;
 
 typedef struct cs_layer {
     const char *name;
@@ -83,7 +83,8 @@ typedef struct cs_layer {
     cs_time backward_input;  /* gradient of the input; with backward_weight the whole backward */
     cs_time backward_weight; /* gradient of the weights */
     cs_time update;          /* weight update, once per step, whatever the batch */
-    double kernels[2][CS_N_KERNELS]; /* s of forward and backward; 0 where they are not known */
+    double kernels[2]
+                  [CS_N_KERNEL_KINDS]; /* s of forward and backward; 0 where they are not known */
     int64_t weight_bytes;
     int64_t output_bytes;    /* activation handed to the next layer */
     int64_t kept_bytes;      /* live from the layer's forward to the end of its backward */

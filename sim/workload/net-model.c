@@ -277,7 +277,7 @@ static cs_piece_seconds seconds_of(const cs_net_options *how, const cs_op *op,
     };
 }
 
-static cs_kernel kernel_of(const cs_op *op)
+static cs_kernel_kind kernel_of(const cs_op *op)
 {
     if (op->kind == CS_OP_ATTENTION)
         return CS_KERNEL_ATTENTION;
