@@ -29,7 +29,7 @@ static bool holds(const cs_plan *plan, uint32_t stage, uint32_t device)
 static void add_layer(const cs_layer *layer, double *kernels)
 {
     const int forwards = layer->recompute ? 2 : 1;
-    for (uint32_t k = 0; k < CS_N_KERNELS; k++)
+    for (uint32_t k = 0; k < CS_N_KERNEL_KINDS; k++)
         kernels[k] += forwards * layer->kernels[0][k] + layer->kernels[1][k];
 }
 
@@ -61,11 +61,11 @@ static void add_device(const cs_scenario *scenario, const cs_simulation *simulat
 {
     const cs_time_use *use = &simulation->analysis.devices[device];
     const double slowed = cs_time_seconds(use->slowed), computing = compute_of(use) - slowed;
-    double kernels[CS_N_KERNELS] = {0}, sum = 0;
+    double kernels[CS_N_KERNEL_KINDS] = {0}, sum = 0;
     find_kernels(scenario, device, kernels);
-    for (uint32_t k = 0; k < CS_N_KERNELS; k++)
+    for (uint32_t k = 0; k < CS_N_KERNEL_KINDS; k++)
         sum += kernels[k];
-    for (uint32_t k = 0; k < CS_N_KERNELS && sum > 0; k++)
+    for (uint32_t k = 0; k < CS_N_KERNEL_KINDS && sum > 0; k++)
         parts[k] += computing * kernels[k] / sum;
     parts[CS_PART_COMPUTING] += sum > 0 ? 0 : computing;
     parts[CS_PART_SLOWED] += slowed;

@@ -74,7 +74,7 @@ typedef enum cs_kernel_kind {
 #define CS_KERNEL_ENUM(name, text) CS_KERNEL_##name,
     CS_KERNEL_MAP(CS_KERNEL_ENUM)
 #undef CS_KERNEL_ENUM
-        CS_N_KERNELS
+        CS_N_KERNEL_KINDS
 } cs_kernel_kind;
 
 typedef struct cs_layer {
@@ -108,9 +108,10 @@ typedef struct cs_layer {
      * Its times are the sums over its pieces. Without pieces it is one, and exchanges nothing. */
     uint32_t n_pieces, n_exchanges, n_weight_parts;
     cs_layer_piece *pieces;
-    cs_exchange *exchanges;          /* those of one gap and pass stand in the order of that pass */
-    cs_weight_part *weight_parts;    /* the gradients of other weights are summed over GRADIENT */
-    double kernels[2][CS_N_KERNELS]; /* s of forward and backward; 0 where they are not known */
+    cs_exchange *exchanges;       /* those of one gap and pass stand in the order of that pass */
+    cs_weight_part *weight_parts; /* the gradients of other weights are summed over GRADIENT */
+    double kernels[2]
+                  [CS_N_KERNEL_KINDS]; /* s of forward and backward; 0 where they are not known */
 } cs_layer;
 
 /* Where the numbers come from: required, so that a result can be judged. */

@@ -1,0 +1,238 @@
+/* What single keys of runtimes do to a run, by hand: collectives that reach part of the links'
+ * bandwidth and take a while to begin, products that hide tensor-parallel ones, fused kernels, a
+ * host that is slower than the device; and the model `decoder` against the models it can be. */
+#include "sim/run/figures.h"
+#include "sim/workload/net-model.h"
+#include "tests/expect.h"
+#include "tests/run-scenario.h"
+
+#include <math.h>
+
+static double figure_of(const scenario_run *run, const char *key)
+{
+    const cs_outcome outcome = {&run->scenario, &run->simulation, 0};
+    return cs_run_figure_value(cs_run_figure_find(key), &outcome);
+}
+
+static void expect_seconds(const char *row, double expected, double got)
+{
+    if (!(fabs(got - expected) <= 1e-9 * expected))
+        fail_msg("%s: expected %.12g s, got %.12g s", row, expected, got);
+}
+
+/* ---- collectives ---- */
+
+/* Two replicas of a layer that takes 1 s forward and 2 s backward, on links of 1 GB/s without
+ * latency. A ring sums 1 GB of gradients in 2 (n - 1) / n = 1 s; with half of the bandwidth in 2 s,
+ * and as much later as it takes to begin. Messages between stages are no collectives. */
+static void collectives_take_longer(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *collectives;
+        double seconds; /* of the run */
+    } rows[] = {
+        {"links", "'fidelity': 'analytic'", 4},
+        {"half of them", "'fidelity': 'analytic', 'reached': 0.5", 5},
+        {"a start", "'fidelity': 'analytic', 'start': '250 ms'", 4.25},
+        {"both", "'fidelity': 'analytic', 'reached': 0.5, 'start': '250 ms'", 5.25},
+        {"flows have neither", "'fidelity': 'flow', 'reached': 0.5, 'start': '250 ms'", 4},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        scenario_run run;
+        cs_error error;
+        cs_error_init(&error);
+        if (scenario_run_init(
+                &run, &error,
+                "{'schema_version': 1, 'name': 't', 'model': {'uniform': {'layers': 1, 'forward': "
+                "'1 s', 'backward': '2 s', 'weights': '1 GB', 'activation': '1 B'}}, 'platform': "
+                "{'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s', 'latency': "
+                "'0 s'}, 'collectives': {'algorithm': 'ring', %s}, 'schedule': "
+                "{'kind': 'dp', 'micro_batches': 1}}",
+                rows[i].collectives) != CS_OK)
+            fail_msg("%s: %s", rows[i].name, error.text);
+        expect_seconds(rows[i].name, rows[i].seconds, figure_of(&run, "makespan_s"));
+        scenario_run_finish(&run);
+    }
+}
+
+static double tensor_seconds(uint32_t ranks, double overlap)
+{
+    scenario_run run;
+    cs_error error;
+    cs_error_init(&error);
+    if (scenario_run_init(
+            &run, &error,
+            "{'schema_version': 1, 'name': 't', 'model': {'name': 'gpt', 'parameters': "
+            "{'layers': 2, 'hidden': 256, 'heads': 4, 'sequence': 128, 'vocabulary': 1024, "
+            "'intermediate': 1024}, 'device': 'a100', 'batch_size': 1}, 'platform': {'topology': "
+            "'nvlink_switch', 'devices': %u, 'bandwidth': '1 GB/s', 'latency': '1 us'}, "
+            "'parallel': {'tensor': %u}, 'collectives': {'fidelity': 'analytic', "
+            "'tensor_overlap': %g}, 'schedule': {'kind': 'sequential', 'micro_batches': 1}}",
+            ranks, ranks, overlap) != CS_OK)
+        fail_msg("%s", error.text);
+    const double seconds = figure_of(&run, "communication_active_s");
+    scenario_run_finish(&run);
+    return seconds;
+}
+
+/* Of a collective among n ranks that is cut into n chunks, products hide all but one, or a share of
+ * these: 1 - s (n - 1) / n is left. Each is rounded down to a picosecond, of some microseconds. */
+static void products_hide_chunks(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t ranks;
+        double overlap, left;
+    } rows[] = {{2, 1, 0.5}, {2, 0.84, 0.58}, {4, 1, 0.25}, {4, 0.5, 0.625}};
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        const double all = tensor_seconds(rows[i].ranks, 0);
+        const double got = tensor_seconds(rows[i].ranks, rows[i].overlap) / all;
+        assert_true(all > 1e-4);
+        if (fabs(got - rows[i].left) > 1e-6)
+            fail_msg("%u ranks, %g: expected %g, got %g", rows[i].ranks, rows[i].overlap,
+                     rows[i].left, got);
+    }
+}
+
+/* ---- kernels ---- */
+
+static cs_error error;
+
+/* 2 tokens of 4 features, in a norm, a gated MLP of 6 features, dropout and a residual sum. */
+static void build(cs_net *net)
+{
+    const cs_linear inner = {.out = 6};
+    cs_error_init(&error);
+    cs_net_begin(net, "n", &error);
+    cs_net_block(net, "all");
+    const cs_tensor x = cs_net_embedding(net, "embedding", cs_net_token_ids(net, 2), 8, 4);
+    const cs_tensor y = cs_net_rms_norm(net, "norm", x);
+    const cs_tensor gate = cs_net_silu(net, "silu", cs_net_linear(net, "gate", y, &inner));
+    cs_tensor z = cs_net_mul(net, "mul", gate, cs_net_linear(net, "up", y, &inner));
+    z = cs_net_linear(net, "down", z, &(cs_linear){.out = 4});
+    z = cs_net_add(net, "add", x, cs_net_dropout(net, "dropout", z, 0.1));
+    cs_net_cross_entropy(net, "loss", z);
+    if (cs_net_end(net) != CS_OK)
+        fail_msg("%s", error.text);
+}
+
+static const cs_op *op_named(const cs_net *net, const char *name)
+{
+    for (uint32_t p = 0; p < net->n_ops; p++)
+        if (strcmp(strrchr(net->ops[p].name, '.') + 1, name) == 0)
+            return &net->ops[p];
+    fail_msg("there is no operator %s", name);
+    return NULL;
+}
+
+static cs_op_cost fused_cost(const cs_net *net, const char *name, bool fused)
+{
+    const cs_op *op = op_named(net, name);
+    const cs_runtime_kernels kernels = {.given = true, .fused = fused};
+    cs_op_cost cost;
+    cs_op_cost_of(net, op, 1, CS_PRECISION_BF16, &cost);
+    cs_runtime_kernels_fuse(&kernels, net, op, &cost);
+    return cost;
+}
+
+/* A tensor of 2 tokens of 4 features has 16 bytes. A norm reads and writes it, backward it reads it
+ * and the gradient, and writes one. The gate's activation is computed with the product, dropout with
+ * the sum. Gate and up read the same: one of them, the first, adds its gradient to the other's, 3
+ * passes over 16 bytes, unless both are one product, whose kernels are the other's. */
+static void fuses(void **state)
+{
+    (void)state;
+    cs_net net = {0};
+    build(&net);
+    const cs_op_cost norm = fused_cost(&net, "norm", true);
+    assert_true(norm.forward.bytes == 2 * 16);
+    assert_int_equal(norm.forward.launches, 1);
+    /* the norm's input has two readers, so that its gradient is added to another one */
+    assert_true(norm.backward_input.bytes - norm.accumulate.bytes == 3 * 16);
+    assert_true(norm.backward_weight.launches == 0);
+    for (int fused = 0; fused < 2; fused++) {
+        const cs_op_cost silu = fused_cost(&net, "silu", fused > 0);
+        const cs_op_cost dropout = fused_cost(&net, "dropout", fused > 0);
+        const cs_op_cost gate = fused_cost(&net, "gate", fused > 0);
+        const cs_op_cost up = fused_cost(&net, "up", fused > 0);
+        assert_int_equal(silu.forward.launches, !fused);
+        assert_int_equal(silu.backward_input.launches, !fused);
+        assert_int_equal(dropout.forward.launches, !fused);
+        assert_int_equal(dropout.backward_input.launches, 1);
+        assert_int_equal(gate.forward.launches, !fused);
+        assert_int_equal(gate.backward_input.launches, fused ? 0 : 2);
+        assert_int_equal(up.backward_input.launches, 1);
+        assert_true(gate.backward_input.bytes - up.backward_input.bytes == (fused ? 0 : 3 * 16));
+    }
+    cs_net_finish(&net);
+}
+
+/* ---- the host ---- */
+
+/* 2 tokens of 4 features, one linear layer, the loss. */
+static void build_chain(cs_net *net)
+{
+    cs_net_begin(net, "n", &error);
+    cs_net_block(net, "all");
+    const cs_tensor x = cs_net_embedding(net, "embedding", cs_net_token_ids(net, 2), 8, 4);
+    cs_net_cross_entropy(net, "loss", cs_net_linear(net, "down", x, &(cs_linear){.out = 8}));
+    assert_int_equal(cs_net_end(net), CS_OK);
+}
+
+static double seconds_of_down(cs_runtime_kernels kernels, bool backward)
+{
+    cs_net net = {0};
+    cs_model model = {0};
+    cs_accelerator device;
+    cs_error_init(&error);
+    assert_int_equal(cs_accelerator_load("a100", NULL, &device, &error), CS_OK);
+    const cs_net_options how = {.batch_size = 1,
+                                .granularity = CS_GRANULARITY_LAYER,
+                                .precision = CS_PRECISION_BF16,
+                                .kernels = kernels,
+                                .device = &device,
+                                .source = "test"};
+    double seconds = -1;
+    build_chain(&net);
+    assert_int_equal(cs_net_model(&net, &how, &model, &error), CS_OK);
+    for (uint32_t l = 0; l < model.n_layers; l++) {
+        const cs_layer *layer = &model.layers[l];
+        if (strstr(layer->name, "down"))
+            seconds = cs_time_seconds(backward ? layer->backward_input + layer->backward_weight
+                                               : layer->forward);
+    }
+    cs_model_finish(&model);
+    cs_net_finish(&net);
+    cs_accelerator_finish(&device);
+    return seconds;
+}
+
+/* A product is one kernel forward and two backward, of microseconds at most on an A100: a host that
+ * takes a millisecond for each is slower, unless CUDA graphs start them; one of a picosecond is
+ * not. */
+static void waits_for_the_host(void **state)
+{
+    (void)state;
+    const cs_time millisecond = INT64_C(1000000000);
+    const cs_runtime_kernels slow = {.given = true, .host = millisecond};
+    const cs_runtime_kernels fast = {.given = true, .host = 1}, none = {.given = true};
+    expect_seconds("forward", 1e-3, seconds_of_down(slow, false));
+    expect_seconds("backward", 2e-3, seconds_of_down(slow, true));
+    assert_true(seconds_of_down(none, false) < 1e-4);
+    expect_seconds("a fast host", seconds_of_down(none, false), seconds_of_down(fast, false));
+    cs_runtime_kernels graphs = slow;
+    graphs.graphs = true;
+    expect_seconds("graphs", seconds_of_down(none, true), seconds_of_down(graphs, true));
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(collectives_take_longer),
+        cmocka_unit_test(products_hide_chunks),
+        cmocka_unit_test(fuses),
+        cmocka_unit_test(waits_for_the_host),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
