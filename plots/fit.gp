@@ -14,7 +14,7 @@ set xtics nomirror ('' x_first) # gnuplot's own, of no use here, are gone with t
 # bytes as powers of two that people read
 units = 'B KiB MiB GiB TiB'
 do for [i = 0:49] {
-    if (2.0**i >= x_first && 2.0**i <= x_last && i % (log(x_last / x_first) / log(2) > 16 ? 4 : 2) == 0) {
+    if (2.0**i >= x_first && 2.0**i <= x_last && i % bytes_step == 0) {
         set xtics add (sprintf('%d %s', 2**(i % 10), word(units, i / 10 + 1)) 2.0**i)
     }
 }
@@ -25,14 +25,14 @@ set logscale y 10
 set yrange [y_lowest:y_highest] noextend
 # 1, 2, 5, 10; over many decades only 1, 10
 set ytics nomirror ('' y_lowest)
-times = 'ns us ms s'
+times = 'ns µs ms s'
 few = y_highest / y_lowest < 1e4 ? 3 : 1
 do for [k = 0:11] {
     do for [digit in '1 2 5'[1:2 * few - 1]] {
         set ytics add (sprintf('%s%s %s', digit, '00'[1:k % 3], word(times, k / 3 + 1)) digit * 10.0**(k - 9))
     }
 }
-set label 2 'time' at screen across(16), 0.5 * (down(area_top) + down(upper_end)) \
+set label 2 y_title at screen across(16), 0.5 * (down(area_top) + down(upper_end)) \
     center rotate by 90 textcolor rgb text_colour
 plot for [i = 1:n_series] folder.'/fits.dat' index i - 1 using 1:2 with lines \
          lc rgb int(word(colours, i)) lw 1.3, \
@@ -47,7 +47,7 @@ set bmargin at screen down(area_bottom)
 set yrange [-residual_most:residual_most] noextend
 set ytics nomirror autofreq
 set format y '%g %%'
-set label 1 'bytes' at screen 0.5 * (across(area_left) + across(area_right)), down(sheet_height - 12) \
+set label 1 x_title at screen 0.5 * (across(area_left) + across(area_right)), down(sheet_height - 12) \
     center textcolor rgb text_colour
 set label 2 'measured / fitted - 1' at screen across(16), 0.5 * (down(middle) + down(area_bottom)) \
     center rotate by 90 textcolor rgb text_colour

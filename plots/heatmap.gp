@@ -10,6 +10,8 @@ unset tics
 unset border
 set label 1 x_title at (area_left + area_right) / 2.0, sheet_height - 14 center textcolor rgb text_colour
 set label 2 y_title at 16, (area_top + area_bottom) / 2.0 center rotate by 90 textcolor rgb text_colour
+set label 3 value_title at sheet_width - 14, (area_top + area_bottom) / 2.0 center rotate by 90 \
+    textcolor rgb text_colour
 if (gap_width > 0) {
     set style fill solid 1 border rgb 'white'
 }

@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { WIDTH = 1000, ONE_HEIGHT = 250, GAP_ACROSS = 58, GAP_DOWN = 56, WORD = 9 };
+enum { WIDTH = 1000, ONE_HEIGHT = 250, GAP_ACROSS = 58, GAP_DOWN = 56, WORD = 9, X_TITLE = 18 };
 
 static const uint32_t colours[CS_CHART_NAMES_MAX] = {0x0072B2, 0xD55E00, 0x009E73, 0xE69F00,
                                                      0xCC79A7, 0x56B4E9, 0x101010, 0x8C564B,
@@ -213,7 +213,7 @@ static void lay_out(const drawing *d)
     const double room = sheet->width - sheet->left - sheet->right;
     const double width = (room - GAP_ACROSS * (columns - 1.)) / columns;
     const double names = turn_names(d, width), high = rows > 1 ? 0.8 * ONE_HEIGHT : ONE_HEIGHT;
-    sheet->bottom += names;
+    sheet->bottom += names - (*chart->x_title ? 0 : X_TITLE);
     const double down = high + GAP_DOWN + names;
     sheet->height = ceil(sheet->top + rows * down - GAP_DOWN - names + sheet->bottom);
     for (uint32_t p = 0; p < chart->n_panels; p++) {

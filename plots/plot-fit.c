@@ -10,7 +10,8 @@ enum {
     SAMPLES = 24,    /* of a fitted line per regime: it is no straight one on these axes */
     RESIDUALS = 110, /* height of the lower panel */
     GAP = 26,
-    SHOWN = 4, /* residuals up to so many times the error of a regime; others stand at the edge */
+    LABEL = 56, /* width of "256 MiB" and what is between two */
+    SHOWN = 4,  /* residuals up to so many times the error of a regime; others stand at the edge */
 };
 
 /* Those that differ most; Okabe and Ito. */
@@ -201,6 +202,8 @@ static void write_numbers(const fit_plot *p)
         double value;
     } numbers[] = {
         {"n_series", p->n},
+        {"bytes_step", fmax(2, 2 * ceil(LABEL * log2(p->most_bytes / p->least_bytes) /
+                                        (p->sheet->width - p->sheet->left) / 2))},
         {"x_first", p->least_bytes / 1.4},
         {"x_last", p->most_bytes * 1.4},
         {"y_lowest", p->least_seconds / 1.5},
@@ -212,6 +215,7 @@ static void write_numbers(const fit_plot *p)
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         cs_gnuplot_number(job, numbers[i].name, numbers[i].value);
     cs_gnuplot_text(job, "colours", text);
+    cs_sheet_axis_titles(p->sheet, "bytes", p->sheet->width, "time", p->sheet->height);
 }
 
 cs_status cs_plot_fit(cs_sheet *sheet, const cs_costs *costs, const char *output, cs_error *error)

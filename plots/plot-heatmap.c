@@ -134,7 +134,7 @@ static double bar_labels_width(const heatmap *h)
     snprintf(low, sizeof(low), "%.4g", h->low);
     snprintf(high, sizeof(high), "%.4g", h->high);
     return fmax(cs_sheet_text_width(low, CS_SHEET_FONT), cs_sheet_text_width(high, CS_SHEET_FONT)) +
-           2 * CS_SHEET_FONT;
+           CS_SHEET_FONT;
 }
 
 /* Every text has a label, of numbers those that have room: so many cells are as wide or high as
@@ -149,7 +149,8 @@ static void lay_out(heatmap *h)
     cs_sheet *sheet = h->sheet;
     const cs_grid_axis *x = &h->grid.axes[0], *y = &h->grid.axes[1];
     sheet->left = CS_SHEET_MARGIN + TITLE_HEIGHT + y->widest + LABEL_GAP;
-    sheet->right = BAR_GAP + BAR_WIDTH + LABEL_GAP + bar_labels_width(h) + CS_SHEET_MARGIN;
+    sheet->right =
+        BAR_GAP + BAR_WIDTH + LABEL_GAP + bar_labels_width(h) + CS_SHEET_FONT + CS_SHEET_MARGIN;
     double margins = sheet->left + sheet->right;
     sheet->width = choose(sheet->asked_width, margins + x->n * 32, margins + 360,
                           margins + least_cells(x, 1000));
@@ -220,14 +221,6 @@ static void write_cell(const heatmap *h, uint32_t i, uint32_t j, int digits)
         write_text(h->numbers, x, y, text, cs_colour_on(colour));
 }
 
-static void write_axis_title(const heatmap *h, const char *name, const char *title, double room)
-{
-    char text[sizeof(h->grid.axes[0].title)];
-    snprintf(text, sizeof(text), "%s", title);
-    cs_sheet_shorten(text, CS_SHEET_FONT, room);
-    cs_gnuplot_text(h->sheet->job, name, text);
-}
-
 static void write_axes(const heatmap *h)
 {
     const cs_sheet *sheet = h->sheet;
@@ -242,9 +235,13 @@ static void write_axes(const heatmap *h)
         write_text(h->aligned, sheet->left - LABEL_GAP, h->bottom - (j + 0.5) * h->cell_height,
                    y->labels[j], CS_COLOUR_TEXT);
     const double middle = (sheet->left + h->right) / 2;
-    write_axis_title(h, "x_title", x->title, 2 * fmin(middle, sheet->width - middle));
     const double height = (sheet->top + h->bottom) / 2;
-    write_axis_title(h, "y_title", y->title, 2 * fmin(height, sheet->height - height));
+    char value[sizeof(h->grid.title)];
+    cs_sheet_axis_titles(h->sheet, x->title, 2 * fmin(middle, sheet->width - middle), y->title,
+                         2 * fmin(height, sheet->height - height));
+    snprintf(value, sizeof(value), "%s", h->grid.title);
+    cs_sheet_shorten(value, CS_SHEET_FONT, 2 * fmin(height, sheet->height - height));
+    cs_gnuplot_text(sheet->job, "value_title", value);
     cs_gnuplot_number(sheet->job, "turn", h->turn);
 }
 

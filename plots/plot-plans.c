@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { WIDTH = 640, HEIGHT = 300, NAMED = 7, GAP = 70 };
+enum { WIDTH = 640, HEIGHT = 300, ROW = 200, NAMED = 7, GAP = 76 };
 
 /* Strategies with a colour of their own: those whose best plans are the fastest. */
 static const uint32_t colours[NAMED + 1] = {0x0072B2, 0xE69F00, 0x009E73, 0xD55E00,
@@ -30,12 +30,21 @@ typedef struct plans {
     strategy *strategies;
     uint32_t n_strategies;
     double most_throughput, least_time, most_time, most_memory;
+    double capacity; /* bytes of a device, where a plan that is shown does not fit; else 0 */
     uint32_t least_devices, most_devices;
 } plans;
 
 static bool fits(const plans *p, uint64_t i)
 {
     return isfinite(p->times[i]) && !(p->over[i] > 0);
+}
+
+/* Strategies are told apart by their points as well: gnuplot's numbers, and those that are hollow.
+ */
+static int shape_of(uint32_t rank, bool fits)
+{
+    static const int full[NAMED + 1] = {7, 5, 9, 13, 11, 15, 7, 5};
+    return full[rank < NAMED ? rank : NAMED] - !fits;
 }
 
 static uint32_t colour_of(uint32_t rank)
@@ -116,6 +125,8 @@ static void find_ranges(plans *p)
         if (isfinite(p->times[i]) && p->times[i] <= 3 * p->least_time) {
             p->most_time = fmax(p->most_time, p->times[i]);
             p->most_memory = fmax(p->most_memory, p->peaks[i]);
+            if (p->over[i] > 0)
+                p->capacity = p->peaks[i] - p->over[i];
         }
 }
 
@@ -142,7 +153,7 @@ static void write_best(const plans *p, FILE *out)
             for (uint64_t i = 0; i < p->n; i++)
                 if (p->of[i] == s && p->devices[i] == next && fits(p, i))
                     best = fmax(best, p->throughputs[i]);
-            fprintf(out, "%u %.12g %u\n", next, best, colour_of(s));
+            fprintf(out, "%u %.12g %d %u\n", next, best, shape_of(s, true), colour_of(s));
         }
         fputs("\n", out);
     }
@@ -167,8 +178,8 @@ static void write_plans(const plans *p, FILE *out)
     for (uint32_t s = p->n_strategies + 1; s-- > 0;)
         for (uint64_t i = 0; i < p->n; i++)
             if (p->of[i] == s && isfinite(p->times[i]) && p->times[i] <= p->most_time)
-                fprintf(out, "%.12g %.12g %u %d\n", p->peaks[i] / unit.memory,
-                        p->times[i] / unit.time, colour_of(s), fits(p, i));
+                fprintf(out, "%.12g %.12g %d %u\n", p->peaks[i] / unit.memory,
+                        p->times[i] / unit.time, shape_of(s, fits(p, i)), colour_of(s));
 }
 
 static void write_front(const plans *p, FILE *out)
@@ -199,20 +210,39 @@ static cs_status write_file(const plans *p, const char *name,
 
 /* ---- the sheet ---- */
 
+static cs_sheet_sign sign_of(uint32_t rank)
+{
+    return (cs_sheet_sign)(CS_SIGN_POINT + shape_of(rank, true));
+}
+
 static void write_legend(const plans *p)
 {
-    cs_legend_entry entries[NAMED + 4];
+    cs_legend_entry entries[NAMED + 5];
     uint32_t n = 0;
     for (uint32_t s = 0; s < p->n_strategies && s < NAMED; s++)
         entries[n++] = (cs_legend_entry){.text = p->strategies[s].name,
                                          .colour = colour_of(s),
                                          .other = colour_of(s),
-                                         .exact = true};
+                                         .exact = true,
+                                         .sign = sign_of(s)};
     if (p->n_strategies > NAMED)
-        entries[n++] = (cs_legend_entry){
-            .text = "others", .colour = colours[NAMED], .other = colours[NAMED], .exact = true};
-    entries[n++] = (cs_legend_entry){"hollow: does not fit; line: front", 0, 0, true};
+        entries[n++] = (cs_legend_entry){.text = "others",
+                                         .colour = colours[NAMED],
+                                         .other = colours[NAMED],
+                                         .exact = true,
+                                         .sign = sign_of(NAMED)};
+    if (p->capacity > 0)
+        entries[n++] =
+            (cs_legend_entry){"capacity", CS_COLOUR_TEXT, CS_COLOUR_TEXT, true, CS_SIGN_LINE};
+    entries[n++] = (cs_legend_entry){
+        p->capacity > 0 ? "hollow: does not fit; line: front" : "line: front", 0, 0, true};
     cs_sheet_legend(p->sheet, entries, n);
+}
+
+static bool both_below(const plans *p)
+{
+    enum { NARROW = 480 };
+    return p->sheet->width < NARROW && p->least_devices != p->most_devices;
 }
 
 static void lay_out(plans *p)
@@ -224,15 +254,40 @@ static void lay_out(plans *p)
         simulated += isfinite(p->times[i]);
     sheet->width = sheet->asked_width > 0 ? sheet->asked_width : WIDTH;
     sheet->height = sheet->asked_height > 0 ? sheet->asked_height : HEIGHT;
-    sheet->left = 84;
+    sheet->left = 64;
     snprintf(title, sizeof(title), "%.120s: plans", sheet->reader->name);
     snprintf(subtitle, sizeof(subtitle),
-             "%llu of %llu plans were simulated; the best takes %s a step",
+             "%llu of %llu plans were simulated, the best takes %s a step",
              (unsigned long long)simulated, (unsigned long long)p->n,
              cs_units_text(p->least_time, CS_QUANTITY_TIME, 4).s);
     cs_sheet_title(sheet, title, subtitle);
     write_legend(p);
     sheet->top += 10;
+    if (both_below(p) && sheet->asked_height == 0)
+        sheet->height += ROW;
+}
+
+/* Throughput against devices where there are several numbers of them: at the left, on a narrow sheet
+ * above; then time against memory. */
+static void place_panels(const plans *p)
+{
+    const cs_sheet *sheet = p->sheet;
+    const double right = sheet->width - sheet->right, bottom = sheet->height - sheet->bottom;
+    const bool one = p->least_devices == p->most_devices, below = both_below(p);
+    const double across = sheet->left + (right - sheet->left - GAP) / 2;
+    const double down = sheet->top + (bottom - sheet->top - CS_SHEET_AXIS - 10) / 2;
+    const struct {
+        const char *name;
+        double value;
+    } numbers[] = {
+        {"has_first", !one},
+        {"first_right", below ? right : across},
+        {"first_bottom", below ? down : bottom},
+        {"second_left", below || one ? sheet->left : across + GAP},
+        {"second_top", below ? down + CS_SHEET_AXIS + 10 : sheet->top},
+    };
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
+        cs_gnuplot_number(sheet->job, numbers[i].name, numbers[i].value);
 }
 
 static void write_numbers(const plans *p)
@@ -240,26 +295,27 @@ static void write_numbers(const plans *p)
     const units unit = units_of(p);
     const cs_sheet *sheet = p->sheet;
     cs_gnuplot *job = sheet->job;
-    const double middle = sheet->left + (sheet->width - sheet->left - sheet->right - GAP) / 2;
     const bool one = p->least_devices == p->most_devices;
     const struct {
         const char *name;
         double value;
     } numbers[] = {
-        {"first_right", middle},
-        {"second_left", middle + GAP},
         {"geometric", p->most_devices >= 4 * p->least_devices},
         {"least_devices", one ? 0 : p->least_devices / 1.1},
         {"most_devices", one ? 2 * p->most_devices : p->most_devices * 1.1},
         {"most_throughput", 1.08 * p->most_throughput},
         {"most_memory", 1.05 * p->most_memory / unit.memory},
-        {"least_time", 0.95 * p->least_time / unit.time},
+        {"capacity", p->capacity / unit.memory},
+        {"least_time", 0.9 * p->least_time / unit.time},
         {"most_time", 1.03 * p->most_time / unit.time},
     };
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         cs_gnuplot_number(job, numbers[i].name, numbers[i].value);
-    cs_gnuplot_text(job, "time_unit", unit.time_name);
-    cs_gnuplot_text(job, "memory_unit", unit.memory_name);
+    char memory[64], time[64];
+    snprintf(memory, sizeof(memory), "peak memory of a device (%s)", unit.memory_name);
+    snprintf(time, sizeof(time), "time of a step (%s)", unit.time_name);
+    cs_sheet_axis_titles(p->sheet, memory, sheet->width, time, sheet->height);
+    place_panels(p);
 }
 
 static cs_status draw(plans *p, const char *output, cs_error *error)

@@ -377,12 +377,6 @@ static void prepare_names(cs_timeline *t)
         sheet->width = fmin(fmax(wanted * shown + margins, NARROWEST), WIDEST);
 }
 
-/* Whether a run knows its critical path; files of earlier versions may not. */
-static bool wants_path(const cs_timeline *t)
-{
-    return !t->named && !t->sheet->options->plain;
-}
-
 static cs_status prepare(cs_timeline *t, cs_error *error)
 {
     cs_sheet *sheet = t->sheet;
@@ -394,7 +388,7 @@ static cs_status prepare(cs_timeline *t, cs_error *error)
     t->scale =
         fmax(sheet->width - sheet->left - sheet->right, 1) / (double)(sheet->until - sheet->from);
     t->cell = fmax(2, t->n_rows / 12.);
-    t->path = wants_path(t);
+    CS_TRY(cs_timeline_find_paths(t, error));
     CS_TRY(cs_timeline_collect(t, error));
     t->unit = cs_sheet_time_unit(sheet);
     lay_out(t);

@@ -27,11 +27,14 @@ static const cs_plot_kind kinds[] = {
     {"plans",
      "of what `sim advise` tried: throughput against devices, a line per strategy, and time "
      "against memory"},
+    {"validation",
+     "of what `sim validate` predicted: times and peaks of memory against the measured ones, a "
+     "symbol per dataset, with bands of 5 and 10 %"},
     {"fit", "of a costs file: timings of collectives, the fits to them, and the residuals"},
     {0},
 };
 
-typedef enum input { RUN, SWEEP, PLANS, COSTS } input;
+typedef enum input { RUN, SWEEP, PLANS, VALIDATION, COSTS } input;
 
 static const struct {
     cs_sheet_function *draw; /* NULL of COSTS, which cs_plot_fit draws */
@@ -39,11 +42,17 @@ static const struct {
     bool several; /* runs */
     bool figure;  /* of a run: takes --value */
 } functions[] = {
-    {cs_plot_timeline, RUN, true, false},     {cs_plot_boxes, RUN, true, false},
-    {cs_plot_memory, RUN, false, false},      {cs_plot_mean_memory, RUN, true, false},
-    {cs_plot_utilisation, RUN, false, false}, {cs_plot_spread, RUN, true, true},
-    {cs_plot_heatmap, SWEEP, false, true},    {cs_plot_lines, SWEEP, false, true},
-    {cs_plot_plans, PLANS, false, false},     {NULL, COSTS, false, true},
+    {cs_plot_timeline, RUN, true, false},
+    {cs_plot_boxes, RUN, true, false},
+    {cs_plot_memory, RUN, false, false},
+    {cs_plot_mean_memory, RUN, true, false},
+    {cs_plot_utilisation, RUN, false, false},
+    {cs_plot_spread, RUN, true, true},
+    {cs_plot_heatmap, SWEEP, false, true},
+    {cs_plot_lines, SWEEP, false, true},
+    {cs_plot_plans, PLANS, false, false},
+    {cs_plot_validation, VALIDATION, false, false},
+    {NULL, COSTS, false, true},
 };
 
 const cs_plot_kind *cs_plot_kinds(void)
@@ -92,7 +101,10 @@ cs_status cs_plot_kind_of(const cs_plot_options *options, const char **kind, cs_
     CS_TRY(cs_reader_format(options->input, format, sizeof(format), error));
     if (strcmp(format, CS_SWEEP_FORMAT) == 0)
         return kind_of_sweep(options, kind, error);
-    *kind = strcmp(format, CS_ADVICE_FORMAT) == 0 ? "plans" : *format ? "timeline" : "fit";
+    *kind = strcmp(format, CS_ADVICE_FORMAT) == 0       ? "plans"
+            : strcmp(format, CS_VALIDATION_FORMAT) == 0 ? "validation"
+            : *format                                   ? "timeline"
+                                                        : "fit";
     return CS_OK;
 }
 
@@ -118,7 +130,9 @@ static cs_status check_input(const cs_plot_options *options, size_t kind, cs_err
     if (options->value && !functions[kind].figure)
         return cs_error_add(error, CS_USAGE,
                             "%s: is of %s; --value is for sweeps, costs and spread", options->kind,
-                            reads == RUN ? "a run" : "plans");
+                            reads == RUN     ? "a run"
+                            : reads == PLANS ? "plans"
+                                             : "predictions");
     if (options->n_at > 0 && reads != SWEEP)
         return cs_error_add(error, CS_USAGE, "%s: is not of a sweep; --at is for sweeps",
                             options->kind);
@@ -175,9 +189,10 @@ static cs_status open_source(source *from, const cs_plot_options *options, input
         return cs_costs_load(options->input, &from->costs, error);
     if (reads == RUN)
         return open_runs(from, options, error);
-    const cs_status status = reads == SWEEP
-                                 ? cs_reader_init_sweep(&from->readers[0], options->input, error)
-                                 : cs_reader_init_advice(&from->readers[0], options->input, error);
+    const cs_status status =
+        reads == SWEEP   ? cs_reader_init_sweep(&from->readers[0], options->input, error)
+        : reads == PLANS ? cs_reader_init_advice(&from->readers[0], options->input, error)
+                         : cs_reader_init_validation(&from->readers[0], options->input, error);
     from->n_readers = status == CS_OK;
     return status;
 }

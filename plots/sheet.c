@@ -32,27 +32,23 @@ static const uint16_t character_widths[] = {
     1300, 1300, 842,  1067, 803,  1298, 1212, 1675, 1212, 1212, 1075, 1303, 690,  1303, 1716};
 
 /* Okabe and Ito's colours, which people with any kind of colour blindness tell apart ("Color
- * universal design", 2008). Waiting is grey everywhere. */
+ * universal design", 2008); those of other collectives are of Tol's ("Colour schemes", 2021).
+ * Waiting is grey everywhere. */
 static const cs_style styles[] = {
-    {"forward", 0x56B4E9, false},
-    {"backward", 0xE69F00, false},
-    {"backward_input", 0xD55E00, false},
-    {"backward_weight", 0x009E73, false},
-    {"recompute", 0xF0E442, false},
-    {"update", 0xCC79A7, false},
-    {"transfer", 0x0072B2, true},
-    {"all_reduce", 0x101010, true},
-    {"communication", 0x0072B2, true},
-    {"dependency", 0xB8B8B8, false},
-    {"flush", CS_COLOUR_IDLE, false},
-    {"messages", 0xD6E6F2, false},
-    {"collectives", 0xD9D9D9, false},
-    {"weights", 0x0072B2, false},
-    {"weight_versions", 0x56B4E9, false},
-    {"gradients", 0x009E73, false},
-    {"optimizer_states", 0xCC79A7, false},
-    {"activations", 0xE69F00, false},
-    {"communication_buffers", 0xD55E00, false},
+    {"forward", 0x56B4E9, false},        {"backward", 0xE69F00, false},
+    {"backward_input", 0xD55E00, false}, {"backward_weight", 0x009E73, false},
+    {"recompute", 0xF0E442, false},      {"update", 0xCC79A7, false},
+    {"transfer", 0x0072B2, true},        {"all_reduce", 0x101010, true},
+    {"all_gather", 0x882255, true},      {"reduce_scatter", 0x44AA99, true},
+    {"all_to_all", 0x999933, true},      {"broadcast", 0x117733, true},
+    {"reduce", 0x332288, true},          {"scatter", 0x88CCEE, true},
+    {"gather", 0xCC6677, true},          {"halo", 0xAA4499, true},
+    {"shift", 0x661100, true},           {"communication", 0x0072B2, true},
+    {"dependency", 0xB8B8B8, false},     {"flush", CS_COLOUR_IDLE, false},
+    {"messages", 0xD6E6F2, false},       {"collectives", 0xD9D9D9, false},
+    {"weights", 0x0072B2, false},        {"weight_versions", 0x56B4E9, false},
+    {"gradients", 0x009E73, false},      {"optimizer_states", 0xCC79A7, false},
+    {"activations", 0xE69F00, false},    {"communication_buffers", 0xD55E00, false},
     {"workspace", 0xF0E442, false},
 };
 

@@ -35,7 +35,7 @@ typedef struct cs_sheet {
 
 enum {
     CS_SHEET_FONT = 11,   /* of all text that has no size of its own */
-    CS_SHEET_AXIS = 40,   /* height of the numbers and the name of a horizontal axis */
+    CS_SHEET_AXIS = 44,   /* height of the numbers and the name of a horizontal axis */
     CS_SHEET_MARGIN = 10, /* on a side without an axis */
     CS_SHEET_WIDTH = 640, /* unless asked otherwise: at 8 points of font the width of a page */
 };
@@ -186,5 +186,6 @@ cs_sheet_function cs_plot_timeline, cs_plot_boxes, cs_plot_memory, cs_plot_mean_
     cs_plot_utilisation, cs_plot_spread;
 cs_sheet_function cs_plot_heatmap, cs_plot_lines; /* of sweeps */
 cs_sheet_function cs_plot_plans;                  /* of a search for plans */
+cs_sheet_function cs_plot_validation;             /* of predictions held against measurements */
 
 #endif

@@ -69,18 +69,20 @@ static void write_names_legend(cs_timeline *t)
     uint32_t n = 0;
     bool divided = false;
     const uint32_t of_each = t->n_chunks ? 2 : 1, last = t->n_chunks ? t->n_shades - 1 : 0;
+    const uint32_t parities = t->odd_batches ? 2 : 1;
     for (uint32_t kind = 0; kind < t->n_kinds && n + 3 < CS_TIMELINE_KINDS; kind++) {
         const char *word = t->kinds[kind];
         divided |= t->divided[kind];
         if (!t->shown[kind])
             continue;
-        for (uint32_t i = 0; i < 2 * of_each; i++)
+        for (uint32_t i = 0; i < parities * of_each; i++)
             colours[n][i] = box_colour(t, word, i / of_each, i % of_each ? last : 0);
-        entries[n] =
-            (cs_legend_entry){.text = word, .swatches = colours[n], .n_swatches = 2 * of_each};
+        entries[n] = (cs_legend_entry){
+            .text = word, .swatches = colours[n], .n_swatches = parities * of_each};
         n++;
     }
-    entries[n++] = (cs_legend_entry){.text = "left, right: even, odd mini-batches"};
+    if (t->odd_batches)
+        entries[n++] = (cs_legend_entry){.text = "left, right: even, odd mini-batches"};
     if (t->n_chunks > 0)
         entries[n++] = (cs_legend_entry){.text = order_of_chunks(t, order, sizeof(order))};
     entries[n++] =

@@ -62,21 +62,54 @@ static void draw_step(cs_timeline *t, uint32_t panel, const steps *s, uint64_t i
     corner(t, p, s->end[i] < t->sheet->until ? s->end[i] : t->sheet->until, whole ? to : from);
 }
 
-static cs_status draw_path(cs_timeline *t, uint32_t panel, FILE *out, cs_error *error)
+/* Files of earlier versions may have none: then there are no steps. */
+static cs_status read_steps(cs_reader *reader, steps *s, cs_error *error)
 {
-    steps s = {0};
-    pen p = {.out = out};
     const char *const *names;
     uint32_t n = 0;
-    const cs_reader_column columns[] = {{"critical_path/task", CS_READER_UINT32, &s.task},
-                                        {"critical_path/start", CS_READER_INT64, &s.start},
-                                        {"critical_path/end", CS_READER_INT64, &s.end}};
-    cs_reader *reader = t->panels[panel].reader;
+    const cs_reader_column columns[] = {{"critical_path/task", CS_READER_UINT32, &s->task},
+                                        {"critical_path/start", CS_READER_INT64, &s->start},
+                                        {"critical_path/end", CS_READER_INT64, &s->end}};
+    *s = (steps){0};
     CS_TRY(cs_reader_names(reader, "/", "critical_path", &names, &n, error));
     if (n == 0)
         return CS_OK;
-    CS_TRY(cs_reader_read(reader, columns, 3, &s.n, error));
-    CS_TRY(cs_reader_task_rows(reader, &s.row_of, error));
+    CS_TRY(cs_reader_read(reader, columns, 3, &s->n, error));
+    return cs_reader_task_rows(reader, &s->row_of, error);
+}
+
+/* Rows that the steps within what is shown lead across, all together. */
+static double rows_crossed(const cs_timeline *t, uint32_t panel, const steps *s)
+{
+    const cs_reader_tasks *tasks = &t->panels[panel].tasks;
+    double rows = 0;
+    for (uint64_t i = 1; i < s->n; i++) {
+        const uint32_t task = s->task[i], before = s->task[i - 1];
+        if (task < tasks->n && before < tasks->n && s->start[i] >= t->sheet->from &&
+            s->start[i] < t->sheet->until)
+            rows += fabs((double)s->row_of[task] - s->row_of[before]);
+    }
+    return rows;
+}
+
+cs_status cs_timeline_find_paths(cs_timeline *t, cs_error *error)
+{
+    const double line = 4, most = 0.25; /* units; of the picture's area */
+    const double width = fmax(t->sheet->width - t->sheet->left - t->sheet->right, 1);
+    t->path = !t->named && !t->sheet->options->plain;
+    for (uint32_t p = 0; p < t->n_panels && t->path; p++) {
+        steps s;
+        CS_TRY(read_steps(t->panels[p].reader, &s, error));
+        t->path = s.n > 0 && rows_crossed(t, p, &s) / t->panels[p].n_rows * line / width <= most;
+    }
+    return CS_OK;
+}
+
+static cs_status draw_path(cs_timeline *t, uint32_t panel, FILE *out, cs_error *error)
+{
+    steps s;
+    pen p = {.out = out};
+    CS_TRY(read_steps(t->panels[panel].reader, &s, error));
     for (uint64_t i = 0; i < s.n; i++)
         draw_step(t, panel, &s, i, &p);
     lift(&p);

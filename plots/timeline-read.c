@@ -297,6 +297,7 @@ static void note_box(cs_timeline *t, const cs_timeline_box *made)
     t->boxes[t->n_boxes++] = *made;
     t->shown[made->kind] = true;
     t->transfers = t->transfers || made->lane != CS_LANE_COMPUTE;
+    t->odd_batches = t->odd_batches || (t->named && made->shade % 2 == 1);
     t->several_batches = t->several_batches || (t->n_chunks == 0 && made->shade == 1);
 }
 

@@ -57,6 +57,7 @@ typedef struct cs_timeline {
                                        * whole mini-batch */
     bool shown[CS_TIMELINE_ALL];
     bool transfers, several_batches, dense, path, numbers;
+    bool odd_batches; /* boxes with names are of mini-batches 1, 3, ... as well */
     uint32_t n_shades,
         n_chunks;      /* where devices hold several stages, else 0; shades are at most SHADES */
     double cell;       /* units in which slivers are gathered */
@@ -89,8 +90,11 @@ void cs_timeline_legend(cs_timeline *t);
 /* Where a row begins, in rows: panels have headings. */
 double cs_timeline_row(const cs_timeline *t, uint32_t row);
 
-/* Writes the critical paths of all runs as lines of the drawing; t->path says whether there are
- * any. */
+/* Whether critical paths are drawn, t->path: they would hide what they lead through where they go to
+ * and fro between many devices all the time. */
+CS_MUST_CHECK cs_status cs_timeline_find_paths(cs_timeline *t, cs_error *error);
+
+/* Writes the critical paths of all runs as lines of the drawing, if t->path. */
 CS_MUST_CHECK cs_status cs_timeline_write_paths(cs_timeline *t, cs_error *error);
 
 #endif

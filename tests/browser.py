@@ -39,10 +39,12 @@ class Browser:
             os.dup2(high[1], 4)
 
         self.process = subprocess.Popen(
-            [find(), '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--no-first-run',
-             '--hide-scrollbars', '--remote-debugging-pipe', f'--user-data-dir={self.profile.name}',
+            [find(), '--headless=new', '--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage',
+             '--no-first-run', '--hide-scrollbars', '--remote-debugging-pipe',
+             f'--user-data-dir={self.profile.name}',
              f'--window-size={width},{height}', *arguments, 'about:blank'],
-            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, pass_fds=(3, 4), preexec_fn=connect)
+            stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+            pass_fds=(3, 4), preexec_fn=connect)
         for fd in [their_in, their_out, *high]:
             os.close(fd)
         self.size, self.last, self.buffer = (width, height), 0, b''
@@ -107,7 +109,8 @@ class Browser:
 class Page:
     """A file that was opened; `events` has all that the browser said since."""
 
-    def __init__(self, browser, path, ready='document.documentElement?.dataset.ready', dark=False, timeout=60):
+    def __init__(self, browser, path, ready='document.documentElement?.dataset.ready', dark=False,
+                 timeout=60):
         self.browser, self.events = browser, []
         target = browser.call('Target.createTarget', url='about:blank')['targetId']
         self.target = target
@@ -115,8 +118,10 @@ class Page:
         for domain in ('Page', 'Runtime', 'Log', 'Network'):
             self.call(f'{domain}.enable')
         width, height = browser.size
-        self.call('Emulation.setDeviceMetricsOverride', width=width, height=height, deviceScaleFactor=1, mobile=False)
-        self.call('Emulation.setEmulatedMedia', features=[{'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}])
+        self.call('Emulation.setDeviceMetricsOverride', width=width, height=height,
+                  deviceScaleFactor=1, mobile=False)
+        self.call('Emulation.setEmulatedMedia', features=[
+            {'name': 'prefers-color-scheme', 'value': 'dark' if dark else 'light'}])
         begin = time.monotonic()
         self.call('Page.navigate', url=pathlib.Path(path).resolve().as_uri())
         while not self.run(ready):
@@ -146,13 +151,16 @@ class Page:
         for event in self.events:
             what, parameters = event['method'], event['params']
             if what == 'Runtime.exceptionThrown':
-                found.append(parameters['exceptionDetails'].get('exception', {}).get('description', 'exception'))
+                thrown = parameters['exceptionDetails'].get('exception', {})
+                found.append(thrown.get('description', 'exception'))
             elif what == 'Log.entryAdded' and parameters['entry']['level'] in ('error', 'warning'):
                 found.append(parameters['entry']['text'])
             elif what == 'Runtime.consoleAPICalled' and parameters['type'] in ('error', 'warning', 'assert'):
                 found.append(str(parameters['args']))
-            elif what == 'Network.requestWillBeSent' and not parameters['request']['url'].startswith(('file:', 'data:', 'blob:')):
-                found.append(f'asks for {parameters["request"]["url"]}')
+            elif what == 'Network.requestWillBeSent':
+                url = parameters['request']['url']
+                if not url.startswith(('file:', 'data:', 'blob:')):
+                    found.append(f'asks for {url}')
         return found
 
     def mouse(self, kind, x, y, **more):
@@ -168,8 +176,11 @@ class Page:
         self.call('Input.dispatchKeyEvent', type='keyUp', key=key)
 
     def screenshot(self, path, full=True):
-        data = self.call('Page.captureScreenshot', format='png', captureBeyondViewport=full,
-                         **({'clip': {**self.run('({x: 0, y: 0, width: innerWidth, height: document.documentElement.scrollHeight})'), 'scale': 1}} if full else {}))
+        how = {'format': 'png', 'captureBeyondViewport': full}
+        if full:
+            how['clip'] = {'x': 0, 'y': 0, 'scale': 1, 'width': self.run('innerWidth'),
+                           'height': self.run('document.documentElement.scrollHeight')}
+        data = self.call('Page.captureScreenshot', **how)
         pathlib.Path(path).write_bytes(base64.b64decode(data['data']))
 
     def pdf(self, path):

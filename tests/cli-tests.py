@@ -6,6 +6,7 @@ compared with tests/golden/*.txt; --update writes these files anew, to be read b
 committed. Needs no module beyond the standard library.
 """
 import csv
+import fcntl
 import json
 import os
 import pty
@@ -14,9 +15,11 @@ import resource
 import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 import time
 import unittest
 
@@ -93,6 +96,97 @@ class Case(unittest.TestCase):
 
     def expect_files(self, *names):
         self.assertEqual(sorted(os.listdir('.')), sorted(names + ('tiny.json',)))
+
+
+class Terminal(Case):
+    """`sim run` where somebody looks at it."""
+
+    def on_terminal(self, columns, *words, **environment):
+        leader, follower = pty.openpty()
+        fcntl.ioctl(follower, termios.TIOCSWINSZ, struct.pack('HHHH', 40, columns, 0, 0))
+        keep = {key: value for key, value in os.environ.items()
+                if key not in ('LC_ALL', 'LC_CTYPE', 'LANG', 'NO_COLOR', 'TERM')}
+        process = subprocess.Popen([SIM, *words], stdin=follower, stdout=follower,
+                                   stderr=subprocess.PIPE, env={**keep, **environment})
+        os.close(follower)
+        said = b''
+        while True:
+            try:
+                part = os.read(leader, 4096)
+            except OSError:  # its other end is closed
+                break
+            said += part
+            if not part:
+                break
+        os.close(leader)
+        self.assertEqual(process.wait(), 0, process.stderr.read())
+        process.stderr.close()
+        return said.decode().replace('\r\n', '\n')
+
+    def picture(self, columns, *words, **environment):
+        said = self.on_terminal(columns, 'run', *words, '--no-output', **environment)
+        self.assertIn('\ntimeline ', said)
+        return said[said.index('\ntimeline ') + 1:]
+
+    def test_by_hand(self):
+        """Four stages, eight micro-batches, forwards of 1 s and backwards of 2 s: (8 + 3) x 3 s.
+        Stage d begins d s later and ends 2 d s earlier than the first, whose backwards begin when
+        the others have done theirs, 3 x 3 s after its forwards. At one character a second: 12 columns
+        for names, 33, and one that stays free."""
+        utf8 = {'LANG': 'en_US.UTF-8', 'TERM': 'xterm', 'NO_COLOR': '1'}
+        rows = self.picture(46, 'tiny.json', **utf8).splitlines()
+        self.assertEqual(rows[0], 'timeline    1 s a character')
+        for d in range(4):
+            self.assertEqual(rows[1 + d], f'{d:11d} ' + '·' * d + '░' * 8 + '·' * (9 - 3 * d) +
+                             '█' * 16 + ' ' * (2 * d))
+        self.assertEqual(rows[5].split(), ['0', '33', 's'])
+        ascii_rows = self.picture(46, 'tiny.json', LANG='C', TERM='xterm', NO_COLOR='1')
+        for a, b in ('·.', '░-', '█#'):
+            self.assertEqual(ascii_rows.count(b) >= 8, True)
+            rows = [row.replace(a, b) for row in rows]
+        self.assertEqual(ascii_rows.splitlines()[:6], rows[:6])
+        self.assertTrue(ascii_rows.isascii())
+
+    def test_memory_by_hand(self):
+        """The first device holds 1 GB each of weights, gradients and what it sends, and 8 GB of
+        activations: 11 of 16 GB, which are bars of 22 characters, as 11 are for the amount."""
+        rows = self.picture(46, 'tiny.json', '-s', '/platform={"topology": "ideal", "memory": "16 GB"}',
+                            LANG='en_US.UTF-8', TERM='xterm', NO_COLOR='1').splitlines()
+        bars = rows[rows.index('memory      at the peak of each device') + 1:][:4]
+        peaks = [float(bar.split()[-2]) for bar in bars]
+        self.assertEqual(peaks[0], 11)
+        self.assertEqual(bars[0][12:34].count('█'), 11)  # 8 / 16 of 22
+        for bar, peak in zip(bars, peaks):
+            drawn = bar[12:34]
+            self.assertEqual(drawn.count('█') + drawn.count('▒'), int(peak / 16 * 22 + 0.5))
+            self.assertEqual(drawn[-1], '│')
+
+    def test_where_it_is_drawn(self):
+        self.assertNotIn('timeline', run('run', 'tiny.json', '--no-output').stdout)
+        utf8 = {'LC_ALL': 'C.UTF-8', 'TERM': 'xterm'}
+        for words in (['--no-picture'], ['--json']):
+            self.assertNotIn('timeline', self.on_terminal(80, 'run', 'tiny.json', '--no-output', *words,
+                                                          **utf8))
+        self.assertIn('\033[36m░', self.picture(80, 'tiny.json', **utf8))
+        for plain in ({**utf8, 'NO_COLOR': '1'}, {**utf8, 'TERM': 'dumb'}):
+            self.assertNotIn('\033', self.picture(80, 'tiny.json', **plain))
+        coloured = self.picture(80, 'tiny.json', **utf8)
+        self.assertEqual(re.sub('\033\\[\\d+m', '', coloured),
+                         self.picture(80, 'tiny.json', NO_COLOR='1', **utf8))
+
+    def test_widths(self):
+        """No line is wider than the terminal, down to 40 columns; nor than 160."""
+        scenario = os.path.join(SCENARIOS, 'out-of-memory.json')
+        for columns in (40, 41, 60, 80, 133, 160, 300):
+            for row in self.picture(columns, scenario, LANG='C.UTF-8', NO_COLOR='1').splitlines():
+                self.assertLessEqual(len(row), min(columns, 160), row)
+
+    def test_golden(self):
+        text = ''
+        for name, columns in (('out-of-memory', 100), ('zb-h1', 80), ('pipedream-replicas', 80)):
+            text += f'{name}, {columns} columns\n\n' + self.picture(
+                columns, os.path.join(SCENARIOS, name + '.json'), LANG='C.UTF-8', NO_COLOR='1') + '\n'
+        self.expect_golden('picture', text)
 
 
 class Messages(Case):
@@ -698,7 +792,8 @@ class Messages(Case):
                 (('calibrate', 'compute', '--model', 'vgg16'), '-', '.json'),
                 (('export', 'topology', 'dgx-a100'), 'x.txt',
                  '.json, .dot, .svg, .png or .pdf, or be - for standard output'),
-                (('export', 'trace', 'none.h5'), 'x.svg', printed),
+                (('export', 'trace', 'none.h5'), 'x.svg',
+                 '.json, .json.gz, .pftrace or .pftrace.gz, or be - for standard output'),
                 (('compare', 'none.h5', 'none.h5'), 'x.jpg', pictures)):
             self.expect(run(*words, '-o', name), 2,
                         '%s: --output %s: must end in %s\n' % (words[0], name, endings))
@@ -1439,7 +1534,7 @@ class Carried(Case):
 class Division(Case):
     def test_wrong(self):
         """What cannot be divided is one line with the place, and with the numbers next to it that would
-        be right: 64 filters and channels of ResNet's first layers, 12 heads of GPT-2 and 8 experts of
+        be right: 64 filters and channels of ResNet's first layers, 7 rows of its last ones, 12 heads of GPT-2 and 8 experts of
         Mixtral between the divisors around 8 and 3, 32 devices, zero 2 below 3."""
         gpt = '{"name": "gpt", "device": "h100", "batch_size": 16}'
         rows = [
@@ -1448,7 +1543,7 @@ class Division(Case):
             ('abci-resnet50', ['/parallel={"channel": 128}', '/platform/devices=128'],
              '/parallel/channel: must be at most the 64 channels of layer1.0.conv1 (got 128)'),
             ('abci-resnet50', ['/parallel={"space": [16]}'],
-             '/parallel/space: must be at most the 14 rows of layer3.0.conv2 (got 16)'),
+             '/parallel/space: must be at most the 14 rows of layer3.0.conv2 (got 16): 7 would'),
             ('fsdp', ['/model=' + gpt, '/parallel={"tensor": 8}', '/platform/devices=16'],
              '/parallel/tensor: must divide the 12 heads of h.0.attn.attention (got 8): 6 or 12 would'),
             ('mixtral-h200', ['/parallel={"expert": 3, "pipeline": 2}', '/platform/devices=6'],
@@ -1469,7 +1564,8 @@ class Division(Case):
 
     def test_identities(self):
         """One group of filters is data parallelism and one replica of filters is filter parallelism,
-        whichever way it is asked for; space likewise; what has size 1 divides nothing."""
+        whichever way it is asked for; space likewise; what has size 1 divides nothing; ZeRO on one device
+        is none, and shares over all places are ZeRO."""
         path = os.path.join(SCENARIOS, 'abci-resnet50.json')
         rows = [
             ('{"data": 16}', '{"data": 16, "filter": 1, "channel": 1, "space": [1, 1]}'),
@@ -1477,12 +1573,19 @@ class Division(Case):
             ('{"filter": 16}', '{"data": 1, "filter": 16}'),
             ('{"space": [4, 4]}', '{"data": 1, "space": [4, 4, 1]}'),
             ('{"data": 16, "zero": 3}', '{"rules": [{"layers": "*", "zero": 3}]}'),
+            ('{"data": 16, "zero": 3}', '{"data": 16, "zero": 3, "shard": 16}'),
         ]
         for one, other in rows:
-            with self.subTest(other):
-                hashes = [json.loads(run('run', path, '--no-output', '--json', '-s', '/parallel=' + words)
-                                     .stdout)['hash'] for words in (one, other)]
-                self.assertEqual(*hashes)
+            self.expect_same(path, one, other)
+        for zero in 1, 2, 3:
+            self.expect_same(path, '{"data": 1}', f'{{"data": 1, "zero": {zero}}}', '/platform/devices=1')
+
+    def expect_same(self, path, one, other, *sets):
+        with self.subTest(other):
+            words = [word for s in sets for word in ('-s', s)]
+            hashes = [json.loads(run('run', path, '--no-output', '--json', *words, '-s', '/parallel=' + p)
+                                 .stdout)['hash'] for p in (one, other)]
+            self.assertEqual(*hashes)
 
 
 class Libraries(Case):

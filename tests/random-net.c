@@ -162,10 +162,11 @@ static cs_tensor add_conv(gsl_rng *random, cs_net *net, const char *name, cs_ten
     cs_conv conv = {.out = same ? channels : random_from_to(random, 1, 9),
                     .kernel = 2 * random_from_to(random, 0, 2) + 1,
                     .stride = same ? 1 : random_from_to(random, 1, 2),
+                    .dilation = random_from_to(random, 0, 2) ? 1 : random_from_to(random, 2, 3),
                     .bias = random_from_to(random, 0, 1)};
-    conv.pad = conv.kernel / 2;
+    conv.pad = conv.dilation * (conv.kernel / 2);
     if (!same && random_from_to(random, 0, 4) == 0)
-        conv.pad = random_from_to(random, 0, conv.kernel - 1);
+        conv.pad = random_from_to(random, 0, conv.dilation * (conv.kernel - 1));
     return cs_net_conv(net, name, x, &conv);
 }
 
@@ -173,7 +174,7 @@ static cs_tensor add_step(gsl_rng *random, cs_net *net, uint32_t i, cs_tensor x)
 {
     char name[24];
     snprintf(name, sizeof(name), "step%" PRIu32, i);
-    switch (random_from_to(random, 0, 7)) {
+    switch (random_from_to(random, 0, 8)) {
     case 0:
         return cs_net_relu(net, name, x);
     case 1:
@@ -182,6 +183,9 @@ static cs_tensor add_step(gsl_rng *random, cs_net *net, uint32_t i, cs_tensor x)
         return cs_net_max_pool(net, name, x, &(cs_window){.kernel = 3, .stride = 2, .pad = 1});
     case 3:
         return cs_net_avg_pool(net, name, x, &(cs_window){.kernel = 2});
+    case 5:
+        return cs_net_max_pool(net, name, x,
+                               &(cs_window){.kernel = 3, .stride = 2, .pad = 1, .dilation = 2});
     case 4: {
         const cs_tensor y = add_conv(random, net, name, x, true);
         return cs_net_add(net, "sum", y, x);

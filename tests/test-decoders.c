@@ -495,8 +495,9 @@ static void test_active(void **state)
 }
 
 /* A module of multi-token prediction adds a layer with its norms, 3 H, and 2 H H of its
- * projection. It loads its tokens by itself, so that the chain stays what it was but for the last
- * layer, which has it beside the head. */
+ * projection. The embedding and the last matrix are the model's: their parameters are counted once,
+ * and the products of the matrix for each head. It loads its tokens by itself, so that the chain
+ * stays what it was but for the last layer, which has it beside the head. */
 static void test_next_tokens(void **state)
 {
     (void)state;
@@ -512,6 +513,8 @@ static void test_next_tokens(void **state)
     const cs_net_layer *last = &chains[0].layers[2];
     expect_int("parameters", 2 * H * H + 3 * H + last->weights + last->biases,
                cs_net_parameters(&nets[1]) - cs_net_parameters(&nets[0]));
+    expect_double("products", last->macs + T * 2 * H * H + T * H * W,
+                  cs_net_macs(&nets[1]) - cs_net_macs(&nets[0]));
     expect_int("layers", 4, chains[0].n_layers);
     expect_int("layers", 4, chains[1].n_layers);
     for (uint32_t i = 0; i < 3; i++)

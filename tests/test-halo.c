@@ -20,11 +20,11 @@ static uint32_t owner(uint32_t rows, uint32_t parts, uint32_t row)
     return 0;
 }
 
-/* Whether an input row is in the window of an output row. */
-static bool spans(const cs_sliding *s, uint32_t out, uint32_t in)
+/* Whether an output row reads an input row. */
+static bool reads(const cs_sliding *s, uint32_t out, uint32_t in)
 {
-    for (uint32_t k = 0; k <= s->dilation * (s->kernel - 1); k++)
-        if ((int64_t)out * s->stride - s->pad + k == in)
+    for (uint32_t k = 0; k < s->kernel; k++)
+        if ((int64_t)out * s->stride - s->pad + (int64_t)k * s->dilation == in)
             return true;
     return false;
 }
@@ -53,7 +53,7 @@ static void slow(const cs_sliding *s, uint32_t parts, uint32_t i, cs_halo *input
     bool in[MOST_ROWS] = {false}, out[MOST_ROWS] = {false};
     for (uint32_t o = 0; o < s->out; o++) {
         for (uint32_t x = 0; x < s->in; x++) {
-            if (!spans(s, o, x))
+            if (!reads(s, o, x))
                 continue;
             in[x] |= owner(s->out, parts, o) == i;
             out[o] |= owner(s->in, parts, x) == i;

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What `meson install` brings: test-installed.py CHECK_LINKS BUILD_ROOT
+"""What `meson install` brings: test-installed.py CHECK_LINKS BUILD_ROOT [PYTHON]
 
 Installs into an empty folder, and looks there for what the program and its pages name.
 """
@@ -7,12 +7,15 @@ import glob
 import json
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
 import unittest
 
 CHECK, BUILD = (os.path.abspath(word) for word in sys.argv[1:3])
+PYTHON = sys.argv[3] if len(sys.argv) > 3 else sys.executable  # that the package is for
+EXAMPLE = os.path.join(os.path.dirname(CHECK), '../sim/library/example.c')
 
 
 def run(*words, **how):
@@ -58,11 +61,46 @@ class Installed(unittest.TestCase):
             done = run(self.sim, 'check', name, '--json')
             self.assertEqual((done.returncode, json.loads(done.stdout)['valid']), (0, True), name)
 
+    def test_library(self):
+        """The example links with the shared library and with the archive, by what pkg-config says."""
+        if not (shutil.which('cc') and shutil.which('pkg-config')):
+            self.skipTest('needs cc and pkg-config')
+        found, = glob.glob(self.folder.name + '/**/clustersim.pc', recursive=True)
+        archive, = glob.glob(self.folder.name + '/**/libclustersim.a', recursive=True)
+        paths = os.pathsep.join(filter(None, (os.path.dirname(found), os.environ.get('PKG_CONFIG_PATH'))))
+        flags = {}
+        for static in ([], ['--static']):
+            done = run('pkg-config', '--cflags', '--libs', *static, 'clustersim',
+                       env=dict(os.environ, PKG_CONFIG_PATH=paths))
+            self.assertEqual(done.returncode, 0, done.stderr)
+            with open(found, encoding='utf-8') as file:
+                prefix = re.search('^prefix=(.*)$', file.read(), re.MULTILINE).group(1)
+            flags[bool(static)] = [word.replace(prefix, self.folder.name + prefix, 1)
+                                   if word.startswith(('-I' + prefix, '-L' + prefix)) else word
+                                   for word in done.stdout.split()]
+        flags[True] = [archive if word == '-lclustersim' else word for word in flags[True]]
+        scenario = self.share + '/scenarios/vgg16-gpipe.json'
+        said = []
+        for static, words in flags.items():
+            program = f'{self.folder.name}/example-{static}'
+            done = run('cc', EXAMPLE, *words, '-o', program)
+            self.assertEqual(done.returncode, 0, done.stderr)
+            done = run(program, scenario, env=dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(archive)))
+            self.assertEqual((done.returncode, done.stderr), (0, ''))
+            said.append(done.stdout)
+        self.assertEqual(said[0], said[1])
+        self.assertEqual(len(said[0].splitlines()), 5)
+
     def test_python(self):
         """The package knows where library and program will be, and works with them."""
         found = glob.glob(self.folder.name + '/**/clustersim/_installed.py', recursive=True)
         if not found:
             self.skipTest('the package was not installed')
+        prefix = self.sim[len(self.folder.name):-len('/bin/sim')]
+        where = os.path.dirname(os.path.dirname(found[0]))[len(self.folder.name):]
+        looked = run(PYTHON, '-c', 'import site; print(*site.getsitepackages(), sep="\\n")').stdout.split()
+        if any(folder.startswith(prefix + '/') for folder in looked):
+            self.assertIn(where, looked)
         places = {}
         with open(found[0], encoding='utf-8') as file:
             exec(file.read(), places)

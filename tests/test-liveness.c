@@ -30,6 +30,7 @@ typedef struct thing {
     int64_t bytes;
     uint32_t birth, last; /* instants */
     uint32_t op;          /* KEPT: whose layer it is counted in */
+    uint32_t of;          /* KEPT, of a tensor: which, + 1 */
 } thing;
 
 typedef struct walk {
@@ -51,7 +52,7 @@ static void add_thing(walk *w, thing_kind what, int64_t bytes, uint32_t birth, u
         w->things = realloc(w->things, w->cap_things * sizeof(*w->things));
         assert_non_null(w->things);
     }
-    w->things[w->n_things++] = (thing){what, bytes, birth, last, op};
+    w->things[w->n_things++] = (thing){what, bytes, birth, last, op, 0};
 }
 
 static uint32_t back(const walk *w, uint32_t op)
@@ -387,6 +388,7 @@ static void add_tensor(walk *w, cs_tensor home)
         add_gathered(w, home, exchange);
     } else if (l.keeper < w->n) {
         add_thing(w, KEPT, bytes, l.birth, back(w, l.keeper), l.read);
+        w->things[w->n_things - 1].of = home + 1;
     } else {
         add_thing(w, WORK, bytes, l.birth, l.read, 0);
         add_again(w, home, bytes);
@@ -439,11 +441,24 @@ static void add_weight_gradients(walk *w)
 
 /* ---- gradients of activations ---- */
 
+/* The gradient of the logits takes their memory, which is there as long as it is. */
+static void extend_logits(walk *w, cs_tensor home, uint32_t gradient)
+{
+    thing *logits = NULL;
+    for (uint32_t i = 0; i < w->n_things; i++)
+        if (w->things[i].of == home + 1)
+            logits = &w->things[i];
+    if (logits && logits->last < w->things[gradient].last)
+        logits->last = w->things[gradient].last;
+}
+
 /* Per tensor with a memory of its own: which thing has its gradient, 0 for none, else + 1. */
 typedef struct gradients {
     walk *w;
-    uint32_t *at;   /* per tensor */
-    bool *has_part; /* per tensor: an operator that reads it has left its part */
+    uint32_t *at;    /* per tensor */
+    bool *has_part;  /* per tensor: an operator that reads it has left its part */
+    uint32_t logits; /* whose memory a gradient has, + 1; and which thing that gradient is */
+    uint32_t of_logits;
 } gradients;
 
 static uint32_t *at_of(const gradients *g, cs_tensor t)
@@ -504,6 +519,10 @@ static void make_parts(gradients *g, const cs_op *op, uint32_t now)
             *to = make_gradient(g, bytes_of(g->w, t), now);
         else if (*to == 0)
             *to = make_gradient(g, in_logits ? 0 : bytes_of(g->w, home_of(g->w, t, false)), now);
+        if (in_logits && g->w->things[*to - 1].birth == now && !g->has_part[t]) {
+            g->logits = home_of(g->w, t, true) + 1;
+            g->of_logits = *to - 1;
+        }
         g->has_part[t] = true;
     }
 }
@@ -541,6 +560,8 @@ static void add_gradients(walk *w)
     assert_true(g.at && g.has_part);
     for (uint32_t p = w->n; p-- > 0;)
         step_back(&g, p);
+    if (g.logits > 0)
+        extend_logits(w, g.logits - 1, g.of_logits);
     free(g.at);
     free(g.has_part);
 }

@@ -274,6 +274,55 @@ static void test_by_hand(void **state)
     cJSON_Delete(root);
 }
 
+/* A kernel of 3 x 3 that reads every other pixel spans 5, so that a padding of 2 leaves 8 x 8 as
+ * they are, and one of 1 makes them 6 x 6. It has as many weights and products as any of 3 x 3, no
+ * Winograd transform computes it, and no backend runs it. */
+static void test_dilation(void **state)
+{
+    (void)state;
+    static const char key[] = "conv n=2 in=3x8x8 out=4x8x8 kernel=3x3 stride=1x1 pad=2x2 "
+                              "dilation=2x2 groups=1 fp32";
+    const cs_json_place place = {.file = "n.json"};
+    cJSON *root = cJSON_Parse(small);
+    cs_accelerator none;
+    cs_op_shape shapes[CS_OP_SHAPES_MAX];
+    char text[CS_OP_KEY_BYTES];
+    cs_net net, again;
+    cs_error error;
+    cs_error_init(&error);
+    assert_int_equal(cs_json_set(root, "/layers/0/operators/0/dilation", "[2, 2]", "--set", &error),
+                     CS_OK);
+    expect_error("padding 1", CS_INVALID,
+                 "n.json: /layers/0/operators/0/output_shape: must be 4 x 6 x 6, what it makes of "
+                 "its input",
+                 cs_net_read(root, &place, &net, &error), &error);
+    cs_error_init(&error);
+    assert_int_equal(cs_json_set(root, "/layers/0/operators/0/padding", "[2, 2]", "--set", &error),
+                     CS_OK);
+    if (cs_net_read(root, &place, &net, &error) != CS_OK)
+        fail_msg("%s", error.text);
+    expect_int("parameters", 4 * 3 * 9 + 2560 + 10, cs_net_parameters(&net));
+    expect_double("products", 8 * 8 * 4 * 27 + 2560, cs_net_macs(&net));
+    assert_false(cs_op_is_winograd(&net.ops[0]));
+    cs_op_shapes_of(&net, &net.ops[0], 2, CS_PRECISION_FP32, 0, shapes);
+    expect_text("key", key, cs_op_shape_key(&shapes[0], text, sizeof(text)));
+    expect_error("runs", CS_INVALID,
+                 "small: operator conv (conv) can be estimated, but no backend can run it",
+                 cs_net_check_runnable(&net, &error), &error);
+    cJSON_Delete(root);
+    cs_accelerator_none(&none);
+    const cs_net_options how = {.batch_size = 2, .device = &none, .source = "test"};
+    root = print_net(&net, &how);
+    cs_error_init(&error);
+    if (cs_net_read(root, &place, &again, &error) != CS_OK)
+        fail_msg("%s", error.text);
+    expect_int("read back", 2, again.ops[0].dilation.size[1]);
+    compare("dilation", &net, &again, &how);
+    cJSON_Delete(root);
+    cs_net_finish(&again);
+    cs_net_finish(&net);
+}
+
 static void test_errors(void **state)
 {
     (void)state;
@@ -297,6 +346,11 @@ static void test_errors(void **state)
          "1)"},
         {"/layers/0/operators/0/stride", "[1, 2]",
          "n.json: /layers/0/operators/0/stride: must be the same in all directions, and above 0"},
+        {"/layers/0/operators/0/dilation", "[1, 2]",
+         "n.json: /layers/0/operators/0/dilation: must be the same in all directions, and above 0"},
+        {"/layers/0/operators/0/dilation", "[9, 9]",
+         "n.json: /layers/0/operators/0: small: layer conv runs out of pixels: its input is 8 x 8, "
+         "padding 1, its kernel spans 19 x 19; the image must be larger"},
         {"/layers/0/operators/0/output_shape", "[4, 6, 6]",
          "n.json: /layers/0/operators/0/output_shape: must be 4 x 8 x 8, what it makes of its "
          "input"},
@@ -334,9 +388,11 @@ static void test_errors(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_zoo), cmocka_unit_test(test_runs),
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_zoo),
+                                       cmocka_unit_test(test_runs),
                                        cmocka_unit_test(test_measured_parts),
                                        cmocka_unit_test(test_by_hand),
+                                       cmocka_unit_test(test_dilation),
                                        cmocka_unit_test(test_errors)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -789,6 +789,9 @@ static void test_pair(void **state)
 
 /* ---- what does not divide ---- */
 
+/* Named are numbers that all operators take: of 14 tokens two places have 7 each, which do not make
+ * two chunks; and 7 places divide them, but not 12 heads. */
+
 static const struct {
     const char *row, *name, *parameters;
     cs_split split;
@@ -827,6 +830,11 @@ static const struct {
      "{\"layers\": 1, \"hidden\": 64, \"heads\": 4, \"kv_heads\": 4}",
      {.grid = {.expert = 3, .data = 3}},
      "/parallel/expert: must divide the 8 experts of layers.0.mlp.dispatch (got 3): 2 or 4 would"},
+    {"no experts",
+     "gpt",
+     "{\"layers\": 1}",
+     {.grid = {.expert = 2, .data = 4}},
+     "/parallel/expert: must be 1 for a network without experts (got 2)"},
     {"own tokens",
      "mixtral",
      "{\"layers\": 1, \"hidden\": 64, \"heads\": 4, \"kv_heads\": 4}",
@@ -837,7 +845,7 @@ static const struct {
      "gpt",
      "{\"layers\": 1, \"hidden\": 96, \"heads\": 12, \"sequence\": 14}",
      {.grid = {.context = 4}},
-     "/parallel/context: must divide the 14 tokens of a sample (got 4): 2 or 7 would"},
+     "/parallel/context: must divide the 14 tokens of a sample (got 4): 1 or 7 would"},
     {"chunks",
      "gpt",
      "{\"layers\": 1, \"hidden\": 96, \"heads\": 12, \"sequence\": 60}",
@@ -872,7 +880,7 @@ static const struct {
      "{\"layers\": 1, \"hidden\": 96, \"heads\": 12, \"sequence\": 14}",
      {.grid.tensor = 4, .sequence_parallel = true},
      "/parallel/tensor: must divide the 14 tokens of embedding.wte with sequence_parallel (got 4): "
-     "2 or 7 would"},
+     "2 would"},
 };
 
 static void test_wrong(void **state)

@@ -43,6 +43,7 @@ def execute(nbformat, nbclient, path):
 
 
 def main(update, paths):
+    os.environ['PYDEVD_DISABLE_FILE_VALIDATION'] = '1'  # the kernel's debugger warns otherwise
     try:
         import ipykernel  # noqa: F401
         import nbclient

@@ -2,6 +2,7 @@
  * devices are simulated in place of which. */
 #include "sim/scenario/scenario.h"
 #include "tests/expect.h"
+#include "tests/run-scenario.h"
 
 enum { SETS = 5 }; /* the last is none */
 
@@ -360,6 +361,43 @@ static void test_orders(void **state)
     }
 }
 
+/* ---- messages ---- */
+
+/* Four layers of GPT, on two pipeline ranks of two devices each: what a stage hands on is 1024
+ * tokens of 768 features of 2 bytes, 1,572,864 bytes a sample. Of micro-batches of 16 samples each
+ * device sends all of it, or half. */
+static void test_parts_of_messages(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *scatter;
+        int64_t bytes;
+    } rows[] = {{"false", 16 * 1572864}, {"true", 16 * 1572864 / 2}};
+    for (size_t r = 0; r < ROWS(rows); r++) {
+        scenario_run run;
+        cs_error error;
+        cs_error_init(&error);
+        if (scenario_run_init(&run, &error,
+                              "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': "
+                              "{'layers': 4}, 'device': 'h100', 'precision': 'bf16', "
+                              "'batch_size': 32}, 'platform': {'topology': 'dgx-h100', 'devices': "
+                              "4}, 'parallel': {'tensor': 2, 'pipeline': 2, 'scatter_gather': "
+                              "%s}, 'schedule': {'kind': '1f1b', 'micro_batches': 2}}",
+                              rows[r].scatter) != CS_OK)
+            fail_msg("%s: %s", rows[r].scatter, error.text);
+        const cs_graph *graph = &run.simulation.graph;
+        uint32_t n = 0;
+        for (uint32_t c = 0; c < graph->n_classes; c++) {
+            if (graph->classes[c].kind != CS_TRANSFER || graph->classes[c].origin != CS_TRANSFER)
+                continue;
+            expect_int(rows[r].scatter, rows[r].bytes, graph->classes[c].bytes);
+            n++;
+        }
+        assert_true(n > 0);
+        scenario_run_finish(&run);
+    }
+}
+
 /* ---- resolved ---- */
 
 static void test_resolves_to_itself(void **state)
@@ -384,9 +422,13 @@ static void test_resolves_to_itself(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sizes),  cmocka_unit_test(test_wrong),
-        cmocka_unit_test(test_folds),  cmocka_unit_test(test_automatic_fold),
-        cmocka_unit_test(test_orders), cmocka_unit_test(test_resolves_to_itself),
+        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_folds),
+        cmocka_unit_test(test_automatic_fold),
+        cmocka_unit_test(test_orders),
+        cmocka_unit_test(test_resolves_to_itself),
+        cmocka_unit_test(test_parts_of_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -15,6 +15,7 @@ import unittest
 
 SIM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'sim'
 PLOTS = os.environ.get('SIM_PLOTS_DIR')
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def scenario(devices=2, topology='ideal', **schedule):
@@ -201,6 +202,31 @@ class Pictures(unittest.TestCase):
         capacity = self.numbers('lines.gp', 'capacity.dat', *words)
         self.assertEqual(capacity, [[-0.5, 4, 2]])
 
+    def test_plans_that_do_not_fit(self):
+        """Hollow points, whose numbers are one less than those of full ones, which are odd; the
+        capacity is what a peak is over by less."""
+        try:
+            import h5py
+        except ImportError:
+            self.skipTest('no h5py')
+        with open(os.path.join(ROOT, 'scenarios', 'abci-resnet50.json'), encoding='utf-8') as file:
+            document = json.load(file)
+        document['platform']['memory'] = '2.5 GB'
+        with open(self.path('s.json'), 'w', encoding='utf-8') as file:
+            json.dump(document, file)
+        self.sim('advise', 's.json', '--exhaustive', '--most', '80', '-o', 'a.h5')
+        with h5py.File(self.path('a.h5')) as file:
+            plans = list(zip(*(file['plans'][name][:].tolist()
+                               for name in ('step_time', 'peak_memory', 'over_capacity'))))
+        best = min(time for time, _, over in plans if time == time and not over > 0)
+        shown = [(round(peak / 1e9, 6), over > 0) for time, peak, over in plans if time <= 3 * best]
+        drawn = [(round(row[0], 6), row[2] % 2 == 0)
+                 for row in self.numbers('plans.gp', 'plans.dat', 'a.h5')]
+        self.assertEqual(sorted(drawn), sorted(shown))
+        self.assertTrue(any(hollow for _, hollow in drawn))
+        parameters = {row[0]: row[2] for row in self.data('plans.gp', 'parameters.gp', 'a.h5')}
+        self.assertAlmostEqual(float(parameters['capacity']), 2.5)
+
     def test_words(self):
         self.sweep('--vary', '/schedule/micro_batches=1,2,4')
         texts = self.data('lines.gp', 'parameters.gp', 'sweep.h5')
@@ -240,6 +266,32 @@ class Pictures(unittest.TestCase):
                    '/model/uniform/activation=1 kB,2 kB,3 kB,4 kB,5 kB,6 kB,7 kB,8 kB')
         self.sim('plot', 'sweep.h5')
         self.assertTrue(os.path.exists(self.path('sweep-heatmap.svg')))
+
+    def test_validation(self):
+        """Measured to the right, predicted upwards; memory in GB, reserved behind allocated."""
+        measured = {'step_time_s': 1.6, 'peak_allocated_bytes': 21e9, 'peak_reserved_bytes': 23e9}
+        points = {'schema': 'truth/1', 'dataset': 'mine', 'points': [{
+            'id': 'mine/1', 'quality': 'A', 'precision': 'fp16', 'framework': 'PyTorch DDP',
+            'model': {'name': 'g', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4,
+                      'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'gelu', 'norm': 'layernorm',
+                      'pos': 'learned', 'tied': True, 'bias': True},
+            'hardware': {'gpu': 'A100-SXM4-80GB', 'gpus': 1, 'memory_gb': 80},
+            'batch': {'global': 4, 'micro': 1}, 'measured': measured}]}
+        with open(self.path('points.json'), 'w', encoding='utf-8') as file:
+            json.dump(points, file)
+        self.sim('validate', 'points.json', '-o', 'v.h5')
+        told = json.loads(self.sim('validate', 'points.json', '--json'))['points'][0]
+        times = self.numbers('validation.gp', 'times.dat', 'v.h5')
+        memory = self.numbers('validation.gp', 'memory.dat', 'v.h5')
+        expected = [[1.6, told['predicted_step_time_s']],
+                    [21, told['predicted_allocated_bytes'] / 1e9],
+                    [23, told['predicted_reserved_bytes'] / 1e9]]
+        self.assertEqual(len(times), 1)
+        self.assertEqual(len(memory), 2)
+        for row, values in zip(times + memory, expected):
+            self.assertEqual(row[0], values[0])
+            self.assertAlmostEqual(row[1] / values[1], 1, places=8)
+        self.assertEqual(times[0][2:], memory[0][2:])  # one symbol and colour
 
 
 if __name__ == '__main__':

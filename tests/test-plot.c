@@ -267,8 +267,9 @@ static void test_kinds_are_listed(void **state)
     expect_text("seventh", "heatmap", kinds[6].name);
     expect_text("eighth", "lines", kinds[7].name);
     expect_text("ninth", "plans", kinds[8].name);
-    expect_text("tenth", "fit", kinds[9].name);
-    assert_null(kinds[10].name);
+    expect_text("tenth", "validation", kinds[9].name);
+    expect_text("eleventh", "fit", kinds[10].name);
+    assert_null(kinds[11].name);
 }
 
 /* ---- pictures ---- */

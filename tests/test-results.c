@@ -1,6 +1,7 @@
 /* Results files: the schema, by values derived by hand, by other programs, and by walking the
  * file. */
 #include "sim/base/file.h"
+#include "sim/trace/contents.h"
 #include "sim/trace/results-reader.h"
 #include "sim/trace/results.h"
 
@@ -554,6 +555,39 @@ static void test_equal_runs_give_equal_files(void **state)
     unlink(other);
 }
 
+/* What a file has, kept in memory, gives the same file later, when the run is gone. */
+static void test_contents_give_the_same_file(void **state)
+{
+    char path[64], *texts[2];
+    size_t lengths[2];
+    synthetic_run run;
+    cs_contents contents;
+    cs_h5_file *file = NULL;
+    cs_error error;
+    cs_error_init(&error);
+    snprintf(path, sizeof(path), "%s-again", (const char *)*state);
+    assert_true(synthetic_run_init(&run, &two_by_two));
+    write_run(*state, &run, true);
+    cs_contents_init(&contents);
+    assert_int_equal(cs_contents_open(&contents, NULL, &file, &error), CS_OK);
+    assert_int_equal(cs_results_write(file, &info, &run.graph, &run.trace, &error), CS_OK);
+    assert_int_equal(synthetic_run_store(file, &run, &error), CS_OK);
+    cs_h5_destroy(file);
+    synthetic_run_finish(&run);
+    assert_int_equal(cs_h5_create(path, NULL, &file, &error), CS_OK);
+    assert_int_equal(cs_contents_write(&contents, file, &error), CS_OK);
+    expect_error(path, CS_OK, "", cs_h5_commit(file, &error), &error);
+    cs_h5_destroy(file);
+    cs_contents_finish(&contents);
+    assert_int_equal(cs_file_read(*state, 1 << 24, &texts[0], &lengths[0], &error), CS_OK);
+    assert_int_equal(cs_file_read(path, 1 << 24, &texts[1], &lengths[1], &error), CS_OK);
+    assert_int_equal(lengths[0], lengths[1]);
+    assert_memory_equal(texts[0], texts[1], lengths[0]);
+    free(texts[0]);
+    free(texts[1]);
+    unlink(path);
+}
+
 /* ---- other programs ---- */
 
 static void need(const char *program_and_arguments)
@@ -619,13 +653,21 @@ static void test_h5py(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(test_tasks),        TEST(test_memory_and_devices),
-        TEST(test_versions),     TEST(test_links),
-        TEST(test_rates),        TEST(test_critical_path),
-        TEST(test_attributes),   TEST(test_every_dataset_is_described),
-        TEST(test_empty_tables), TEST(test_equal_runs_give_equal_files),
-        TEST(test_h5dump),       TEST(test_h5py),
-        TEST(test_cut_off),      TEST(test_documentation),
+        TEST(test_tasks),
+        TEST(test_memory_and_devices),
+        TEST(test_versions),
+        TEST(test_links),
+        TEST(test_rates),
+        TEST(test_critical_path),
+        TEST(test_attributes),
+        TEST(test_every_dataset_is_described),
+        TEST(test_empty_tables),
+        TEST(test_equal_runs_give_equal_files),
+        TEST(test_contents_give_the_same_file),
+        TEST(test_h5dump),
+        TEST(test_h5py),
+        TEST(test_cut_off),
+        TEST(test_documentation),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -130,6 +130,16 @@ static void test_seconds(void **state)
     expect_seconds(
         "not stated", 1e-3,
         cs_runtime_kernels_seconds(&old, &device, &attention, &computing, CS_PASS_FORWARD, bf16));
+    const cs_pass_cost unaligned = {.flop = 1e9, .unaligned = true};
+    const cs_op math = {.kind = CS_OP_ATTENTION, .attention = {.kernel = CS_ATTENTION_MATH}};
+    device.peaks[CS_PRECISION_FP32] = 1e11; /* 1e9 flop at half of it */
+    expect_seconds(
+        "unaligned", 0.02,
+        cs_runtime_kernels_seconds(&new, &device, &math, &unaligned, CS_PASS_FORWARD, bf16));
+    const cs_runtime_kernels slow = {.given = true, .flash = CS_FLASH_3, .factor = 1.5};
+    expect_seconds(
+        "older libraries", 9.003e-3,
+        cs_runtime_kernels_seconds(&slow, &device, &linear, &product, CS_PASS_FORWARD, bf16));
     device.training.in_step = &twice;
     expect_seconds(
         "in a step", 12.004e-3,

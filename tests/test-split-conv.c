@@ -111,7 +111,8 @@ static void count_rows(const drawn *d, const cs_op *op, uint32_t dim, uint32_t k
     uint32_t first = MOST_ROWS, last = 0;
     for (uint32_t o = 0; o < out; o++) {
         for (uint32_t w = 0; w < op->kernel.size[dim - 1]; w++) {
-            const int64_t i = (int64_t)o * op->stride.size[dim - 1] - op->pad.size[dim - 1] + w;
+            const int64_t i = (int64_t)o * op->stride.size[dim - 1] - op->pad.size[dim - 1] +
+                              (int64_t)w * op->dilation.size[dim - 1];
             if (i < 0 || i >= in)
                 continue;
             if (outputs && i >= i0 && i < i1)
@@ -528,7 +529,7 @@ static const struct {
     {"resnet50", CS_TENSOR_PAIRS, 1, 8, 1, 1, NULL,
      "resnet50: space must be at most the 7 rows of layer4.0.conv2 (got 8)"},
     {"resnet50", CS_TENSOR_PAIRS, 1, 225, 1, 1, NULL,
-     "resnet50: space must be at most the 224 rows of the images (got 225)"},
+     "resnet50: space must be at most the 224 rows of the images (got 225): 7 would"},
     {"resnet50", CS_TENSOR_PAIRS, 1, 2, 2, 2, NULL,
      "resnet50: space must have 2 numbers at most, as its images have dimensions (got 3)"},
     {"resnet50", CS_TENSOR_PAIRS, 1, 2, 1, 1, "layer9",

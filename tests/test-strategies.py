@@ -530,7 +530,7 @@ class Simulated(unittest.TestCase):
                 ('{"filter": 128}', '/parallel/filter: must be at most the 64 filters of stem.conv1 '
                                     '(got 128)'),
                 ('{"space": [128]}', '/parallel/space: must be at most the 112 rows of stem.conv1 '
-                                     '(got 128)'),
+                                     '(got 128): 7 would'),
                 ('{"space": [2], "space_until": "layer9"}', '/parallel/space_until: must name an '
                  'operator or a block of the network (got "layer9"); `sim model resnet50 --json` '
                  'lists them')):

@@ -90,6 +90,117 @@ static void has_placeholders(void **state)
     cs_net_finish(&net);
 }
 
+/* Matrices of 2 bytes an element: the embedding 8 x 4, a norm's 4 scales, gate and up 4 x 6, down
+ * 6 x 4. Gate and up read the same; fused they are one. */
+static void has_one_matrix(void **state)
+{
+    (void)state;
+    static const int64_t apart[] = {64, 8, 48, 48, 48}, one[] = {64, 8, 96, 48};
+    for (int fused = 0; fused < 2; fused++) {
+        cs_net net = {0};
+        cs_model model = {0};
+        const cs_net_options how = options(fused ? 1u << CS_FUSED_LINEAR : 0);
+        const int64_t *expected = fused ? one : apart;
+        build(&net);
+        assert_int_equal(cs_net_model(&net, &how, &model, &error), CS_OK);
+        expect_int("weights", fused ? 4 : 5, model.layers[0].n_parameters);
+        for (uint32_t i = 0; i < model.layers[0].n_parameters; i++)
+            expect_int("bytes", expected[i], model.layers[0].parameters[i]);
+        cs_model_finish(&model);
+        cs_net_finish(&net);
+    }
+}
+
+/* 2 tokens of 4 features, one of two experts of 6 features each, with or without a gate. */
+static void build_mixture(cs_net *net, bool gated)
+{
+    const cs_grouped_linear inner = {6, 2, 1, false}, outer = {4, 2, 1, false};
+    cs_error_init(&error);
+    cs_net_begin(net, "mixture", &error);
+    cs_net_block(net, "all");
+    cs_tensor x = cs_net_embedding(net, "embedding", cs_net_token_ids(net, 2), 8, 4);
+    const cs_linear gate = {.out = 2, .wide = true};
+    const cs_tensor routing = cs_net_top_k(net, "top_k", cs_net_linear(net, "router", x, &gate), 1);
+    const cs_tensor rows = cs_net_dispatch(net, "dispatch", x, routing, 0);
+    cs_tensor y = cs_net_grouped_linear(net, "up", rows, &inner);
+    if (gated)
+        y = cs_net_mul(net, "mul",
+                       cs_net_silu(net, "silu", cs_net_grouped_linear(net, "gate", rows, &inner)),
+                       y);
+    else
+        y = cs_net_gelu(net, "gelu", y);
+    y = cs_net_grouped_linear(net, "down", y, &outer);
+    cs_net_cross_entropy(net, "loss", cs_net_combine(net, "combine", y, routing));
+    if (cs_net_end(net) != CS_OK)
+        fail_msg("%s", error.text);
+}
+
+/* Weights that multiply within the experts: what these make, 2 rows of 4 features of 2 bytes, is not
+ * kept, 16 bytes less; the weighted features, 2 x 6 x 2 bytes, are kept besides the features
+ * themselves, 24 more, unless a fused gate computes those again. */
+static void weighs_features(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        bool gated;
+        uint32_t fused;
+        int64_t more;
+    } rows[] = {
+        {"gelu", false, 0, 24 - 16},
+        {"gate", true, 0, 24 - 16},
+        {"fused gate", true, 1u << CS_FUSED_SWIGLU, -16},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        int64_t kept[2];
+        for (int features = 0; features < 2; features++) {
+            cs_net net = {0};
+            cs_net_chain chain = {0};
+            cs_net_options how = options(rows[i].fused);
+            how.kept.weighted_features = features > 0;
+            build_mixture(&net, rows[i].gated);
+            assert_int_equal(cs_net_chain_find(&net, &how, &chain, &error), CS_OK);
+            kept[features] = chain.kept_bytes;
+            cs_net_chain_finish(&chain);
+            cs_net_finish(&net);
+        }
+        expect_int(rows[i].name, rows[i].more, kept[1] - kept[0]);
+    }
+}
+
+/* 2 heads of a batch of 2 are 4 blocks, which 9 multiprocessors take in 3 waves: 3 sums of 2
+ * sequences of 3 x 4 features of 4 bytes. Computed by math there are none. */
+static void sums_queries(void **state)
+{
+    (void)state;
+    static const struct {
+        cs_attention_kernel kernel;
+        uint32_t multiprocessors;
+        int64_t bytes;
+    } rows[] = {
+        {CS_ATTENTION_FLASH, 9, 3LL * 2 * 3 * 4 * 4},
+        {CS_ATTENTION_FLASH, 8, 2LL * 2 * 3 * 4 * 4},
+        {CS_ATTENTION_FLASH, 0, 0},
+        {CS_ATTENTION_MATH, 9, 0},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_net net = {0};
+        const cs_attention attention = {.heads = 2, .kv_heads = 2, .kernel = rows[i].kernel};
+        const cs_kept_rules rules = {.deterministic_multiprocessors = rows[i].multiprocessors};
+        cs_error_init(&error);
+        cs_net_begin(&net, "attention", &error);
+        cs_net_block(&net, "all");
+        cs_tensor x = cs_net_embedding(&net, "embedding", cs_net_token_ids(&net, 3), 8, 4);
+        x = cs_net_attention(&net, "attention", (const cs_tensor[]){x, x, x}, &attention);
+        cs_net_cross_entropy(&net, "loss", x);
+        assert_int_equal(cs_net_end(&net), CS_OK);
+        for (uint32_t p = 0; p < net.n_ops; p++)
+            expect_int(net.ops[p].name, net.ops[p].kind == CS_OP_ATTENTION ? rows[i].bytes : 0,
+                       cs_kept_query_sums(&net, &net.ops[p], &rules, 2));
+        cs_net_finish(&net);
+    }
+}
+
 /* ---- tapes ---- */
 
 enum { MOST = 1 << 20 };
@@ -173,12 +284,45 @@ static void keep_what_layers_do(void **state)
     free(all);
 }
 
+/* Of the gated network with a fused loss 200 bytes are kept (keeps_less). The loss's backward frees
+ * the targets, 2 x 8 bytes; the gradient of the logits takes the logits' 16, which the product
+ * before them then reads, while it makes the gradient of its input, 2 x 6 x 2 bytes. */
+static void keeps_logits_for_their_gradient(void **state)
+{
+    (void)state;
+    cs_net net = {0};
+    cs_model model = {0};
+    const cs_net_options how = options(1u << CS_FUSED_CROSS_ENTROPY);
+    memory *all = calloc(MOST, sizeof(*all));
+    assert_non_null(all);
+    build(&net);
+    assert_int_equal(cs_net_model(&net, &how, &model, &error), CS_OK);
+    const cs_layer *layer = &model.layers[0];
+    play("forward", all, layer->forward_tape, layer->n_forward_tape, false);
+    for (uint32_t i = 0; i < MOST; i++) /* what is not kept is gone behind a forward */
+        all[i].bytes = all[i].keeps > 0 ? all[i].bytes : 0;
+    expect_int("behind the forward", 200, sum(all, false));
+    uint32_t i = 0;
+    while (layer->backward_tape[i].what != CS_TAPE_TAKE)
+        play("loss", all, &layer->backward_tape[i++], 1, true);
+    expect_int("the gradient of down's input", 24, layer->backward_tape[i].bytes);
+    play("down", all, &layer->backward_tape[i], 1, true);
+    expect_int("down", 200 - 16 + 24, sum(all, false));
+    cs_model_finish(&model);
+    cs_net_finish(&net);
+    free(all);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(keeps_less),
         cmocka_unit_test(has_placeholders),
+        cmocka_unit_test(has_one_matrix),
+        cmocka_unit_test(weighs_features),
+        cmocka_unit_test(sums_queries),
         cmocka_unit_test(keep_what_layers_do),
+        cmocka_unit_test(keeps_logits_for_their_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

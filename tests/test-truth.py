@@ -61,6 +61,22 @@ class Made(unittest.TestCase):
     def report(self, *arguments):
         return json.loads(sim('validate', self.file, '--json', *arguments).stdout)
 
+    def test_set_changes_each_scenario(self):
+        """What is printed, and what is predicted: as `sim run` of the changed scenario."""
+        change = ['--set', '/model/device=h100', '--set', '/runtime/kernels=3']
+        text = sim('validate', self.file, '--scenario', 'made/slow', *change).stdout
+        self.assertEqual((json.loads(text)['model']['device'], json.loads(text)['runtime']['kernels']), ('h100', 3))
+        path = self.write(json.loads(text), 's.json')
+        run = json.loads(sim('run', path, '--json', '--no-output').stdout)
+        points = json.loads(sim('validate', self.file, '--json', *change).stdout)['points']
+        plain = json.loads(sim('validate', self.file, '--json').stdout)['points']
+        time = {p['id']: p.get('predicted_step_time_s') for p in points}
+        self.assertEqual(time['made/slow'], run['makespan_s'])
+        for before in plain:
+            if before.get('predicted_step_time_s'):
+                self.assertNotEqual(before['predicted_step_time_s'], time[before['id']])
+        self.assertIn('--set must be', sim('validate', self.file, '--set', 'x', status=2).stderr)
+
     def test_sums_are_those_of_the_points(self):
         report = self.report()
         errors = [p['step_time_error'] for p in report['points'] if p['state'] == 'predicted']

@@ -4,6 +4,7 @@
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 
+#include "sim/validate/error-parts.h"
 #include "sim/validate/error-table.h"
 
 #include <math.h>
@@ -163,6 +164,12 @@ static const struct lack {
     {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'options': {'offload': true}, "
          "'measured': {}, " REST,
      "offloading"},
+    {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
+         "'Megatron-LM', 'args': {'fine-grained-activation-offloading': true}, " REST,
+     "offloading"},
+    {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
+         "'Megatron-LM', 'args': {'defer-embedding-wgrad-compute': true}, " REST,
+     "gradients of the last matrix that are deferred"},
     {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'precision': 'fp32', "
          "'recompute': 'block:2'",
      "full recomputation of some blocks"},
@@ -173,6 +180,85 @@ static const struct lack {
          "'schedule': 'interleaved_1f1b', 'measured': {}, " REST,
      "stated: at most as many stages as layers"},
 };
+
+/* What Megatron-LM's arguments become: JSON at a pointer of two or three keys. The MLP's features
+ * are 8/3 x 256 = 682, down to a multiple of 64: 640. Stages of 1 and 3 blocks begin at layers 0
+ * and 2, the embedding being layer 0. 4 replicas in 2 instances of the optimizer divide states over
+ * 2. PyTorch's FSDP reduces gradients behind each backward. */
+#define MEGATRON GPT ", 'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
+#define GPUS(n)  "'hardware': {'gpu': 'A100-SXM4-80GB', 'gpus': " #n ", 'gpus_per_node': 8}, "
+#define TOLD     "'measured': {}, 'recompute': 'none', 'precision': 'bf16'"
+#define GATED                                                                                      \
+    "'model': {'name': 'l', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, "           \
+    "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'layernorm', "               \
+    "'pos': 'learned', 'tied': true}, "                                                            \
+    "'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
+#define EXPERTS                                                                                    \
+    "'model': {'name': 'm', 'kind': 'decoder-moe', 'layers': 4, 'hidden': 256, 'heads': 4, "       \
+    "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'gelu', 'norm': 'layernorm', "                 \
+    "'pos': 'learned', 'tied': true, 'experts': 4, 'topk': 2}, "                                   \
+    "'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
+
+static const struct rule {
+    const char *name, *members, *section, *key, *inner, *value;
+} rules[] = {
+    {"SwiGLU", GATED GPUS(1) "'args': {'swiglu': true}, " TOLD, "model", "parameters",
+     "intermediate", "640"},
+    {"SwiGLU, given", GATED GPUS(1) "'args': {'swiglu': true, 'ffn-hidden-size': 1024}, " TOLD,
+     "model", "parameters", "intermediate", "1024"},
+    {"stages",
+     MEGATRON GPUS(2) "'parallel': {'pp': 2}, 'schedule': '1f1b', 'args': "
+                      "{'decoder-first-pipeline-num-layers': 1}, " TOLD,
+     "schedule", "partition", NULL, "[2]"},
+    {"equal stages", MEGATRON GPUS(2) "'parallel': {'pp': 2}, 'schedule': '1f1b', " TOLD,
+     "schedule", "partition", NULL, "[3]"},
+    {"instances",
+     MEGATRON GPUS(4) "'parallel': {'dp': 4, 'zero': 1}, 'args': "
+                      "{'num-distributed-optimizer-instances': 2}, " TOLD,
+     "parallel", "shard", NULL, "2"},
+    {"one instance", MEGATRON GPUS(4) "'parallel': {'dp': 4, 'zero': 1}, " TOLD, "parallel",
+     "shard", NULL, "-"},
+    {"buffers of weights", MEGATRON GPUS(4) "'parallel': {'dp': 4, 'zero': 1}, " TOLD, "memory",
+     "weight_buffer", NULL, "true"},
+    {"FSDP",
+     GPT ", 'framework': 'PyTorch FSDP', 'batch': {'global': 8, 'micro': 1}, " GPUS(
+         4) "'parallel': {'dp': 4, 'zero': 3}, " TOLD,
+     "parallel", "accumulate", NULL, "false"},
+    {"deterministic", MEGATRON GPUS(1) "'args': {'deterministic-mode': true}, " TOLD, "memory",
+     "deterministic_multiprocessors", NULL, "108"},
+    {"or not", MEGATRON GPUS(1) "'args': {}, " TOLD, "memory", "deterministic_multiprocessors",
+     NULL, "-"},
+    {"experts one by one", EXPERTS GPUS(1) "'args': {}, " TOLD, "memory", "libraries", NULL,
+     "[\"cublas\",\"transformer_engine\"]"},
+    {"products of groups", EXPERTS GPUS(1) "'args': {'moe-grouped-gemm': true}, " TOLD, "memory",
+     "libraries", NULL, "[\"cublas\",\"transformer_engine\",\"grouped_products\"]"},
+    {"weights of rows", EXPERTS GPUS(1) "'args': {}, " TOLD, "memory", "routed_weights", NULL,
+     "\"features\""},
+};
+
+static void takes_arguments(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(rules); i++) {
+        cs_points points = {0};
+        cs_point_scenario made = {0};
+        cs_error error;
+        cs_error_init(&error);
+        read_point(rules[i].name, rules[i].members, &points);
+        assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
+        if (!made.document)
+            fail_msg("%s: %s", rules[i].name, made.missing[0]);
+        const cJSON *value =
+            cs_json_member(cs_json_member(made.document, rules[i].section), rules[i].key);
+        value = rules[i].inner ? cs_json_member(value, rules[i].inner) : value;
+        char *got = value ? cJSON_PrintUnformatted(value) : strdup("-");
+        assert_non_null(got);
+        expect_text(rules[i].name, rules[i].value, got);
+        free(got);
+        cs_point_scenario_finish(&made);
+        cs_points_finish(&points);
+    }
+}
 
 static void names_what_is_missing(void **state)
 {
@@ -203,6 +289,24 @@ static cs_prediction predict(const char *row, const cs_points *points, cs_predic
                  predictions->items[0].message ? predictions->items[0].message
                                                : predictions->items[0].made.missing[0]);
     return predictions->items[0];
+}
+
+static void expect_near(const char *row, double expected, double got)
+{
+    if (!(fabs(got - expected) < 1e-12))
+        fail_msg("%s: expected %.15g, got %.15g", row, expected, got);
+}
+
+/* The parts of a predicted step add up to it, and each device computes so many seconds of it. */
+static void check_parts(const char *row, const cs_prediction *got, double computing)
+{
+    double sum = 0;
+    for (uint32_t p = 0; p < CS_N_STEP_PARTS; p++) {
+        assert_true(got->parts.seconds[p] >= 0);
+        sum += got->parts.seconds[p];
+    }
+    expect_near(row, got->values[CS_MEASURE_TIME], sum);
+    expect_near(row, computing, got->parts.seconds[CS_PART_COMPUTING]);
 }
 
 /* 1F1B of P equal stages with forward f, backward b and messages of c that block nobody takes
@@ -242,6 +346,7 @@ static void takes_measured_passes(void **state)
         const cs_prediction got = predict(rows[i].name, &points, &predictions);
         expect_double(rows[i].name, rows[i].seconds, got.values[CS_MEASURE_TIME]);
         assert_true(isnan(got.values[CS_MEASURE_ALLOCATED])); /* sizes are not known */
+        check_parts(rows[i].name, &got, rows[i].micro_batches * 0.030);
         cs_predictions_finish(&predictions);
         cs_points_finish(&points);
     }
@@ -294,6 +399,30 @@ static const struct by_hand {
      "'device': 'v100', 'batch_size': 8, 'granularity': 'block'}, 'platform': {'topology': "
      "'dgx1-v100', 'devices': 2}, 'runtime': 'pytorch-ddp', 'memory': {'weight_gradients': "
      "'apart', 'libraries': ['cublas']}, 'schedule': {'kind': 'dp', 'bucket': '25 MiB'}}"},
+    {"Megatron-LM: each tensor-parallel rank sends its part, gradients of bf16 in fp32",
+     GPT ", 'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 4}, 'parallel': {'tp': 2, 'pp': 2}, "
+         "'batch': {'global': 4, 'micro': 1}, 'framework': 'Megatron-LM', 'schedule': '1f1b', "
+         "'options': {'flash_attention': true}, 'measured': {}, 'precision': 'bf16', "
+         "'recompute': 'none'",
+     "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 4, 'hidden': 256, "
+     "'heads': 4, 'sequence': 128, 'vocabulary': 1024, 'intermediate': 1024, 'dropout': 0, "
+     "'attention': 'flash'}, 'device': 'h100', 'batch_size': 4, 'optimizer': 'adam', "
+     "'precision': 'bf16', 'gradients': 'fp32', 'granularity': 'block'}, 'platform': {'topology': "
+     "'dgx-h100', 'devices': 4, 'blocking': true}, 'runtime': 'megatron-lm-2021', 'parallel': "
+     "{'tensor': 2, 'pipeline': 2, 'data': 1, 'scatter_gather': true}, 'collectives': "
+     "{'fidelity': 'analytic'}, 'memory': {'fused': ['norm', 'swiglu'], 'weight_gradients': "
+     "'in_place', 'libraries': ['cublas']}, 'schedule': {'kind': '1f1b', 'micro_batches': 4, "
+     "'partition': [3]}}"},
+    {"PaxML: products are kept, kernels take a fitted factor longer",
+     GPT ", 'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 1}, 'batch': {'global': 4, 'micro': 4}, "
+         "'framework': 'PaxML', 'measured': {}, 'precision': 'bf16', 'recompute': 'unknown'",
+     "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 4, 'hidden': 256, "
+     "'heads': 4, 'sequence': 128, 'vocabulary': 1000, 'intermediate': 1024, 'dropout': 0, "
+     "'attention': 'flash'}, 'device': 'h100', 'batch_size': 4, 'optimizer': 'adam', "
+     "'precision': 'bf16', 'gradients': 'weights', 'granularity': 'block', 'recompute_operators': "
+     "['attention', 'ln_1', "
+     "'ln_2']}, 'platform': {'topology': 'ideal', 'devices': 1}, 'runtime': {'name': "
+     "'megatron-core', 'kernels': 1.2}, 'schedule': {'kind': 'sequential'}}"},
     {"Megatron-LM: padded vocabulary, gradients of fp16 in fp16, math attention, dropout of its "
      "log",
      GPT ", " TWO_GPUS ", 'parallel': {'pp': 2}, 'batch': {'global': 4, 'micro': 1}, "
@@ -331,6 +460,8 @@ static void predicts_as_by_hand(void **state)
         expect_double(by_hand[i].name, cs_run_figure_value(time, &outcome),
                       got.values[CS_MEASURE_TIME]);
         expect_double(by_hand[i].name, bytes, got.values[CS_MEASURE_ALLOCATED]);
+        check_parts(by_hand[i].name, &got, 0);
+        assert_true(got.parts.seconds[CS_PART_PRODUCTS] > got.parts.seconds[CS_PART_ATTENTION]);
         scenario_run_finish(&run);
         cs_predictions_finish(&predictions);
         cs_points_finish(&points);
@@ -399,6 +530,52 @@ static void sums_errors_up(void **state)
     cs_error_table_finish(&table);
 }
 
+/* Dataset d: two points whose predicted step is all products, 0.8 of the measured one: with w =
+ * 0.01 they would have to be longer by b = 2 x 0.8 x 0.2 / (2 x 0.8^2 + 2 w) = 0.32 / 1.3. Dataset
+ * e: one of products, half of the measured step, and one of bubbles, 0.8 of it: 0.25 / (0.25 + 2 w)
+ * and 0.16 / (0.64 + 2 w). A point without a measured time counts nowhere. */
+static void finds_what_parts_lack(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *dataset;
+        uint32_t part;
+        double predicted, measured;
+    } made[] = {
+        {"d", CS_PART_PRODUCTS, 0.8, 1},       {"d", CS_PART_PRODUCTS, 1.6, 2},
+        {"e", CS_PART_PRODUCTS, 0.5, 1},       {"e", CS_PART_BUBBLE, 0.8, 1},
+        {"f", CS_PART_BUBBLE, 1, (double)NAN},
+    };
+    cs_point points[ROWS(made)];
+    cs_prediction items[ROWS(made)];
+    for (size_t i = 0; i < ROWS(made); i++) {
+        points[i] = (cs_point){.id = "i", .dataset = made[i].dataset};
+        items[i] = (cs_prediction){.point = &points[i]};
+        items[i].values[CS_MEASURE_TIME] = items[i].parts.step = made[i].predicted;
+        items[i].parts.seconds[made[i].part] = made[i].predicted;
+        items[i].measured[CS_MEASURE_TIME] = made[i].measured;
+    }
+    const cs_predictions predictions = {.n = ROWS(made), .items = items};
+    cs_error_parts_table table = {0};
+    cs_error error;
+    cs_error_init(&error);
+    assert_int_equal(cs_error_parts_make(&predictions, &table, &error), CS_OK);
+    expect_int("rows", 3, table.n);
+    const cs_error_parts *d = &table.rows[1], *e = &table.rows[2];
+    expect_text("first dataset", "d", d->dataset);
+    expect_int("points", 2, d->n);
+    expect_near("missing", 0.2, d->missing);
+    expect_near("predicted", 0.8, d->predicted[CS_PART_PRODUCTS]);
+    expect_near("products", 0.8 * 0.32 / 1.3, d->lacking[CS_PART_PRODUCTS]);
+    expect_near("rest", 0.2 - 0.8 * 0.32 / 1.3, d->rest);
+    const double products = 0.25 * 0.25 / 0.27, bubble = 0.4 * 0.16 / 0.66;
+    expect_near("missing", 0.35, e->missing);
+    expect_near("products", products, e->lacking[CS_PART_PRODUCTS]);
+    expect_near("bubble", bubble, e->lacking[CS_PART_BUBBLE]);
+    expect_near("rest", 0.35 - products - bubble, e->rest);
+    cs_error_parts_finish(&table);
+}
+
 /* ---- selection ---- */
 
 static void selects(void **state)
@@ -449,11 +626,13 @@ int main(void)
         cmocka_unit_test(refuses_with_a_place),
         cmocka_unit_test(ignores_other_keys),
         cmocka_unit_test(finds_the_time_of_a_step),
+        cmocka_unit_test(takes_arguments),
         cmocka_unit_test(names_what_is_missing),
         cmocka_unit_test(takes_measured_passes),
         cmocka_unit_test(blocks_as_megatron_does),
         cmocka_unit_test(predicts_as_by_hand),
         cmocka_unit_test(sums_errors_up),
+        cmocka_unit_test(finds_what_parts_lack),
         cmocka_unit_test(selects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,14 +23,16 @@ function inUnits(units, value, n) {
 const formatTime = (ps, n) => inUnits(TIME_UNITS, ps, n);
 const formatBytes = (bytes, n) => inUnits(BYTE_UNITS, bytes, n);
 const formatRate = rate => rate === null ? 'unlimited' : `${formatBytes(rate)}/s`;
-const formatPercent = share => share > 0 && share < 1e-4 ? '< 0.01 %' : `${digits(100 * share, 3)} %`;
+const formatPercent = share =>
+    share > 0 && share < 1e-4 ? '< 0.01 %' : `${digits(100 * share, 3)} %`;
 const formatCount = n => n.toLocaleString('en').replace(/,/g, '\u202f');
 
 /* To the picosecond: "12.345678901 ms". */
 function exactTime(ps) {
   const [size, name] = unitOf(TIME_UNITS, ps);
   const places = Math.round(Math.log10(size));
-  return `${(ps / size).toFixed(places).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '')} ${ps === 0 ? 's' : name}`;
+  return `${(ps / size).toFixed(places).replace(/(\.\d*?)0+$/, '$1').replace(/\.$/, '')} ${
+      ps === 0 ? 's' : name}`;
 }
 
 /* "backward_input" as "backward input". */

@@ -28,9 +28,9 @@ static uint64_t collect(const cs_reader_tasks *tasks, const bool *moves, entry *
     uint64_t n = 0;
     for (uint64_t i = 0; i < tasks->n; i++)
         if (tasks->start[i] >= 0 && tasks->end[i] > tasks->start[i])
-            entries[n++] =
-                (entry){tasks->start[i], tasks->end[i], tasks->device[i],
-                        moves[tasks->kind[i]] ? CS_LANE_SEND : CS_LANE_COMPUTE, (uint32_t)i};
+            entries[n++] = (entry){tasks->start[i], tasks->end[i], tasks->device[i],
+                                   moves[tasks->kind[i]] ? CS_PAGE_LANE_SEND : CS_PAGE_LANE_COMPUTE,
+                                   (uint32_t)i};
     qsort(entries, n, sizeof(*entries), by_lane_and_time);
     return n;
 }
@@ -42,13 +42,13 @@ static bool starts_lane(const entry *entries, uint64_t i)
 
 static uint64_t bins_of(uint32_t level)
 {
-    return (uint64_t)CS_LANE_BINS << 2 * level;
+    return (uint64_t)CS_PAGE_LANE_BINS << 2 * level;
 }
 
 /* Coarse to fine; the finest has about a bin per task. */
 static uint32_t levels_of(uint64_t n)
 {
-    if (n <= CS_LANE_PLAIN)
+    if (n <= CS_PAGE_LANE_PLAIN)
         return 0;
     uint32_t levels = 1;
     while (bins_of(levels) <= n)
@@ -56,18 +56,18 @@ static uint32_t levels_of(uint64_t n)
     return levels;
 }
 
-static void find_lanes(const entry *entries, uint64_t n, cs_lanes *lanes)
+static void find_lanes(const entry *entries, uint64_t n, cs_page_lanes *lanes)
 {
     for (uint64_t i = 0; i < n; i++) {
         if (starts_lane(entries, i))
             lanes->lanes[lanes->n_lanes++] =
-                (cs_lane){.row = entries[i].row, .lane = entries[i].lane, .first = i};
+                (cs_page_lane){.row = entries[i].row, .lane = entries[i].lane, .first = i};
         lanes->lanes[lanes->n_lanes - 1].n++;
         lanes->order[i] = entries[i].task;
     }
     lanes->n = n;
     for (uint32_t l = 0; l < lanes->n_lanes; l++) {
-        cs_lane *lane = &lanes->lanes[l];
+        cs_page_lane *lane = &lanes->lanes[l];
         lane->bin = lanes->n_bins;
         lane->n_levels = levels_of(lane->n);
         for (uint32_t level = 0; level < lane->n_levels; level++)
@@ -103,8 +103,8 @@ static void sum_up(const float *sums, uint64_t n_bins, uint32_t n_kinds, uint8_t
     }
 }
 
-static void fill_level(const cs_reader_tasks *tasks, const cs_lanes *lanes, const cs_lane *lane,
-                       uint32_t level, cs_time makespan, float *sums)
+static void fill_level(const cs_reader_tasks *tasks, const cs_page_lanes *lanes,
+                       const cs_page_lane *lane, uint32_t level, cs_time makespan, float *sums)
 {
     const uint64_t n_bins = bins_of(level);
     const double scale = (double)n_bins / (double)makespan;
@@ -120,7 +120,7 @@ static void fill_level(const cs_reader_tasks *tasks, const cs_lanes *lanes, cons
     sum_up(sums, n_bins, tasks->n_kinds, lanes->bin_kind + at, lanes->bin_share + at);
 }
 
-static cs_status fill_bins(const cs_reader_tasks *tasks, cs_time makespan, cs_lanes *lanes,
+static cs_status fill_bins(const cs_reader_tasks *tasks, cs_time makespan, cs_page_lanes *lanes,
                            cs_error *error)
 {
     uint32_t most = 0;
@@ -139,15 +139,15 @@ static cs_status fill_bins(const cs_reader_tasks *tasks, cs_time makespan, cs_la
     return room ? CS_OK : cs_error_no_memory(error);
 }
 
-cs_status cs_lanes_make(const cs_reader_tasks *tasks, const bool *moves, cs_time makespan,
-                        cs_lanes *lanes, cs_error *error)
+cs_status cs_page_lanes_make(const cs_reader_tasks *tasks, const bool *moves, cs_time makespan,
+                             cs_page_lanes *lanes, cs_error *error)
 {
-    *lanes = (cs_lanes){0};
+    *lanes = (cs_page_lanes){0};
     entry *entries = malloc((tasks->n + 1) * sizeof(*entries));
     lanes->order = malloc((tasks->n + 1) * sizeof(*lanes->order));
     if (!entries || !lanes->order) {
         free(entries);
-        cs_lanes_finish(lanes);
+        cs_page_lanes_finish(lanes);
         return cs_error_no_memory(error);
     }
     const uint64_t n = collect(tasks, moves, entries);
@@ -161,15 +161,15 @@ cs_status cs_lanes_make(const cs_reader_tasks *tasks, const bool *moves, cs_time
     const cs_status status =
         lanes->lanes ? fill_bins(tasks, makespan, lanes, error) : cs_error_no_memory(error);
     if (status != CS_OK)
-        cs_lanes_finish(lanes);
+        cs_page_lanes_finish(lanes);
     return status;
 }
 
-void cs_lanes_finish(cs_lanes *lanes)
+void cs_page_lanes_finish(cs_page_lanes *lanes)
 {
     free(lanes->order);
     free(lanes->lanes);
     free(lanes->bin_kind);
     free(lanes->bin_share);
-    *lanes = (cs_lanes){0};
+    *lanes = (cs_page_lanes){0};
 }

@@ -7,39 +7,39 @@
 #include "sim/trace/results-reader.h"
 
 enum {
-    CS_LANE_COMPUTE,
-    CS_LANE_SEND,
-    CS_N_LANES, /* of a row */
+    CS_PAGE_LANE_COMPUTE,
+    CS_PAGE_LANE_SEND,
+    CS_PAGE_N_LANES, /* of a row */
     /* A lane with more tasks than this has levels: its time in 1,024 equal bins, in 4,096, ..., up to
      * about as many as tasks. */
-    CS_LANE_PLAIN = 512,
-    CS_LANE_BINS = 1024,
-    CS_LANE_FINER = 4,
+    CS_PAGE_LANE_PLAIN = 512,
+    CS_PAGE_LANE_BINS = 1024,
+    CS_PAGE_LANE_FINER = 4,
 };
 
-typedef struct cs_lane {
+typedef struct cs_page_lane {
     uint32_t row, lane;
     uint64_t first, n; /* in `order` */
     uint64_t bin;      /* of the coarsest level; the next one follows it */
     uint32_t n_levels;
-} cs_lane;
+} cs_page_lane;
 
-typedef struct cs_lanes {
+typedef struct cs_page_lanes {
     uint32_t *order; /* ids of the tasks that took time, by lane, start, end and id */
     uint64_t n;
-    cs_lane *lanes; /* those with tasks */
+    cs_page_lane *lanes; /* those with tasks */
     uint32_t n_lanes;
     uint8_t *bin_kind; /* per bin: the origin of tasks that has most of its time */
     uint8_t
         *bin_share; /* share of its time that any task takes, in 255ths; overlaps count once more */
     uint64_t n_bins;
-} cs_lanes;
+} cs_page_lanes;
 
 /* kinds: `moves[kind]` tells what is sent. Time is [0, makespan). CS_NO_MEMORY. */
-CS_MUST_CHECK cs_status cs_lanes_make(const cs_reader_tasks *tasks, const bool *moves,
-                                      cs_time makespan, cs_lanes *lanes, cs_error *error);
+CS_MUST_CHECK cs_status cs_page_lanes_make(const cs_reader_tasks *tasks, const bool *moves,
+                                           cs_time makespan, cs_page_lanes *lanes, cs_error *error);
 
 /* Accepts zeroed lanes. */
-void cs_lanes_finish(cs_lanes *lanes);
+void cs_page_lanes_finish(cs_page_lanes *lanes);
 
 #endif

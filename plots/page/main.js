@@ -1,31 +1,59 @@
 /* Puts the page together. */
 
 const HELP = [
-  ['wheel', 'zoom where the pointer is; with Shift sideways'], ['drag', 'move along the time'], ['double-click', 'zoom in; with Shift out'],
+  ['wheel', 'zoom where the pointer is; with Shift sideways'],
+  ['drag', 'move along the time'],
+  ['double-click', 'zoom in; with Shift out'],
   ['click', 'keep a task marked, and show the memory of its device'],
-  ['+  −', 'zoom'], ['0', 'everything'], ['A  D', 'to earlier and later times'],
-  ['←  →', 'to the task before and after on the device'], ['↑  ↓', 'to what the device above or below does meanwhile'],
-  ['/', 'search'], ['N  P', 'next and previous task found'],
-  ['C', 'critical path'], ['W', 'waiting, by cause'], ['M', 'arrows of messages'], ['T', 'light or dark'], ['?', 'this help'], ['Esc', 'let go of the marked task'],
+  ['+  −', 'zoom'],
+  ['0', 'everything'],
+  ['A  D', 'to earlier and later times'],
+  ['←  →', 'to the task before and after on the device'],
+  ['↑  ↓', 'to what the device above or below does meanwhile'],
+  ['/', 'search'],
+  ['N  P', 'next and previous task found'],
+  ['C', 'critical path'],
+  ['W', 'waiting, by cause'],
+  ['M', 'arrows of messages'],
+  ['T', 'light or dark'],
+  ['?', 'this help'],
+  ['Esc', 'let go of the marked task'],
 ];
 
 function makeHelp() {
-  const rows = HELP.map(([keys, what]) => [element('dt', null, keys.split('  ').map(key => element('kbd', null, key))), element('dd', null, what)]);
-  const dialog = element('dialog', {id: 'help', 'aria-labelledby': 'help-title'}, element('h2', {id: 'help-title'}, 'Keys and mouse'),
-    element('dl', {class: 'keys'}, rows),
-    element('p', {class: 'quiet'}, 'Search takes kinds and numbers, divided by commas: “forward 3, stage 2”, “all reduce”, “device 1”, “mini-batch 4”, “#17”.'),
-    element('form', {method: 'dialog'}, element('button', null, 'Close')));
+  const rows = HELP.map(
+      ([keys, what]) =>
+          [element('dt', null, keys.split('  ').map(key => element('kbd', null, key))),
+           element('dd', null, what)]);
+  const dialog = element(
+      'dialog', {id: 'help', 'aria-labelledby': 'help-title'},
+      element('h2', {id: 'help-title'}, 'Keys and mouse'), element('dl', {class: 'keys'}, rows),
+      element(
+          'p', {class: 'quiet'},
+          'Search takes kinds and numbers, divided by commas: “forward 3, stage 2”, ' +
+              '“all reduce”, “device 1”, “mini-batch 4”, “#17”.'),
+      element('form', {method: 'dialog'}, element('button', null, 'Close')));
   return dialog;
 }
 
 function header(runs) {
   const [first] = runs;
-  return element('header', null, element('div', null,
-    element('p', {class: 'over'}, runs.length > 1 ? `${runs.length} runs compared` : first.came_from === 'measured' ? 'measured run' : 'simulated run'),
-    element('h1', null, titleOf(runs)),
-    ...(runs.length > 1 ? [] : [element('p', {class: 'words'}, runWords(first))])),
-    element('div', {class: 'tools'}, button('Light / dark', 'Switch between light and dark (T)', switchTheme),
-      button('Print', 'Print, or save as PDF', () => window.print()), button('?', 'Keys and mouse', openHelp, {'aria-label': 'Help'})));
+  return element(
+      'header', null,
+      element(
+          'div', null,
+          element(
+              'p', {class: 'over'},
+              runs.length > 1 ? `${runs.length} runs compared` :
+                  first.came_from === 'measured' ? 'measured run' :
+                                                   'simulated run'),
+          element('h1', null, titleOf(runs)),
+          ...(runs.length > 1 ? [] : [element('p', {class: 'words'}, runWords(first))])),
+      element(
+          'div', {class: 'tools'},
+          button('Light / dark', 'Switch between light and dark (T)', switchTheme),
+          button('Print', 'Print, or save as PDF', () => window.print()),
+          button('?', 'Keys and mouse', openHelp, {'aria-label': 'Help'})));
 }
 
 const openHelp = () => document.getElementById('help').showModal();
@@ -33,10 +61,23 @@ const openHelp = () => document.getElementById('help').showModal();
 /* ---- the panels ---- */
 
 function searchBox(runs) {
-  const input = element('input', {type: 'search', id: 'search', placeholder: 'Search: forward 3, stage 2', 'aria-label': 'Search for a task', autocomplete: 'off', spellcheck: 'false',
+  const input = element('input', {
+    type: 'search',
+    id: 'search',
+    placeholder: 'Search: forward 3, stage 2',
+    'aria-label': 'Search for a task',
+    autocomplete: 'off',
+    spellcheck: 'false',
     input: () => searchFor(runs, input.value),
-    keydown: event => { if (event.key === 'Enter') { event.preventDefault(); stepSearch(event.shiftKey ? -1 : 1); } }});
-  return element('div', {class: 'search'}, input, element('output', {id: 'found', for: 'search'}));
+    keydown: event => {
+      if (event.key === 'Enter') {
+        event.preventDefault();
+        stepSearch(event.shiftKey ? -1 : 1);
+      }
+    }
+  });
+  return element(
+      'div', {class: 'search'}, input, element('output', { id: 'found', for: 'search' }));
 }
 
 const switches = {};
@@ -44,24 +85,32 @@ const switches = {};
 function toolbar(runs) {
   switches.c = toggle('Critical path', 'Show the critical path (C)', options, 'path', invalidate);
   switches.w = toggle('Waiting', 'Show waiting, by cause (W)', options, 'waits', invalidate);
-  switches.m = toggle('Messages', 'Arrows of the messages of a task (M)', options, 'messages', invalidate);
-  return element('div', {class: 'toolbar', role: 'toolbar', 'aria-label': 'Timeline'}, searchBox(runs),
-    element('div', {class: 'group'}, switches.c, switches.w, switches.m),
-    element('div', {class: 'group'}, button('−', 'Zoom out (−)', () => zoomBy(1 / 2), {'aria-label': 'Zoom out'}),
-            button('+', 'Zoom in (+)', () => zoomBy(2), {'aria-label': 'Zoom in'}), button('All', 'Show everything (0)', () => show(0, view.until))),
-    element('output', {id: 'range'}));
+  switches.m =
+      toggle('Messages', 'Arrows of the messages of a task (M)', options, 'messages', invalidate);
+  return element(
+      'div', {class: 'toolbar', role: 'toolbar', 'aria-label': 'Timeline'}, searchBox(runs),
+      element('div', {class: 'group'}, switches.c, switches.w, switches.m),
+      element(
+          'div', {class: 'group'},
+          button('−', 'Zoom out (−)', () => zoomBy(1 / 2), {'aria-label': 'Zoom out'}),
+          button('+', 'Zoom in (+)', () => zoomBy(2), {'aria-label': 'Zoom in'}),
+          button('All', 'Show everything (0)', () => show(0, view.until))),
+      element('output', {id: 'range'}));
 }
 
 function timelineWords(run) {
   const bubble = run.figures.find(figure => figure.key === 'bubble_fraction');
-  return `Timeline of ${run.name}: ${run.rows.length} devices, ${run.start.length} tasks in ${formatTime(run.makespan)}`
-    + (bubble ? `, bubble fraction ${bubble.text}` : '') + '. The tables below say the same; arrow keys go from task to task.';
+  return `Timeline of ${run.name}: ${run.rows.length} devices, ${run.start.length} tasks in ${
+             formatTime(run.makespan)}` +
+      (bubble ? `, bubble fraction ${bubble.text}` : '') +
+      '. The tables below say the same; arrow keys go from task to task.';
 }
 
 function chooseRow(run, row) {
   if (run.chosen === row) return;
   run.chosen = row;
   run.parts.select.value = row;
+  run.parts.who.textContent = `${rowName(run, row)} · peak ${formatBytes(run.rows[row].peak)}`;
   run.parts.legend.refill();
   run.parts.peak.replaceChildren(peakTable(run));
   invalidate();
@@ -69,30 +118,76 @@ function chooseRow(run, row) {
 
 function memoryHead(run) {
   const label = row => `${rowName(run, row)} · peak ${formatBytes(run.rows[row].peak)}`;
-  const select = element('select', {'aria-label': 'Device whose memory is shown', change: () => chooseRow(run, Number(select.value))},
-                         run.rows.map((_, r) => element('option', {value: r, selected: r === run.chosen}, label(r))));
+  const select = element(
+      'select', {
+        'aria-label': 'Device whose memory is shown',
+        change: () => chooseRow(run, Number(select.value))
+      },
+      run.rows.map((_, r) => element('option', {value: r, selected: r === run.chosen}, label(r))));
   run.parts.select = select;
   run.parts.legend = memoryLegend(run);
-  return element('div', {class: 'panel-head'}, element('h3', null, 'Memory of'), select, run.parts.legend);
+  return element(
+      'div', {class: 'panel-head'}, element('h3', null, 'Memory of'), select,
+      run.parts.who = element('span', {class: 'on-paper'}, label(run.chosen)), run.parts.legend);
 }
 
 function runPanels(run, several) {
   run.chosen = fullestRow(run);
   run.parts = {peak: element('div')};
-  const timeline = element('canvas', {role: 'img', class: 'timeline', 'aria-label': timelineWords(run)});
-  const memory = element('canvas', {role: 'img', class: 'memory', 'aria-label': `Memory over time; the table “Memory at the peak” has the largest`});
+  const timeline =
+      element('canvas', {role: 'img', class: 'timeline', 'aria-label': timelineWords(run)});
+  const memory = element('canvas', {
+    role: 'img',
+    class: 'memory',
+    'aria-label': `Memory over time; the table “Memory at the peak” has the largest`
+  });
   view.panels.push(timelinePanel(run, timeline), memoryPanel(run, memory));
-  themeListeners.push(() => { run.palette = null; run.hatches = null; run.parts.peak.replaceChildren(peakTable(run)); });
+  const links = linkCanvas(run);
+  themeListeners.push(() => {
+    run.palette = null;
+    run.hatches = null;
+    run.parts.peak.replaceChildren(peakTable(run));
+  });
   run.parts.peak.replaceChildren(peakTable(run));
-  return [several ? element('div', {class: 'panel-head run'}, element('h3', null, run.label), element('p', {class: 'words'}, runWords(run))) : null,
-          timeline, memoryHead(run), memory];
+  return [
+    several ? element(
+                  'div', {class: 'panel-head run'}, element('h3', null, run.label),
+                  element('p', {class: 'words'}, runWords(run))) :
+              null,
+    timeline, memoryHead(run), memory, links
+  ];
+}
+
+function linkCanvas(run) {
+  const canvas = element('canvas', {
+    role: 'img',
+    class: 'links',
+    'aria-label': 'How busy the busiest links are over time; the table “Links” has all'
+  });
+  const panel = linkPanel(run, canvas);
+  if (panel.lanes.length === 0) return [];
+  view.panels.push(panel);
+  return [
+    element(
+        'div', {class: 'panel-head'}, element('h3', null, 'Links in use'),
+        element(
+            'span', {class: 'words'},
+            `the ${panel.lanes.length} that carried most; full height is all of the bandwidth`)),
+    canvas
+  ];
 }
 
 function makePanels(runs) {
   const axis = element('canvas', {class: 'axis', 'aria-hidden': 'true'});
   view.panels.push({canvas: axis, height: 27, draw: drawAxis});
-  const home = element('div', {id: 'panels', tabindex: '0', role: 'group', 'aria-label': 'Timeline and memory; press ? for the keys'},
-                       axis, runs.flatMap(run => runPanels(run, runs.length > 1)));
+  const home = element(
+      'div', {
+        id: 'panels',
+        tabindex: '0',
+        role: 'group',
+        'aria-label': 'Timeline and memory; press ? for the keys'
+      },
+      axis, runs.flatMap(run => runPanels(run, runs.length > 1)));
   view.until = Math.max(1, ...runs.map(run => run.makespan));
   home.addEventListener('mousemove', hover);
   home.addEventListener('mouseleave', hideTip);
@@ -110,13 +205,19 @@ function panelAt(event) {
 function hover(event) {
   const at = panelAt(event);
   if (!at || event.buttons) return hideTip();
-  for (const {run} of view.panels) if (run && run !== at.panel.run) run.hovered = null;
-  if (at.panel.kind === 'timeline') hoverTimeline(at.panel, event, at.x, at.y);
-  else hoverMemory(at.panel, event, at.x);
+  for (const {run} of view.panels)
+    if (run && run !== at.panel.run) run.hovered = null;
+  if (at.panel.kind === 'timeline')
+    hoverTimeline(at.panel, event, at.x, at.y);
+  else if (at.panel.kind === 'links')
+    hoverLinks(at.panel, event, at.x, at.y);
+  else
+    hoverMemory(at.panel, event, at.x);
 }
 
 function keep(event) {
-  const at = panelAt(event), hit = at && at.panel.kind === 'timeline' ? hitTimeline(at.panel, at.x, at.y) : null;
+  const at = panelAt(event),
+        hit = at && at.panel.kind === 'timeline' ? hitTimeline(at.panel, at.x, at.y) : null;
   if (!hit) return;
   at.panel.run.marked = hit.task !== undefined ? hit.task : null;
   chooseRow(at.panel.run, hit.row);
@@ -127,12 +228,31 @@ function keep(event) {
 /* ---- keys ---- */
 
 const KEYS = {
-  '+': () => zoomBy(2), '=': () => zoomBy(2), '-': () => zoomBy(1 / 2), '0': () => show(0, view.until), 'Home': () => show(0, view.until),
-  'a': () => pan(-0.25), 'd': () => pan(0.25), 'ArrowLeft': () => walk(-1, 0), 'ArrowRight': () => walk(1, 0),
-  'ArrowUp': () => walk(0, -1), 'ArrowDown': () => walk(0, 1), '/': () => document.getElementById('search').focus(),
-  'n': () => stepSearch(1), 'p': () => stepSearch(-1), 'c': () => switches.c.click(), 'w': () => switches.w.click(),
-  'm': () => switches.m.click(), 't': switchTheme, '?': openHelp,
-  'Escape': () => { for (const {run} of view.panels) if (run) run.marked = null; hideTip(); invalidate(); },
+  '+': () => zoomBy(2),
+  '=': () => zoomBy(2),
+  '-': () => zoomBy(1 / 2),
+  '0': () => show(0, view.until),
+  'Home': () => show(0, view.until),
+  'a': () => pan(-0.25),
+  'd': () => pan(0.25),
+  'ArrowLeft': () => walk(-1, 0),
+  'ArrowRight': () => walk(1, 0),
+  'ArrowUp': () => walk(0, -1),
+  'ArrowDown': () => walk(0, 1),
+  '/': () => document.getElementById('search').focus(),
+  'n': () => stepSearch(1),
+  'p': () => stepSearch(-1),
+  'c': () => switches.c.click(),
+  'w': () => switches.w.click(),
+  'm': () => switches.m.click(),
+  't': switchTheme,
+  '?': openHelp,
+  'Escape': () => {
+    for (const {run} of view.panels)
+      if (run) run.marked = null;
+    hideTip();
+    invalidate();
+  },
 };
 
 /* Arrows move the page unless the timeline has the focus. */
@@ -157,8 +277,9 @@ function perRun(runs, make) {
 /* Runs of one name are told apart by their schedules, or by their files. */
 function labelRuns(runs) {
   const differ = of => new Set(runs.map(of)).size === runs.length;
-  const label = [run => run.name, run => `${run.name}, ${run.schedule}`, run => `${run.name}, ${run.file}`]
-    .find((of, i) => differ(of) || i === 2);
+  const label = [
+    run => run.name, run => `${run.name}, ${run.schedule}`, run => `${run.name}, ${run.file}`
+  ].find((of, i) => differ(of) || i === 2);
   for (const run of runs) run.label = label(run);
 }
 
@@ -166,7 +287,8 @@ const sameName = runs => runs.every(run => run.name === runs[0].name);
 
 function titleOf(runs) {
   if (runs.length === 1) return runs[0].name;
-  const labels = runs.map(run => sameName(runs) ? run.label.slice(run.name.length + 2) || run.file : run.label);
+  const labels = runs.map(
+      run => sameName(runs) ? run.label.slice(run.name.length + 2) || run.file : run.label);
   return sameName(runs) ? `${runs[0].name}: ${labels.join(' / ')}` : labels.join(' / ');
 }
 
@@ -175,38 +297,63 @@ function warnings(runs) {
   return runs.flatMap(run => {
     const over = run.rows.flatMap((row, r) => row.oom_time === null ? [] : [rowName(run, r)]);
     if (over.length === 0) return [];
-    const who = over.length > 6 ? `${over.length} of ${run.rows.length} rows of devices go` : `${over.join(', ')} ${over.length > 1 ? 'go' : 'goes'}`;
-    return [element('p', {class: 'warning', role: 'note'}, `✕ ${runs.length > 1 ? `${run.label}: ` : ''}out of memory: ${who} over the capacity${run.stopped ? ', where the run was stopped' : '; the figures are those of a run that no device could do'}.`)];
+    const who = over.length > 6 ? `${over.length} of ${run.rows.length} rows of devices go` :
+                                  `${over.join(', ')} ${over.length > 1 ? 'go' : 'goes'}`;
+    return [element(
+        'p', {class: 'warning', role: 'note'},
+        `✕ ${runs.length > 1 ? `${run.label}: ` : ''}out of memory: ${who} over the capacity${
+            run.stopped ? ', where the run was stopped' :
+                          '; the figures are those of a run that no device could do'}.`)];
   });
 }
 
 function footer(runs) {
   const notices = document.getElementById('notices').textContent;
-  return element('footer', null, ...runs.map(run => element('p', null,
-      `${run.file}: written by sim ${run.program || '?'}${run.hash ? `, results ${run.hash}` : ''}`)),
-    element('details', null, element('summary', null, 'Drawn with D3; its licences'), element('pre', {tabindex: '0'}, notices)));
+  return element(
+      'footer', null,
+      ...runs.map(
+          run => element(
+              'p', null,
+              `${run.file}: written by sim ${run.program || '?'}${
+                  run.hash ? `, results ${run.hash}` : ''}`)),
+      element(
+          'details', null, element('summary', null, 'Drawn with D3; its licences'),
+          element('pre', {tabindex: '0'}, notices)));
 }
 
 function runPage(runs) {
   labelRuns(runs);
   const panels = makePanels(runs);
-  return [header(runs), element('main', null, warnings(runs),
-    ...(runs.length > 1 ? [section('figures', 'Figures', figureTable(runs))] : [tiles(runs[0])]),
-    section('timeline', 'Timeline and memory', toolbar(runs), legend(runs), panels, element('p', {id: 'said', class: 'said', role: 'status'})),
-    element('div', {class: 'columns'},
-      section('peak', 'Memory at the peak', perRun(runs, run => run.parts.peak)),
-      section('path', 'Critical path', perRun(runs, pathParts))),
-    section('uses', 'Where the time went', perRun(runs, useParts)),
-    section('links', 'Links', perRun(runs, linkTable)),
-    section('versions', 'Versions of weights', perRun(runs, versionParts)),
-    ...(runs.length > 1 ? [] : [section('figures', 'All figures', figureTable(runs))]),
-    section('scenario', 'Scenario', runs.flatMap(scenarioParts))),
-    footer(runs), makeHelp(), tip];
+  return [
+    header(runs),
+    element(
+        'main', null, warnings(runs),
+        ...(runs.length > 1 ? [section('figures', 'Figures', figureTable(runs))] :
+                              [tiles(runs[0])]),
+        section(
+            'timeline', 'Timeline and memory', toolbar(runs), legend(runs), panels,
+            element('p', {id: 'said', class: 'said', role: 'status'})),
+        element(
+            'div', {class: 'columns'},
+            section('peak', 'Memory at the peak', perRun(runs, run => run.parts.peak)),
+            section('path', 'Critical path', perRun(runs, pathParts))),
+        section('uses', 'Where the time went', perRun(runs, useParts)),
+        section('links', 'Links', perRun(runs, linkTable)),
+        section('versions', 'Versions of weights', perRun(runs, versionParts)),
+        ...(runs.length > 1 ? [] : [section('figures', 'All figures', figureTable(runs))]),
+        section('scenario', 'Scenario', runs.flatMap(scenarioParts))),
+    footer(runs), makeHelp(), tip
+  ];
 }
 
 function listen() {
   document.addEventListener('keydown', pressed);
-  new ResizeObserver(() => { if (Math.max(480, view.home.node().clientWidth) !== view.width) { measure(); drawAll(true); } }).observe(view.home.node());
+  new ResizeObserver(() => {
+    if (Math.max(480, view.home.node().clientWidth) !== view.width) {
+      measure();
+      drawAll(true);
+    }
+  }).observe(view.home.node());
   window.addEventListener('scroll', invalidate, {passive: true});
   dark.addEventListener('change', themeChanged);
   themeListeners.push(() => drawAll(true));
@@ -218,25 +365,38 @@ function listen() {
 function print(begins) {
   view.printing = begins;
   const root = document.documentElement.dataset;
-  if (begins) { view.themeBefore = root.theme; root.theme = 'light'; }
-  else if (view.themeBefore) root.theme = view.themeBefore;
-  else delete root.theme;
+  if (begins) {
+    view.themeBefore = root.theme;
+    root.theme = 'light';
+  } else if (view.themeBefore)
+    root.theme = view.themeBefore;
+  else
+    delete root.theme;
   themeChanged();
   measure();
   drawAll(true);
 }
 
-async function start() {
-  const runs = [];
-  readInk();
-  for (let i = 0; document.getElementById(`run-${i}`); i++) runs.push(await readRun(i));
+function showRuns(runs) {
   document.body.append(...runPage(runs));
   makeZoom(document.getElementById('panels'));
   measure();
   listen();
   drawAll(true);
+}
+
+async function start() {
+  readInk();
+  const points = await readPoints(), runs = [];
+  for (let i = 0; document.getElementById(`run-${i}`); i++) runs.push(await readRun(i));
+  if (points)
+    showPoints(points);
+  else
+    showRuns(runs);
   document.documentElement.dataset.ready = 'yes';
 }
 
-start().catch(error => document.body.append(element('p', {role: 'alert', class: 'failed'},
-  `This report cannot be shown: ${error.message}. It needs a browser of 2023 or later.`)));
+start().catch(
+    error => document.body.append(element(
+        'p', {role: 'alert', class: 'failed'},
+        `This report cannot be shown: ${error.message}. It needs a browser of 2023 or later.`)));

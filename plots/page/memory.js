@@ -16,7 +16,8 @@ function fullestRow(run) {
  * sums[i] over all categories. */
 function readMemory(run, row) {
   const n = run.categories.length, times = [], sums = [], levels = [], live = new Float64Array(n);
-  const time = run.all['memory/time'], bytes = run.all['memory/bytes'], category = run.all['memory/category'];
+  const time = run.all['memory/time'], bytes = run.all['memory/bytes'],
+        category = run.all['memory/category'];
   let sum = 0;
   for (let i = run.memoryOf[row]; i < run.memoryOf[row + 1]; i++) {
     sum += bytes[i] - live[category[i]];
@@ -26,8 +27,16 @@ function readMemory(run, row) {
     sums.push(sum);
     for (let c = 0; c < n; c++) levels.push(live[c]);
   }
-  const used = run.categories.map((_, c) => c).filter(c => levels.some((level, at) => at % n === c && level > 0));
-  return {row, n, times: Float64Array.from(times), sums: Float64Array.from(sums), levels: Float64Array.from(levels), used};
+  const used = run.categories.map((_, c) => c)
+                   .filter(c => levels.some((level, at) => at % n === c && level > 0));
+  return {
+    row,
+    n,
+    times: Float64Array.from(times),
+    sums: Float64Array.from(sums),
+    levels: Float64Array.from(levels),
+    used
+  };
 }
 
 function memoryOf(run) {
@@ -35,12 +44,16 @@ function memoryOf(run) {
   return run.memory;
 }
 
-/* [{x, peak, last}]: from point x on the state `last` holds; in the first pixel the highest one is drawn. */
+/* [{x, peak, last}]: from point x on the state `last` holds; in the first pixel the highest one is
+ * drawn. */
 function memorySteps(memory) {
   const [from, until] = span(), steps = [], {times, sums} = memory;
-  for (let i = Math.max(0, firstAbove(times, from, 0, times.length) - 1); i < times.length && times[i] <= until; i++) {
-    const x = Math.floor(Math.max(LEFT, view.x(times[i])) * view.scale) / view.scale, before = steps[steps.length - 1];
-    if (!before || before.x !== x) steps.push({x, peak: i, last: i});
+  for (let i = Math.max(0, firstAbove(times, from, 0, times.length) - 1);
+       i < times.length && times[i] <= until; i++) {
+    const x = Math.floor(Math.max(LEFT, view.x(times[i])) * view.scale) / view.scale,
+          before = steps[steps.length - 1];
+    if (!before || before.x !== x)
+      steps.push({x, peak: i, last: i});
     else {
       before.last = i;
       if (sums[i] > sums[before.peak]) before.peak = i;
@@ -51,7 +64,8 @@ function memorySteps(memory) {
 
 function memoryScale(run, height) {
   const row = run.rows[run.chosen], {capacity, peak} = row;
-  const most = capacity !== null && capacity < 2.5 * peak ? Math.max(capacity * 1.06, peak * 1.05) : peak * 1.08;
+  const most = capacity !== null && capacity < 2.5 * peak ? Math.max(capacity * 1.06, peak * 1.05) :
+                                                            peak * 1.08;
   return d3.scaleLinear().domain([0, most || 1]).range([height - 5, 16]);
 }
 
@@ -88,18 +102,26 @@ function drawBytesAxis(pen, y) {
 }
 
 function drawStack(pen, run, memory, y) {
-  const steps = memorySteps(memory), colours = palette(run.categories), right = view.x(run.makespan);
+  const steps = memorySteps(memory), colours = palette(run.categories),
+        right = view.x(run.makespan);
   const below = new Float64Array(memory.times.length);
   for (const category of memory.used) {
     const level = i => memory.levels[i * memory.n + category];
-    const box = (i, x, wide) => { const top = y(below[i] + level(i)); pen.fillRect(x, top, wide, y(below[i]) - top); };
+    const box = (i, x, wide) => {
+      const top = y(below[i] + level(i));
+      pen.fillRect(x, top, wide, y(below[i]) - top);
+    };
     pen.fillStyle = colours[category].fill;
     steps.forEach(({x, peak, last}, s) => {
-      const next = s + 1 < steps.length ? steps[s + 1].x : right, first = Math.min(next - x, 1 / view.scale);
+      const next = s + 1 < steps.length ? steps[s + 1].x : right,
+            first = Math.min(next - x, 1 / view.scale);
       if (peak !== last) box(peak, x, first);
       box(last, peak !== last ? x + first : x, next - x - (peak !== last ? first : 0));
     });
-    for (const {peak, last} of steps) { below[last] += level(last); if (peak !== last) below[peak] += level(peak); }
+    for (const {peak, last} of steps) {
+      below[last] += level(last);
+      if (peak !== last) below[peak] += level(peak);
+    }
   }
 }
 
@@ -114,8 +136,11 @@ function drawCapacity(pen, run, y) {
   pen.lineTo(view.width - RIGHT, at);
   pen.stroke();
   pen.setLineDash([]);
-  pen.textAlign = 'right';
-  haloText(pen, `capacity ${formatBytes(capacity)}`, view.width - RIGHT - 6, at - 8);
+  /* on the side on which the peak is not */
+  const toLeft = view.x(run.rows[run.chosen].peak_time) > (LEFT + view.width - RIGHT) / 2;
+  pen.textAlign = toLeft ? 'left' : 'right';
+  const x = toLeft ? LEFT + 6 : view.width - RIGHT - 6;
+  haloText(pen, `capacity ${formatBytes(capacity)}`, x, at - 8);
 }
 
 function haloText(pen, text, x, y) {
@@ -147,27 +172,62 @@ function drawPeak(pen, run, y) {
 function hoverMemory(panel, event, x) {
   const {run} = panel, memory = memoryOf(run), time = view.x.invert(x);
   const i = firstAbove(memory.times, time, 0, memory.times.length) - 1;
-  if (x < LEFT || x > view.width - RIGHT || i < 0 || time > run.makespan) { tip.hidden = true; return; }
-  const rows = memory.used.map(c => [words(run.categories[c].word), formatBytes(memory.levels[i * memory.n + c], 5)]).reverse();
-  fillTip({fill: ink.soft}, `${rowName(run, run.chosen)}: ${formatBytes(memory.sums[i], 5)}`,
-          [...rows, ['since', exactTime(memory.times[i])]]);
+  if (x < LEFT || x > view.width - RIGHT || i < 0 || time > run.makespan) {
+    tip.hidden = true;
+    return;
+  }
+  const rows =
+      memory.used
+          .map(
+              c => [words(run.categories[c].word), formatBytes(memory.levels[i * memory.n + c], 5)])
+          .reverse();
+  fillTip(
+      {fill: ink.soft}, `${rowName(run, run.chosen)}: ${formatBytes(memory.sums[i], 5)}`,
+      [...rows, ['since', exactTime(memory.times[i])]]);
   delete tip.dataset.task;
   tip.dataset.bytes = memory.sums[i];
   placeTip(event.clientX, event.clientY);
 }
 
+/* "GPU 0 holds 1.745 GB at its peak, at 32.63 ms: 5.08 % of its capacity." */
+function peakWords(run, r) {
+  const {peak, peak_time: time, capacity} = run.rows[r];
+  const who = isSeveral(run, r) ? `Each of ${rowName(run, r)}` : rowName(run, r);
+  const share = capacity === null ? '' :
+      peak > capacity             ? `: more than its capacity of ${formatBytes(capacity)}` :
+                                    `: ${formatPercent(peak / capacity)} of its capacity`;
+  return `${who} holds ${formatBytes(peak)} at its peak, at ${formatTime(time)}${share}.`;
+}
+
 /* What the peak of the chosen device is made of. */
 function peakTable(run) {
   const row = run.rows[run.chosen], colours = palette(run.categories);
-  const parts = run.categories.map((category, c) => ({word: category.word, colour: colours[c].fill, bytes: (row.at_peak || {})[category.word] || 0}))
-    .filter(part => part.bytes > 0).sort((a, b) => b.bytes - a.bytes);
-  const bar = element('div', {class: 'bar', role: 'img', 'aria-label': parts.map(p => `${words(p.word)} ${formatPercent(p.bytes / row.peak)}`).join(', ')},
-                      parts.map(part => barPart(part.bytes / row.peak, part.colour, words(part.word))));
-  return element('div', {class: 'peak'},
-    element('p', {class: 'lead'}, `${rowName(run, run.chosen)} holds most, ${formatBytes(row.peak)}, at ${formatTime(row.peak_time)}`
-      + (row.capacity === null ? '' : row.peak > row.capacity ? `: more than its capacity of ${formatBytes(row.capacity)}` : `, ${formatPercent(row.peak / row.capacity)} of its capacity`)), bar,
-    table(`Memory of ${rowName(run, run.chosen)} at its peak`, [{title: 'category'}, {title: 'bytes', number: true}, {title: 'share', number: true}],
-          parts.map(part => [[swatch(part.colour), words(part.word)], formatBytes(part.bytes), formatPercent(part.bytes / row.peak)])));
+  const parts = run.categories
+                    .map((category, c) => ({
+                           word: category.word,
+                           colour: colours[c].fill,
+                           bytes: (row.at_peak || {})[category.word] || 0
+                         }))
+                    .filter(part => part.bytes > 0)
+                    .sort((a, b) => b.bytes - a.bytes);
+  const bar = element(
+      'div', {
+        class: 'bar',
+        role: 'img',
+        'aria-label':
+            parts.map(p => `${words(p.word)} ${formatPercent(p.bytes / row.peak)}`).join(', ')
+      },
+      parts.map(part => barPart(part.bytes / row.peak, part.colour, words(part.word))));
+  return element(
+      'div', {class: 'peak'}, element('p', {class: 'lead'}, peakWords(run, run.chosen)),
+      bar,
+      table(
+          `Memory of ${rowName(run, run.chosen)} at its peak`,
+          [{title: 'category'}, {title: 'bytes', number: true}, {title: 'share', number: true}],
+          parts.map(
+              part => [
+                  [swatch(part.colour), words(part.word)], formatBytes(part.bytes),
+                  formatPercent(part.bytes / row.peak)])));
 }
 
 function barPart(share, background, title) {

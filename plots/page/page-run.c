@@ -11,88 +11,36 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A run that is being read. cJSON's functions take NULL and then do nothing; `failed` notes that
- * something was not made. */
+/* A run that is being read. */
 typedef struct made {
     cs_reader *reader;
-    cs_page_run *run;
+    cs_page_part *run;
+    cs_page_json *json;
     cs_reader_tasks tasks;
     const char *const *categories;
     uint64_t n_rows;
     uint32_t n_categories;
-    bool failed;
 } made;
 
-/* ---- JSON ---- */
-
-static cJSON *add_list(made *m, cJSON *object, const char *key)
-{
-    cJSON *list = cJSON_AddArrayToObject(object, key);
-    m->failed |= !list;
-    return list;
-}
-
-static cJSON *append_object(made *m, cJSON *list)
-{
-    cJSON *object = cJSON_CreateObject();
-    if (!object || !cJSON_AddItemToArray(list, object)) {
-        cJSON_Delete(object);
-        object = NULL;
-    }
-    m->failed |= !object;
-    return object;
-}
-
-static void add_text(made *m, cJSON *object, const char *key, const char *text)
-{
-    if (text)
-        m->failed |= !cJSON_AddStringToObject(object, key, text);
-}
-
-/* What is not finite becomes null. */
-static void add_number(made *m, cJSON *object, const char *key, double value)
-{
-    m->failed |= !cJSON_AddNumberToObject(object, key, value);
-}
-
-/* "0x56B4E9" as "#56b4e9". */
-static void add_colour(made *m, cJSON *object, const char *key, uint32_t colour)
-{
-    char text[8];
-    snprintf(text, sizeof(text), "#%06x", colour & 0xFFFFFF);
-    add_text(m, object, key, text);
-}
-
-/* The words of a coded column, with what they look like in every picture. */
-static void add_words(made *m, const char *key, const char *const *words, uint32_t n)
-{
-    cJSON *list = add_list(m, m->run->json, key);
-    for (uint32_t i = 0; i < n; i++) {
-        cJSON *word = append_object(m, list);
-        const cs_style *style = cs_style_of(words[i]);
-        add_text(m, word, "word", words[i]);
-        add_colour(m, word, "colour", style->colour);
-        m->failed |= !cJSON_AddBoolToObject(word, "moves", style->moves);
-    }
-}
+/* ---- figures ---- */
 
 static void add_figure(made *m, cJSON *list, const cs_run_figure *figure, double value)
 {
     char text[CS_UNIT_TEXT_BYTES];
-    cJSON *row = append_object(m, list);
-    add_text(m, row, "key", figure->key);
-    add_text(m, row, "label", figure->label);
-    add_text(m, row, "meaning", figure->meaning);
-    add_text(m, row, "unit", cs_unit_word(figure->unit));
-    add_number(m, row, "value", value);
-    add_text(m, row, "text", cs_unit_format(figure->unit, value, text, sizeof(text)));
-    m->failed |= !cJSON_AddBoolToObject(row, "main", (figure->shown & CS_SHOWN_MAIN) != 0);
+    cJSON *row = cs_page_append_object(m->json, list);
+    cs_page_add_text(m->json, row, "key", figure->key);
+    cs_page_add_text(m->json, row, "label", figure->label);
+    cs_page_add_text(m->json, row, "meaning", figure->meaning);
+    cs_page_add_text(m->json, row, "unit", cs_unit_word(figure->unit));
+    cs_page_add_number(m->json, row, "value", value);
+    cs_page_add_text(m->json, row, "text", cs_unit_format(figure->unit, value, text, sizeof(text)));
+    cs_page_add_flag(m->json, row, "main", (figure->shown & CS_SHOWN_MAIN) != 0);
 }
 
 /* Those that the file knows. */
 static void add_figures(made *m, int64_t peak)
 {
-    cJSON *list = add_list(m, m->run->json, "figures");
+    cJSON *list = cs_page_add_list(m->json, m->json->root, "figures");
     for (const cs_run_figure *figure = cs_run_figures; figure->key; figure++) {
         const bool is_peak = strcmp(figure->key, "peak_memory_bytes") == 0;
         const double value = is_peak ? (double)peak : cs_reader_figure(m->reader, figure->key);
@@ -104,24 +52,25 @@ static void add_figures(made *m, int64_t peak)
 static void add_names(made *m)
 {
     cs_reader *reader = m->reader;
-    cJSON *json = m->run->json;
+    cJSON *json = m->json->root;
     const char *slash = strrchr(reader->path, '/');
-    add_text(m, json, "file", slash ? slash + 1 : reader->path);
-    add_text(m, json, "name", reader->name);
-    add_text(m, json, "topology", reader->topology);
-    add_text(m, json, "schedule", reader->schedule);
-    add_text(m, json, "scenario", reader->scenario);
-    add_text(m, json, "came_from", reader->origin);
-    add_text(m, json, "sharing", reader->sharing);
-    add_text(m, json, "algorithms", reader->algorithms);
-    add_text(m, json, "program", cs_reader_text(reader, "program_version"));
-    add_text(m, json, "hash", cs_reader_text(reader, "hash"));
-    add_text(m, json, "provenance", cs_reader_text(reader, "provenance"));
-    add_number(m, json, "makespan", (double)reader->makespan);
-    add_number(m, json, "devices", reader->row_of ? (double)reader->n_file_devices : NAN);
-    add_number(m, json, "micro_batches", reader->micro_batches);
-    add_number(m, json, "mini_batches", cs_reader_figure(reader, "mini_batches"));
-    add_number(m, json, "stopped", cs_reader_figure(reader, "stopped"));
+    cs_page_add_text(m->json, json, "file", slash ? slash + 1 : reader->path);
+    cs_page_add_text(m->json, json, "name", reader->name);
+    cs_page_add_text(m->json, json, "topology", reader->topology);
+    cs_page_add_text(m->json, json, "schedule", reader->schedule);
+    cs_page_add_text(m->json, json, "scenario", reader->scenario);
+    cs_page_add_text(m->json, json, "came_from", reader->origin);
+    cs_page_add_text(m->json, json, "sharing", reader->sharing);
+    cs_page_add_text(m->json, json, "algorithms", reader->algorithms);
+    cs_page_add_text(m->json, json, "program", cs_reader_text(reader, "program_version"));
+    cs_page_add_text(m->json, json, "hash", cs_reader_text(reader, "hash"));
+    cs_page_add_text(m->json, json, "provenance", cs_reader_text(reader, "provenance"));
+    cs_page_add_number(m->json, json, "makespan", (double)reader->makespan);
+    cs_page_add_number(m->json, json, "devices",
+                       reader->row_of ? (double)reader->n_file_devices : NAN);
+    cs_page_add_number(m->json, json, "micro_batches", reader->micro_batches);
+    cs_page_add_number(m->json, json, "mini_batches", cs_reader_figure(reader, "mini_batches"));
+    cs_page_add_number(m->json, json, "stopped", cs_reader_figure(reader, "stopped"));
 }
 
 /* ---- rows of devices ---- */
@@ -146,7 +95,7 @@ static cs_status add_parts(made *m, cJSON *rows, const char *key, const char *pr
             cJSON *parts = cJSON_GetObjectItemCaseSensitive(row, key);
             if (!parts)
                 parts = cJSON_AddObjectToObject(row, key);
-            add_number(m, parts, names[i] + strlen(prefix), (double)values[r]);
+            cs_page_add_number(m->json, parts, names[i] + strlen(prefix), (double)values[r]);
         }
     }
     return CS_OK;
@@ -161,17 +110,19 @@ typedef struct device_columns {
 static void add_row(made *m, cJSON *rows, const device_columns *c, uint64_t r)
 {
     char name[32];
-    cJSON *row = append_object(m, rows);
+    cJSON *row = cs_page_append_object(m->json, rows);
     snprintf(name, sizeof(name), "%" PRIu64, r);
-    add_text(m, row, "name", m->reader->row_of ? m->reader->kinds[r] : name);
-    add_number(m, row, "capacity", c->capacity[r] == INT64_MAX ? NAN : (double)c->capacity[r]);
-    add_number(m, row, "peak", (double)c->peak[r]);
-    add_number(m, row, "peak_time", (double)c->peak_time[r]);
-    add_number(m, row, "oom_time", c->out_of_memory[r] ? (double)c->oom_time[r] : NAN);
-    add_number(m, row, "messages", (double)(c->communication[r] - c->collectives[r]));
-    add_number(m, row, "collectives", (double)c->collectives[r]);
-    add_number(m, row, "dependency", (double)c->dependency[r]);
-    add_number(m, row, "flush", (double)c->flush[r]);
+    cs_page_add_text(m->json, row, "name", m->reader->row_of ? m->reader->kinds[r] : name);
+    cs_page_add_number(m->json, row, "capacity",
+                       c->capacity[r] == INT64_MAX ? NAN : (double)c->capacity[r]);
+    cs_page_add_number(m->json, row, "peak", (double)c->peak[r]);
+    cs_page_add_number(m->json, row, "peak_time", (double)c->peak_time[r]);
+    cs_page_add_number(m->json, row, "oom_time",
+                       c->out_of_memory[r] ? (double)c->oom_time[r] : NAN);
+    cs_page_add_number(m->json, row, "messages", (double)(c->communication[r] - c->collectives[r]));
+    cs_page_add_number(m->json, row, "collectives", (double)c->collectives[r]);
+    cs_page_add_number(m->json, row, "dependency", (double)c->dependency[r]);
+    cs_page_add_number(m->json, row, "flush", (double)c->flush[r]);
 }
 
 static cs_status add_rows(made *m, cs_error *error)
@@ -189,13 +140,13 @@ static cs_status add_rows(made *m, cs_error *error)
         {"devices/out_of_memory", CS_READER_UINT32, &c.out_of_memory}};
     CS_TRY(cs_reader_read(m->reader, columns, sizeof(columns) / sizeof(columns[0]), &m->n_rows,
                           error));
-    cJSON *rows = add_list(m, m->run->json, "rows");
+    cJSON *rows = cs_page_add_list(m->json, m->json->root, "rows");
     int64_t peak = 0;
     for (uint64_t r = 0; r < m->n_rows; r++) {
         add_row(m, rows, &c, r);
         peak = c.peak[r] > peak ? c.peak[r] : peak;
     }
-    if (m->failed)
+    if (m->json->failed)
         return cs_error_no_memory(error);
     add_figures(m, peak);
     CS_TRY(add_parts(m, rows, "at_peak", "at_peak_", error));
@@ -272,7 +223,7 @@ static cs_status pack_tables(made *m, cs_error *error)
     if (!cs_reader_has(m->reader, "waits"))
         return CS_OK;
     CS_TRY(cs_reader_meanings(m->reader, "waits/cause", &causes, &n, error));
-    add_words(m, "causes", causes, n);
+    cs_page_add_words(m->json, "causes", causes, n);
     return pack_columns(m, waits, error);
 }
 
@@ -346,24 +297,24 @@ static cs_status pack_memory(made *m, cs_error *error)
 
 /* ---- lanes ---- */
 
-static void add_lane(made *m, cJSON *list, const cs_lane *lane)
+static void add_lane(made *m, cJSON *list, const cs_page_lane *lane)
 {
-    cJSON *object = append_object(m, list);
-    add_number(m, object, "row", lane->row);
-    add_number(m, object, "sends", lane->lane == CS_LANE_SEND);
-    add_number(m, object, "first", (double)lane->first);
-    add_number(m, object, "n", (double)lane->n);
-    add_number(m, object, "bin", (double)lane->bin);
-    add_number(m, object, "levels", lane->n_levels);
+    cJSON *object = cs_page_append_object(m->json, list);
+    cs_page_add_number(m->json, object, "row", lane->row);
+    cs_page_add_number(m->json, object, "sends", lane->lane == CS_PAGE_LANE_SEND);
+    cs_page_add_number(m->json, object, "first", (double)lane->first);
+    cs_page_add_number(m->json, object, "n", (double)lane->n);
+    cs_page_add_number(m->json, object, "bin", (double)lane->bin);
+    cs_page_add_number(m->json, object, "levels", lane->n_levels);
 }
 
 static cs_status pack_lanes(made *m, const bool *moves, cs_error *error)
 {
-    cs_lanes lanes;
-    CS_TRY(cs_lanes_make(&m->tasks, moves, m->reader->makespan, &lanes, error));
-    cJSON *list = add_list(m, m->run->json, "lanes");
-    add_number(m, m->run->json, "lane_bins", CS_LANE_BINS);
-    add_number(m, m->run->json, "lane_finer", CS_LANE_FINER);
+    cs_page_lanes lanes;
+    CS_TRY(cs_page_lanes_make(&m->tasks, moves, m->reader->makespan, &lanes, error));
+    cJSON *list = cs_page_add_list(m->json, m->json->root, "lanes");
+    cs_page_add_number(m->json, m->json->root, "lane_bins", CS_PAGE_LANE_BINS);
+    cs_page_add_number(m->json, m->json->root, "lane_finer", CS_PAGE_LANE_FINER);
     for (uint32_t i = 0; i < lanes.n_lanes; i++)
         add_lane(m, list, &lanes.lanes[i]);
     cs_status status = pack(m, "lanes/order", CS_CELL_U32, lanes.order, lanes.n, error);
@@ -371,7 +322,7 @@ static cs_status pack_lanes(made *m, const bool *moves, cs_error *error)
         status = pack(m, "lanes/kind", CS_CELL_U8, lanes.bin_kind, lanes.n_bins, error);
     if (status == CS_OK)
         status = pack(m, "lanes/share", CS_CELL_U8, lanes.bin_share, lanes.n_bins, error);
-    cs_lanes_finish(&lanes);
+    cs_page_lanes_finish(&lanes);
     return status;
 }
 
@@ -391,7 +342,7 @@ static cs_status read_tasks(made *m, cs_error *error)
                                 m->reader->path, i);
     for (uint32_t k = 0; k < tasks->n_kinds; k++)
         moves[k] = cs_style_of(tasks->kinds[k])->moves;
-    add_words(m, "kinds", tasks->kinds, tasks->n_kinds);
+    cs_page_add_words(m->json, "kinds", tasks->kinds, tasks->n_kinds);
     return pack_lanes(m, moves, error);
 }
 
@@ -407,15 +358,26 @@ static cs_status add_links(made *m, cs_error *error)
                                         {"links/bytes", CS_READER_DOUBLE, &bytes},
                                         {"links/utilisation", CS_READER_DOUBLE, &utilisation}};
     CS_TRY(cs_reader_read(m->reader, columns, 4, &n, error));
-    cJSON *list = add_list(m, m->run->json, "links");
+    cJSON *list = cs_page_add_list(m->json, m->json->root, "links");
     for (uint64_t i = 0; i < n; i++) {
-        cJSON *link = append_object(m, list);
-        add_text(m, link, "name", names[i]);
-        add_number(m, link, "bandwidth", bandwidth[i]);
-        add_number(m, link, "bytes", bytes[i]);
-        add_number(m, link, "utilisation", utilisation[i]);
+        cJSON *link = cs_page_append_object(m->json, list);
+        cs_page_add_text(m->json, link, "name", names[i]);
+        cs_page_add_number(m->json, link, "bandwidth", bandwidth[i]);
+        cs_page_add_number(m->json, link, "bytes", bytes[i]);
+        cs_page_add_number(m->json, link, "utilisation", utilisation[i]);
     }
     return CS_OK;
+}
+
+/* How busy the busiest of them were over time; files of earlier versions do not say. */
+static cs_status pack_link_use(made *m, cs_error *error)
+{
+    static const packed_column columns[] = {
+        {"link_use/start", CS_CELL_F64},       {"link_use/end", CS_CELL_F64},
+        {"link_use/utilisation", CS_CELL_F64}, {"link_use/bytes", CS_CELL_F64},
+        {"link_use/link", CS_CELL_U32},        {NULL, CS_CELL_U8},
+    };
+    return cs_reader_has(m->reader, "link_use") ? pack_columns(m, columns, error) : CS_OK;
 }
 
 static cs_status pack_staleness(made *m, cs_error *error)
@@ -442,38 +404,28 @@ static cs_status pack_staleness(made *m, cs_error *error)
 static cs_status read_run(made *m, cs_error *error)
 {
     CS_TRY(cs_reader_fold(m->reader, error));
-    m->run->json = cJSON_CreateObject();
+    m->json->root = cJSON_CreateObject();
     add_names(m);
     CS_TRY(add_rows(m, error));
     CS_TRY(
         cs_reader_meanings(m->reader, "memory/category", &m->categories, &m->n_categories, error));
-    add_words(m, "categories", m->categories, m->n_categories);
+    cs_page_add_words(m->json, "categories", m->categories, m->n_categories);
     CS_TRY(read_tasks(m, error));
     CS_TRY(pack_tables(m, error));
     CS_TRY(pack_memory(m, error));
     CS_TRY(add_links(m, error));
+    CS_TRY(pack_link_use(m, error));
     CS_TRY(pack_staleness(m, error));
-    if (!m->failed && cJSON_AddItemToObject(m->run->json, "columns", m->run->packed.columns)) {
-        m->run->packed.columns = NULL;
-        return CS_OK;
-    }
-    return cs_error_no_memory(error);
+    return cs_page_part_end(m->run, error);
 }
 
-cs_status cs_page_run_read(const char *path, cs_page_run *run, cs_error *error)
+cs_status cs_page_run_read(const char *path, cs_page_part *run, cs_error *error)
 {
     cs_reader reader;
-    *run = (cs_page_run){0};
+    *run = (cs_page_part){0};
     CS_TRY(cs_reader_init(&reader, path, error));
-    made m = {.reader = &reader, .run = run};
+    made m = {.reader = &reader, .run = run, .json = &run->json};
     const cs_status status = read_run(&m, error);
     cs_reader_finish(&reader);
     return status;
-}
-
-void cs_page_run_finish(cs_page_run *run)
-{
-    cJSON_Delete(run->json);
-    cs_packed_finish(&run->packed);
-    *run = (cs_page_run){0};
 }

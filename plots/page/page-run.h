@@ -9,17 +9,9 @@
 #ifndef CS_PLOTS_PAGE_PAGE_RUN_H
 #define CS_PLOTS_PAGE_PAGE_RUN_H
 
-#include "plots/page/packed.h"
+#include "plots/page/page-part.h"
 
-typedef struct cs_page_run {
-    cJSON *json;
-    cs_packed packed;
-} cs_page_run;
-
-/* Reads a results file. A failed run is only to be finished. CS_INVALID, CS_NO_MEMORY. */
-CS_MUST_CHECK cs_status cs_page_run_read(const char *path, cs_page_run *run, cs_error *error);
-
-/* Accepts a zeroed run. */
-void cs_page_run_finish(cs_page_run *run);
+/* Reads a results file. CS_INVALID, CS_NO_MEMORY; a failed part is only to be finished. */
+CS_MUST_CHECK cs_status cs_page_run_read(const char *path, cs_page_part *run, cs_error *error);
 
 #endif

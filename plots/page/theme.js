@@ -30,7 +30,9 @@ function luminance(colour) {
 function shown(colour) {
   if (!isDark()) return colour;
   const light = luminance(colour);
-  return light < 40 ? '#e8e8ea' : light < 110 ? between(colour, '#ffffff', 0.25) : between(colour, '#101216', 0.08);
+  return light < 40 ? '#e8e8ea' :
+      light < 110   ? between(colour, '#ffffff', 0.1) :
+                      between(colour, '#101216', 0.08);
 }
 
 const inkOn = colour => luminance(colour) > 115 ? '#101010' : '#ffffff';
@@ -40,16 +42,22 @@ let ink = {};
 
 function readInk() {
   const style = getComputedStyle(document.documentElement);
-  for (const name of ['page', 'panel', 'text', 'soft', 'faint', 'line', 'lane', 'accent', 'path', 'bad'])
+  for (const name
+           of ['page', 'panel', 'text', 'soft', 'faint', 'line', 'lane', 'accent', 'path', 'bad'])
     ink[name] = style.getPropertyValue(`--${name}`).trim();
 }
 
-/* Of each word of a coded column its colour, with the ink on it and a shade for every second chunk. */
+/* Of each word of a coded column its colour, with the ink on it and a shade for every second chunk.
+ */
 function palette(list) {
   return list.map(({colour}) => {
     const fill = shown(colour);
-    return {fill, ink: inkOn(fill), shade: [fill, between(fill, isDark() ? '#000000' : '#ffffff', 0.38)],
-            edge: between(fill, isDark() ? '#ffffff' : '#000000', 0.35)};
+    return {
+      fill,
+      ink: inkOn(fill),
+      shade: [fill, between(fill, isDark() ? '#000000' : '#ffffff', 0.38)],
+      edge: between(fill, isDark() ? '#ffffff' : '#000000', 0.35)
+    };
   });
 }
 
@@ -68,9 +76,7 @@ const STROKES = {
   dots: [[1, 1.5, 2.2, 1.5], [4, 4.5, 5.2, 4.5]],
 };
 
-function hatchOf(cause) {
-  return HATCHES[cause] || ['#808080', 'rising'];
-}
+function hatchOf(cause) { return HATCHES[cause] || ['#808080', 'rising']; }
 
 /* A tile of 6 by 6 points as a canvas. */
 function hatchTile(cause, scale = 1) {
@@ -83,7 +89,10 @@ function hatchTile(cause, scale = 1) {
   pen.strokeStyle = shown(colour);
   pen.lineWidth = 1.1;
   pen.beginPath();
-  for (const [x0, y0, x1, y1] of STROKES[how]) { pen.moveTo(x0, y0); pen.lineTo(x1, y1); }
+  for (const [x0, y0, x1, y1] of STROKES[how]) {
+    pen.moveTo(x0, y0);
+    pen.lineTo(x1, y1);
+  }
   pen.stroke();
   return tile;
 }
@@ -92,7 +101,8 @@ const hatchImages = new Map();
 
 /* The same as a background of elements. */
 function hatchImage(cause) {
-  if (!hatchImages.has(cause)) hatchImages.set(cause, `url(${hatchTile(cause, 2).toDataURL()}) 0 0 / 6px 6px`);
+  if (!hatchImages.has(cause))
+    hatchImages.set(cause, `url(${hatchTile(cause, 2).toDataURL()}) 0 0 / 6px 6px`);
   return hatchImages.get(cause);
 }
 

@@ -1,10 +1,15 @@
 /* What each device does when: a lane of what it computes, and a thinner one of what it sends. */
 
 /* What is shown besides the tasks. */
-const options = {path: false, waits: true, messages: true};
+const options = {
+  path: false,
+  waits: true,
+  messages: true
+};
 
 function rowHeight(nRows) {
-  for (const [most, height] of [[4, 46], [8, 36], [16, 28], [32, 20], [64, 15], [128, 11], [512, 8]])
+  for (const [most, height] of [
+           [4, 46], [8, 36], [16, 28], [32, 20], [64, 15], [128, 11], [512, 8]])
     if (nRows <= most) return height;
   return Math.max(3, Math.floor(12000 / nRows));
 }
@@ -12,14 +17,16 @@ function rowHeight(nRows) {
 /* Places of a row's lanes, in points from its top. */
 function layoutOf(run) {
   const height = rowHeight(run.rows.length), gap = height >= 15 ? 3 : height >= 8 ? 1 : 0;
-  const sends = run.lanes.some(lane => lane.sends) ? Math.max(1, Math.round((height - gap) * 0.26)) : 0;
+  const sends =
+      run.lanes.some(lane => lane.sends) ? Math.max(1, Math.round((height - gap) * 0.26)) : 0;
   const split = sends && height >= 11 ? 1 : 0;
   return {height, compute: height - gap - sends - split, sendsAt: height - gap - sends, sends};
 }
 
 function timelinePanel(run, canvas) {
   const layout = layoutOf(run);
-  const panel = {run, canvas, layout, height: run.rows.length * layout.height + 4, kind: 'timeline'};
+  const panel =
+      {run, canvas, layout, height: run.rows.length * layout.height + 4, kind: 'timeline'};
   panel.draw = pen => drawTimeline(panel, pen);
   return panel;
 }
@@ -29,8 +36,15 @@ function laneBox(panel, lane) {
   return lane.sends ? {top: top + sendsAt, high: sends} : {top, high: compute};
 }
 
+/* Rows outside of the window wait until they are scrolled to. */
+function rowInWindow(panel, row) {
+  const top = 2 + row * panel.layout.height;
+  return top + panel.layout.height > panel.shown[0] && top < panel.shown[1];
+}
+
 function drawTimeline(panel, pen) {
   const {run, height} = panel;
+  panel.shown = shownPart(panel);
   run.palette = run.palette || palette(run.kinds);
   drawRows(panel, pen);
   clipped(pen, height, () => {
@@ -47,7 +61,10 @@ function drawTimeline(panel, pen) {
 
 /* ---- rows ---- */
 
-const rowName = (run, row) => `${run.rows[row].name.match(/[-(,]/) ? 'GPUs' : 'GPU'} ${run.rows[row].name}`;
+const isSeveral = (run, row) => /[-(,]/.test(run.rows[row].name);
+
+const rowName = (run, row) =>
+    `${isSeveral(run, row) ? 'GPUs' : 'GPU'} ${run.rows[row].name}`;
 
 function drawRows(panel, pen) {
   const {run, layout} = panel, every = Math.ceil(11 / layout.height);
@@ -68,9 +85,9 @@ function drawRows(panel, pen) {
 
 /* ---- tasks ---- */
 
-/* The level whose bins are as fine as pixels; null where none is: then tasks are few. */
+/* The level of which several bins are in a pixel; null where there is none: then tasks are few. */
 function levelFor(run, lane, pixel) {
-  return lane.levelAt.find(level => run.makespan / level.bins <= pixel) || null;
+  return lane.levelAt.find(level => run.makespan / level.bins <= pixel / 3) || null;
 }
 
 /* A lane with more tasks in view is drawn pixel by pixel. */
@@ -80,65 +97,103 @@ function drawLanes(panel, pen) {
   const {run} = panel, [from, until] = span(), dense = [];
   const pixel = (until - from) / ((view.width - LEFT - RIGHT) * view.scale);
   for (const lane of run.lanes) {
-    const first = firstAbove(lane.reach, from, 0, lane.n), last = firstAbove(lane.start, until, first, lane.n);
+    if (!rowInWindow(panel, lane.row)) continue;
+    const first = firstAbove(lane.reach, from, 0, lane.n),
+          last = firstAbove(lane.start, until, first, lane.n);
     const level = last - first > MOST_BOXES ? levelFor(run, lane, pixel) : null;
-    if (last - first > MOST_BOXES) dense.push({lane, level, first, last});
-    else drawBoxes(panel, pen, lane, first, last);
+    if (last - first > MOST_BOXES)
+      dense.push({lane, level, first, last});
+    else
+      drawBoxes(panel, pen, lane, first, last);
   }
   if (dense.length > 0) drawDense(panel, pen, dense);
 }
 
-/* Lanes with more tasks than one can see become a row of pixels each, which are stretched. */
+/* Lanes with more tasks than one can see: in each column of pixels the heights of the colours are
+ * the shares of its time, in the order of the legend, so that what alternates quickly is not told
+ * by chance. */
 function drawDense(panel, pen, dense) {
-  const width = Math.ceil((view.width - LEFT - RIGHT) * view.scale);
-  const strip = panel.strip = panel.strip || document.createElement('canvas');
-  if (strip.width !== width || strip.height < dense.length) Object.assign(strip, {width, height: dense.length});
-  const stripPen = strip.getContext('2d'), image = stripPen.createImageData(width, dense.length);
-  const pixels = new Uint32Array(image.data.buffer), shades = shadesOf(panel.run);
-  dense.forEach(({lane, level, first, last}, i) => {
-    const row = pixels.subarray(i * width, (i + 1) * width);
-    if (level) fillFromBins(panel.run, level, row, shades);
-    else fillFromTasks(panel.run, lane, first, last, row, shades);
+  const width = Math.ceil((view.width - LEFT - RIGHT) * view.scale), {run} = panel,
+        strips = dense.map(({lane}) => laneBox(panel, lane));
+  const tall = strips.map(({high}) => Math.max(1, Math.round(high * view.scale))),
+        height = tall.reduce((a, b) => a + b);
+  const canvas = panel.strip = panel.strip || document.createElement('canvas');
+  if (canvas.width !== width || canvas.height < height) Object.assign(canvas, {width, height});
+  const canvasPen = canvas.getContext('2d'), image = canvasPen.createImageData(width, height),
+        pixels = new Uint32Array(image.data.buffer);
+  let at = 0;
+  dense.forEach((part, i) => {
+    const shares = new Float32Array(width * part.lane.used.length);
+    if (part.level)
+      sharesOfBins(run, part, width, shares);
+    else
+      sharesOfTasks(run, part, width, shares);
+    fillColumns(
+        shares, pixelColours(run, part.lane), pixels.subarray(at * width, (at + tall[i]) * width),
+        width, tall[i]);
+    at += tall[i];
   });
-  stripPen.putImageData(image, 0, 0);
+  canvasPen.putImageData(image, 0, 0);
   pen.imageSmoothingEnabled = false;
-  dense.forEach(({lane}, i) => {
-    const {top, high} = laneBox(panel, lane);
-    pen.drawImage(strip, 0, i, width, 1, LEFT, top, width / view.scale, high);
+  at = 0;
+  strips.forEach(({top, high}, i) => {
+    pen.drawImage(canvas, 0, at, width, tall[i], LEFT, top, width / view.scale, high);
+    at += tall[i];
   });
 }
 
-/* 256 colours of each kind, by the share of a pixel that it takes: what is not taken shows what lies
- * below. */
-function shadesOf(run) {
-  return run.palette.map(({fill}) => {
-    const [r, g, b] = rgb(fill);
-    return Uint32Array.from({length: 256}, (_, share) => (Math.round(255 * Math.sqrt(share / 255)) << 24 | b << 16 | g << 8 | r) >>> 0);
+/* Of the lane's kinds, as they stand in the memory of an image. */
+function pixelColours(run, lane) {
+  return Uint32Array.from(lane.used, kind => {
+    const [r, g, b] = rgb(run.palette[kind].fill);
+    return (255 << 24 | b << 16 | g << 8 | r) >>> 0;
   });
 }
 
-function fillFromBins(run, level, row, shades) {
-  const [from, until] = span(), width = row.length;
-  const step = (until - from) / width * level.bins / run.makespan, origin = from * level.bins / run.makespan;
+/* Shares of the lane's first kind for each column of pixels, then those of the second, ... */
+function sharesOfBins(run, {lane, level}, width, shares) {
+  const [from, until] = span(), kinds = run.binKind.subarray(level.at, level.at + level.bins),
+               taken = run.binShare.subarray(level.at, level.at + level.bins);
+  const step = (until - from) / width * level.bins / run.makespan,
+        origin = from * level.bins / run.makespan;
   for (let px = 0; px < width; px++) {
-    const first = Math.floor(origin + px * step), last = Math.min(level.bins, Math.max(first + 1, Math.floor(origin + (px + 1) * step)));
-    let most = 0, kind = 0, sum = 0;
-    for (let bin = first; bin < last; bin++) {
-      const share = run.binShare[level.at + bin];
-      sum += share;
-      if (share > most) { most = share; kind = run.binKind[level.at + bin]; }
-    }
-    if (sum > 0) row[px] = shades[kind][Math.round(sum / (last - first))];
+    const first = Math.floor(origin + px * step),
+          last = Math.min(level.bins, Math.max(first + 1, Math.floor(origin + (px + 1) * step)));
+    const each = 1 / (255 * (last - first));
+    for (let bin = first; bin < last; bin++)
+      if (taken[bin] > 0) shares[lane.place[kinds[bin]] * width + px] += taken[bin] * each;
   }
 }
 
-function fillFromTasks(run, lane, first, last, row, shades) {
-  const [from, until] = span(), scale = row.length / (until - from);
+function sharesOfTasks(run, {lane, first, last}, width, shares) {
+  const [from, until] = span(), scale = width / (until - from);
   for (let i = first; i < last; i++) {
-    const left = Math.max(0, Math.floor((lane.start[i] - from) * scale));
-    const right = Math.min(row.length, Math.ceil((lane.end[i] - from) * scale));
-    const colour = shades[run.origin[lane.order[i]]][255];
-    for (let px = left; px < right; px++) row[px] = colour;
+    const at = lane.place[run.origin[lane.order[i]]] * width,
+          end = Math.min(width, (lane.end[i] - from) * scale);
+    for (let now = Math.max(0, (lane.start[i] - from) * scale); now < end;) {
+      const px = Math.floor(now), next = Math.min(end, px + 1);
+      shares[at + px] += next - now;
+      now = next;
+    }
+  }
+}
+
+/* From below: the first kind, the next, ...; what is idle shows what lies behind. What takes any
+ * time is one pixel high at least. */
+function fillColumns(shares, colours, pixels, width, tall) {
+  const below = new Float32Array(width), sums = new Float32Array(width);
+  for (let k = 0; k < colours.length; k++)
+    for (let px = 0; px < width; px++) sums[px] += shares[k * width + px];
+  for (let k = 0; k < colours.length; k++) {
+    for (let px = 0; px < width; px++) {
+      const share = shares[k * width + px];
+      if (share === 0) continue;
+      const from = below[px], until = from + share * tall / Math.max(1, sums[px]);
+      const last = Math.min(tall, Math.max(Math.round(until), from === 0 ? 1 : 0));
+      for (let row = Math.round(from); row < last; row++)
+        pixels[(tall - 1 - row) * width + px] = colours[k];
+      below[px] = until;
+    }
   }
 }
 
@@ -152,20 +207,31 @@ function drawBoxes(panel, pen, lane, first, last) {
   const {run} = panel, {top, high} = laneBox(panel, lane), lines = high >= 8;
   for (let i = first; i < last; i++) {
     const task = lane.order[i], look = run.palette[run.origin[task]];
-    const left = Math.max(LEFT - 4, view.x(lane.start[i])), right = Math.min(view.width, view.x(lane.end[i]));
+    const left = Math.max(LEFT - 4, view.x(lane.start[i])),
+          right = Math.min(view.width, view.x(lane.end[i]));
     const wide = Math.max(right - left, 0.6);
     pen.fillStyle = look.shade[lane.sends ? 0 : shadeOf(run, task)];
     pen.fillRect(left, top, lines && wide > 4 ? wide - 0.75 : wide, high);
-    if (high >= 9 && wide > 11 && !lane.sends) drawLabel(pen, run, task, left, wide, top + high / 2, look);
+    if (high >= 9 && wide > 11 && !lane.sends)
+      drawLabel(pen, run, task, left, wide, top + high / 2, look);
   }
 }
 
 /* "F 3" of a forward of micro-batch 3; "3" where there is less room. */
-const LETTERS = {forward: 'F', backward: 'B', backward_input: 'BI', backward_weight: 'BW', recompute: 'R', update: 'U'};
+const LETTERS = {
+  forward: 'F',
+  backward: 'B',
+  backward_input: 'BI',
+  backward_weight: 'BW',
+  recompute: 'R',
+  update: 'U'
+};
 
 function numberOf(run, task) {
-  return run.micro_batches > 1 && run.micro_batch[task] !== NONE && run.kinds[run.origin[task]].word !== 'update'
-    ? run.micro_batch[task] : run.mini_batch[task];
+  return run.micro_batches > 1 && run.micro_batch[task] !== NONE &&
+          run.kinds[run.origin[task]].word !== 'update' ?
+      run.micro_batch[task] :
+      run.mini_batch[task];
 }
 
 function drawLabel(pen, run, task, left, wide, middle, look) {
@@ -191,17 +257,26 @@ function hatchPattern(pen, run, cause) {
 }
 
 function drawWaits(panel, pen) {
-  const {run, layout} = panel, [from, until] = span();
+  const {run} = panel;
   if (!run.waitsOf) return;
+  for (let row = 0; row < run.rows.length; row++)
+    if (rowInWindow(panel, row)) drawRowWaits(panel, pen, row);
+}
+
+/* Stretches of one cause with less than a pixel or two between them are drawn as one: the tasks in
+ * between are drawn above it. */
+function drawRowWaits(panel, pen, row) {
+  const {run, layout} = panel, [from, until] = span(), top = 2 + row * layout.height;
   const start = run.all['waits/start'], end = run.all['waits/end'], cause = run.all['waits/cause'];
-  for (let row = 0; row < run.rows.length; row++) {
-    const top = 2 + row * layout.height;
-    for (let i = firstAbove(end, from, run.waitsOf[row], run.waitsOf[row + 1]); i < run.waitsOf[row + 1] && start[i] < until; i++) {
-      const left = Math.max(LEFT, view.x(start[i])), right = Math.min(view.width, view.x(end[i]));
-      if (right - left < 0.8) continue;
-      pen.fillStyle = hatchPattern(pen, run, cause[i]);
-      pen.fillRect(left, top, right - left, layout.compute);
-    }
+  const last = run.waitsOf[row + 1], near = 1.5 * (until - from) / (view.width - LEFT - RIGHT);
+  for (let i = firstAbove(end, from, run.waitsOf[row], last); i < last && start[i] < until;) {
+    const first = i;
+    for (i++; i < last && cause[i] === cause[first] && start[i] - end[i - 1] < near;) i++;
+    const left = Math.max(LEFT, view.x(start[first]));
+    const right = Math.min(view.width, view.x(end[i - 1]));
+    if (right - left < 0.8) continue;
+    pen.fillStyle = hatchPattern(pen, run, cause[first]);
+    pen.fillRect(left, top, right - left, layout.compute);
   }
 }
 
@@ -216,7 +291,8 @@ function drawEnd(panel, pen) {
   pen.fillRect(x, 0, 1, height);
   pen.textAlign = 'left';
   const text = `ends at ${formatTime(run.makespan)}`;
-  if (height > 16 && pen.measureText(text).width + 14 < view.width - RIGHT - x) pen.fillText(text, x + 7, height / 2);
+  if (height > 16 && pen.measureText(text).width + 14 < view.width - RIGHT - x)
+    pen.fillText(text, x + 7, height / 2);
 }
 
 function drawOom(panel, pen) {
@@ -230,20 +306,26 @@ function drawOom(panel, pen) {
   });
 }
 
-/* Words beside a line, on a ground of their own. */
+/* Words beside a line, on a ground of their own: to the right of it where there is room. */
 function drawFlag(pen, text, x, middle) {
   const wide = pen.measureText(text).width + 10;
+  const left = x + wide < view.width - RIGHT ? x : x - wide;
   pen.fillStyle = ink.bad;
-  pen.fillRect(x, middle - 8, wide, 16);
+  pen.fillRect(left, middle - 8, wide, 16);
   pen.fillStyle = ink.panel;
   pen.textAlign = 'left';
-  pen.fillText(text, x + 5, middle + 0.5);
+  pen.fillText(text, left + 5, middle + 0.5);
 }
 
 function pathPoints(panel) {
   const {run, layout} = panel, [from, until] = span(), points = [];
-  const start = run.all['critical_path/start'], end = run.all['critical_path/end'], task = run.all['critical_path/task'];
-  const y = t => { const row = run.device[t]; return 2 + row * layout.height + (run.peer[t] === NONE ? layout.compute - 1.5 : layout.sendsAt + layout.sends / 2); };
+  const start = run.all['critical_path/start'], end = run.all['critical_path/end'],
+        task = run.all['critical_path/task'];
+  const y = t => {
+    const row = run.device[t];
+    return 2 + row * layout.height +
+        (run.peer[t] === NONE ? layout.compute - 1.5 : layout.sendsAt + layout.sends / 2);
+  };
   for (let i = Math.max(0, firstAbove(end, from, 0, end.length) - 1); i < start.length; i++) {
     if (task[i] === NONE) continue;
     points.push({from: view.x(start[i]), to: view.x(end[i]), y: y(task[i])});
@@ -260,8 +342,10 @@ function drawPath(panel, pen) {
     pen.lineJoin = 'round';
     pen.beginPath();
     points.forEach(({from, to, y}, i) => {
-      if (i === 0) pen.moveTo(from, y);
-      else pen.lineTo(from, y);
+      if (i === 0)
+        pen.moveTo(from, y);
+      else
+        pen.lineTo(from, y);
       pen.lineTo(to, y);
     });
     pen.stroke();

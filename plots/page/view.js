@@ -1,26 +1,27 @@
 /* The axis of time that all panels share, and how one moves along it. */
 
-const LEFT = 116, RIGHT = 16; /* points beside the drawing area */
+const LEFT = 124, RIGHT = 16; /* points beside the drawing area */
 
 const view = {
-  until: 1,          /* ps, the end of the axis when nothing is zoomed */
-  width: 0,          /* points, of all panels */
-  x: null,           /* ps to points */
-  panels: [],        /* {canvas, height, draw(pen), hover(x, y) or null} */
-  behaviour: null,   /* D3's zoom */
-  home: null,        /* the element that listens */
-  waiting: false,    /* a frame is asked for */
+  until: 1,        /* ps, the end of the axis when nothing is zoomed */
+  width: 0,        /* points, of all panels */
+  x: null,         /* ps to points */
+  panels: [],      /* {canvas, height, draw(pen), hover(x, y) or null} */
+  behaviour: null, /* D3's zoom */
+  home: null,      /* the element that listens */
+  waiting: false,  /* a frame is asked for */
   frames: 0,
 };
 
-function span() {
-  return view.x.domain();
-}
+function span() { return view.x.domain(); }
 
 function invalidate() {
   if (view.waiting) return;
   view.waiting = true;
-  requestAnimationFrame(() => { view.waiting = false; drawAll(); });
+  requestAnimationFrame(() => {
+    view.waiting = false;
+    drawAll();
+  });
 }
 
 /* Sizes a canvas for the screen, cleared, in points. */
@@ -48,8 +49,16 @@ function inWindow(canvas) {
   return box.bottom > -200 && box.top < window.innerHeight + 200;
 }
 
+/* The part of a panel that is in the window, from and until; points from its top. */
+function shownPart(panel) {
+  if (view.everything) return [0, panel.height];
+  const {top} = panel.canvas.getBoundingClientRect();
+  return [-top - 50, window.innerHeight - top + 50];
+}
+
 function drawAll(everything) {
   view.frames++;
+  view.everything = everything;
   for (const panel of view.panels)
     if (everything || inWindow(panel.canvas)) panel.draw(penOf(panel));
 }
@@ -64,21 +73,29 @@ function applyTransform(transform) {
 
 function rangeText() {
   const [from, until] = span();
-  return until - from >= view.until * 0.9999 ? `all ${formatTime(view.until)}`
-    : `${formatTime(from)} to ${formatTime(until)} (${formatTime(until - from, 3)})`;
+  return until - from >= view.until * 0.9999 ?
+      `all ${formatTime(view.until)}` :
+      `${formatTime(from)} to ${formatTime(until)} (${formatTime(until - from, 3)})`;
 }
 
 /* Outwards from the whole the wheel moves the page. */
 function takes(event) {
-  if (event.type === 'wheel' && !event.ctrlKey && event.deltaY > 0 && d3.zoomTransform(view.home.node()).k <= 1) return false;
-  if (event.type === 'wheel' && (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY))) return false;
-  return !event.button && !(event.target.closest && event.target.closest('select, button, input, a'));
+  if (event.type === 'wheel' && !event.ctrlKey && event.deltaY > 0 &&
+      d3.zoomTransform(view.home.node()).k <= 1)
+    return false;
+  if (event.type === 'wheel' && (event.shiftKey || Math.abs(event.deltaX) > Math.abs(event.deltaY)))
+    return false;
+  return !event.button &&
+      !(event.target.closest && event.target.closest('select, button, input, a'));
 }
 
 function makeZoom(home) {
   view.home = d3.select(home);
-  view.behaviour = d3.zoom().filter(event => takes(event || d3.event)).clickDistance(4)
-    .on('zoom', event => applyTransform((event && event.transform) || d3.event.transform));
+  view.behaviour =
+      d3.zoom()
+          .filter(event => takes(event || d3.event))
+          .clickDistance(4)
+          .on('zoom', event => applyTransform((event && event.transform) || d3.event.transform));
   view.home.call(view.behaviour);
   home.addEventListener('wheel', event => {
     const along = event.shiftKey && !event.deltaX ? event.deltaY : event.deltaX;
@@ -95,9 +112,12 @@ function measure() {
   view.scale = Math.min(3, Math.max(view.printing ? 2.5 : 1, window.devicePixelRatio || 1));
   const extent = [[LEFT, 0], [view.width - RIGHT, 1]];
   view.base = d3.scaleLinear().domain([0, view.until]).range([LEFT, view.width - RIGHT]);
-  view.behaviour.extent(extent).translateExtent(extent).scaleExtent([1, Math.max(1, view.until / 1e3)]);
-  if (before) show(before[0], before[1]);
-  else applyTransform(d3.zoomIdentity);
+  view.behaviour.extent(extent).translateExtent(extent).scaleExtent(
+      [1, Math.max(1, view.until / 1e3)]);
+  if (before)
+    show(before[0], before[1]);
+  else
+    applyTransform(d3.zoomIdentity);
 }
 
 /* Brings [from, until) into view. */
@@ -106,13 +126,15 @@ function show(from, until) {
   const wide = Math.min(view.until, Math.max(least, until - from));
   const at = Math.max(0, Math.min(view.until - wide, (from + until - wide) / 2));
   const k = view.until / wide;
-  const transform = d3.zoomIdentity.translate(left - k * (left + at / view.until * (right - left)), 0).scale(k);
+  const transform =
+      d3.zoomIdentity.translate(left - k * (left + at / view.until * (right - left)), 0).scale(k);
   view.home.call(view.behaviour.transform, transform);
 }
 
 /* By a share of what is in view. */
 function pan(share) {
-  const [from, until] = span(), by = Math.max(-from, Math.min(view.until - until, share * (until - from)));
+  const [from, until] = span(),
+               by = Math.max(-from, Math.min(view.until - until, share * (until - from)));
   show(from + by, until + by);
 }
 
@@ -137,7 +159,7 @@ function drawAxis(pen) {
   pen.fillStyle = ink.soft;
   pen.strokeStyle = ink.line;
   pen.textAlign = 'right';
-  pen.fillText(`time (${unit})`, LEFT - 12, 13);
+  pen.fillText(`time (${unit})`, LEFT - 34, 13);
   pen.textAlign = 'center';
   pen.beginPath();
   for (const {at, text} of ticks) {

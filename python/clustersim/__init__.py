@@ -18,17 +18,18 @@ import os
 import warnings as _warnings
 from typing import Any, Mapping, Optional, Sequence, Union
 
-from . import _library
+from . import _library, pictures
 from .errors import (DoesNotFit64Bits, Error, InputOutputFailed, InvalidScenario, MemoryExhausted,
                      Message, NoPlanFits, PlotFailed, ScenarioWarning, SimulationFailed, Stopped)
-from .pictures import Picture
+from .pictures import Page, Picture
 from .results import Advice, Plan, Result, RunResult, SweepResult
 from .columns import NONE, Column, Figures, Table
 
 __all__ = ['Advice', 'Column', 'DoesNotFit64Bits', 'Error', 'Figures', 'InputOutputFailed',
-           'InvalidScenario', 'MemoryExhausted', 'Message', 'NONE', 'NoPlanFits', 'Picture', 'Plan',
+           'InvalidScenario', 'MemoryExhausted', 'Message', 'NONE', 'NoPlanFits', 'Page', 'Picture', 'Plan',
            'PlotFailed', 'Result', 'RunResult', 'ScenarioWarning', 'SimulationFailed', 'Stopped',
-           'SweepResult', 'Table', 'advise', 'run', 'sweep']
+           'SweepResult', 'Table', 'advise', 'plot', 'report', 'run',
+           'sweep']
 __version__: str = _library.version().decode()
 
 Scenario = Union[str, 'os.PathLike[str]', Mapping[str, Any]]
@@ -127,3 +128,22 @@ def advise(scenario: Scenario, changes: Optional[Changes] = None, *, top: int = 
     """
     return Advice(_library.advise(_source(scenario, changes, folder), top, most, budget_s, exhaustive,
                                   jobs))
+
+
+def _named(results: Union[Mapping[str, Result], Sequence[Result]]) -> Mapping[str, Result]:
+    if isinstance(results, Mapping):
+        return results
+    return {f'{i}-{result.name}': result for i, result in enumerate(results, 1)}
+
+
+def plot(results: Union[Mapping[str, Result], Sequence[Result]], kind: Optional[str] = None,
+         format: str = 'svg', **options: Any) -> Picture:
+    """One picture of several runs, by `sim plot`: plot([first, second]). Options as of
+    `Result.plot`."""
+    return pictures.plot(_named(results), kind, format, options)
+
+
+def report(results: Union[Mapping[str, Result], Sequence[Result]]) -> Page:
+    """One page of two to six runs below each other, by `sim report`, with the differences of their
+    figures. In a mapping they have names: report({"as today": first, "with recomputing": second})."""
+    return pictures.report(_named(results))

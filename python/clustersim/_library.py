@@ -23,7 +23,7 @@ def _places() -> List[str]:
     wheel = pathlib.Path(__file__).resolve().parent.parent / '.clustersim.mesonpy.libs'
     places = [str(path) for path in sorted(wheel.glob(SONAME + '*'))]
     try:
-        from ._installed import LIBRARY  # written when the package is installed
+        from ._installed import LIBRARY  # type: ignore[import]  # written by meson
         places.append(LIBRARY)
     except ImportError:
         pass
@@ -98,7 +98,11 @@ NONE = 2**32 - 1
 
 
 def _function(name: str, result: Any, *arguments: Any) -> Any:
-    function = getattr(_c, 'clustersim_' + name)
+    try:
+        function = getattr(_c, 'clustersim_' + name)
+    except AttributeError:
+        raise ImportError(f'{_c._name} is older than this package: it has no clustersim_{name}'
+                          ) from None
     function.restype, function.argtypes = result, arguments
     return function
 
@@ -164,29 +168,38 @@ def _check(status: int, record: c_void_p) -> None:
 
 # ---- calls ----
 
+_saving = threading.Lock()
+"""HDF5 may have been built without threads."""
+
 
 def _interruptible(call: Callable[[], Any], stop: c_int) -> Any:
     """Calls, and asks the call to stop at Ctrl-C. Python handles signals between the instructions of
-    its main thread only; so that one waits, which a signal ends, while another one works."""
+    its main thread only; so that one waits, which a signal ends, while another one works. Returns
+    and raises only once the call has ended."""
     if threading.current_thread() is not threading.main_thread():
         return call()
     came: List[Any] = []
     raised: List[BaseException] = []
+    done = threading.Event()  # Thread.join() takes a thread for ended once a signal came meanwhile
 
     def work() -> None:
         try:
             came.append(call())
         except BaseException as error:  # handed on below
             raised.append(error)
+        finally:
+            done.set()
 
-    thread = threading.Thread(target=work, name='clustersim', daemon=True)
-    thread.start()
-    try:
-        thread.join()
-    except BaseException:
-        stop.value = 1
-        thread.join()
-        raise
+    interruption: Optional[BaseException] = None
+    threading.Thread(target=work, name='clustersim', daemon=True).start()
+    while not done.is_set():
+        try:
+            done.wait()
+        except BaseException as error:
+            stop.value = 1
+            interruption = error
+    if interruption:
+        raise interruption
     if raised:
         raise raised[0]
     return came[0]
@@ -221,34 +234,37 @@ class _Call:
         self.made = c_void_p()
         self.error = c_void_p()
 
-    def make(self, function: Any, *arguments: Any) -> int:
-        """The handle that the function makes."""
+    def run(self, function: Any, *arguments: Any) -> None:
+        """Calls a function that makes something."""
         status = _interruptible(lambda: function(*arguments, byref(self.options), byref(self.made),
                                                  byref(self.error)), self.stop)
         _check(status, self.error)
-        return self.made.value or 0
 
 
 class Scenario:
     """A scenario that was read."""
 
     def __init__(self, source: Source) -> None:
-        self._handle = _Call().make(_scenario_read, byref(source))
+        call = _Call()
+        self._handle = call.made  # freed also where an interruption came just when it was done
+        call.run(_scenario_read, byref(source))
         self.resolved = (_scenario_resolved(self._handle) or b'').decode()
         self.warnings = _messages(_scenario_warnings(self._handle))
 
     def run(self, **options: Any) -> 'Handle':
-        return Handle(_Call(**options).make(_run, self._handle))
+        return Handle(_run, self._handle, **options)
 
     def __del__(self, free: Any = _scenario_free) -> None:
-        free(getattr(self, '_handle', None))
+        free(self._handle)
 
 
 class Handle:
     """A result of the library, freed with the last object that refers to it."""
 
-    def __init__(self, handle: int) -> None:
-        self._handle = handle
+    def __init__(self, function: Any, *arguments: Any, **options: Any) -> None:
+        call = _Call(**options)
+        self._handle = call.made
+        call.run(function, *arguments)
 
     def __del__(self, free: Any = _result_free) -> None:
         free(self._handle)
@@ -279,20 +295,22 @@ class Handle:
         return (_result_json(self._handle) or b'').decode()
 
     def save(self, path: str) -> None:
-        call = _Call()
-        status = _interruptible(lambda: _result_save(self._handle, _encode(path),
-                                                     byref(call.options), byref(call.error)),
-                                call.stop)
-        _check(status, call.error)
+        call, name = _Call(), _encode(path)
+
+        def save() -> int:
+            with _saving:
+                return int(_result_save(self._handle, name, byref(call.options), byref(call.error)))
+
+        _check(_interruptible(save, call.stop), call.error)
 
 
 def sweep(source: Source, keys: Mapping[str, str], together: bool, csv: Optional[str],
           jobs: int) -> Handle:
     vary = Vary(changes_of(keys), len(keys), together, None if csv is None else _encode(csv))
-    return Handle(_Call(jobs=jobs).make(_sweep, byref(source), byref(vary)))
+    return Handle(_sweep, byref(source), byref(vary), jobs=jobs)
 
 
 def advise(source: Source, top: int, most: int, budget: float, exhaustive: bool,
            jobs: int) -> Handle:
     search = Search(ctypes.sizeof(Search), top, most, budget, exhaustive)
-    return Handle(_Call(jobs=jobs).make(_advise, byref(source), byref(search)))
+    return Handle(_advise, byref(source), byref(search), jobs=jobs)

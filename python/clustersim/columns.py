@@ -69,7 +69,7 @@ class Table(Mapping[str, Any]):
         self._values: Dict[str, Any] = {}
         self.columns: Dict[str, Column] = {}
         for key, part in self._parts.items():
-            dimensions = []
+            dimensions: List[str] = []
             while part.dimensions[len(dimensions)]:
                 dimensions.append(part.dimensions[len(dimensions)].decode())
             self.columns[key] = Column(part.units.decode(), part.label.decode(), _words(part),

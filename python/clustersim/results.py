@@ -34,6 +34,19 @@ class Result:
         """What the command `sim` prints of it, for people."""
         return self._handle.text()
 
+    def plot(self, kind: Optional[str] = None, format: str = 'svg',
+             **options: Any) -> pictures.Picture:
+        """A picture by `sim plot`, whose options are keywords: plot("timeline", devices=4, title="A").
+        Of a run it is a timeline, or "boxes", "memory", "mean-memory", "utilisation"; of a sweep
+        "lines" or a "heatmap" of one figure, plot(value="makespan_s", at={"/schedule/kind": "1f1b"});
+        of a search "plans". PlotFailed, also where gnuplot is missing."""
+        return pictures.plot({'results': self}, kind, format, options)
+
+    def report(self) -> pictures.Page:
+        """A page by `sim report`: timeline, memory, links, all figures, to zoom into. PlotFailed where
+        the program was built without it."""
+        return pictures.report({'results': self})
+
 
 class RunResult(Result):
     """A simulated run."""
@@ -77,11 +90,6 @@ class RunResult(Result):
     def devices(self) -> columns.Table:
         """Capacity and peaks (bytes), and where the time went (ps), of each device."""
         return self.tables['devices']
-
-    def plot(self, kind: str = 'timeline', format: str = 'svg', **options: Any) -> pictures.Picture:
-        """A picture by `sim plot`: "timeline", "boxes", "memory", "utilisation". Its options are
-        keywords: plot("timeline", devices=4, width=900). PlotFailed where gnuplot is missing."""
-        return pictures.plot(self.save, kind, format, options)
 
     def __repr__(self) -> str:
         return f'<run of {self.name}, hash {self.hash}>\n{self.figures!r}'
@@ -147,11 +155,6 @@ class SweepResult(Result):
         frame.attrs['units'] = {key: column.unit for key, column in self._table.columns.items()}
         return frame
 
-    def plot(self, kind: str = 'lines', format: str = 'svg', **options: Any) -> pictures.Picture:
-        """A picture by `sim plot`, of one figure: plot("lines", value="makespan_s"), "heatmap"; its
-        options are keywords, at={"/schedule/micro_batches": 8}."""
-        return pictures.plot(self.save, kind, format, options)
-
     def __repr__(self) -> str:
         return f'<sweep of {self.name}: {self.n_points} points of {", ".join(self.keys.values())}>'
 
@@ -214,10 +217,6 @@ class Advice(Result):
     def fastest_that_does_not_fit(self) -> Optional[Plan]:
         said = self._said['fastest_that_does_not_fit']
         return Plan(said) if said else None
-
-    def plot(self, kind: str = 'plans', format: str = 'svg', **options: Any) -> pictures.Picture:
-        """A picture by `sim plot`: time of a step against memory."""
-        return pictures.plot(self.save, kind, format, options)
 
     def __repr__(self) -> str:
         return f'<search for plans of {self.name}: {self.counts["all"]} plans, the best:>\n' + (

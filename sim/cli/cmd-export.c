@@ -16,8 +16,8 @@
 
 static const cs_option options[] = {
     {"output", 'o', "FILE",
-     "FILE.json; of a topology also FILE.dot, or with Graphviz FILE.svg, .png, .pdf (default: JSON "
-     "on standard output)"},
+     "FILE.json; of a topology also FILE.dot, or with Graphviz FILE.svg, .png, .pdf; of a trace "
+     "also FILE.json.gz, .pftrace, .pftrace.gz (default: JSON on standard output)"},
     {"devices", 'n', "NUMBER", "GPUs, for the name of a topology (default: 8)"},
     CS_OPTION_SET,
     {0},
@@ -165,7 +165,7 @@ static cs_status export_trace(const cs_context *context, const cs_arguments *arg
     for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
         if (cs_arguments_value(arguments, others[i]))
             return cs_error_add(error, CS_USAGE, "export: a trace has no option --%s", others[i]);
-    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_json, error));
+    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_traces, error));
     return cs_viewer_write(arguments->words[1], output, context->out, error);
 }
 
@@ -189,11 +189,14 @@ const cs_command cs_command_export = {
     .choices = formats,
     .names = {NULL, "topologies"},
     .summary = "write a topology, or a run for trace viewers",
-    .doc = "topology: writes the devices, switches and links of a topology (one that needs no "
-           "parameters, such as a preset), or of a scenario's platform, as JSON that the topology "
-           "\"file\" reads (topologies/README.md), or as a graph for Graphviz.\n\n"
-           "trace: writes what a results file has of tasks, messages and memory in the Trace Event "
-           "Format, which Perfetto (ui.perfetto.dev) and chrome://tracing open.",
+    .doc =
+        "topology: writes the devices, switches and links of a topology (one that needs no "
+        "parameters, such as a preset), or of a scenario's platform, as JSON that the topology "
+        "\"file\" reads (topologies/README.md), or as a graph for Graphviz.\n\n"
+        "trace: writes what a results file has of tasks, messages and memory for Perfetto "
+        "(ui.perfetto.dev): as JSON in the Trace Event Format, which chrome://tracing opens too, "
+        "or as .pftrace in Perfetto's own form, which is smaller and faster to open; both also "
+        "compressed (.gz).",
     .options = options,
     .run = run,
 };

@@ -102,6 +102,7 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 
 const cs_command cs_command_figures = {
     .name = "figures",
+    .words = "",
     .summary = "regenerate the figures of five papers",
     .doc =
         "Computes figures and tables of the papers whose schedules, planners and models `sim` has "

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kinds[] = {"timeline",    "boxes",  "memory",  "mean-memory",
-                                    "utilisation", "spread", "heatmap", "lines",
-                                    "plans",       "fit",    NULL};
+static const char *const kinds[] = {"timeline",    "boxes",      "memory",  "mean-memory",
+                                    "utilisation", "spread",     "heatmap", "lines",
+                                    "plans",       "validation", "fit",     NULL};
 
 static const cs_option options[] = {
     {"kind", 'k', "KIND", "What to draw (default: what fits the file)", false, kinds},
@@ -190,7 +190,8 @@ const cs_command cs_command_plot = {
         "Of the file of a sweep, and a figure (--value): heatmap, over two keys; lines, over one "
         "key, or one line per value of a second; bars where the first key's values are names. "
         "Where more keys vary, --at fixes the others. Points that are out of memory or failed are "
-        "marked. Of what `sim advise` tried: plans.\n\n"
+        "marked. Of what `sim advise` tried: plans. Of what `sim validate` predicted: "
+        "validation.\n\n"
         "Of a costs file: fit, timings of collectives with the fitted lines and the residuals.\n\n"
         "Without --kind, the kind follows from the file. Pictures fit a page; --width \"8.5 cm\" "
         "makes one for a column: its font is then 8 points, and a PNG has 300 dpi.",

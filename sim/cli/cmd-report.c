@@ -1,4 +1,4 @@
-#include "plots/page/page.h"
+#include "plots/page/report-page.h"
 #include "sim/cli/command.h"
 #include "sim/cli/output-name.h"
 

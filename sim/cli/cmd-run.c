@@ -1,17 +1,21 @@
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/print/report.h"
+#include "sim/print/run-picture.h"
 #include "sim/run/store-run.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ioctl.h>
+#include <unistd.h>
 
 static const cs_option options[] = {
     {"output", 'o', "FILE.h5", "Results file (default: the scenario's name with .h5)"},
     {"no-output", 0, NULL, "Write no results file"},
     CS_OPTION_SET,
     {"json", 0, NULL, "Print one JSON object instead of the summary"},
+    {"no-picture", 0, NULL, "Print no timeline and memory in characters, as terminals get them"},
     {"stop-on-oom", 0, NULL, "End the simulation at the first allocation beyond a capacity"},
     {"fail-on-oom", 0, NULL, "Exit with status 4 when a device went over its capacity"},
     {"allocator", 0, "NAME",
@@ -70,6 +74,48 @@ static cs_status print_json(const cs_context *context, const cs_scenario *scenar
     return status;
 }
 
+static bool is_set(const char *name)
+{
+    const char *value = getenv(name);
+    return value && *value;
+}
+
+/* By the first of the variables that says which characters the terminal has. */
+static bool speaks_unicode(void)
+{
+    static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};
+    static const char *const words[] = {"UTF-8", "utf-8", "UTF8", "utf8"};
+    size_t i = 0;
+    while (i < sizeof(names) / sizeof(names[0]) && !is_set(names[i]))
+        i++;
+    if (i == sizeof(names) / sizeof(names[0]))
+        return false;
+    for (size_t w = 0; w < sizeof(words) / sizeof(words[0]); w++)
+        if (strstr(getenv(names[i]), words[w]))
+            return true;
+    return false;
+}
+
+/* Only where a terminal shows it: what is read by programs stays as it is. Colours unless the
+ * environment asks for none (https://no-color.org). */
+static cs_status draw(const cs_context *context, const cs_arguments *arguments,
+                      const cs_simulation *simulation, cs_error *error)
+{
+    enum { USUAL = 80 };
+    struct winsize size = {0};
+    const int terminal = fileno(context->out);
+    const char *kind = getenv("TERM");
+    const bool dumb = !kind || strcmp(kind, "dumb") == 0;
+    if (cs_arguments_flag(arguments, "no-picture") || !isatty(terminal))
+        return CS_OK;
+    if (ioctl(terminal, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
+        size.ws_col = USUAL;
+    const cs_text_canvas canvas = {.columns = size.ws_col,
+                                   .unicode = speaks_unicode(),
+                                   .colour = !dumb && !is_set("NO_COLOR")};
+    return cs_run_picture(simulation, &canvas, context->out, error);
+}
+
 static cs_status print(const cs_context *context, const cs_arguments *arguments,
                        const cs_scenario *scenario, const outcome *made, const char *output,
                        cs_error *error)
@@ -77,6 +123,7 @@ static cs_status print(const cs_context *context, const cs_arguments *arguments,
     if (cs_arguments_flag(arguments, "json"))
         return print_json(context, scenario, made, error);
     cs_report_print(scenario, &made->simulation, context->out);
+    CS_TRY(draw(context, arguments, &made->simulation, error));
     const cs_status status = cs_runs_print(&made->runs, context->out, error);
     if (status == CS_OK && output)
         fprintf(context->out, "\nresults: %s (%u tasks, hash %016" PRIx64 ")\n", output,
@@ -202,6 +249,8 @@ const cs_command cs_command_run = {
         "With jitter, stragglers or background messages in the scenario, runs with different seeds "
         "differ: --runs N makes N of them, in threads, and adds mean, confidence interval and "
         "percentiles. All else that is printed and stored is about the first one.\n\n"
+        "On a terminal a timeline and bars of memory follow, in characters (--no-picture); with "
+        "colours, unless NO_COLOR is set.\n\n"
         "The results file is HDF5 (docs/reference/results-file.md); `sim plot` draws it. It "
         "appears complete or not at all.",
     .options = options,

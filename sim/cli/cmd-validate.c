@@ -17,6 +17,11 @@ static const cs_option options[] = {
      "quality or feature",
      true, NULL},
     {"points", 'p', NULL, "Print a line per point too", false, NULL},
+    {"decompose", 0, NULL,
+     "Print by dataset where predicted steps go, and which parts would have to be longer or "
+     "shorter "
+     "to give the measured ones",
+     false, NULL},
     {"scenario", 0, "ID", "Print the scenario of this point, and predict nothing", false, NULL},
     {"output", 'o', "FILE.h5", "Write points and errors to a file", false, NULL},
     {"json", 0, NULL, "Print one JSON object instead of the tables", false, NULL},
@@ -107,7 +112,7 @@ static cs_status store(const cs_context *context, const cs_arguments *arguments,
         return cs_error_no_memory(error);
     const cs_validation_info info = {command, SIM_VERSION};
     const cs_status status = cs_validation_store(output, &info, shown->predictions, shown->table,
-                                                 context->progress, error);
+                                                 shown->parts, context->progress, error);
     free(command);
     if (status == CS_OK)
         cs_log_write(&context->log, CS_LOG_INFO, "wrote %s", output);
@@ -118,8 +123,11 @@ static cs_status show(const cs_context *context, const cs_arguments *arguments,
                       const cs_predictions *predictions, cs_error *error)
 {
     cs_error_table table = {0};
-    cs_validation_shown shown = {.predictions = predictions, .table = &table};
+    cs_error_parts_table parts = {0};
+    cs_validation_shown shown = {.predictions = predictions, .table = &table, .parts = &parts};
     cs_status status = cs_error_table_make(predictions, &table, error);
+    if (status == CS_OK)
+        status = cs_error_parts_make(predictions, &parts, error);
     if (status == CS_OK)
         status = cs_count_missing(predictions, &shown.missing, error);
     if (status == CS_OK)
@@ -129,9 +137,11 @@ static cs_status show(const cs_context *context, const cs_arguments *arguments,
     if (status == CS_OK && cs_arguments_flag(arguments, "json"))
         status = cs_validate_print_json(&shown, context->out, error);
     else if (status == CS_OK)
-        cs_validate_print(&shown, cs_arguments_flag(arguments, "points"), context->out);
+        cs_validate_print(&shown, cs_arguments_flag(arguments, "points"),
+                          cs_arguments_flag(arguments, "decompose"), context->out);
     cs_note_counts_finish(&shown.missing);
     cs_note_counts_finish(&shown.assumed);
+    cs_error_parts_finish(&parts);
     cs_error_table_finish(&table);
     return status;
 }
@@ -152,7 +162,8 @@ static cs_status validate(const cs_context *context, const cs_arguments *argumen
     uint32_t n = 0, jobs = 1;
     CS_TRY(cs_arguments_jobs(arguments, &jobs, error));
     CS_TRY(cs_points_select(points, select, n_select, &selected, &n, error));
-    cs_status status = cs_predict(selected, n, jobs, &change, context->progress, &predictions, error);
+    cs_status status =
+        cs_predict(selected, n, jobs, &change, context->progress, &predictions, error);
     if (status == CS_OK)
         status = show(context, arguments, &predictions, error);
     cs_predictions_finish(&predictions);
@@ -184,8 +195,8 @@ const cs_command cs_command_validate = {
            "that hold for all, simulates them in threads, and prints how far step time and peak "
            "memory are from what was measured: by dataset, machine and feature.\n\n"
            "A point that the simulator cannot express is counted under the feature that it misses. "
-           "What scenarios assume is listed with the number of points. Nothing is fitted to "
-           "points.\n\n"
+           "What scenarios assume is listed with the number of points. No figure is fitted to a "
+           "single point.\n\n"
            "--scenario prints a point's scenario, which `sim check` and `sim run` take.",
     .options = options,
     .run = run,

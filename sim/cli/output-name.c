@@ -10,6 +10,8 @@ const char *const cs_endings_of_pictures[] = {".svg", ".png", ".pdf", NULL};
 const char *const cs_endings_of_pages[] = {".html", ".htm", NULL};
 const char *const cs_endings_of_costs[] = {".json", NULL};
 const char *const cs_endings_of_json[] = {".json", "-", NULL};
+const char *const cs_endings_of_traces[] = {".json",       ".json.gz", ".pftrace",
+                                            ".pftrace.gz", "-",        NULL};
 const char *const cs_endings_of_topologies[] = {".json", ".dot", ".svg", ".png", ".pdf", "-", NULL};
 
 static const char standard_output[] = "-";

@@ -9,8 +9,9 @@ extern const char *const cs_endings_of_results[]; /* HDF5 */
 extern const char *const cs_endings_of_sweeps[];  /* HDF5 or CSV */
 extern const char *const cs_endings_of_pictures[];
 extern const char *const cs_endings_of_pages[];
-extern const char *const cs_endings_of_costs[]; /* JSON */
-extern const char *const cs_endings_of_json[];  /* JSON, or standard output */
+extern const char *const cs_endings_of_costs[];  /* JSON */
+extern const char *const cs_endings_of_json[];   /* JSON, or standard output */
+extern const char *const cs_endings_of_traces[]; /* JSON or Perfetto's, compressed or not */
 extern const char *const cs_endings_of_topologies[];
 
 /* CS_USAGE when the option's value ends in none of `endings`; case does not matter.

@@ -81,11 +81,75 @@ static void print_counts(const char *title, const cs_note_counts *counts, FILE *
     }
 }
 
-static void print_verdicts(const cs_error_row *all, FILE *out)
+/* Runs by what was predicted of them and what they did. */
+typedef struct verdicts {
+    uint32_t n[2][2]; /* [ran out of memory][was predicted to] */
+} verdicts;
+
+static verdicts count_verdicts(const cs_predictions *predictions, bool stated)
 {
-    if (all->n_verdicts > 0)
-        fprintf(out, "\nout of memory or not: %u of %u verdicts right (%.1f %%)\n", all->n_right,
-                all->n_verdicts, 100.0 * all->n_right / all->n_verdicts);
+    verdicts counted = {0};
+    for (uint32_t i = 0; i < predictions->n; i++) {
+        const cs_prediction *from = &predictions->items[i];
+        if (cs_prediction_has_verdict(from) &&
+            !(stated && strcmp(from->point->recompute, "unknown") == 0))
+            counted.n[from->was_out_of_memory][from->out_of_memory]++;
+    }
+    return counted;
+}
+
+static void print_right(const verdicts *of, const char *whose, FILE *out)
+{
+    const uint32_t right = of->n[0][0] + of->n[1][1], all = right + of->n[0][1] + of->n[1][0];
+    if (all > 0)
+        fprintf(out, "  right: %u of %u (%.1f %%)%s\n", right, all, 100.0 * right / all, whose);
+}
+
+/* Memory depends on what is computed again, which some points do not say. */
+static void print_verdicts(const cs_predictions *predictions, FILE *out)
+{
+    const verdicts all = count_verdicts(predictions, false);
+    const verdicts stated = count_verdicts(predictions, true);
+    if (all.n[0][0] + all.n[0][1] + all.n[1][0] + all.n[1][1] == 0)
+        return;
+    fputs("\nout of memory or not\n", out);
+    fprintf(out, "  %-24s %12s %18s\n", "", "predicted to", "predicted to run");
+    fprintf(out, "  %-24s %12s %18s\n", "", "fit", "out of memory");
+    fprintf(out, "  %-24s %12u %18u\n", "ran", all.n[0][0], all.n[0][1]);
+    fprintf(out, "  %-24s %12u %18u\n", "ran out of memory", all.n[1][0], all.n[1][1]);
+    print_right(&all, "", out);
+    print_right(&stated, " of those that say what is computed again", out);
+}
+
+/* ---- parts of steps ---- */
+
+static void print_parts_of(const cs_error_parts *row, FILE *out)
+{
+    char missing[32], rest[32];
+    if (row->n == 0)
+        return;
+    fprintf(out, "  %s, %u points: predicted %.2f %%, missing %s\n",
+            *row->dataset ? row->dataset : "all", row->n, 100 * (1 - row->missing),
+            percent(row->missing, true, missing));
+    for (uint32_t p = 0; p < CS_N_STEP_PARTS; p++) {
+        char predicted[32], lacking[32];
+        if (row->predicted[p] > 0)
+            fprintf(out, "    %-18s %10s %10s\n", cs_step_part_names[p],
+                    percent(row->predicted[p], false, predicted),
+                    percent(row->lacking[p], true, lacking));
+    }
+    fprintf(out, "    %-18s %10s %10s\n", "rest", "", percent(row->rest, true, rest));
+}
+
+static void print_parts(const cs_error_parts_table *parts, FILE *out)
+{
+    fputs("\nwhere predicted steps go, and what they lack by least squares "
+          "(docs/reference/points.md)\n"
+          "means, in % of the measured step; what parts lack and the rest add up to what is "
+          "missing\n",
+          out);
+    for (uint32_t r = 0; r < parts->n; r++)
+        print_parts_of(&parts->rows[r], out);
 }
 
 /* ---- points ---- */
@@ -138,7 +202,7 @@ static void print_failures(const cs_predictions *predictions, FILE *out)
                     predictions->items[i].message);
 }
 
-void cs_validate_print(const cs_validation_shown *shown, bool each, FILE *out)
+void cs_validate_print(const cs_validation_shown *shown, bool each, bool decompose, FILE *out)
 {
     const cs_predictions *predictions = shown->predictions;
     const uint32_t *n = predictions->n_states;
@@ -151,7 +215,9 @@ void cs_validate_print(const cs_validation_shown *shown, bool each, FILE *out)
     for (uint32_t m = 0; m < CS_N_MEASURES; m++)
         if (m == CS_MEASURE_TIME || has_any(shown->table, (cs_measure)m))
             print_measure(shown->table, (cs_measure)m, out);
-    print_verdicts(&shown->table->rows[0], out);
+    if (decompose)
+        print_parts(shown->parts, out);
+    print_verdicts(predictions, out);
     print_counts("the feature that points miss (the first, where several are missing)",
                  &shown->missing, out);
     if (!each)
@@ -206,6 +272,23 @@ static const char *unit_suffix(cs_measure measure)
     return measure == CS_MEASURE_TIME ? "_s" : "_bytes";
 }
 
+static bool add_parts(cJSON *object, const char *key, const double *values)
+{
+    cJSON *parts = cJSON_AddObjectToObject(object, key);
+    bool done = parts;
+    for (uint32_t p = 0; done && p < CS_N_STEP_PARTS; p++)
+        done = add_number(parts, cs_step_part_keys[p], values[p]);
+    return done;
+}
+
+static bool fill_parts(cJSON *object, const cs_error_parts *row)
+{
+    return cJSON_AddStringToObject(object, "dataset", row->dataset) &&
+           add_number(object, "points", row->n) && add_number(object, "missing", row->missing) &&
+           add_parts(object, "predicted", row->predicted) &&
+           add_parts(object, "lacking", row->lacking) && add_number(object, "rest", row->rest);
+}
+
 static bool fill_point(cJSON *object, const cs_prediction *from)
 {
     char key[64];
@@ -220,7 +303,8 @@ static bool fill_point(cJSON *object, const cs_prediction *from)
         done = done && add_number(object, key, cs_prediction_error(from, (cs_measure)m));
     }
     if (from->state == CS_PREDICTION_MADE)
-        done = done && cJSON_AddBoolToObject(object, "out_of_memory", from->out_of_memory);
+        done = done && cJSON_AddBoolToObject(object, "out_of_memory", from->out_of_memory) &&
+               add_parts(object, "parts_s", from->parts.seconds);
     if (from->message)
         done = done && cJSON_AddStringToObject(object, "message", from->message);
     return done && add_texts(object, "missing", from->made.missing, from->made.n_missing) &&
@@ -240,8 +324,13 @@ static cJSON *append(cJSON *list)
 static bool fill(cJSON *root, const cs_validation_shown *shown)
 {
     cJSON *rows = cJSON_AddArrayToObject(root, "errors");
+    cJSON *parts = cJSON_AddArrayToObject(root, "decomposition");
     cJSON *points = cJSON_AddArrayToObject(root, "points");
-    bool done = rows && points;
+    bool done = rows && parts && points;
+    for (uint32_t i = 0; done && i < shown->parts->n; i++) {
+        cJSON *object = append(parts);
+        done = object && fill_parts(object, &shown->parts->rows[i]);
+    }
     for (uint32_t i = 0; done && i < shown->table->n; i++) {
         cJSON *object = append(rows);
         done = object && fill_row(object, &shown->table->rows[i]);

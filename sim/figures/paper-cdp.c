@@ -301,7 +301,7 @@ static const char *parameters_why(const table_row *row)
 {
     if (row->setting == SINGLE)
         return "depends on the implementation, as the paper says: here all micro-batches share one "
-               "copy, beside which CDP keeps another version of all stages but the last";
+               "copy, beside which CDP keeps another version of most stages";
     if (row->setting == ZERO && !row->kind)
         return "a GPU has its own stage and the one that it computes with, \"a maximum of two "
                "stages\" (section 4.4)";

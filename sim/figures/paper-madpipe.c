@@ -448,6 +448,13 @@ static double mean_speedup(const cs_study *study, uint32_t planner, double memor
     return mean_of(&r);
 }
 
+static const char *speedup_cell(cs_page *page, const cs_study *study, uint32_t planner,
+                                double memory)
+{
+    const double mean = mean_speedup(study, planner, memory);
+    return isnan(mean) ? "-" : cs_page_format(page, "%.2f", mean);
+}
+
 static cs_status show_speedups(const cs_study *studies, cs_page *page, cs_error *error)
 {
     static const double memories[] = {12, 16};
@@ -471,9 +478,9 @@ static cs_status show_speedups(const cs_study *studies, cs_page *page, cs_error 
     cs_page_table(page, "Mean speedup on 8 GPUs over networks and bandwidths.",
                   "planner\t6 GB\t12 GB\t16 GB");
     for (uint32_t planner = 0; planner < N_PLANNERS; planner++)
-        cs_page_row(page, "%s\t%.2f\t%.2f\t%.2f", planners[planner],
-                    mean_speedup(studies, planner, 6), mean_speedup(studies, planner, 12),
-                    mean_speedup(studies, planner, 16));
+        cs_page_row(
+            page, "%s\t%s\t%s\t%s", planners[planner], speedup_cell(page, studies, planner, 6),
+            speedup_cell(page, studies, planner, 12), speedup_cell(page, studies, planner, 16));
     return CS_OK;
 }
 

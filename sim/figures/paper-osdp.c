@@ -433,6 +433,54 @@ static void add_gains_row(cs_page *page, const cs_study *study, const char *name
     cs_page_row(page, "%s\t%s\t%s\t%s", name, cells[NARROW], cells[WIDE], cells[MIXED]);
 }
 
+/* OSDP against pipelines on narrow models, and against tensor parallelism on wide ones. */
+static void claim_others(cs_page *page, const cs_study *study)
+{
+    static const struct {
+        uint32_t type;
+        const char *of, *name, *why;
+    } others[] = {
+        {NARROW, "pipeline", "GPipe",
+         "a pipeline sends activations only, and PCIe is slow: simulated, it is the fastest pure "
+         "strategy on narrow and deep models"},
+        {WIDE, "tensor", "Megatron's tensor parallelism",
+         "it divides the large operators themselves: simulated, it is the fastest pure strategy on "
+         "most wide models"},
+    };
+    gains all = {0};
+    for (uint32_t o = 0; o < 2; o++) {
+        gains g = {0};
+        for (uint32_t i = 0; i < PER_TYPE; i++) {
+            const uint32_t point = setting(study, others[o].type, i, false);
+            const double osdp = number_of(study, point, "own", "osdp");
+            add_gain(&g, osdp / number_of(study, point, others[o].of, "rate"));
+            if (others[o].type == NARROW) {
+                add_gain(&all, osdp / number_of(study, point, "pipeline", "rate"));
+                add_gain(&all, osdp / number_of(study, point, "tensor", "rate"));
+            }
+        }
+        cs_page_claim(page, &(cs_paper_claim){.what = cs_page_format(page,
+                                                                     "%s: OSDP over %s, mean (%u "
+                                                                     "settings)",
+                                                                     types[others[o].type],
+                                                                     others[o].name, g.n),
+                                              .place = "section 4.2: \"acceleration compared with "
+                                                       "the other pure parallel strategies\"",
+                                              .relation = CS_ABOVE,
+                                              .paper = 0,
+                                              .ours = mean_of(&g),
+                                              .unit = " %",
+                                              .why = others[o].why});
+    }
+    cs_page_claim(page, &(cs_paper_claim){.what = "N&D: OSDP over another pure strategy, largest",
+                                          .place = "section 4.2, figure 5",
+                                          .paper = 174,
+                                          .ours = all.largest,
+                                          .unit = " %",
+                                          .why = "over tensor parallelism, where that fits; the "
+                                                 "paper's settings are not known"});
+}
+
 static cs_status show_server(const cs_study *studies, cs_page *page, cs_error *error)
 {
     static const bar bars[] = {
@@ -468,6 +516,7 @@ static cs_status show_server(const cs_study *studies, cs_page *page, cs_error *e
         claim_gains(page, studies, type, &own,
                     cs_page_format(page, "%s: OSDP over FSDP", types[type]), paper[type].place,
                     paper[type].mean, paper[type].largest, 0, paper[type].why);
+    claim_others(page, studies);
     claim_gains(page, studies, N_TYPES, &(comparison){"hybrid", "osdp", "fsdp", false},
                 "hybrid with OSDP over the same with FSDP", "section 4.2: 3D parallelism", 31, 73,
                 0,

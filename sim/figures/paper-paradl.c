@@ -114,7 +114,8 @@ static bool is_network(const cs_study *study, uint32_t point, const char *name)
     return strcmp(text, name) == 0;
 }
 
-/* The point of a network with a strategy on so many devices; the number of points: there is none. */
+/* The point of a network with a strategy on so many devices; the number of points: there is none.
+ */
 static uint32_t find_point(const cs_study *study, const char *network, uint32_t strategy,
                            double devices)
 {

@@ -1,13 +1,14 @@
 /* The figures and tables of the papers that this program implements: what each is computed from,
  * and what is made of it.
  *
- * To add a figure: a row in the table of its paper (paper-cdp.c, ...), with a function that fills a page.
+ * To add a figure: a row in the table of its paper (paper-cdp.c, ...), with a function that fills a
+ * page.
  * To add a paper: a file with a `const cs_paper`, and a line in papers.c.
  */
 #ifndef CS_FIGURES_PAPERS_H
 #define CS_FIGURES_PAPERS_H
 
-#include "sim/figures/page.h"
+#include "sim/figures/figure-page.h"
 
 enum { CS_FIGURE_STUDIES = 4 };
 

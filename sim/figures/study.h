@@ -42,7 +42,8 @@ void cs_study_finish(cs_study *study);
 CS_MUST_CHECK cs_status cs_study_make(const cs_study_source *source, const cs_study_place *place,
                                       cs_study *study, cs_error *error);
 
-/* Simulates, and reports all figures of the run by their keys, of a device's figures the largest. */
+/* Simulates, and reports all figures of the run by their keys, of a device's figures the largest.
+ */
 cs_sweep_function cs_study_simulate;
 
 /* The same, and what `measure` adds to the report. */

@@ -293,11 +293,11 @@ static cs_status take_tables(clustersim_result *result, cs_error *error)
     return result->tasks.kind && result->memory.category ? CS_OK : cs_error_no_memory(error);
 }
 
-static cs_status take_contents(const cs_outcome *outcome, clustersim_result *result,
-                               cs_error *error)
+static cs_status take_contents(const cs_outcome *outcome, const cs_progress *progress,
+                               clustersim_result *result, cs_error *error)
 {
     cs_h5_file *file = NULL;
-    CS_TRY(cs_contents_open(&result->contents, &file, error));
+    CS_TRY(cs_contents_open(&result->contents, progress, &file, error));
     const cs_status status =
         cs_simulation_store(file, outcome->scenario, outcome->simulation, NULL, error);
     cs_h5_destroy(file);
@@ -322,15 +322,16 @@ static cs_status take_text(const cs_outcome *outcome, clustersim_result *result,
     return cs_library_close_text(out, CS_OK, error);
 }
 
-static cs_status take_outcome(const cs_outcome *outcome, bool figures_only,
+/* `progress` NULL: figures only. */
+static cs_status take_outcome(const cs_outcome *outcome, const cs_progress *progress,
                               clustersim_result *result, cs_error *error)
 {
     result->hash = outcome->simulation->hash;
     CS_TRY(take_figures(outcome, result, error));
     CS_TRY(take_devices(outcome, result, error));
-    if (figures_only)
+    if (!progress)
         return CS_OK;
-    CS_TRY(take_contents(outcome, result, error));
+    CS_TRY(take_contents(outcome, progress, result, error));
     return take_text(outcome, result, error);
 }
 
@@ -348,7 +349,7 @@ static cs_status run(const cs_scenario *scenario, clustersim_options *options,
     cs_status status = cs_simulate(scenario, &how, &simulation, error);
     if (status == CS_OK)
         status = take_outcome(&(cs_outcome){.scenario = scenario, .simulation = &simulation},
-                              options->figures_only != 0, made, error);
+                              options->figures_only ? NULL : &progress, made, error);
     cs_simulation_finish(&simulation);
     if (status == CS_OK)
         *result = made;

@@ -17,11 +17,10 @@
  * Threads. Any function may be called by several threads at once. Scenarios and results do not
  * change once they are made, so threads may share them; who frees one has to know that nobody uses
  * it any more. Results do not refer to their scenario. The solver CBC, which two planners use,
- * keeps global state: these planners wait for each other. Where HDF5 is built without threads,
- * results are saved one at a time; the rest of the program must then leave HDF5 alone for that
- * long. Scenarios with noise use the GSL, whose
- * error handler ends the program when memory runs out, unless the program has called
- * gsl_set_error_handler_off().
+ * keeps global state: these planners wait for each other. Saving calls HDF5: for threads that call
+ * it at once, here or elsewhere, it has to be built thread-safe, as Debian's is. Scenarios with
+ * noise use the GSL, whose error handler ends the program when memory runs out, unless the program
+ * has called gsl_set_error_handler_off().
  */
 #ifndef CLUSTERSIM_H
 #define CLUSTERSIM_H

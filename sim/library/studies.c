@@ -131,7 +131,7 @@ static cs_status run_sweep(sweep *s, clustersim_result *result, cs_error *error)
     CS_TRY(cs_swept_failures(&s->swept, &s->results, &failures, error));
     free(failures); /* the column `error` has all of them */
     const cs_sweep_info info = {s->swept.name, s->swept.resolved, s->command, clustersim_version()};
-    CS_TRY(cs_contents_open(&result->contents, &file, error));
+    CS_TRY(cs_contents_open(&result->contents, NULL, &file, error));
     const cs_status status = cs_sweep_write(file, &info, &s->swept.sweep.space, &s->results, error);
     cs_h5_destroy(file);
     CS_TRY(status);
@@ -173,7 +173,7 @@ static cs_status take_advice(const cs_advice *advice, const cJSON *document, con
     const cs_advice_info info = {shown.name, shown.topology, clustersim_version()};
     size_t length;
     cs_h5_file *file = NULL;
-    CS_TRY(cs_contents_open(&result->contents, &file, error));
+    CS_TRY(cs_contents_open(&result->contents, NULL, &file, error));
     const cs_status status = cs_advice_write(file, &info, advice, error);
     cs_h5_destroy(file);
     CS_TRY(status);

@@ -113,13 +113,16 @@ static uint32_t played_as(const cs_scenario *scenario, uint32_t device)
     const uint32_t places = cs_grid_places(grid), zero = scenario->job.states.zero;
     const bool parts = zero == 1 || zero == 2;
     const cs_axes axes = cs_grid_axes(grid, CS_AXES_SHARD);
+    const cs_axes experts = cs_grid_axes(grid, CS_AXES_EXPERT_SHARD);
     uint32_t at = 0;
     while (at < parallel->n_ranks * places && parallel->devices[at] != device)
         at++;
     for (uint32_t p = 0; at < parallel->n_ranks * places && p < places; p++) {
         const uint32_t other = parallel->devices[at / places * places + p];
         const bool alike =
-            !parts || cs_axes_coordinate(axes, p) == cs_axes_coordinate(axes, at % places);
+            !parts || (cs_axes_coordinate(axes, p) == cs_axes_coordinate(axes, at % places) &&
+                       (experts.size <= 1 || cs_axes_coordinate(experts, p) ==
+                                                 cs_axes_coordinate(experts, at % places)));
         if (alike && other < lowest)
             lowest = other;
     }

@@ -1,7 +1,7 @@
 #include "sim/run/player.h"
 
 #include "sim/base/vector.h"
-#include "sim/run/late-states.h"
+#include "sim/run/resident-tensors.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -479,30 +479,69 @@ static cs_status take_state(void *context, int64_t bytes, cs_error *error)
     return take(context, bytes, COMPUTE_STREAM, &block, error);
 }
 
-/* Visits what is there from the start: all but late states, or these. */
-static cs_status take_residents(cs_player *p, bool late, cs_error *error)
+/* Optimizer states of a stage that a device has `bytes` of: the late ones, or all else. */
+static cs_status take_states(cs_player *p, uint32_t stage, int64_t bytes, bool late,
+                             cs_error *error)
+{
+    int64_t late_bytes, copies;
+    uint32_t block;
+    CS_TRY(cs_optimizer_tensors(p->scenario, stage, p->device, true, bytes, &late_bytes,
+                                late ? take_state : count_state, p, error));
+    if (late)
+        return CS_OK;
+    CS_TRY(cs_optimizer_tensors(p->scenario, stage, p->device, false, bytes, &copies, take_state, p,
+                                error));
+    const int64_t rest = bytes - late_bytes - copies;
+    return rest > 0 ? take(p, rest, COMPUTE_STREAM, &block, error) : CS_OK;
+}
+
+/* What is there from the start: all but states, states but for late ones, or late ones. */
+typedef enum part_of_residents { NO_STATES, EARLY_STATES, LATE_STATES } part_of_residents;
+
+static cs_status take_residents(cs_player *p, part_of_residents which, cs_error *error)
 {
     uint32_t n_states = 0, block;
     for (uint32_t i = 0; i < p->graph->n_residents; i++) {
         const cs_resident *resident = &p->graph->residents[i];
         const bool states = resident->category == CS_MEMORY_OPTIMIZER;
-        int64_t added = 0;
         if (resident->device != p->device || resident->bytes == 0)
             continue;
         CS_TRY(set_label(p, cs_category_name(resident->category), error));
         const uint32_t stage = states ? stage_of_states(p, n_states++) : CS_NONE;
+        if (states != (which != NO_STATES))
+            continue;
         if (stage != CS_NONE)
-            CS_TRY(cs_late_states(p->scenario, stage, p->device, resident->bytes, &added,
-                                  late ? take_state : count_state, p, error));
-        if (!late && resident->bytes > added)
-            CS_TRY(take(p, resident->bytes - added, COMPUTE_STREAM, &block, error));
+            CS_TRY(take_states(p, stage, resident->bytes, which == LATE_STATES, error));
+        else if (which != LATE_STATES)
+            CS_TRY(take(p, resident->bytes, COMPUTE_STREAM, &block, error));
     }
+    return CS_OK;
+}
+
+static cs_status take_weight(void *context, int64_t bytes, cs_error *error)
+{
+    return add_tensor(context, CS_MEMORY_WEIGHTS, bytes, error);
+}
+
+/* Weights are made one by one; where a buffer for all of them is made then, they go. */
+static cs_status make_weights(cs_player *p, cs_error *error)
+{
+    const cs_plan *plan = p->scenario->job.plan;
+    for (uint32_t s = 0; s < plan->n_stages; s++)
+        if (holds(plan, s, p->device))
+            CS_TRY(cs_weight_tensors(p->scenario, s, take_weight, p, error));
     return CS_OK;
 }
 
 cs_status cs_player_begin(cs_player *p, cs_error *error)
 {
-    return take_residents(p, false, error);
+    tensors *weights = &p->effects[CS_MEMORY_WEIGHTS];
+    if (p->scenario->weight_buffer)
+        CS_TRY(make_weights(p, error));
+    CS_TRY(take_residents(p, NO_STATES, error));
+    while (weights->n > 0)
+        CS_TRY(drop_tensor(p, weights, 0, error));
+    return take_residents(p, EARLY_STATES, error);
 }
 
 cs_status cs_player_step(cs_player *p, uint32_t task, bool ends, cs_time time, cs_error *error)
@@ -539,5 +578,5 @@ cs_status cs_player_end_round(cs_player *p, cs_error *error)
     if (p->n_memories > 0)
         memset(p->played, 0, n * sizeof(*p->played));
     p->n_rounds++;
-    return p->n_rounds == 1 ? take_residents(p, true, error) : CS_OK;
+    return p->n_rounds == 1 ? take_residents(p, LATE_STATES, error) : CS_OK;
 }

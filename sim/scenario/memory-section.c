@@ -6,13 +6,20 @@
 #include <string.h>
 
 /* In step with the choices of "libraries". */
-typedef enum library { CUBLAS, TRANSFORMER_ENGINE, GROUPED_PRODUCTS, N_LIBRARIES } library;
+typedef enum library {
+    CUBLAS,
+    TRANSFORMER_ENGINE,
+    GROUPED_PRODUCTS,
+    USER_BUFFERS,
+    N_LIBRARIES
+} library;
 
 static const char *const library_names[] = {"cublas", "transformer_engine", "grouped_products",
-                                            NULL};
+                                            "user_buffers", NULL};
 
 static const cs_field fused_field = {"fused", CS_FIELD_CHOICE, .choices = cs_fused_names};
 static const cs_field library_field = {"libraries", CS_FIELD_CHOICE, .choices = library_names};
+static const char *const routed_names[] = {"rows", "features", NULL};
 static const char *const allocator_names[] = {"none", "pytorch", NULL};
 static const cs_field_word unlimited[] = {{"unlimited", INFINITY}, {0}};
 static const cs_field resident_field = {"resident", CS_FIELD_BYTES, .large = true};
@@ -22,7 +29,7 @@ static const cs_field resident_field = {"resident", CS_FIELD_BYTES, .large = tru
 const cs_field cs_scenario_memory_fields[] = {
     {"fused", CS_FIELD_LIST, AT(fused), .fallback = "[]", .of = &fused_field, .most = CS_N_FUSED,
      .doc = "operators whose kernels are fused and keep less; others keep what PyTorch's own do",
-     .shape = "[\"norm\", \"swiglu\", \"cross_entropy\"]"},
+     .shape = "[\"norm\", \"swiglu\", \"cross_entropy\", \"linear\"]"},
     {"weight_gradients", CS_FIELD_CHOICE, AT(weight_gradients), .fallback = "in_place",
      .choices = cs_weight_gradients_names,
      .doc =
@@ -32,15 +39,28 @@ const cs_field cs_scenario_memory_fields[] = {
      .doc =
          "attention by math keeps a buffer as large as its matrix of weights, one for all layers "
          "(Megatron-LM without TransformerEngine)"},
+    {"deterministic_multiprocessors", CS_FIELD_COUNT, AT(deterministic_multiprocessors),
+     .fallback = "0", .max = 65536,
+     .doc =
+         "with FlashAttention's deterministic backward: multiprocessors of the device (108 of an "
+         "A100, 132 of an H100), which say how many float32 sums of the gradients of queries "
+         "there are; 0: the backward is another one"},
+    {"routed_weights", CS_FIELD_CHOICE, AT(routed_weights), .fallback = "rows",
+     .choices = routed_names,
+     .doc = "what weights of routed rows multiply: rows that the experts made, or features that "
+            "their last product reads (Megatron Core from 0.11 on)"},
     {"libraries", CS_FIELD_LIST, AT(libraries), .fallback = "[]", .of = &library_field,
      .most = N_LIBRARIES, .doc = "libraries whose workspaces come from PyTorch's allocator",
-     .shape = "[\"cublas\", \"transformer_engine\", \"grouped_products\"]"},
+     .shape = "[\"cublas\", \"transformer_engine\", \"grouped_products\", \"user_buffers\"]"},
     {"cublas_workspace", CS_FIELD_BYTES, AT(cublas_workspace), .fallback = "0 B", .large = true,
      .doc = "of a thread, as CUBLAS_WORKSPACE_CONFIG sets it (\":4096:8\" is 32 MiB); 0: PyTorch's "
             "default for the device"},
     {"allocator", CS_FIELD_CHOICE, AT(allocator), .fallback = "none", .choices = allocator_names,
      .doc = "pytorch: the run's tensors are played on PyTorch's caching allocator, which says how "
             "much memory is reserved"},
+    {"weight_buffer", CS_FIELD_BOOL, AT(weight_buffer), .fallback = "false",
+     .doc = "weights are made one by one and then moved into one buffer (Megatron-LM's distributed "
+            "optimizer), which leaves their segments to others"},
     {"expandable_segments", CS_FIELD_BOOL, AT(expandable_segments), .fallback = "false",
      .doc = "of PYTORCH_CUDA_ALLOC_CONF: segments grow"},
     {"max_split_size", CS_FIELD_BYTES, AT(max_split_size), .fallback = "unlimited",
@@ -67,7 +87,9 @@ cs_status cs_memory_section_read(const cJSON *value, const cs_json_place *root, 
 cs_kept_rules cs_memory_section_rules(const cs_memory_section *section)
 {
     cs_kept_rules rules = {.weight_gradients = section->weight_gradients,
-                           .attention_buffer = section->attention_buffer};
+                           .attention_buffer = section->attention_buffer,
+                           .weighted_features = section->routed_weights == 1,
+                           .deterministic_multiprocessors = section->deterministic_multiprocessors};
     for (uint32_t i = 0; i < section->fused.n; i++)
         rules.fused |= 1u << ((const uint32_t *)section->fused.items)[i];
     return rules;
@@ -99,11 +121,12 @@ static bool is_recent(const char *device)
  * forward, another one backward (aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize:
  * ":4096:2:16:8" by default, 32 MiB from Hopper on). TransformerEngine has one of 4 MiB, from
  * Hopper on 32 MiB, and four more for products of groups, on as many streams
- * (transformer_engine/pytorch/ module/base.py, get_cublas_workspace_size_bytes and
- * get_multi_stream_cublas_workspace). */
+ * (transformer_engine/pytorch/module/base.py, get_cublas_workspace_size_bytes and
+ * get_multi_stream_cublas_workspace). Where products go on beside tensor-parallel collectives the
+ * first one has room for three streams (initialize_ub, _NUM_MAX_UB_STREAMS). */
 static int64_t library_bytes(library which, bool recent, int64_t cublas)
 {
-    enum { KIB = 1024, MIB = 1024 * KIB, THREADS = 2, STREAMS = 4 };
+    enum { KIB = 1024, MIB = 1024 * KIB, THREADS = 2, STREAMS = 4, BUFFER_STREAMS = 3 };
     const int64_t usual = recent ? 32 * MIB : 2 * 4096 * KIB + 8 * 16 * KIB;
     const int64_t engine = recent ? 32 * MIB : 4 * MIB;
     switch (which) {
@@ -113,6 +136,8 @@ static int64_t library_bytes(library which, bool recent, int64_t cublas)
         return engine;
     case GROUPED_PRODUCTS:
         return STREAMS * engine;
+    case USER_BUFFERS:
+        return (BUFFER_STREAMS - 1) * engine;
     case N_LIBRARIES:
         break;
     }

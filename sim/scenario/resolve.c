@@ -77,6 +77,7 @@ static bool add_memory(const cs_sections *sections, const cs_scenario *scenario,
     section.fused = section.libraries = section.resident = (cs_list){0};
     section.weight_gradients = 0;
     section.attention_buffer = false;
+    section.deterministic_multiprocessors = section.routed_weights = 0;
     section.cublas_workspace = 0;
     if (libraries)
         section.resident =

@@ -41,9 +41,13 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
 
 #define COLLECTIVES                                                                                \
     {.key = "/collectives/reached",                                                                \
-     .value = "0.8",                                                                               \
-     .source = "nccl-tests reach 230 to 240 of 300 GB/s on DGX A100, 360 of 450 on DGX H100 "      \
-               "and 600 to 670 of 900 on DGX B200 (SimuMax at 4dcaae51)"},                         \
+     .value = "0.7",                                                                               \
+     .source = "SimuMax (4dcaae51), DGX B200: all-reduce 0.742, all-gather 0.674, reduce-scatter " \
+               "0.673 of 900 GB/s",                                                                \
+     .with = "/platform/topology=dgx-b200"},                                                       \
+        {.key = "/collectives/reached",                                                            \
+         .value = "0.8",                                                                           \
+         .source = "nccl-tests reach 230 to 240 of 300 GB/s on DGX A100, 360 of 450 on DGX H100"}, \
     {                                                                                              \
         .key = "/collectives/start", .value = "\"25 us\"",                                         \
         .source = "SimuMax (4dcaae51), DGX B200: 22 to 26 us beside 5.5 to 9.2 us of latency"      \
@@ -74,8 +78,9 @@ static const cs_convention megatron_core[] = {
      NULL},
     {"/runtime/flash", "\"cudnn\"", "TransformerEngine prefers cuDNN's attention from sm90 on",
      NULL},
-    CLIPPING("4", "megatron/core/optimizer/clip_grads.py: the norm reads gradients, scaling reads and "
-                  "writes them where it is above 1, as in the first steps; zeroing writes them"),
+    CLIPPING("4",
+             "megatron/core/optimizer/clip_grads.py: the norm reads gradients, scaling reads and "
+             "writes them where it is above 1, as in the first steps; zeroing writes them"),
     {0}};
 
 static const cs_convention megatron_2021[] = {
@@ -115,6 +120,10 @@ static const cs_convention deepspeed[] = {
     BESIDE,
     BLOCKING("1f1b"),
     {"/runtime/fused", "true", "Megatron-DeepSpeed has the fused kernels of Megatron-LM", NULL},
+    {"/runtime/kernels", "1.18",
+     "fitted to measured runs by tests/fit-figures.py, with figures of devices "
+     "(docs/reference/points.md)",
+     NULL},
     {"/runtime/flash", "\"flash2\"", "Megatron-DeepSpeed: --use-flash-attn is FlashAttention",
      NULL},
     CLIPPING("4", "deepspeed/runtime: unscaling and clipping are one pass that reads and writes, "
@@ -170,6 +179,8 @@ const cs_field cs_scenario_runtime_fields[] = {
             "rows differ from step to step"},
     {"expert_loop", CS_FIELD_BOOL, AT(expert_loop), .fallback = "false",
      .doc = "the host starts the products of experts one by one, and the casts of their rows"},
+    {"kernels", CS_FIELD_NUMBER, AT(kernels), .fallback = "1", .above_min = true, .max = 64,
+     .doc = "times that kernels take what the device's figures say, as with older libraries"},
     {"gradient_passes", CS_FIELD_NUMBER, AT(gradient_passes), .fallback = "0", .max = 64,
      .doc = "times a step that all gradients are read or written besides the update: for their "
             "norm, unscaling, zeroing"},
@@ -192,6 +203,7 @@ cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
                                 .host = section->host,
                                 .graphs = section->cuda_graphs,
                                 .expert_loop = section->expert_loop,
+                                .factor = section->kernels,
                                 .gradient_passes = section->gradient_passes};
 }
 

@@ -15,7 +15,7 @@ typedef struct cs_runtime_section {
     bool fused, cuda_graphs, expert_loop;
     uint32_t flash; /* cs_flash */
     cs_time host;
-    double gradient_passes;
+    double kernels, gradient_passes;
 } cs_runtime_section;
 
 /* "ideal", "megatron-core", ..., ended by NULL. */

@@ -173,6 +173,7 @@ static cs_status take_over(const cs_sections *sections, cs_scenario *made, cs_er
         return cs_error_no_memory(error);
     made->seed = sections->top.seed;
     made->has_allocator = cs_memory_section_allocator(&sections->memory, &made->caching);
+    made->weight_buffer = sections->memory.weight_buffer;
     made->dataset = sections->top.dataset;
     made->schedule = sections->schedule.kind;
     made->params = sections->schedule.params;

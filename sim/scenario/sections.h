@@ -150,9 +150,12 @@ typedef struct cs_memory_section {
     cs_list fused;             /* uint32_t, cs_fused */
     uint32_t weight_gradients; /* cs_weight_gradients */
     bool attention_buffer;
-    cs_list libraries;        /* uint32_t, positions in their choices */
-    int64_t cublas_workspace; /* 0: by the device */
-    uint32_t allocator;       /* position in its choices; 0: none */
+    uint32_t deterministic_multiprocessors; /* 0: another backward of attention */
+    uint32_t routed_weights;                /* position in its choices; 0: of rows */
+    cs_list libraries;                      /* uint32_t, positions in their choices */
+    int64_t cublas_workspace;               /* 0: by the device */
+    uint32_t allocator;                     /* position in its choices; 0: none */
+    bool weight_buffer;
     bool expandable_segments;
     int64_t max_split_size;
     double gc_threshold;

@@ -81,8 +81,8 @@ static bool copy_column(cs_arena *arena, const cs_h5_column *from, uint32_t whic
     return to->name && to->units && to->long_name && (to->meanings || !from->meanings);
 }
 
-/* NULL when memory runs out. */
-static cs_contents_table *copy_table(cs_arena *arena, const cs_h5_table *from)
+/* Without values. NULL when memory runs out. */
+static cs_contents_table *copy_layout(cs_arena *arena, const cs_h5_table *from)
 {
     uint32_t n = 0;
     while (from->columns[n].name)
@@ -97,14 +97,10 @@ static cs_contents_table *copy_table(cs_arena *arena, const cs_h5_table *from)
     made->table.index = cs_arena_copy(arena, from->index);
     made->table.columns = columns;
     made->table.source = made;
-    if (!made->table.group || !made->table.index || !copy_shape(arena, &made->table))
-        return NULL;
-    for (uint32_t c = 0; c < n; c++) {
-        values[c] = copy_values(arena, from, &from->columns[c]);
-        if (!values[c] || !copy_column(arena, &from->columns[c], c, &columns[c]))
-            return NULL;
-    }
-    return made;
+    bool done = made->table.group && made->table.index && copy_shape(arena, &made->table);
+    for (uint32_t c = 0; c < n && done; c++)
+        done = copy_column(arena, &from->columns[c], c, &columns[c]);
+    return done ? made : NULL;
 }
 
 /* ---- what is handed in ---- */
@@ -122,7 +118,15 @@ static cs_status add(cs_contents *contents, cs_contents_item item, cs_error *err
 static cs_status take_table(void *context, const cs_h5_table *table, cs_error *error)
 {
     cs_contents *contents = context;
-    return add(contents, (cs_contents_item){.table = copy_table(&contents->arena, table)}, error);
+    cs_contents_table *made = copy_layout(&contents->arena, table);
+    for (uint32_t c = 0; made && c < made->n_columns; c++) {
+        if (!cs_progress_step(contents->progress, "taking results", c, made->n_columns))
+            return cs_error_add(error, CS_INTERRUPTED, "interrupted");
+        made->values[c] = copy_values(&contents->arena, table, &table->columns[c]);
+        if (!made->values[c])
+            return cs_error_no_memory(error);
+    }
+    return add(contents, (cs_contents_item){.table = made}, error);
 }
 
 static cs_status take_attribute(void *context, const char *name, cs_h5_type type, cs_h5_value value,
@@ -152,8 +156,10 @@ void cs_contents_finish(cs_contents *contents)
     free(contents->items);
 }
 
-cs_status cs_contents_open(cs_contents *contents, cs_h5_file **file, cs_error *error)
+cs_status cs_contents_open(cs_contents *contents, const cs_progress *progress, cs_h5_file **file,
+                           cs_error *error)
 {
+    contents->progress = progress;
     return cs_h5_create_for(&contents->receiver, file, error);
 }
 

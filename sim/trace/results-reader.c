@@ -229,6 +229,18 @@ cs_status cs_reader_init_advice(cs_reader *reader, const char *path, cs_error *e
     return init(reader, path, CS_ADVICE_FORMAT, CS_ADVICE_VERSION, read_advice_attributes, error);
 }
 
+static cs_status read_validation_attributes(cs_reader *reader, cs_error *error)
+{
+    reader->name = read_text(reader, reader->file, "command");
+    return reader->name ? CS_OK : fail(reader, error, "command", "missing, must be a text");
+}
+
+cs_status cs_reader_init_validation(cs_reader *reader, const char *path, cs_error *error)
+{
+    return init(reader, path, CS_VALIDATION_FORMAT, CS_VALIDATION_VERSION,
+                read_validation_attributes, error);
+}
+
 const char *cs_reader_text(cs_reader *reader, const char *name)
 {
     return read_text(reader, reader->file, name);

@@ -56,6 +56,11 @@ CS_MUST_CHECK cs_status cs_reader_init_sweep(cs_reader *reader, const char *path
  * `topology`. */
 CS_MUST_CHECK cs_status cs_reader_init_advice(cs_reader *reader, const char *path, cs_error *error);
 
+/* The same of the file of predictions held against measurements (docs/reference/points.md): its
+ * `name` is the command that made it. */
+CS_MUST_CHECK cs_status cs_reader_init_validation(cs_reader *reader, const char *path,
+                                                  cs_error *error);
+
 /* What the file says that it is, CS_RESULTS_FORMAT or the like; "" of a file that is not HDF5 or
  * does not say. CS_INVALID when it cannot be read. */
 CS_MUST_CHECK cs_status cs_reader_format(const char *path, char *format, size_t size,

@@ -93,6 +93,12 @@
  *   device
  *   cause           coded: messages, collectives, dependency, flush (sim/analysis/analysis.h)
  *   start, end      ps
+ * /link_use         from the run (sim/run/link-use.h): one row per stretch of time and busy link
+ *   row             0, 1, ...
+ *   link            of /links
+ *   start, end      ps
+ *   bytes           carried
+ *   utilisation     bytes / (bandwidth * length of the stretch)
  */
 #ifndef CS_TRACE_RESULTS_H
 #define CS_TRACE_RESULTS_H

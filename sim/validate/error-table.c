@@ -86,8 +86,7 @@ static void count(const cs_prediction *prediction, cs_error_row *row)
 {
     row->n_points++;
     row->n_states[prediction->state]++;
-    if (prediction->state != CS_PREDICTION_MADE || !prediction->knows_verdict ||
-        isnan(prediction->values[CS_MEASURE_ALLOCATED]))
+    if (!cs_prediction_has_verdict(prediction))
         return;
     row->n_verdicts++;
     row->n_right += prediction->out_of_memory == prediction->was_out_of_memory;

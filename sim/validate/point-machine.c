@@ -39,7 +39,8 @@ static const machine machines[] = {
     {"Tesla P40 24GB", "p40", "pcie-8gpu", NULL},
     {"V100-SXM2-16GB", "v100", "dgx1-v100", NULL},
     {"not stated (V100 class)", "v100", "dgx1-v100",
-     "a V100 in nodes with one adapter of 100 Gbit/s, as in OneFlow's DLPerf, where the point names "
+     "a V100 in nodes with one adapter of 100 Gbit/s, as in OneFlow's DLPerf, where the point "
+     "names "
      "a GPU of its figures only"},
 };
 

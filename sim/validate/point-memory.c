@@ -49,9 +49,17 @@ static bool has_fused_loss(const cs_point *point)
 static void write_fused(const cs_point *point, FILE *out)
 {
     const bool megatron = cs_point_rules_megatron(point);
-    fprintf(out, "\"fused\": [%s%s%s]", megatron ? "\"norm\"" : "",
+    fprintf(out, "\"fused\": [%s%s%s%s]", megatron ? "\"norm\"" : "",
             megatron && !has_flag(point, "no-bias-swiglu-fusion") ? ", \"swiglu\"" : "",
-            megatron && has_fused_loss(point) ? ", \"cross_entropy\"" : "");
+            megatron && has_fused_loss(point) ? ", \"cross_entropy\"" : "",
+            megatron ? ", \"linear\"" : "");
+}
+
+/* Products of groups, where they are known to be or else assumed; experts without them are products
+ * one after the other. */
+static bool has_grouped_products(const cs_point *point)
+{
+    return point->model->experts > 0 && (!point->args || has_flag(point, "moe-grouped-gemm"));
 }
 
 /* Megatron-LM's deterministic mode runs with CUBLAS_WORKSPACE_CONFIG=:4096:8 (its argument's check
@@ -59,10 +67,29 @@ static void write_fused(const cs_point *point, FILE *out)
 static void write_libraries(const cs_point *point, FILE *out)
 {
     const bool engine = has_transformer_engine(point);
-    fprintf(out, "\"libraries\": [\"cublas\"%s%s]", engine ? ", \"transformer_engine\"" : "",
-            engine && point->model->experts > 0 ? ", \"grouped_products\"" : "");
+    const bool buffers = point->options->tp_overlap || has_flag(point, "tp-comm-overlap");
+    fprintf(out, "\"libraries\": [\"cublas\"%s%s%s]", engine ? ", \"transformer_engine\"" : "",
+            engine && has_grouped_products(point) ? ", \"grouped_products\"" : "",
+            engine && buffers && point->parallel->tp > 1 ? ", \"user_buffers\"" : "");
     if (has_flag(point, "deterministic-mode"))
         fputs(", \"cublas_workspace\": \"32 MiB\"", out);
+}
+
+/* Multiprocessors of GPUs on which TransformerEngine's deterministic mode takes FlashAttention: on
+ * Hopper cuDNN's backward is deterministic, and preferred (transformer_engine/pytorch/attention/
+ * dot_product_attention/utils.py, get_attention_backend). */
+static uint32_t flash_multiprocessors(const cs_point *point)
+{
+    static const struct {
+        const char *gpu;
+        uint32_t multiprocessors;
+    } known[] = {{"A100", 108}, {"B200", 148}, {"GB200", 152}};
+    if (!has_flag(point, "deterministic-mode") || !has_transformer_engine(point))
+        return 0;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        if (strncmp(point->hardware->gpu, known[i].gpu, strlen(known[i].gpu)) == 0)
+            return known[i].multiprocessors;
+    return 0;
 }
 
 /* Frameworks whose tensors are PyTorch's. */
@@ -96,6 +123,13 @@ void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
     write_libraries(point, out);
     if (cs_point_rules_megatron(point) && point->args && !has_transformer_engine(point))
         fputs(", \"attention_buffer\": true", out);
+    if (flash_multiprocessors(point) > 0)
+        fprintf(out, ", \"deterministic_multiprocessors\": %u", flash_multiprocessors(point));
+    if (cs_point_rules_megatron(point) && point->model->experts > 0)
+        fputs(", \"routed_weights\": \"features\"", out);
+    if (cs_point_rules_megatron(point) &&
+        (point->parallel->zero == 1 || point->parallel->zero == 2))
+        fputs(", \"weight_buffer\": true", out);
     if (has_measured(point->measured))
         fputs(", \"allocator\": \"pytorch\"", out);
     fputs("}", out);

@@ -38,6 +38,18 @@ static uint64_t bucket(const cs_point *point)
     return cs_point_rules_overlaps(point) && point->parallel->zero < 3 ? gradients * bytes : 0;
 }
 
+/* Replicas over which ZeRO divides; 0: all. With several instances of Megatron-LM's distributed
+ * optimizer each has a part of them (--num-distributed-optimizer-instances). */
+static uint32_t shard(const cs_point *point)
+{
+    const cs_point_parallel *mesh = point->parallel;
+    const cJSON *given = cs_point_rules_argument(point, "num-distributed-optimizer-instances");
+    const uint32_t instances =
+        cJSON_IsNumber(given) && given->valueint > 1 ? (uint32_t)given->valueint : 1;
+    return mesh->fsdp_group > 0 || instances == 1 ? mesh->fsdp_group
+                                                  : mesh->dp * mesh->cp / instances;
+}
+
 /* Megatron-LM sends a part from each tensor-parallel rank, unless it is told not to
  * (megatron/arguments.py: --no-scatter-gather-tensors-in-pipeline), and DeepSpeed's pipelines do
  * (deepspeed/runtime/pipe/engine.py: is_pipe_partitioned). */
@@ -56,8 +68,10 @@ void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
         fprintf(out, ", \"context_method\": \"%s\"", context_method(mesh->cp_comm));
     if (mesh->ep > 1 && mesh->etp > 0)
         fprintf(out, ", \"expert_tensor\": %u", mesh->etp);
-    if (mesh->zero > 0 && mesh->fsdp_group > 0)
-        fprintf(out, ", \"shard\": %u", mesh->fsdp_group);
+    if (mesh->zero > 0 && shard(point) > 0)
+        fprintf(out, ", \"shard\": %u", shard(point));
+    if (mesh->zero >= 2)
+        fputs(", \"accumulate\": false", out);
     if (cs_point_rules_submission(point) && mesh->dp > 1)
         cs_point_rules_assume(rules, "gradients are reduced beside the backward in submissions");
     if (bucket(point) > 0)

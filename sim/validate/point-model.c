@@ -66,6 +66,17 @@ static uint32_t or_else(uint32_t given, uint32_t fallback)
     return given > 0 ? given : fallback;
 }
 
+/* Features within an MLP. Megatron-LM's are 4 times those of a token, or with SwiGLU two thirds of
+ * that, rounded down to a multiple of 64, unless they are given (megatron/training/arguments.py,
+ * ffn_hidden_size). */
+static uint32_t inner_features(const cs_point *point)
+{
+    const bool gated = cJSON_IsTrue(cs_point_rules_argument(point, "swiglu"));
+    if (!gated || cs_point_rules_argument(point, "ffn-hidden-size"))
+        return point->model->ffn;
+    return (uint32_t)(UINT64_C(8) * point->model->hidden / 3 / 64 * 64);
+}
+
 static void write_gpt(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
@@ -107,10 +118,9 @@ static void write_llama_sizes(cs_point_rules *rules, FILE *out)
 
 static void write_llama(cs_point_rules *rules, FILE *out)
 {
-    const cs_point_model *model = rules->point->model;
     fputs("\"name\": \"llama\", \"parameters\": {", out);
     write_llama_sizes(rules, out);
-    fprintf(out, ", \"intermediate\": %u}", model->ffn);
+    fprintf(out, ", \"intermediate\": %u}", inner_features(rules->point));
 }
 
 static void write_experts(cs_point_rules *rules, FILE *out)
@@ -194,9 +204,9 @@ static void write_choice(cs_point_rules *rules, FILE *out)
     fprintf(out,
             ", \"intermediate\": %u, \"activation\": \"%s\", \"norm\": \"%s\", "
             "\"positions\": \"%s\", \"bias\": %s, \"head_norms\": %s, \"dropout\": %.9g",
-            model->ffn, model->act ? model->act : "gelu", model->norm ? model->norm : "layernorm",
-            positions(rules), model->bias ? "true" : "false", model->qk_norm ? "true" : "false",
-            dropout(rules));
+            inner_features(rules->point), model->act ? model->act : "gelu",
+            model->norm ? model->norm : "layernorm", positions(rules),
+            model->bias ? "true" : "false", model->qk_norm ? "true" : "false", dropout(rules));
     if (model->experts > 0)
         write_experts(rules, out);
     if (model->experts > 0)
@@ -352,15 +362,30 @@ static const char *optimizer(const cs_point *point)
 
 /* ---- what is computed again ---- */
 
-/* MaxText's default is remat_policy: full (MaxText/configs/base.yml), and PaxML's language models
- * save nothing (paxml/tasks/lm/model_params.py, CHECKPOINT_POLICY = SAVE_NOTHING). */
-static bool recomputes_all(cs_point_rules *rules)
+/* Where a point does not say: NVIDIA's recipes for MaxText keep the products around attention
+ * (NVIDIA/dgxc-benchmarking at 35a9aec, maxtext/configure.sh: query_proj=device, ..., and at
+ * 0b71cfd save_qkv_proj), and XLA drops the last product of a block, which nothing reads; those for
+ * PaxML keep all products (paxml/paxml_mod_configs.py: SAVE_DOT_ONLY). */
+static const struct {
+    const char *framework, *operators, *note;
+} usual[] = {
+    {"MaxText",
+     "\"attention\", \"gate_proj\", \"up_proj\", \"act\", \"mul\", \"input_layernorm\", "
+     "\"post_attention_layernorm\"",
+     "MaxText keeps the products around attention, as in NVIDIA's recipes"},
+    {"PaxML", "\"attention\", \"ln_1\", \"ln_2\"", "PaxML keeps products, as in NVIDIA's recipes"},
+};
+
+static void write_usual(cs_point_rules *rules, FILE *out)
 {
-    const cs_point *point = rules->point;
-    const bool jax = starts(point->framework, "MaxText") || starts(point->framework, "PaxML");
-    if (jax && is(point->recompute, "unknown"))
-        cs_point_rules_assume(rules, "full recomputation in MaxText and PaxML, their default");
-    return is(point->recompute, "full") || (jax && is(point->recompute, "unknown"));
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
+        if (!starts(rules->point->framework, usual[i].framework))
+            continue;
+        cs_point_rules_assume(rules, "%s", usual[i].note);
+        fprintf(out, ", \"recompute_operators\": [%s]", usual[i].operators);
+        return;
+    }
+    cs_point_rules_assume(rules, "no recomputation, where the point does not state any");
 }
 
 /* What the words of a point are called here: parts of names of operators. */
@@ -383,6 +408,8 @@ static void write_recomputed(cs_point_rules *rules, FILE *out)
 {
     const char *given = rules->point->recompute;
     bool any = false;
+    if (is(given, "unknown"))
+        write_usual(rules, out);
     if (!starts(given, "selective"))
         return;
     for (size_t i = 0; i < sizeof(recomputed) / sizeof(recomputed[0]); i++) {
@@ -410,7 +437,7 @@ static void write_adapters(cs_point_rules *rules, FILE *out)
 void cs_point_rules_model(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
-    const bool full = recomputes_all(rules);
+    const bool full = is(point->recompute, "full");
     fputs("\"model\": {", out);
     write_network(rules, out);
     const char *device = cs_point_rules_device(rules);

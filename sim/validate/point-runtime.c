@@ -4,25 +4,29 @@
 #include <string.h>
 
 /* Beginnings of what frameworks are called in points, the longer ones first. */
-static const struct {
-    const char *framework, *runtime, *note;
-} frameworks[] = {
-    {"Megatron-LM (zero-bubble", "megatron-lm-2021", NULL},
-    {"Megatron-LM (lts", "megatron-core", NULL},
-    {"Megatron-LM (dev", "megatron-core", NULL},
-    {"Megatron-LM 2", "megatron-core", NULL},
-    {"Megatron-DeepSpeed", "deepspeed", NULL},
-    {"Megatron-Bridge", "megatron-core", NULL},
-    {"Megatron", "megatron-lm-2021", NULL},
-    {"NeMo", "megatron-core", NULL},
-    {"LiBai", "megatron-lm-2021", "LiBai has the fused kernels of Megatron-LM"},
-    {"Composer", "llm-foundry", NULL},
-    {"PyTorch FSDP", "pytorch-fsdp", NULL},
-    {"PyTorch", "pytorch-ddp", NULL},
-    {"torchgpipe", "pytorch-ddp", NULL},
-    {"torchtitan", "torchtitan", NULL},
-    {"MaxText", "megatron-core", "XLA fuses what TransformerEngine does"},
-    {"PaxML", "megatron-core", "XLA fuses what TransformerEngine does"},
+typedef struct framework {
+    const char *name, *runtime, *note;
+    const char *kernels; /* a fitted figure (tests/fit-figures.py); NULL: the runtime's */
+    const char *on;      /* the device that it is for; NULL: all */
+} framework;
+
+static const framework frameworks[] = {
+    {"Megatron-LM (zero-bubble", "megatron-lm-2021", NULL, NULL, NULL},
+    {"Megatron-LM (lts", "megatron-core", NULL, NULL, NULL},
+    {"Megatron-LM (dev", "megatron-core", NULL, NULL, NULL},
+    {"Megatron-LM 2", "megatron-core", NULL, NULL, NULL},
+    {"Megatron-DeepSpeed", "deepspeed", NULL, NULL, NULL},
+    {"Megatron-Bridge", "megatron-core", NULL, NULL, NULL},
+    {"Megatron", "megatron-lm-2021", NULL, NULL, NULL},
+    {"NeMo", "megatron-core", NULL, NULL, NULL},
+    {"LiBai", "megatron-lm-2021", "LiBai has the fused kernels of Megatron-LM", NULL, NULL},
+    {"Composer", "llm-foundry", NULL, "1.12", "h100"},
+    {"PyTorch FSDP", "pytorch-fsdp", NULL, NULL, NULL},
+    {"PyTorch", "pytorch-ddp", NULL, NULL, NULL},
+    {"torchgpipe", "pytorch-ddp", NULL, NULL, NULL},
+    {"torchtitan", "torchtitan", NULL, NULL, NULL},
+    {"MaxText", "megatron-core", "XLA fuses what TransformerEngine does", NULL, NULL},
+    {"PaxML", "megatron-core", "XLA fuses what TransformerEngine does", "1.2", NULL},
 };
 
 /* Submissions to MLPerf are called by who made them; they train with NeMo. */
@@ -31,16 +35,21 @@ bool cs_point_rules_submission(const cs_point *point)
     return strncmp(point->dataset, "mlperf", strlen("mlperf")) == 0;
 }
 
+static const framework *find_framework(const cs_point *point)
+{
+    const char *name = point->framework ? point->framework : "";
+    for (size_t i = 0; i < sizeof(frameworks) / sizeof(frameworks[0]); i++)
+        if (strncmp(name, frameworks[i].name, strlen(frameworks[i].name)) == 0)
+            return &frameworks[i];
+    return NULL;
+}
+
 const char *cs_point_rules_runtime(const cs_point *point, const char **note)
 {
-    const char *framework = point->framework ? point->framework : "";
-    *note = NULL;
-    for (size_t i = 0; i < sizeof(frameworks) / sizeof(frameworks[0]); i++) {
-        if (strncmp(framework, frameworks[i].framework, strlen(frameworks[i].framework)) != 0)
-            continue;
-        *note = frameworks[i].note;
-        return frameworks[i].runtime;
-    }
+    const framework *found = find_framework(point);
+    *note = found ? found->note : NULL;
+    if (found)
+        return found->runtime;
     return cs_point_rules_submission(point) ? "megatron-core" : "ideal";
 }
 
@@ -53,7 +62,11 @@ void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)
         cs_point_rules_assume(rules, "%s", note);
     if (strcmp(name, "ideal") == 0)
         cs_point_rules_assume(rules, "no conventions of a runtime");
+    const framework *found = find_framework(point);
     fprintf(out, "\"runtime\": {\"name\": \"%s\"", name);
+    const char *device = cs_point_rules_device(rules);
+    if (found && found->kernels && (!found->on || (device && strcmp(found->on, device) == 0)))
+        fprintf(out, ", \"kernels\": %s", found->kernels);
     if (point->options->compile)
         fputs(", \"fused\": true", out);
     if (point->options->cuda_graphs && !cJSON_IsFalse(point->options->cuda_graphs) &&

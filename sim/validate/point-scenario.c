@@ -101,14 +101,15 @@ static void check_source(cs_point_rules *rules)
 static void check_options(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
-    if (point->options->offload)
+    if (point->options->offload ||
+        cJSON_IsTrue(cs_point_rules_argument(point, "fine-grained-activation-offloading")))
         cs_point_rules_miss(rules, "offloading");
+    if (cJSON_IsTrue(cs_point_rules_argument(point, "defer-embedding-wgrad-compute")))
+        cs_point_rules_miss(rules, "gradients of the last matrix that are deferred");
     if (strcmp(point->optimizer, "muon") == 0)
         cs_point_rules_miss(rules, "the optimizer Muon");
     if (strncmp(point->recompute, "block:", strlen("block:")) == 0)
         cs_point_rules_miss(rules, "full recomputation of some blocks");
-    else if (strcmp(point->recompute, "unknown") == 0)
-        cs_point_rules_assume(rules, "no recomputation, where the point does not state any");
 }
 
 /* ---- the scenario ---- */

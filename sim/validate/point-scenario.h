@@ -1,5 +1,5 @@
 /* The scenario of a measured point, by rules that hold for all points: nothing here knows a single
- * one, and no figure is fitted to them.
+ * one; the few figures that are fitted are fitted to all (tests/fit-figures.py).
  *
  * A rule that fills what a point does not state, or that stands for what the simulator does not
  * have, says so in `assumed`. A point that needs what the simulator does not have is not expressed;

@@ -36,6 +36,28 @@ static uint32_t or_one(uint32_t n)
 
 /* ---- stages ---- */
 
+static uint32_t blocks_given(const cs_point *point, const char *argument)
+{
+    const cJSON *given = cs_point_rules_argument(point, argument);
+    return cJSON_IsNumber(given) && given->valueint > 0 ? (uint32_t)given->valueint : 0;
+}
+
+/* Megatron-LM's arguments for the blocks of the first and the last stage: the others have equally
+ * many. False where they are not given, or leave what does not divide. */
+static bool find_ends(const cs_point *point, uint32_t *first, uint32_t *middle)
+{
+    const uint32_t given = blocks_given(point, "decoder-first-pipeline-num-layers");
+    const uint32_t last = blocks_given(point, "decoder-last-pipeline-num-layers");
+    const uint32_t stages = point->parallel->pp, layers = point->model->layers;
+    const uint32_t others = stages - (given > 0) - (last > 0);
+    if (given + last == 0 || point->parallel->vpp > 1 || others == 0 || given + last >= layers ||
+        (layers - given - last) % others != 0)
+        return false;
+    *middle = (layers - given - last) / others;
+    *first = given > 0 ? given : *middle;
+    return true;
+}
+
 /* Blocks of stages: equal, or with a block less in the first and the last one, which have the
  * embedding and the head. False where neither is possible. */
 static bool find_blocks(const cs_point *point, uint32_t *most, bool *less)
@@ -54,15 +76,16 @@ static void write_partition(cs_point_rules *rules, FILE *out)
     const cs_point *point = rules->point;
     const uint32_t stages = point->parallel->pp * point->parallel->vpp;
     const bool profiled = point->options->profiled_ms;
-    uint32_t most = 1, first = 0;
+    uint32_t most = 1, ahead = 0, first = 0;
     bool less = false;
-    if (!profiled && !find_blocks(point, &most, &less)) {
+    const bool ends = !profiled && find_ends(point, &ahead, &most);
+    if (!profiled && !ends && !find_blocks(point, &most, &less)) {
         cs_point_rules_assume(rules, "stages of equal time, where blocks do not divide equally");
         return;
     }
     fputs(", \"partition\": [", out);
     for (uint32_t s = 1; s < stages; s++) {
-        first += most - (s == 1 && less ? 1 : 0);
+        first += s == 1 && ends ? ahead : most - (s == 1 && less ? 1 : 0);
         fprintf(out, "%s%u", s > 1 ? ", " : "", first + (profiled ? 0 : 1));
     }
     fputs("]", out);

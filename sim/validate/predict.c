@@ -21,6 +21,12 @@ void cs_predictions_finish(cs_predictions *predictions)
     *predictions = (cs_predictions){0};
 }
 
+bool cs_prediction_has_verdict(const cs_prediction *prediction)
+{
+    return prediction->state == CS_PREDICTION_MADE && prediction->knows_verdict &&
+           !isnan(prediction->values[CS_MEASURE_ALLOCATED]);
+}
+
 double cs_prediction_error(const cs_prediction *prediction, cs_measure measure)
 {
     return prediction->values[measure] / prediction->measured[measure] - 1;
@@ -88,7 +94,17 @@ static bool take_figures(const cs_point *point, const cs_scenario *scenario,
 {
     const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
     const double time = cs_run_figure_value(cs_run_figure_find(time_of(point)), &outcome);
-    return cJSON_AddNumberToObject(figures, "time", time) &&
+    const cs_step_parts parts =
+        cs_step_parts_find(scenario, simulation, !cs_point_rules_overlaps(point));
+    cJSON *list = cJSON_AddArrayToObject(figures, "parts");
+    for (uint32_t p = 0; list && p < CS_N_STEP_PARTS; p++) {
+        cJSON *number = cJSON_CreateNumber(parts.seconds[p]);
+        if (!number || !cJSON_AddItemToArray(list, number)) {
+            cJSON_Delete(number);
+            return false;
+        }
+    }
+    return list && cJSON_AddNumberToObject(figures, "time", time) &&
            cJSON_AddBoolToObject(figures, "out_of_memory", runs_out(simulation)) &&
            take_memory(point, &outcome, figures);
 }
@@ -123,6 +139,14 @@ static double number_of(const cJSON *object, const char *key)
     return cJSON_IsNumber(value) ? value->valuedouble : (double)NAN;
 }
 
+static void take_parts(const cJSON *list, cs_prediction *to)
+{
+    uint32_t p = 0;
+    const cJSON *seconds;
+    cJSON_ArrayForEach(seconds, list) to->parts.seconds[p++] = seconds->valuedouble;
+    to->parts.step = to->values[CS_MEASURE_TIME];
+}
+
 static cs_status collect(void *context, const cs_pool_item *item, cs_error *error)
 {
     cs_predictions *predictions = context;
@@ -140,6 +164,7 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
     to->values[CS_MEASURE_LEAST] = number_of(item->figures, "least");
     to->values[CS_MEASURE_RESERVED] = number_of(item->figures, "reserved");
     to->values[CS_MEASURE_DEVICE] = number_of(item->figures, "device");
+    take_parts(cs_json_member(item->figures, "parts"), to);
     to->out_of_memory = cJSON_IsTrue(cs_json_member(item->figures, "out_of_memory"));
     return CS_OK;
 }

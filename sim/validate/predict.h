@@ -3,6 +3,7 @@
 #define CS_VALIDATE_PREDICT_H
 
 #include "sim/base/progress.h"
+#include "sim/run/step-parts.h"
 #include "sim/validate/point-scenario.h"
 
 typedef enum cs_prediction_state {
@@ -31,6 +32,7 @@ typedef struct cs_prediction {
     char *message;                         /* of a failure; NULL otherwise */
     double values[CS_N_MEASURES];          /* predicted; NaN where it is not */
     double measured[CS_N_MEASURES];        /* NaN where it was not */
+    cs_step_parts parts;                   /* of the predicted time of a step */
     bool out_of_memory;                    /* predicted */
     bool knows_verdict, was_out_of_memory; /* measured: a run that took a time did fit */
 } cs_prediction;
@@ -54,6 +56,9 @@ typedef struct cs_scenario_change {
 CS_MUST_CHECK cs_status cs_predict(const cs_point *const *points, uint32_t n, uint32_t jobs,
                                    const cs_scenario_change *change, const cs_progress *progress,
                                    cs_predictions *predictions, cs_error *error);
+
+/* Whether it is known, and was predicted, if the run is out of memory. */
+bool cs_prediction_has_verdict(const cs_prediction *prediction);
 
 /* predicted / measured - 1; NaN where one of them is not known. */
 double cs_prediction_error(const cs_prediction *prediction, cs_measure measure);

@@ -49,6 +49,13 @@ static cs_h5_value predicted_of(const void *source, uint64_t row, uint32_t which
     return (cs_h5_value){.float64 = prediction_of(source, row)->values[which]};
 }
 
+static cs_h5_value part_of(const void *source, uint64_t row, uint32_t which)
+{
+    const cs_prediction *prediction = prediction_of(source, row);
+    const bool made = prediction->state == CS_PREDICTION_MADE;
+    return (cs_h5_value){.float64 = made ? prediction->parts.seconds[which] : (double)NAN};
+}
+
 static cs_h5_value measured_of(const void *source, uint64_t row, uint32_t which)
 {
     return (cs_h5_value){.float64 = prediction_of(source, row)->measured[which]};
@@ -63,6 +70,11 @@ static cs_h5_value verdict_of(const void *source, uint64_t row, uint32_t which)
     const bool value = which == 0 ? prediction->out_of_memory : prediction->was_out_of_memory;
     return (cs_h5_value){.float64 = known ? value : (double)NAN};
 }
+
+#define PART(key, part, text)                                                                      \
+    {                                                                                              \
+        "part_" key, CS_H5_DOUBLE, "s", text, .get = part_of, .which = CS_PART_##part              \
+    }
 
 static const cs_h5_column points[] = {
     {"point", CS_H5_UINT32, "1", "number of the point", .get = cs_h5_row_number},
@@ -99,6 +111,21 @@ static const cs_h5_column points[] = {
     {"measured_device_memory", CS_H5_DOUBLE, "bytes",
      "of nvidia-smi, or what the source does not say", .get = measured_of,
      .which = CS_MEASURE_DEVICE},
+    PART("products", PRODUCTS, "of the predicted step: matrix products"),
+    PART("attention", ATTENTION, "attention"),
+    PART("memory_bound", MEMORY_BOUND, "other operators"),
+    PART("launch_gaps", WAITING, "what the host is slower than the device"),
+    PART("other_computing", COMPUTING, "layers whose operators are not known"),
+    PART("slowed", SLOWED, "by which communication makes computing longer"),
+    PART("optimizer", OPTIMIZER, "updates"),
+    PART("for_stages", FOR_STAGES, "exposed communication between stages"),
+    PART("for_gradients", FOR_GRADIENTS, "of gradients"),
+    PART("for_weights", FOR_WEIGHTS, "of weights"),
+    PART("for_tensor", FOR_TENSOR, "over tensor-parallel ranks"),
+    PART("for_context", FOR_CONTEXT, "over context-parallel ranks"),
+    PART("for_expert", FOR_EXPERT, "between experts"),
+    PART("for_space", FOR_SPACE, "between parts of images"),
+    PART("bubble", BUBBLE, "waiting for others that compute"),
     {"predicted_out_of_memory", CS_H5_DOUBLE, "1", "1: predicted to be out of memory",
      .get = verdict_of, .which = 0},
     {"measured_out_of_memory", CS_H5_DOUBLE, "1", "1: it was out of memory", .get = verdict_of,
@@ -194,11 +221,60 @@ static const cs_h5_column errors[] = {
     {0},
 };
 
+/* ---- parts of steps: a row per dataset and part, and one for the rest ---- */
+
+enum { ROWS_OF_DATASET = CS_N_STEP_PARTS + 1 };
+
+static const cs_error_parts *parts_of(const void *source, uint64_t row)
+{
+    return &((const cs_error_parts_table *)source)->rows[row / ROWS_OF_DATASET];
+}
+
+enum { OF_DATASET, OF_PART };
+
+static cs_h5_value decomposed_text(const void *source, uint64_t row, uint32_t which)
+{
+    const uint64_t part = row % ROWS_OF_DATASET;
+    if (which == OF_DATASET)
+        return text_value(parts_of(source, row)->dataset);
+    return text_value(part < CS_N_STEP_PARTS ? cs_step_part_keys[part] : "rest");
+}
+
+static cs_h5_value decomposed_points(const void *source, uint64_t row, uint32_t which)
+{
+    (void)which;
+    return (cs_h5_value){.uint32 = parts_of(source, row)->n};
+}
+
+enum { PREDICTED_SHARE, LACKING_SHARE };
+
+static cs_h5_value decomposed_share(const void *source, uint64_t row, uint32_t which)
+{
+    const cs_error_parts *from = parts_of(source, row);
+    const uint64_t part = row % ROWS_OF_DATASET;
+    if (part == CS_N_STEP_PARTS)
+        return (cs_h5_value){.float64 = which == LACKING_SHARE ? from->rest : 0};
+    return (cs_h5_value){.float64 =
+                             which == LACKING_SHARE ? from->lacking[part] : from->predicted[part]};
+}
+
+static const cs_h5_column decomposition[] = {
+    {"row", CS_H5_UINT32, "1", "number of the row", .get = cs_h5_row_number},
+    {"dataset", CS_H5_TEXT, "1", "or empty, of all", .get = decomposed_text, .which = OF_DATASET},
+    {"part", CS_H5_TEXT, "1", "of a step, or the rest", .get = decomposed_text, .which = OF_PART},
+    {"points", CS_H5_UINT32, "1", "with a measured time", .get = decomposed_points},
+    {"predicted", CS_H5_DOUBLE, "1", "mean share of the measured step that is predicted",
+     .get = decomposed_share, .which = PREDICTED_SHARE},
+    {"lacking", CS_H5_DOUBLE, "1", "mean share that it lacks, by least squares",
+     .get = decomposed_share, .which = LACKING_SHARE},
+    {0},
+};
+
 /* ---- the file ---- */
 
 static cs_status fill(cs_h5_file *file, const cs_validation_info *info,
                       const cs_predictions *predictions, const cs_error_table *table,
-                      cs_error *error)
+                      const cs_error_parts_table *parts, cs_error *error)
 {
     const cs_h5_table of_points = {.group = "points",
                                    .index = "point",
@@ -207,22 +283,29 @@ static cs_status fill(cs_h5_file *file, const cs_validation_info *info,
                                    .source = predictions};
     const cs_h5_table of_errors = {
         .group = "errors", .index = "row", .columns = errors, .n_rows = table->n, .source = table};
+    const cs_h5_table of_parts = {.group = "decomposition",
+                                  .index = "row",
+                                  .columns = decomposition,
+                                  .n_rows = (uint64_t)parts->n * ROWS_OF_DATASET,
+                                  .source = parts};
     CS_TRY(cs_h5_set_text(file, "format", CS_VALIDATION_FORMAT, error));
     CS_TRY(cs_h5_set_int64(file, "schema_version", CS_VALIDATION_VERSION, error));
     CS_TRY(cs_h5_set_text(file, "command", info->command, error));
     CS_TRY(cs_h5_set_text(file, "program_version", info->program_version, error));
     CS_TRY(cs_h5_write_table(file, &of_points, error));
     CS_TRY(cs_h5_write_table(file, &of_errors, error));
+    CS_TRY(cs_h5_write_table(file, &of_parts, error));
     return cs_h5_commit(file, error);
 }
 
 cs_status cs_validation_store(const char *path, const cs_validation_info *info,
                               const cs_predictions *predictions, const cs_error_table *table,
-                              const cs_progress *progress, cs_error *error)
+                              const cs_error_parts_table *parts, const cs_progress *progress,
+                              cs_error *error)
 {
     cs_h5_file *file = NULL;
     CS_TRY(cs_h5_create(path, progress, &file, error));
-    const cs_status status = fill(file, info, predictions, table, error);
+    const cs_status status = fill(file, info, predictions, table, parts, error);
     cs_h5_destroy(file);
     return status;
 }

@@ -3,6 +3,7 @@
 #ifndef CS_VALIDATE_VALIDATION_FILE_H
 #define CS_VALIDATE_VALIDATION_FILE_H
 
+#include "sim/validate/error-parts.h"
 #include "sim/validate/error-table.h"
 
 typedef struct cs_validation_info {
@@ -10,10 +11,11 @@ typedef struct cs_validation_info {
     const char *program_version;
 } cs_validation_info;
 
-/* The tables /points and /errors. CS_IO, CS_NO_MEMORY, CS_INTERRUPTED. */
+/* The tables /points, /errors and /decomposition. CS_IO, CS_NO_MEMORY, CS_INTERRUPTED. */
 CS_MUST_CHECK cs_status cs_validation_store(const char *path, const cs_validation_info *info,
                                             const cs_predictions *predictions,
                                             const cs_error_table *table,
+                                            const cs_error_parts_table *parts,
                                             const cs_progress *progress, cs_error *error);
 
 #endif

@@ -12,12 +12,11 @@ uint32_t cs_rows_most(uint32_t rows, uint32_t parts)
     return rows / parts + (rows % parts > 0);
 }
 
-/* From `first` up to `last` of `rows` are needed, and those of `own` are there. */
-static cs_halo missing(int64_t first, int64_t last, uint32_t rows, cs_row_range own)
+/* Rows from `first` up to `last` are needed, none where first > last, and those of `own` are
+ * there. */
+static cs_halo missing(int64_t first, int64_t last, cs_row_range own)
 {
     cs_halo halo = {0, 0};
-    first = first > 0 ? first : 0;
-    last = last < rows ? last : (int64_t)rows - 1;
     if (first > last)
         return halo;
     if (first < own.first)
@@ -33,16 +32,56 @@ static int64_t floor_divide(int64_t a, int64_t b)
     return a >= 0 ? a / b : -((-a + b - 1) / b);
 }
 
+/* Rounds towards plus infinity. */
+static int64_t ceil_divide(int64_t a, int64_t b)
+{
+    return -floor_divide(-a, b);
+}
+
+static int64_t between(int64_t value, int64_t least, int64_t most)
+{
+    return value < least ? least : value > most ? most : value;
+}
+
+/* The first row from `first` on, and the last one before `end`, that an output row reads; where it
+ * reads none of these, `end` and first - 1. */
+static int64_t first_read(const cs_sliding *s, int64_t out, int64_t first, int64_t end)
+{
+    const int64_t base = out * s->stride - s->pad;
+    const int64_t k = between(ceil_divide(first - base, s->dilation), 0, s->kernel - (int64_t)1);
+    const int64_t row = base + k * s->dilation;
+    return row >= first && row < end ? row : end;
+}
+
+static int64_t last_read(const cs_sliding *s, int64_t out, int64_t first, int64_t end)
+{
+    const int64_t base = out * s->stride - s->pad;
+    const int64_t k = between(floor_divide(end - 1 - base, s->dilation), 0, s->kernel - (int64_t)1);
+    const int64_t row = base + k * s->dilation;
+    return row >= first && row < end ? row : first - 1;
+}
+
+/* Outputs behind the first one whose window begins in the image begin further on, and so with the
+ * last one. */
 cs_halo cs_halo_of_input(const cs_sliding *sliding, uint32_t parts, uint32_t i)
 {
     const cs_row_range in = cs_rows_of(sliding->in, parts, i),
                        out = cs_rows_of(sliding->out, parts, i);
-    const int64_t reach = (int64_t)sliding->dilation * (sliding->kernel - 1);
-    if (out.first == out.end)
-        return (cs_halo){0, 0};
-    return missing((int64_t)out.first * sliding->stride - sliding->pad,
-                   ((int64_t)out.end - 1) * sliding->stride - sliding->pad + reach, sliding->in,
-                   in);
+    const int64_t end = sliding->in, reach = (int64_t)sliding->dilation * (sliding->kernel - 1);
+    int64_t first = end, last = -1;
+    for (int64_t o = out.first; o < out.end; o++) {
+        const int64_t row = first_read(sliding, o, 0, end);
+        first = row < first ? row : first;
+        if (o * sliding->stride >= sliding->pad)
+            break;
+    }
+    for (int64_t o = (int64_t)out.end - 1; o >= out.first; o--) {
+        const int64_t row = last_read(sliding, o, 0, end);
+        last = row > last ? row : last;
+        if (o * sliding->stride - sliding->pad + reach < end)
+            break;
+    }
+    return missing(first, last, in);
 }
 
 cs_halo cs_halo_of_gradient(const cs_sliding *sliding, uint32_t parts, uint32_t i)
@@ -50,12 +89,18 @@ cs_halo cs_halo_of_gradient(const cs_sliding *sliding, uint32_t parts, uint32_t 
     const cs_row_range in = cs_rows_of(sliding->in, parts, i),
                        out = cs_rows_of(sliding->out, parts, i);
     const int64_t reach = (int64_t)sliding->dilation * (sliding->kernel - 1);
-    const int64_t first = (int64_t)in.first + sliding->pad - reach;
+    const int64_t most = (int64_t)sliding->out - 1;
+    int64_t first = ceil_divide((int64_t)in.first + sliding->pad - reach, sliding->stride);
+    int64_t last = floor_divide((int64_t)in.end - 1 + sliding->pad, sliding->stride);
     if (in.first == in.end)
         return (cs_halo){0, 0};
-    return missing(-floor_divide(-first, sliding->stride),
-                   floor_divide((int64_t)in.end - 1 + sliding->pad, sliding->stride), sliding->out,
-                   out);
+    first = first > 0 ? first : 0;
+    last = last < most ? last : most;
+    while (first <= last && first_read(sliding, first, in.first, in.end) == in.end)
+        first++;
+    while (first <= last && first_read(sliding, last, in.first, in.end) == in.end)
+        last--;
+    return missing(first, last, out);
 }
 
 static uint32_t larger(uint32_t a, uint32_t b)

@@ -7,12 +7,11 @@
  *     o s - a + d k,    k = 0 ... K - 1,
  *
  * K being the kernel, s the stride, a the padding, d the dilation; rows outside the input are
- * padding. So its window spans d (K - 1) + 1 rows. A device lacks the rows in the windows of its
- * outputs that others have: the halo of its input, before and behind its part. Backward, the
- * gradient of an input row is a sum over outputs in whose windows it is: the device lacks the
- * gradients of those outputs that others have, which is the halo of the gradients of the output.
- * (With a dilation some of these rows are between those that are read; what is handed over is
- * contiguous.)
+ * padding. So its window spans d (K - 1) + 1 rows. A device lacks the rows that its outputs read
+ * and others have: the halo of its input, before and behind its part. Backward, the gradient of an
+ * input row is a sum over the outputs that read it: the device lacks the gradients of those outputs
+ * that others have, which is the halo of the gradients of the output. From the first to the last of
+ * these rows all are handed over, with a dilation also those in between that nothing reads.
  *
  * In the inside of an image, with X = s Y and parts that divide, the two are
  *

@@ -1,6 +1,6 @@
 #include "sim/workload/kept.h"
 
-const char *const cs_fused_names[] = {"norm", "swiglu", "cross_entropy", NULL};
+const char *const cs_fused_names[] = {"norm", "swiglu", "cross_entropy", "linear", NULL};
 const char *const cs_weight_gradients_names[] = {"in_place", "apart", "transformer_engine", NULL};
 
 enum { FLOAT = 4 };
@@ -8,19 +8,6 @@ enum { FLOAT = 4 };
 static bool is_fused(const cs_kept_rules *rules, cs_fused kind)
 {
     return rules->fused & 1u << kind;
-}
-
-void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules, uint32_t batch,
-                  cs_precision precision, cs_op_cost *cost)
-{
-    if (cost->extra_kept_bytes == 0)
-        return; /* no gradient of it is computed */
-    if (op->kind == CS_OP_RMS_NORM && is_fused(rules, CS_FUSED_NORM))
-        cost->extra_kept_bytes -= cs_tensor_bytes(net, op->inputs[0], batch, precision);
-    if (op->kind == CS_OP_CROSS_ENTROPY && is_fused(rules, CS_FUSED_CROSS_ENTROPY)) {
-        cost->extra_kept_bytes -= FLOAT * batch * cs_net_tensor(net, op->inputs[0])->elements;
-        cost->keeps_input = true;
-    }
 }
 
 /* The operator that writes a tensor, or NULL. */
@@ -32,8 +19,61 @@ static const cs_op *writer_of(const cs_net *net, const cs_op *reader, cs_tensor 
     return NULL;
 }
 
+/* Whether an operator is the last product of experts: what it makes is combined, on this or, after
+ * an exchange, another place. */
+static bool is_last_product(const cs_net *net, const cs_op *op)
+{
+    const cs_op *reader = op;
+    if (op->kind != CS_OP_GROUPED_LINEAR)
+        return false;
+    do {
+        const uint32_t next = cs_net_tensor(net, reader->output)->last_reader;
+        reader = next < net->n_ops ? &net->ops[next] : NULL;
+    } while (reader && reader->kind == CS_OP_EXCHANGE);
+    return reader && reader->kind == CS_OP_COMBINE;
+}
+
+/* Bytes of the features that a last product's input is the weighted form of, and that somebody
+ * keeps: a fused gate computes them again. */
+static int64_t weighted_bytes(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                              uint32_t batch, cs_precision precision)
+{
+    const cs_op *writer = writer_of(net, op, op->inputs[0]);
+    if (writer && writer->kind == CS_OP_MUL && is_fused(rules, CS_FUSED_SWIGLU))
+        return 0;
+    return cs_tensor_bytes(net, op->inputs[0], batch, precision);
+}
+
+static bool is_product(const cs_op *op)
+{
+    return op->kind == CS_OP_LINEAR || op->kind == CS_OP_GROUPED_LINEAR;
+}
+
+bool cs_kept_one_matrix(const cs_op *a, const cs_op *b, const cs_kept_rules *rules)
+{
+    return is_fused(rules, CS_FUSED_LINEAR) && is_product(a) && a->kind == b->kind && !a->wide &&
+           !b->wide && !a->frozen && !b->frozen && a->inputs[0] == b->inputs[0];
+}
+
+void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules, uint32_t batch,
+                  cs_precision precision, cs_op_cost *cost)
+{
+    if (rules->weighted_features && is_last_product(net, op))
+        cost->extra_kept_bytes += weighted_bytes(net, op, rules, batch, precision);
+    if (cost->extra_kept_bytes == 0)
+        return; /* no gradient of it is computed */
+    if (op->kind == CS_OP_RMS_NORM && is_fused(rules, CS_FUSED_NORM))
+        cost->extra_kept_bytes -= cs_tensor_bytes(net, op->inputs[0], batch, precision);
+    if (op->kind == CS_OP_CROSS_ENTROPY && is_fused(rules, CS_FUSED_CROSS_ENTROPY)) {
+        cost->extra_kept_bytes -= FLOAT * batch * cs_net_tensor(net, op->inputs[0])->elements;
+        cost->keeps_input = true;
+    }
+}
+
 bool cs_kept_again(const cs_net *net, const cs_op *op, uint32_t i, const cs_kept_rules *rules)
 {
+    if (op->kind == CS_OP_COMBINE)
+        return rules->weighted_features && i == 0;
     if (op->kind != CS_OP_MUL || !is_fused(rules, CS_FUSED_SWIGLU))
         return false;
     const cs_op *writer = writer_of(net, op, op->inputs[i]);
@@ -59,6 +99,18 @@ int64_t cs_kept_gradient(const cs_op *op, const cs_kept_rules *rules, cs_precisi
         has_placeholder(op, rules))
         return 0;
     return (op->weights + op->biases) * cs_precision_bytes(precision);
+}
+
+int64_t cs_kept_query_sums(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                           uint32_t batch)
+{
+    const cs_attention *a = &op->attention;
+    if (op->kind != CS_OP_ATTENTION || a->kernel != CS_ATTENTION_FLASH ||
+        rules->deterministic_multiprocessors == 0)
+        return 0;
+    const int64_t blocks = (int64_t)batch * a->heads;
+    const int64_t sums = (rules->deterministic_multiprocessors + blocks - 1) / blocks;
+    return FLOAT * sums * batch * cs_net_tensor(net, op->inputs[0])->elements;
 }
 
 int64_t cs_kept_shared(const cs_op *op, const cs_kept_rules *rules, const cs_op_cost *cost,

@@ -9,6 +9,8 @@
  *   cross_entropy  keeps the logits, and writes their gradient in their place (TransformerEngine,
  *                  transformer_engine/pytorch/cross_entropy.py; Liger-Kernel); one by itself keeps
  *                  the logarithms in float32
+ *   linear         linear layers that read the same are one product with one matrix (Megatron Core:
+ *                  linear_qkv, and linear_fc1 with the gate)
  *
  * Gradients of weights:
  *   in_place            kernels add to the sum
@@ -18,6 +20,15 @@
  *                       (transformer_engine/pytorch/module/base.py, get_dummy_wgrad); embeddings, and
  *                       matrices that are `wide`, are apart (Megatron-LM, megatron/core/
  *                       tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication)
+ *
+ * Weights of routed rows multiply what the experts made of them, when the rows are combined; or,
+ * within the experts, what their last product reads (Megatron Core from 0.11 on, megatron/core/
+ * transformer/moe/experts.py). Then the experts' results are not kept, but the weighted features are,
+ * besides the features, which a fused gate computes again.
+ *
+ * The backward of FlashAttention sums the gradients of queries in float32. Where it must be
+ * deterministic, it has a sum for each wave of blocks, ceil(multiprocessors / (sequences x heads)),
+ * and adds them up (flash-attention 2.4.1 and above, csrc/flash_attn/flash_api.cpp, mha_bwd).
  */
 #ifndef CS_WORKLOAD_KEPT_H
 #define CS_WORKLOAD_KEPT_H
@@ -28,6 +39,7 @@ typedef enum cs_fused {
     CS_FUSED_NORM,
     CS_FUSED_SWIGLU,
     CS_FUSED_CROSS_ENTROPY,
+    CS_FUSED_LINEAR,
     CS_N_FUSED
 } cs_fused;
 
@@ -37,7 +49,7 @@ typedef enum cs_weight_gradients {
     CS_WEIGHT_GRADIENTS_PLACEHOLDERS,
 } cs_weight_gradients;
 
-/* "norm", "swiglu", "cross_entropy"; "in_place", "apart", "transformer_engine"; ended by NULL. */
+/* "norm", "swiglu", "cross_entropy", "linear"; "in_place", "apart", "transformer_engine"; ended by NULL. */
 extern const char *const cs_fused_names[];
 extern const char *const cs_weight_gradients_names[];
 
@@ -48,6 +60,9 @@ typedef struct cs_kept_rules {
         attention_buffer; /* attention by math has a buffer as large as its matrix of weights, which
                                 * all layers use (Megatron-LM, megatron/core/transformer/
                                 * dot_product_attention.py, the global memory buffer "mpu") */
+    bool weighted_features;                 /* weights of routed rows multiply within the experts */
+    uint32_t deterministic_multiprocessors; /* of the device, with deterministic FlashAttention; 0:
+                                             * its sums are not counted */
 } cs_kept_rules;
 
 /* Changes what an operator keeps to what it does within a fused kernel. */
@@ -57,11 +72,19 @@ void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules
 /* Whether a fused kernel computes input i of the operator again, which is then not kept for it. */
 bool cs_kept_again(const cs_net *net, const cs_op *op, uint32_t i, const cs_kept_rules *rules);
 
+/* Whether two operators are one product with one matrix. */
+bool cs_kept_one_matrix(const cs_op *a, const cs_op *b, const cs_kept_rules *rules);
+
 /* Whether the gradient of the operator's input takes the memory of the input, which is kept. */
 bool cs_kept_in_place(const cs_op *op, const cs_kept_rules *rules);
 
 /* Bytes of the gradient of the operator's weights while its backward runs, besides the sum. */
 int64_t cs_kept_gradient(const cs_op *op, const cs_kept_rules *rules, cs_precision precision);
+
+/* Bytes of the sums of queries' gradients while the backward of a fused attention runs, for a batch
+ * of `batch` sequences; 0 of other operators. */
+int64_t cs_kept_query_sums(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                           uint32_t batch);
 
 /* Bytes that are there for good once the operator has run, and that the same operators of other
  * layers share: the placeholder of its weights (of an expert's matrix, where there are several), or

@@ -479,17 +479,17 @@ static cs_status take_division(cs_grid *over, const cs_json_place *place, cs_mod
 {
     const cs_json_place at = {.up = place, .key = "divided_over"};
     const cs_json_place copies = {.up = &at, .key = "copies"};
-    char would[CS_DIVISORS_TEXT_BYTES];
+    char would[CS_NEAREST_TEXT_BYTES];
     model->divided_over = over;
     if (!over)
         return CS_OK;
     over->data = over->shard = over->expert_shard = 1;
     return over->tensor % over->copies == 0
                ? CS_OK
-               : cs_json_invalid(
-                     &copies, error, "must divide \"tensor\", %u (got %u): %s", over->tensor,
-                     over->copies,
-                     cs_divisors_text(over->tensor, over->copies, would, sizeof(would)));
+               : cs_json_invalid(&copies, error, "must divide \"tensor\", %u (got %u): %s",
+                                 over->tensor, over->copies,
+                                 cs_nearest_text(cs_divisors_next_to(over->tensor, over->copies),
+                                                 would, sizeof(would)));
 }
 
 static cs_status read_document(const cJSON *root, const cs_json_place *place, cs_model *model,

@@ -62,12 +62,28 @@ typedef struct cs_shared_bytes {
     int64_t bytes;
 } cs_shared_bytes;
 
+/* What a layer's time goes into. A kernel's time has its own start on the device; waiting is what a
+ * layer takes longer because the host does not start its kernels any faster. */
+#define CS_KERNEL_MAP(X)                                                                           \
+    X(PRODUCTS, "products") /* linear layers, those of experts included, convolutions */           \
+    X(ATTENTION, "attention")                                                                      \
+    X(MEMORY_BOUND, "memory-bound") /* all other operators */                                      \
+    X(WAITING, "launch gaps")
+
+typedef enum cs_kernel_kind {
+#define CS_KERNEL_ENUM(name, text) CS_KERNEL_##name,
+    CS_KERNEL_MAP(CS_KERNEL_ENUM)
+#undef CS_KERNEL_ENUM
+        CS_N_KERNELS
+} cs_kernel_kind;
+
 typedef struct cs_layer {
     const char *name;
     cs_time forward;
     cs_time backward_input;  /* gradient of the input; with backward_weight the whole backward */
     cs_time backward_weight; /* gradient of the weights */
     cs_time update;          /* weight update, once per step, whatever the batch */
+    double kernels[2][CS_N_KERNELS]; /* s of forward and backward; 0 where they are not known */
     int64_t weight_bytes;
     int64_t output_bytes;    /* activation handed to the next layer */
     int64_t kept_bytes;      /* live from the layer's forward to the end of its backward */
@@ -85,7 +101,8 @@ typedef struct cs_layer {
     uint32_t n_shared;     /* of a layer that was made from operators: */
     cs_shared_bytes *shared; /* see kept.h */
     uint32_t n_parameters;   /* with tapes: tensors of trained weights, in the network's order, */
-    int64_t *parameters;     /* bytes of each */
+    int64_t *parameters;     /* bytes of each; */
+    uint32_t n_expert_parameters; /* the last ones are those of experts */
     uint32_t n_forward_tape, n_backward_tape;
     cs_tape_event *forward_tape, *backward_tape; /* see tape.h; NULL where they are not known */
     /* Of a layer that is divided over several devices; all sizes and times are then of one device.

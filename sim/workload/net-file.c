@@ -47,6 +47,8 @@ static bool add_window(cJSON *object, const cs_op *op)
     return add_sizes(object, "kernel", op->kernel.size, op->kernel.rank) &&
            add_sizes(object, "stride", op->stride.size, op->stride.rank) &&
            add_sizes(object, "padding", op->pad.size, op->pad.rank) &&
+           (op->dilation.size[0] == 1 ||
+            add_sizes(object, "dilation", op->dilation.size, op->dilation.rank)) &&
            cJSON_AddNumberToObject(object, "groups", op->groups);
 }
 
@@ -195,8 +197,8 @@ typedef struct input_entry {
 typedef struct op_entry {
     const char *name, *block, *tied_to;
     uint32_t kind;
-    cs_list inputs;                            /* const char * */
-    cs_list output_shape, kernel, stride, pad; /* uint32_t */
+    cs_list inputs;                                      /* const char * */
+    cs_list output_shape, kernel, stride, pad, dilation; /* uint32_t */
     uint32_t groups, heads, kv_heads, state, chunk, scan_groups;
     uint32_t experts, top_k, window, buckets;
     double capacity, dropout;
@@ -252,6 +254,9 @@ static const cs_field op_fields[] = {
     SIZES("kernel", kernel, "per direction"),
     SIZES("stride", stride, "per direction; 1 where it is left out"),
     SIZES("padding", pad, "per direction, on both sides"),
+    SIZES(
+        "dilation", dilation,
+        "per direction: pixels from one that the kernel reads to the next; 1 where it is left out"),
     COUNT("groups", groups, "of channels"),
     COUNT("heads", heads, "of attention, of a norm or scan by heads, of a concatenation"),
     COUNT("kv_heads", kv_heads, "of keys and values; as many as heads where they are left out"),
@@ -358,6 +363,7 @@ static cs_tensor make_conv(making *m)
         conv.pads[i] = i < e->pad.n ? size_at(&e->pad, i) : 0;
     }
     conv.stride = e->stride.n > 0 ? size_at(&e->stride, 0) : 1;
+    conv.dilation = e->dilation.n > 0 ? size_at(&e->dilation, 0) : 1;
     return cs_net_conv(m->r->net, m->name, m->in[0], &conv);
 }
 
@@ -434,7 +440,8 @@ static cs_tensor make_pool(making *m)
     const op_entry *e = m->entry;
     const cs_window window = {.kernel = size_at(&e->kernel, 0),
                               .stride = e->stride.n > 0 ? size_at(&e->stride, 0) : 0,
-                              .pad = e->pad.n > 0 ? size_at(&e->pad, 0) : 0};
+                              .pad = e->pad.n > 0 ? size_at(&e->pad, 0) : 0,
+                              .dilation = e->dilation.n > 0 ? size_at(&e->dilation, 0) : 1};
     return e->kind == CS_OP_MAX_POOL ? cs_net_max_pool(m->r->net, m->name, m->in[0], &window)
                                      : cs_net_avg_pool(m->r->net, m->name, m->in[0], &window);
 }
@@ -597,6 +604,8 @@ static cs_status check_windows(const making *m, const kind_rule *rule)
         return wrong(m, "kernel", text);
     if (!is_even(&e->stride) || !is_positive(&e->stride))
         return wrong(m, "stride", "must be the same in all directions, and above 0");
+    if (!is_even(&e->dilation) || !is_positive(&e->dilation))
+        return wrong(m, "dilation", "must be the same in all directions, and above 0");
     if (e->kind != CS_OP_CONV && (!is_even(&e->kernel) || !is_even(&e->pad)))
         return wrong(m, "kernel", "must be the same in all directions, as must \"padding\"");
     return CS_OK;

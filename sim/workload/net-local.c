@@ -614,9 +614,9 @@ static void divide_image(maker *m, const cs_shape *shape, cs_tensor_layout *layo
                             "must have %u numbers at most, as its images have dimensions (got %u)",
                             shape->rank - 1, dim);
         else if (shape->dims[dim] < parts)
-            cs_split_refuse(&m->report, "space",
-                            "must be at most the %u rows of the images (got %u)", shape->dims[dim],
-                            parts);
+            cs_split_refuse_size(&m->report, "space", axis, (cs_nearest){shape->dims[dim], 0, true},
+                                 "must be at most the %u rows of the images (got %u)",
+                                 shape->dims[dim], parts);
         else
             layout->axes[axis] = cs_divided(dim);
     }
@@ -625,13 +625,13 @@ static void divide_image(maker *m, const cs_shape *shape, cs_tensor_layout *layo
 static void divide_tokens(maker *m, uint32_t tokens, cs_tensor_layout *layout)
 {
     const uint32_t context = grid_of(m)->context;
-    char would[CS_DIVISORS_TEXT_BYTES];
     if (context == 1)
         return;
     layout->axes[CS_LAYOUT_CONTEXT] = cs_divided(0);
     if (tokens % context != 0)
-        cs_split_refuse(&m->report, "context", "must divide the %u tokens of a sample (got %u): %s",
-                        tokens, context, cs_divisors_text(tokens, context, would, sizeof(would)));
+        cs_split_refuse_size(&m->report, "context", CS_LAYOUT_CONTEXT,
+                             cs_divisors_next_to(tokens, context),
+                             "must divide the %u tokens of a sample (got %u)", tokens, context);
 }
 
 static void add_input(maker *m, cs_tensor tensor)
@@ -776,6 +776,14 @@ static void finish_exchanges(maker *m)
 
 /* ---- all ---- */
 
+static bool has_experts(const cs_net *net)
+{
+    bool has = false;
+    for (uint32_t p = 0; p < net->n_ops; p++)
+        has |= net->ops[p].kind == CS_OP_DISPATCH;
+    return has;
+}
+
 static void check_axes(maker *m)
 {
     const char *until = m->split->space_until;
@@ -788,6 +796,9 @@ static void check_axes(maker *m)
         cs_split_refuse(&m->report, "context",
                         "must be 1 for a network that reads no tokens (got %u)",
                         grid_of(m)->context);
+    if (grid_of(m)->expert > 1 && !has_experts(m->net))
+        cs_split_refuse(&m->report, "expert", "must be 1 for a network without experts (got %u)",
+                        grid_of(m)->expert);
     for (int i = 0; i < CS_N_LAYOUT_AXES; i++) {
         const cs_layout_axis axis = (cs_layout_axis)i;
         if (axis_size(m, axis) > 1 && !rules_of(m->split, axis))
@@ -822,26 +833,99 @@ static void make_network(maker *m)
         finish_exchanges(m);
 }
 
-cs_status cs_net_local_make(const cs_net *net, const cs_split *split, uint32_t place,
-                            const cs_json_place *at, cs_net_local *local, cs_error *error)
+/* Whether the split fits; fills the report where it does not. */
+static cs_status make_or_refuse(const cs_net *net, const cs_split *split, uint32_t place,
+                                cs_net_local *local, cs_split_report *report)
 {
     cs_net_local made = {0};
-    maker m = {.net = net,
-               .split = split,
-               .place = place,
-               .report = {.net = net, .at = at, .error = error},
-               .made = &made};
+    maker m = {.net = net, .split = split, .place = place, .report = *report, .made = &made};
     make_network(&m);
     drop_links(&m.links);
     free(m.versions);
     free(m.first);
     free(m.local_of);
-    if (m.report.status != CS_OK) {
+    *report = m.report;
+    if (report->status == CS_OK)
+        *local = made;
+    else
         cs_net_local_finish(&made);
-        return m.report.status;
+    return report->status;
+}
+
+/* ---- what would be right ---- */
+
+static uint32_t *size_of_axis(cs_grid *grid, cs_layout_axis axis)
+{
+    switch (axis) {
+    case CS_LAYOUT_TENSOR:
+        return &grid->tensor;
+    case CS_LAYOUT_CONTEXT:
+        return &grid->context;
+    case CS_LAYOUT_SPACE_X:
+    case CS_LAYOUT_SPACE_Y:
+    case CS_LAYOUT_SPACE_Z:
+        return &grid->space[axis - CS_LAYOUT_SPACE_X];
+    case CS_LAYOUT_EXPERT:
+        return &grid->expert;
+    default:
+        return &grid->expert_tensor;
     }
-    *local = made;
-    return CS_OK;
+}
+
+/* From a number that one operator takes to the next one in its direction that all do: where it is
+ * refused, by another operator, that one says where to go on. Where nothing says so, the number
+ * stays what it was, below, and is none, above. */
+static uint32_t taken_by_all(const cs_net *net, const cs_split *split, cs_layout_axis axis,
+                             uint32_t number, bool above)
+{
+    uint32_t at = number;
+    while (at > 0) {
+        cs_net_local local = {0};
+        cs_split tried = *split;
+        cs_split_report report = {.net = net};
+        *size_of_axis(&tried.grid, axis) = at;
+        if (make_or_refuse(net, &tried, 0, &local, &report) == CS_OK) {
+            cs_net_local_finish(&local);
+            return at;
+        }
+        const uint32_t next = above ? report.nearest.above : report.nearest.below;
+        const bool goes_on = report.sized && report.axis == axis && (above ? next > at : next < at);
+        if (!goes_on)
+            return above ? 0 : number;
+        at = next;
+    }
+    return above ? 0 : number;
+}
+
+/* "must divide the 12 heads of NAME (got 8): 6 or 12 would". Where a limit is named that all
+ * operators take, it is not said twice. */
+static cs_status report_mistake(const cs_split *split, const cs_split_report *report,
+                                const cs_json_place *at, cs_error *error)
+{
+    const cs_json_place key = {.up = at, .key = report->key};
+    char would[CS_NEAREST_TEXT_BYTES] = "";
+    if (!report->key)
+        return report->status;
+    if (report->sized) {
+        const cs_nearest named = report->nearest;
+        const cs_nearest nearest = {
+            .below = taken_by_all(report->net, split, report->axis, named.below, false),
+            .above = taken_by_all(report->net, split, report->axis, named.above, true)};
+        if (!named.is_limit || nearest.below != named.below)
+            cs_nearest_text(nearest, would, sizeof(would));
+    }
+    const char *between = would[0] ? ": " : "";
+    return at ? cs_json_invalid(&key, error, "%s%s%s", report->text, between, would)
+              : cs_error_add(error, CS_INVALID, "%s: %s %s%s%s", report->net->name, report->key,
+                             report->text, between, would);
+}
+
+cs_status cs_net_local_make(const cs_net *net, const cs_split *split, uint32_t place,
+                            const cs_json_place *at, cs_net_local *local, cs_error *error)
+{
+    cs_split_report report = {.net = net, .error = error};
+    const cs_status status = make_or_refuse(net, split, place, local, &report);
+    return status == CS_OK ? CS_OK : report_mistake(split, &report, at, error);
 }
 
 void cs_net_local_finish(cs_net_local *local)

@@ -277,6 +277,15 @@ static cs_piece_seconds seconds_of(const cs_net_options *how, const cs_op *op,
     };
 }
 
+static cs_kernel_kind kernel_of(const cs_op *op)
+{
+    if (op->kind == CS_OP_ATTENTION)
+        return CS_KERNEL_ATTENTION;
+    return op->kind == CS_OP_LINEAR || op->kind == CS_OP_GROUPED_LINEAR || op->kind == CS_OP_CONV
+               ? CS_KERNEL_PRODUCTS
+               : CS_KERNEL_MEMORY_BOUND;
+}
+
 static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
                    const op_times *times, const cs_piece_seconds *seconds, cs_net_layer *layer)
 {
@@ -291,6 +300,8 @@ static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost 
     layer->backward_input += seconds->backward_input;
     layer->backward_weight += seconds->backward_weight;
     layer->update += fmax(times->update, 0) + cast_seconds(how, op, cost);
+    layer->kernels[0][kernel_of(op)] += seconds->forward;
+    layer->kernels[1][kernel_of(op)] += seconds->backward_input + seconds->backward_weight;
     return add(&layer->weights, cost->weights) && add(&layer->biases, cost->biases) &&
            add(&layer->frozen, cost->frozen) && add(&layer->copy_bytes, cost->copy_bytes);
 }
@@ -417,6 +428,8 @@ static void wait_for_host(const cs_net_options *how, const double launches[2], c
     const double slower[2] = {launches[0] * host / layer->forward, launches[1] * host / backward};
     const double forward_by = layer->forward > 0 && slower[0] > 1 ? slower[0] : 1;
     const double backward_by = backward > 0 && slower[1] > 1 ? slower[1] : 1;
+    layer->kernels[0][CS_KERNEL_WAITING] = layer->forward * (forward_by - 1);
+    layer->kernels[1][CS_KERNEL_WAITING] = backward * (backward_by - 1);
     layer->forward *= forward_by;
     layer->backward_input *= backward_by;
     layer->backward_weight *= backward_by;
@@ -443,7 +456,9 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             cs_kept_fuse(net, &net->ops[p], &how->kept, how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
             fits = add(&of->workspaces[p],
-                       times.workspace >= 0 ? times.workspace : cost.workspace_bytes);
+                       times.workspace >= 0 ? times.workspace : cost.workspace_bytes) &&
+                   add(&of->workspaces[p],
+                       cs_kept_query_sums(net, &net->ops[p], &how->kept, how->batch_size));
             of->seconds[p] = seconds_of(how, &net->ops[p], &cost, &times);
             fits = fits && add_op(how, &net->ops[p], &cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases - cost.frozen));
@@ -852,6 +867,7 @@ static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_l
                                            : "partly measured",
     };
     const int64_t bytes = cs_precision_bytes(how->precision);
+    memcpy(to->kernels, from->kernels, sizeof(to->kernels));
     return !__builtin_mul_overflow(parameters, bytes, &to->weight_bytes) &&
            !__builtin_mul_overflow(from->frozen, bytes, &to->frozen_bytes) &&
            add(&to->frozen_bytes, from->copy_bytes) &&

@@ -70,6 +70,7 @@ typedef struct cs_net_layer {
     int64_t frozen;                    /* of them, how many are not trained */
     double forward, backward_input, backward_weight; /* s */
     double update;                                   /* s, once per step */
+    double kernels[2][CS_N_KERNELS];                 /* s of forward and backward, see cs_layer */
     uint32_t n_measured, n_estimated;                /* passes of its pieces of work, by source */
     int64_t kept_bytes, workspace_bytes;
     int64_t carried_bytes; /* kept of the carried tensor, see cs_layer; not in kept_bytes */

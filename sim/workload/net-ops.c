@@ -24,18 +24,25 @@ static cs_extent or_else(uint32_t rank, const uint32_t values[CS_SPACE_MAX], uin
     return space;
 }
 
+/* Pixels from the first that a window reads to the last, both included. */
+static uint64_t span(const cs_op *op, uint32_t i)
+{
+    return (uint64_t)op->dilation.size[i] * (op->kernel.size[i] - 1) + 1;
+}
+
 static void out_of_pixels(cs_net *net, const char *name, const cs_op *op, const cs_shape *in)
 {
     char space[CS_SHAPE_TEXT_BYTES], kernel[CS_SHAPE_TEXT_BYTES], text[256];
     cs_shape pixels = {in->rank - 1, {0}}, window = {op->kernel.rank, {0}};
     for (uint32_t i = 0; i < op->kernel.rank; i++) {
         pixels.dims[i] = in->dims[1 + i];
-        window.dims[i] = op->kernel.size[i];
+        window.dims[i] = (uint32_t)span(op, i);
     }
     snprintf(text, sizeof(text),
-             "runs out of pixels: its input is %s, padding %u, its kernel %s; the image must be "
+             "runs out of pixels: its input is %s, padding %u, its kernel%s %s; the image must be "
              "larger",
              cs_shape_text(&pixels, space, sizeof(space)), op->pad.size[0],
+             op->dilation.size[0] > 1 ? " spans" : "",
              cs_shape_text(&window, kernel, sizeof(kernel)));
     fail_at(net, name, text);
 }
@@ -47,11 +54,11 @@ static cs_tensor add_window(cs_net *net, const char *name, cs_op *op, uint32_t o
     cs_shape shape = {in.rank, {out}};
     for (uint32_t i = 0; i < op->kernel.rank; i++) {
         uint64_t padded = (uint64_t)in.dims[1 + i] + 2 * (uint64_t)op->pad.size[i];
-        if (padded < op->kernel.size[i]) {
+        if (padded < span(op, i)) {
             out_of_pixels(net, name, op, &in);
             return CS_NO_TENSOR;
         }
-        shape.dims[1 + i] = (uint32_t)((padded - op->kernel.size[i]) / op->stride.size[i] + 1);
+        shape.dims[1 + i] = (uint32_t)((padded - span(op, i)) / op->stride.size[i] + 1);
     }
     return cs_net_add_op(net, name, op, &shape, CS_ELEMENT_ACTIVATION);
 }
@@ -74,6 +81,7 @@ cs_tensor cs_net_conv(cs_net *net, const char *name, cs_tensor x, const cs_conv 
     op.kernel = or_else(rank, conv->kernels, conv->kernel);
     op.stride = everywhere(rank, conv->stride ? conv->stride : 1);
     op.pad = or_else(rank, conv->pads, conv->pad);
+    op.dilation = everywhere(rank, conv->dilation ? conv->dilation : 1);
     op.groups = conv->groups ? conv->groups : 1;
     if (in->dims[0] % op.groups != 0 || conv->out % op.groups != 0) {
         fail_at(net, name, "has channels that its groups do not divide");
@@ -97,6 +105,7 @@ static cs_tensor add_pool(cs_net *net, const char *name, cs_op_kind kind, cs_ten
     op.kernel = everywhere(rank, pool->kernel);
     op.stride = everywhere(rank, pool->stride ? pool->stride : pool->kernel);
     op.pad = everywhere(rank, pool->pad);
+    op.dilation = everywhere(rank, pool->dilation ? pool->dilation : 1);
     return add_window(net, name, &op, in->dims[0]);
 }
 
@@ -398,7 +407,7 @@ cs_tensor cs_net_causal_conv(cs_net *net, const char *name, cs_tensor x, uint32_
         return CS_NO_TENSOR;
     cs_op op = cs_net_op(CS_OP_CAUSAL_CONV, &x, 1);
     cs_shape shape = cs_net_tensor(net, x)->shape;
-    op.kernel = op.stride = everywhere(1, 1);
+    op.kernel = op.stride = op.dilation = everywhere(1, 1);
     op.kernel.size[0] = kernel;
     op.pad = everywhere(1, kernel - 1);
     op.groups = shape.dims[1];

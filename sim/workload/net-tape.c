@@ -12,6 +12,7 @@ typedef struct storage {
     uint32_t last;   /* op that reads it last, or else writes it */
     bool used, taken;
     bool gathered_again; /* in backward, so that nobody keeps it */
+    bool has_gradient;   /* its gradient takes its memory */
     uint32_t read_in;    /* layer that read it last, + 1 */
 } storage;
 
@@ -20,6 +21,7 @@ typedef struct op_memory {
     int64_t extra, forward_workspace;
     bool keeps_output;
     uint32_t keeps; /* bits of inputs */
+    uint32_t gives; /* the storage whose gradient its backward is the last to read, + 1; or 0 */
 } op_memory;
 
 typedef struct maker {
@@ -73,6 +75,23 @@ static void find_storage(maker *m, uint32_t p, cs_tensor tensor, bool is_output)
     at->last = p;
 }
 
+/* The operator whose backward is the last to read a tensor's gradient: that of its writer, behind
+ * exchanges that hand it on as it is, or that beside which the writer's gradients of weights are
+ * made. */
+static uint32_t last_of_gradient(const maker *m, cs_tensor tensor)
+{
+    uint32_t p = m->net->n_ops;
+    while (p-- > 0) {
+        const cs_op *op = &m->net->ops[p];
+        if (op->output != tensor)
+            continue;
+        if (op->kind != CS_OP_EXCHANGE || !op->in_place)
+            return m->local && !op->frozen && op->weights + op->biases > 0 ? m->weights_at[p] : p;
+        tensor = op->inputs[0];
+    }
+    return 0;
+}
+
 static void find_op(maker *m, uint32_t p)
 {
     const cs_op *op = &m->net->ops[p];
@@ -85,11 +104,16 @@ static void find_op(maker *m, uint32_t p)
     made->extra = cost.extra_kept_bytes;
     made->forward_workspace = cost.workspace_bytes;
     made->keeps_output = cost.keeps_output;
-    m->workspaces[p] = cost.workspace_bytes;
+    m->workspaces[p] =
+        cost.workspace_bytes + cs_kept_query_sums(m->net, op, &how->kept, how->batch_size);
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         if (cost.keeps_input && !cs_kept_again(m->net, op, i, &how->kept))
             made->keeps |= 1u << i;
         find_storage(m, p, op->inputs[i], false);
+        if (made->keeps & 1u << i && cs_kept_in_place(op, &how->kept)) {
+            m->storages[storage_of(m, op->inputs[i])].has_gradient = true;
+            m->ops[last_of_gradient(m, op->inputs[i])].gives = storage_of(m, op->inputs[i]) + 1;
+        }
     }
     find_storage(m, p, op->output, true);
     if (!m->local)
@@ -109,7 +133,14 @@ static bool is_kept(const maker *m, uint32_t number)
     return !m->storages[number].gathered_again;
 }
 
-/* Calls `add` for each memory that an operator keeps, each once. */
+/* A memory that an operator keeps and that its gradient takes is given when that is last read. */
+static bool add_kept_input(maker *m, cs_tape_what what, uint32_t number)
+{
+    return (what == CS_TAPE_GIVE && m->storages[number].has_gradient) ||
+           cs_tape_add(&m->tape, what, number, 0);
+}
+
+/* Adds each memory that an operator keeps, once. */
 static bool add_kept(maker *m, uint32_t p, cs_tape_what what)
 {
     const cs_op *op = &m->net->ops[p];
@@ -125,8 +156,10 @@ static bool add_kept(maker *m, uint32_t p, cs_tape_what what)
         for (uint32_t k = 0; k < i; k++)
             seen |= (of->keeps & 1u << k) && storage_of(m, op->inputs[k]) == at;
         if ((of->keeps & 1u << i) && !seen && is_kept(m, at))
-            enough = enough && cs_tape_add(&m->tape, what, at, 0);
+            enough = enough && add_kept_input(m, what, at);
     }
+    if (what == CS_TAPE_GIVE && of->gives > 0)
+        enough = enough && cs_tape_add(&m->tape, what, of->gives - 1, 0);
     return enough;
 }
 
@@ -264,6 +297,8 @@ static cs_status make(maker *m, const cs_net_chain *chain, cs_layer *to, cs_aren
 {
     backward b = {m, chain, to, arena, chain->n_layers - 1};
     const cs_backward_observer observer = {see, begin_op, end_op, &b};
+    if (m->local)
+        cs_net_local_weights_at(m->local, m->weights_at);
     for (uint32_t p = 0; p < m->net->n_ops; p++)
         find_op(m, p);
     for (uint32_t l = 0; l < chain->n_layers; l++) {
@@ -273,8 +308,6 @@ static cs_status make(maker *m, const cs_net_chain *chain, cs_layer *to, cs_aren
             return cs_error_no_memory(error);
     }
     m->tape.n = 0;
-    if (m->local)
-        cs_net_local_weights_at(m->local, m->weights_at);
     const cs_backward watched = {.net = m->net,
                                  .batch = m->how->batch_size,
                                  .precision = m->how->precision,
@@ -285,34 +318,62 @@ static cs_status make(maker *m, const cs_net_chain *chain, cs_layer *to, cs_aren
     return cs_backward_memory_watch(&watched, &observer, error);
 }
 
-/* Weights and biases of an operator, an expert's each by itself. */
-static uint32_t add_parameters(const cs_op *op, int64_t width, int64_t *to)
+/* ---- weights ---- */
+
+typedef struct weights {
+    const cs_net *net;
+    const cs_net_options *how;
+    const cs_net_layer *layer;
+    int64_t *to; /* or NULL, to count them */
+    uint32_t n;
+} weights;
+
+/* Weights and biases of an operator, an expert's each by itself; with those of operators behind it
+ * that have one matrix with it, which add nothing themselves. */
+static void add_weights(weights *w, uint32_t p)
 {
+    const cs_op *ops = w->net->ops, *op = &ops[p];
     const uint32_t matrices = op->kind == CS_OP_GROUPED_LINEAR ? op->experts : 1;
-    const int64_t sizes[] = {op->tied ? 0 : op->weights / matrices, op->biases / matrices};
-    uint32_t n = 0;
-    for (uint32_t m = 0; !op->frozen && m < matrices; m++)
-        for (int i = 0; i < 2; i++)
-            if (sizes[i] > 0 && to)
-                to[n++] = sizes[i] * width;
-            else
-                n += sizes[i] > 0;
-    return n;
+    int64_t sizes[2] = {op->tied ? 0 : op->weights, op->biases};
+    bool added = op->frozen;
+    for (uint32_t q = w->layer->first; q < w->layer->end; q++) {
+        if (q == p || !cs_kept_one_matrix(op, &ops[q], &w->how->kept))
+            continue;
+        added |= q < p;
+        sizes[0] += ops[q].tied ? 0 : ops[q].weights;
+        sizes[1] += ops[q].biases;
+    }
+    for (uint32_t m = 0; !added && m < matrices; m++) {
+        for (int i = 0; i < 2; i++) {
+            if (sizes[i] > 0 && w->to)
+                w->to[w->n] = sizes[i] / matrices * cs_precision_bytes(w->how->precision);
+            w->n += sizes[i] > 0;
+        }
+    }
+}
+
+static void add_all(weights *w, bool experts)
+{
+    for (uint32_t p = w->layer->first; p < w->layer->end; p++)
+        if ((w->net->ops[p].kind == CS_OP_GROUPED_LINEAR) == experts)
+            add_weights(w, p);
 }
 
 static cs_status find_parameters(const cs_net *net, const cs_net_options *how,
                                  const cs_net_layer *of, cs_layer *to, cs_arena *arena,
                                  cs_error *error)
 {
-    const int64_t width = cs_precision_bytes(how->precision);
-    uint32_t n = 0;
-    for (uint32_t p = of->first; p < of->end; p++)
-        n += add_parameters(&net->ops[p], width, NULL);
-    to->parameters = cs_arena_alloc(arena, n, sizeof(*to->parameters));
+    weights count = {.net = net, .how = how, .layer = of}, fill = count;
+    add_all(&count, false);
+    add_all(&count, true);
+    fill.to = to->parameters = cs_arena_alloc(arena, count.n, sizeof(*to->parameters));
     if (!to->parameters)
         return cs_error_no_memory(error);
-    for (uint32_t p = of->first; p < of->end; p++)
-        to->n_parameters += add_parameters(&net->ops[p], width, to->parameters + to->n_parameters);
+    add_all(&fill, false);
+    const uint32_t dense = fill.n;
+    add_all(&fill, true);
+    to->n_parameters = fill.n;
+    to->n_expert_parameters = fill.n - dense;
     return CS_OK;
 }
 

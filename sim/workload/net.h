@@ -113,12 +113,14 @@ typedef struct cs_conv {
     uint32_t kernels[CS_SPACE_MAX];   /* per direction; 0: kernel */
     uint32_t stride;                  /* 0: 1 */
     uint32_t pad, pads[CS_SPACE_MAX]; /* pads where not 0, else pad */
+    uint32_t dilation;                /* pixels from one that the kernel reads to the next; 0: 1 */
     uint32_t groups;                  /* 0: 1 */
     bool bias;
 } cs_conv;
 
 typedef struct cs_window {
     uint32_t kernel, stride, pad; /* stride 0: the kernel */
+    uint32_t dilation;            /* 0: 1 */
 } cs_window;
 
 typedef struct cs_linear {
@@ -173,7 +175,7 @@ typedef struct cs_op {
     bool in_place;
     int64_t weights, biases; /* elements used */
     bool tied;               /* the weights are counted elsewhere */
-    cs_extent kernel, stride, pad;
+    cs_extent kernel, stride, pad, dilation;
     uint32_t groups; /* of channels; of features that a norm is taken over, one head each */
     cs_attention attention;
     cs_scan scan;

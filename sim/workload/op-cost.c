@@ -59,7 +59,8 @@ int64_t cs_tensor_bytes(const cs_net *net, cs_tensor tensor, uint32_t batch, cs_
 bool cs_op_is_winograd(const cs_op *op)
 {
     return op->kind == CS_OP_CONV && op->groups == 1 && op->kernel.rank == 2 &&
-           op->kernel.size[0] == 3 && op->kernel.size[1] == 3 && op->stride.size[0] == 1;
+           op->kernel.size[0] == 3 && op->kernel.size[1] == 3 && op->stride.size[0] == 1 &&
+           op->dilation.size[0] == 1;
 }
 
 /* Rows that a matrix of features has: everything but the last dimension. */

@@ -28,6 +28,7 @@ static void describe(const cs_net *net, const cs_op *op, uint32_t batch, cs_op_s
     shape->kernel = op->kernel;
     shape->stride = op->stride;
     shape->pad = op->pad;
+    shape->dilation = op->dilation;
     shape->groups = op->groups;
     shape->weights = op->weights;
     shape->bias = op->biases > 0;
@@ -110,10 +111,14 @@ static void add_window(key *k, const cs_op_shape *shape)
     const struct {
         const char *name;
         const cs_extent *space;
-    } parts[] = {{"kernel", &shape->kernel}, {"stride", &shape->stride}, {"pad", &shape->pad}};
+    } parts[] = {{"kernel", &shape->kernel},
+                 {"stride", &shape->stride},
+                 {"pad", &shape->pad},
+                 {"dilation", &shape->dilation}};
+    const bool dilated = shape->dilation.size[0] > 1;
     if (shape->kernel.rank == 0)
         return;
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++) {
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]) - !dilated; i++) {
         add(k, " %s=", parts[i].name);
         add_sizes(k, parts[i].space->size, parts[i].space->rank);
     }
@@ -218,7 +223,7 @@ static bool same_shape(const cs_net *net, cs_tensor a, cs_tensor b)
 static bool is_runnable(const cs_net *net, const cs_op *op)
 {
     const cs_attention *a = &op->attention;
-    if (op->frozen)
+    if (op->frozen || op->dilation.size[0] > 1)
         return false;
     switch (op->kind) {
     case CS_OP_HEAD_CONCAT:

@@ -5,6 +5,7 @@
  * measured times is looked up by it:
  *
  *     conv n=8 in=64x56x56 out=64x56x56 kernel=3x3 stride=1x1 pad=1x1 groups=1 fp32
+ *     conv n=8 in=64x56x56 out=64x56x56 kernel=3x3 stride=1x1 pad=2x2 dilation=2x2 groups=1 fp32
  *     linear n=8 in=197x768 out=197x3072 bias fp32
  *     add n=8 in=64x56x56,64x56x56 out=64x56x56 in_place fp32
  *     attention n=8 in=197x768,197x768,197x768 out=197x768 heads=12 kv_heads=12 flash fp32
@@ -55,7 +56,7 @@ typedef struct cs_op_shape {
     uint32_t batch;
     uint32_t n_inputs;
     cs_shape inputs[CS_OP_INPUTS_MAX], output; /* per sample */
-    cs_extent kernel, stride, pad;             /* rank 0: it has none */
+    cs_extent kernel, stride, pad, dilation;   /* rank 0: it has none */
     uint32_t groups;
     int64_t weights; /* elements, those that it only borrows included */
     bool bias, in_place;
@@ -79,7 +80,7 @@ char *cs_op_shape_key(const cs_op_shape *shape, char *text, size_t size);
 
 /* CS_INVALID, with the operator, when a network has one that no backend can run, so that it can be
  * neither measured nor replayed but only estimated: those of mixtures of experts and state spaces,
- * frozen weights, heads whose values have other sizes than their keys, windows, sinks, learned
+ * frozen weights, dilations above 1, heads whose values have other sizes than their keys, windows, sinks, learned
  * positions, keys of other tokens than the queries, norms by head. */
 CS_MUST_CHECK cs_status cs_net_check_runnable(const cs_net *net, cs_error *error);
 

@@ -1,6 +1,6 @@
 #include "sim/workload/paradl.h"
 
-#include "sim/workload/halo.h"
+#include "sim/workload/split-rules.h"
 
 #include <math.h>
 
@@ -139,17 +139,6 @@ static void exchange_layers(const cs_paradl_case *c, const layer_sums *sums, dou
              sums->outputs * width / p);
 }
 
-/* One direction of a convolution or pooling. */
-static cs_sliding sliding_of(const cs_net *net, const cs_op *op, uint32_t d)
-{
-    return (cs_sliding){.in = cs_net_tensor(net, op->inputs[0])->shape.dims[1 + d],
-                        .out = cs_net_tensor(net, op->output)->shape.dims[1 + d],
-                        .kernel = op->kernel.size[d],
-                        .stride = op->stride.size[d],
-                        .pad = op->pad.size[d],
-                        .dilation = 1};
-}
-
 /* Messages of the halo of one tensor in direction d. Its extents in the directions before d have
  * their halos already, so that corners come along. */
 static void add_halo(const cs_paradl_case *c, cs_halo halo, const double *extents, uint32_t rank,
@@ -178,7 +167,7 @@ static void add_halos(const cs_net *net, const cs_op *op, const cs_paradl_case *
         outputs[1 + d] = cs_rows_most(out->shape.dims[1 + d], c->space[d]);
     }
     for (uint32_t d = 0; d < rank; d++) {
-        const cs_sliding sliding = sliding_of(net, op, d);
+        const cs_sliding sliding = cs_op_sliding(net, op, 1 + d);
         const cs_halo input = cs_halo_most_of_input(&sliding, c->space[d]);
         const cs_halo gradient = cs_halo_most_of_gradient(&sliding, c->space[d]);
         add_halo(c, input, inputs, rank, d, width, cost);
@@ -253,7 +242,7 @@ static void limit_space(const cs_net *net, const cs_op *op, const cs_paradl_case
 {
     uint64_t in = 1, out = 1;
     for (uint32_t d = 0; d < op->kernel.rank; d++) {
-        const cs_sliding sliding = sliding_of(net, op, d);
+        const cs_sliding sliding = cs_op_sliding(net, op, 1 + d);
         in *= sliding.in;
         out *= sliding.out;
         form->fits &= c->space[d] <= sliding.in && c->space[d] <= sliding.out;

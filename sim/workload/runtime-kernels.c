@@ -120,10 +120,10 @@ static double memory_rate(const cs_accelerator *device)
            (memory ? memory->memory : device->groups[CS_GROUP_ELEMENTWISE].memory);
 }
 
-static double in_step(const cs_accelerator *device)
+static double in_step(const cs_runtime_kernels *kernels, const cs_accelerator *device)
 {
     const cs_factor *factor = device->training.in_step;
-    return factor ? factor->factor : 1;
+    return (factor ? factor->factor : 1) * (kernels->factor > 0 ? kernels->factor : 1);
 }
 
 double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_accelerator *device,
@@ -143,12 +143,12 @@ double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_ac
         seconds += cost->flop / (peak * reached->compute) +
                    cost->bytes / (device->bandwidth * reached->memory);
     } else if (op->kind == CS_OP_CONV) {
-        return cs_accelerator_seconds(device, op, cost, precision) * in_step(device);
+        return cs_accelerator_seconds(device, op, cost, precision) * in_step(kernels, device);
     } else {
         seconds +=
             fmax(cost->flop / device->peaks[CS_PRECISION_FP32], cost->bytes / memory_rate(device));
     }
-    return (starts + seconds) * in_step(device);
+    return (starts + seconds) * in_step(kernels, device);
 }
 
 double cs_runtime_kernels_update(const cs_runtime_kernels *kernels, const cs_accelerator *device,

@@ -18,14 +18,10 @@
 static void check_chunks(const cs_rule_query *q)
 {
     const uint32_t tokens = cs_net_tensor(q->net, q->op->inputs[0])->shape.dims[0];
-    char would[CS_DIVISORS_TEXT_BYTES];
     if (tokens / q->size % 2 != 0)
-        cs_split_refuse(
-            q->report, "context",
-            "must divide the %u tokens of %s into two equal chunks per device (got %u): "
-            "%s",
-            tokens, q->op->name, q->size,
-            cs_divisors_text(tokens / 2, q->size, would, sizeof(would)));
+        cs_rule_refuse(q, cs_divisors_next_to(tokens / 2, q->size),
+                       "must divide the %u tokens of %s into two equal chunks per device (got %u)",
+                       tokens, q->op->name, q->size);
 }
 
 static void rule_heads(const cs_rule_query *q, cs_rule_answer *answer)

@@ -39,9 +39,8 @@ static uint32_t channels_dim(const cs_rule_query *q, cs_tensor tensor)
 static void at_most(const cs_rule_query *q, uint32_t count, const char *of_what)
 {
     if (count < q->size)
-        cs_split_refuse(q->report, cs_split_key(q->split, q->axis),
-                        "must be at most the %u %s of %s (got %u)", count, of_what, q->op->name,
-                        q->size);
+        cs_rule_refuse(q, (cs_nearest){count, 0, true}, "must be at most the %u %s of %s (got %u)",
+                       count, of_what, q->op->name, q->size);
 }
 
 static void rule_filter(const cs_rule_query *q, cs_rule_answer *answer)
@@ -115,8 +114,8 @@ static bool is_space(const cs_rule_query *q)
 static void enough_rows(const cs_rule_query *q, uint32_t rows)
 {
     if (rows < q->size)
-        cs_split_refuse(q->report, "space", "must be at most the %u rows of %s (got %u)", rows,
-                        q->op->name, q->size);
+        cs_rule_refuse(q, (cs_nearest){rows, 0, true}, "must be at most the %u rows of %s (got %u)",
+                       rows, q->op->name, q->size);
 }
 
 static void near_enough(const cs_rule_query *q, const cs_sliding *sliding)
@@ -125,10 +124,10 @@ static void near_enough(const cs_rule_query *q, const cs_sliding *sliding)
     while (parts > 1 && !cs_halo_is_near(sliding, parts))
         parts--;
     if (parts < q->size)
-        cs_split_refuse(q->report, "space",
-                        "must be at most %u: %s reads rows of more than one neighbour each way "
-                        "(got %u)",
-                        parts, q->op->name, q->size);
+        cs_rule_refuse(q, (cs_nearest){parts, 0, true},
+                       "must be at most %u: %s reads rows of more than one neighbour each way "
+                       "(got %u)",
+                       parts, q->op->name, q->size);
 }
 
 /* What the part has that lacks the most rows. */
@@ -167,22 +166,15 @@ static void add_halo(const cs_rule_query *q, const cs_sliding *sliding, cs_halo_
 
 static void rule_window(const cs_rule_query *q, cs_rule_answer *answer)
 {
-    const uint32_t dim = cs_space_dim(q->axis);
-    const cs_tensor_info *in = cs_net_tensor(q->net, q->op->inputs[0]);
     if (!is_space(q))
         return;
-    const cs_sliding sliding = {.in = in->shape.dims[dim],
-                                .out = cs_net_tensor(q->net, q->op->output)->shape.dims[dim],
-                                .kernel = q->op->kernel.size[dim - 1],
-                                .stride = q->op->stride.size[dim - 1],
-                                .pad = q->op->pad.size[dim - 1],
-                                .dilation = 1};
+    const cs_sliding sliding = cs_op_sliding(q->net, q->op, cs_space_dim(q->axis));
     enough_rows(q, sliding.in);
     enough_rows(q, sliding.out);
     near_enough(q, &sliding);
     cs_answer_alike(q, q->given[0], answer);
     add_halo(q, &sliding, CS_HALO_OF_INPUT, answer);
-    if (in->differentiable)
+    if (cs_net_tensor(q->net, q->op->inputs[0])->differentiable)
         add_halo(q, &sliding,
                  q->op->kind == CS_OP_MAX_POOL ? CS_HALO_RETURNED : CS_HALO_OF_GRADIENT, answer);
 }

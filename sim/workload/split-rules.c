@@ -7,6 +7,16 @@ uint32_t cs_features_dim(const cs_net *net, cs_tensor tensor)
     return cs_net_tensor(net, tensor)->shape.rank - 1;
 }
 
+cs_sliding cs_op_sliding(const cs_net *net, const cs_op *op, uint32_t dim)
+{
+    return (cs_sliding){.in = cs_net_tensor(net, op->inputs[0])->shape.dims[dim],
+                        .out = cs_net_tensor(net, op->output)->shape.dims[dim],
+                        .kernel = op->kernel.size[dim - 1],
+                        .stride = op->stride.size[dim - 1],
+                        .pad = op->pad.size[dim - 1],
+                        .dilation = op->dilation.size[dim - 1]};
+}
+
 bool cs_is_divided_at(cs_division division, uint32_t dim)
 {
     return division.part == CS_DIVIDED && division.dim == dim;
@@ -70,45 +80,75 @@ const char *cs_split_key(const cs_split *split, cs_layout_axis axis)
     }
 }
 
-char *cs_nearest_text(uint32_t below, uint32_t above, char *text, size_t size)
+char *cs_nearest_text(cs_nearest nearest, char *text, size_t size)
 {
-    if (above != below)
-        snprintf(text, size, "%u or %u would", below, above);
+    if (nearest.above > 0)
+        snprintf(text, size, "%u or %u would", nearest.below, nearest.above);
     else
-        snprintf(text, size, "%u would", below);
+        snprintf(text, size, "%u would", nearest.below);
     return text;
 }
 
-char *cs_divisors_text(uint32_t count, uint32_t got, char *text, size_t size)
+cs_nearest cs_divisors_next_to(uint32_t count, uint32_t got)
 {
     uint32_t below = got < count ? got : count, above = got;
     while (below > 1 && count % below != 0)
         below--;
     while (above < count && count % above != 0)
         above++;
-    return cs_nearest_text(below, above <= count ? above : below, text, size);
+    return (cs_nearest){.below = below, .above = above <= count && above != below ? above : 0};
+}
+
+static void refuse(cs_split_report *report, const char *key, const char *format, va_list arguments)
+{
+    report->status = CS_INVALID;
+    report->key = key;
+    vsnprintf(report->text, sizeof(report->text), format, arguments);
 }
 
 void cs_split_refuse(cs_split_report *report, const char *key, const char *format, ...)
 {
-    char text[512];
-    const cs_json_place at = {.up = report->at, .key = key};
     va_list arguments;
     if (report->status != CS_OK)
         return;
     va_start(arguments, format);
-    vsnprintf(text, sizeof(text), format, arguments);
+    refuse(report, key, format, arguments);
     va_end(arguments);
-    report->status = report->at ? cs_json_invalid(&at, report->error, "%s", text)
-                                : cs_error_add(report->error, CS_INVALID, "%s: %s %s",
-                                               report->net->name, key, text);
+}
+
+static void refuse_size(cs_split_report *report, const char *key, cs_layout_axis axis,
+                        cs_nearest nearest, const char *format, va_list arguments)
+{
+    if (report->status != CS_OK)
+        return;
+    refuse(report, key, format, arguments);
+    report->sized = true;
+    report->axis = axis;
+    report->nearest = nearest;
+}
+
+void cs_split_refuse_size(cs_split_report *report, const char *key, cs_layout_axis axis,
+                          cs_nearest nearest, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    refuse_size(report, key, axis, nearest, format, arguments);
+    va_end(arguments);
+}
+
+void cs_rule_refuse(const cs_rule_query *query, cs_nearest nearest, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    refuse_size(query->report, cs_split_key(query->split, query->axis), query->axis, nearest,
+                format, arguments);
+    va_end(arguments);
 }
 
 void cs_rule_divides(const cs_rule_query *query, uint32_t count, const char *of_what)
 {
-    char would[CS_DIVISORS_TEXT_BYTES];
     if (count % query->size != 0)
-        cs_split_refuse(query->report, cs_split_key(query->split, query->axis),
-                        "must divide the %u %s of %s (got %u): %s", count, of_what, query->op->name,
-                        query->size, cs_divisors_text(count, query->size, would, sizeof(would)));
+        cs_rule_refuse(query, cs_divisors_next_to(count, query->size),
+                       "must divide the %u %s of %s (got %u)", count, of_what, query->op->name,
+                       query->size);
 }

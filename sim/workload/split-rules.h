@@ -43,13 +43,22 @@ typedef struct cs_net_links {
     uint32_t *readers;      /* ops, those of a tensor in rising order */
 } cs_net_links;
 
-/* Where mistakes are reported: at the keys of a JSON object, or without one by the network's
- * name. */
+/* The numbers next to one that does not fit that an operator takes. */
+typedef struct cs_nearest {
+    uint32_t below, above; /* above 0: nothing above it fits */
+    bool is_limit;         /* the message names the one below: "must be at most 64" */
+} cs_nearest;
+
+/* The first mistake, in the value of a key. */
 typedef struct cs_split_report {
     const cs_net *net;
-    const cs_json_place *at; /* or NULL */
-    cs_error *error;
-    cs_status status; /* of the first */
+    cs_status status;
+    const char *key; /* NULL: none, or want of memory */
+    char text[512];  /* what is said of it, from where the key's name ends */
+    bool sized;      /* it is the size of an axis, and there are others that fit: */
+    cs_layout_axis axis;
+    cs_nearest nearest; /* as far as the operator knows that refuses it */
+    cs_error *error;    /* for want of memory */
 } cs_split_report;
 
 typedef struct cs_rule_query {
@@ -100,6 +109,9 @@ const char *cs_split_key(const cs_split *split, cs_layout_axis axis);
 
 /* ---- what rules have in common ---- */
 
+/* A convolution or pooling along dimension `dim` of its images, from 1 on. */
+cs_sliding cs_op_sliding(const cs_net *net, const cs_op *op, uint32_t dim);
+
 static inline cs_division cs_divided(uint32_t dim)
 {
     return (cs_division){.part = CS_DIVIDED, .dim = (uint8_t)dim};
@@ -131,13 +143,19 @@ void cs_rule_divides(const cs_rule_query *query, uint32_t count, const char *of_
 void cs_split_refuse(cs_split_report *report, const char *key, const char *format, ...)
     CS_PRINTF(3, 4);
 
-/* "A or B would", or "A would" where they are the same; returns `text`. */
-char *cs_nearest_text(uint32_t below, uint32_t above, char *text, size_t size);
+/* The same of the size of the query's axis: which sizes would be right is added to the text, those
+ * next to it that all operators take. */
+void cs_rule_refuse(const cs_rule_query *query, cs_nearest nearest, const char *format, ...)
+    CS_PRINTF(3, 4);
+void cs_split_refuse_size(cs_split_report *report, const char *key, cs_layout_axis axis,
+                          cs_nearest nearest, const char *format, ...) CS_PRINTF(5, 6);
 
-/* "A or B would", "A would": the divisors of `count` next to `got`, which is none; returns
- * `text`. */
-char *cs_divisors_text(uint32_t count, uint32_t got, char *text, size_t size);
+/* The divisors of `count` next to `got`, which is none. */
+cs_nearest cs_divisors_next_to(uint32_t count, uint32_t got);
 
-enum { CS_DIVISORS_TEXT_BYTES = 48 };
+/* "A or B would", "A would"; returns `text`. */
+char *cs_nearest_text(cs_nearest nearest, char *text, size_t size);
+
+enum { CS_NEAREST_TEXT_BYTES = 48 };
 
 #endif

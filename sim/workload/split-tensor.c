@@ -23,12 +23,10 @@ static cs_division outside(const cs_rule_query *q, cs_tensor tensor)
     if (!q->split->sequence_parallel || shape->rank != 2)
         return whole;
     const uint32_t context = q->split->grid.context, tokens = shape->dims[0] / context;
-    char would[CS_DIVISORS_TEXT_BYTES];
     if (tokens % q->size != 0)
-        cs_split_refuse(q->report, "tensor",
-                        "must divide the %u tokens of %s with sequence_parallel (got %u): %s",
-                        tokens, q->op->name, q->size,
-                        cs_divisors_text(tokens, q->size, would, sizeof(would)));
+        cs_rule_refuse(q, cs_divisors_next_to(tokens, q->size),
+                       "must divide the %u tokens of %s with sequence_parallel (got %u)", tokens,
+                       q->op->name, q->size);
     return cs_divided(0);
 }
 
@@ -166,23 +164,23 @@ static void check_heads(const cs_rule_query *q, const cs_op *attention)
 {
     const cs_attention *a = &attention->attention;
     uint32_t below = q->size < a->heads ? q->size : a->heads, above = q->size;
-    char would[CS_DIVISORS_TEXT_BYTES];
     if (divides_heads(a, q->size))
         return;
     while (!divides_heads(a, below))
         below--;
     while (above < a->heads && !divides_heads(a, above))
         above++;
-    cs_nearest_text(below, above <= a->heads ? above : below, would, sizeof(would));
+    const cs_nearest nearest = {.below = below,
+                                .above = above <= a->heads && above != below ? above : 0};
     if (a->heads == a->kv_heads || q->size <= a->kv_heads)
-        cs_split_refuse(q->report, "tensor", "must divide the %u heads%s of %s (got %u): %s",
-                        a->kv_heads, a->heads == a->kv_heads ? "" : " of keys and values",
-                        attention->name, q->size, would);
+        cs_rule_refuse(q, nearest, "must divide the %u heads%s of %s (got %u)", a->kv_heads,
+                       a->heads == a->kv_heads ? "" : " of keys and values", attention->name,
+                       q->size);
     else
-        cs_split_refuse(q->report, "tensor",
-                        "must divide the %u heads of %s, and its %u heads of keys and values or be "
-                        "a multiple of these (got %u): %s",
-                        a->heads, attention->name, a->kv_heads, q->size, would);
+        cs_rule_refuse(q, nearest,
+                       "must divide the %u heads of %s, and its %u heads of keys and values or be "
+                       "a multiple of these (got %u)",
+                       a->heads, attention->name, a->kv_heads, q->size);
 }
 
 /* ---- linear layers ---- */
@@ -202,8 +200,9 @@ static void first_of_pair(const cs_rule_query *q, cs_rule_answer *answer)
     if (!feeds_loss(q, out) && copies == 1)
         cs_rule_divides(q, features, "features");
     else if ((uint64_t)features * copies < q->size)
-        cs_split_refuse(q->report, "tensor", "must be at most the %u features of %s (got %u)",
-                        features, q->op->name, q->size);
+        cs_rule_refuse(q, (cs_nearest){features, 0, true},
+                       "must be at most the %u features of %s (got %u)", features, q->op->name,
+                       q->size);
     answer->partial[0] = true;
     answer->made = cs_divided(dim);
     answer->made.copies = (uint16_t)copies;
@@ -240,19 +239,18 @@ static void rule_attention(const cs_rule_query *q, cs_rule_answer *answer)
     if (q->size <= attention->kv_heads)
         return;
     if (q->size / attention->kv_heads != cs_split_copies(q->net, q->size))
-        cs_split_refuse(q->report, "tensor",
-                        "must be at most the %u heads of keys and values of %s, of which other "
-                        "layers have another number (got %u)",
-                        attention->kv_heads, q->op->name, q->size);
+        cs_rule_refuse(q, (cs_nearest){attention->kv_heads, 0, true},
+                       "must be at most the %u heads of keys and values of %s, of which other "
+                       "layers have another number (got %u)",
+                       attention->kv_heads, q->op->name, q->size);
     for (int i = 1; i <= 2; i++)
         answer->inputs[i].copies = (uint16_t)(q->size / attention->kv_heads);
     for (int i = 1; i <= 2; i++)
         if (q->given[i].part == CS_DIVIDED && !cs_division_equal(q->given[i], answer->inputs[i]))
-            cs_split_refuse(
-                q->report, "tensor",
-                "must be at most the %u heads of keys and values of %s, which come from "
-                "one matrix with the queries (got %u)",
-                attention->kv_heads, q->op->name, q->size);
+            cs_rule_refuse(q, (cs_nearest){attention->kv_heads, 0, true},
+                           "must be at most the %u heads of keys and values of %s, which come from "
+                           "one matrix with the queries (got %u)",
+                           attention->kv_heads, q->op->name, q->size);
 }
 
 /* ---- normalisation ---- */
@@ -354,8 +352,9 @@ static void rule_embedding(const cs_rule_query *q, cs_rule_answer *answer)
     const cs_tensor_info *out = cs_net_tensor(q->net, q->op->output);
     const int64_t rows = q->op->weights / out->shape.dims[1];
     if (rows < q->size)
-        cs_split_refuse(q->report, "tensor", "must be at most the %lld rows of %s (got %u)",
-                        (long long)rows, q->op->name, q->size);
+        cs_rule_refuse(q, (cs_nearest){(uint32_t)rows, 0, true},
+                       "must be at most the %lld rows of %s (got %u)", (long long)rows, q->op->name,
+                       q->size);
     answer->made.part = CS_PARTIAL;
     answer->output = outside(q, q->op->output);
 }

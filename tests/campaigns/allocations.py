@@ -47,6 +47,8 @@ class Command:
             sys.exit(f'{name}: {made.stderr}')
         with open(f'{name}.count', encoding='ascii') as file:
             self.count = int(file.read())
+        if self.count < 10:
+            sys.exit(f'{name}: {self.count} allocations were seen: {asked.library} does not work')
 
     def run(self, mark, **more):
         path = f'{self.name}-{mark}{self.output or ""}'

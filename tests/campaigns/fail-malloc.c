@@ -67,6 +67,8 @@ static bool fails(void)
     return true;
 }
 
+#pragma GCC visibility push(default)
+
 void *malloc(size_t size)
 {
     return fails() ? NULL : __libc_malloc(size);
@@ -81,3 +83,5 @@ void *realloc(void *data, size_t size)
 {
     return fails() ? NULL : __libc_realloc(data, size);
 }
+
+#pragma GCC visibility pop

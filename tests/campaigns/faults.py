@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a machine may lack: faults.py SIM ROOT [--tmpfs] [--only FAULT]
+"""What a machine may lack: faults.py SIM ROOT [--tmpfs] [--only FAULT...]
 
 Each command under each fault: little memory, a small stack, few descriptors, few processes, files that
 may not grow, a folder that cannot be written, no folder for temporary files, standard output closed or
@@ -25,7 +25,7 @@ COMMANDS = ('run small.json -o out/a.h5', 'run small.json --runs 4 -j 4 -o out/a
             'sweep small.json --vary /schedule/micro_batches=4,8,12,16 -j 4 -o out/a.h5',
             'model resnet18 --device v100 -o out/a.json',
             'calibrate compute -m resnet18 -i 32 -b 1 --time-limit 1s -o out/a.json')
-EARLIER = b'{"schema_version": 1}\n'  # as calibrate may add to
+EARLIER = b'{"schema_version": 1, "sources": []}\n'  # as calibrate may add to
 MIB = 1 << 20
 
 
@@ -59,7 +59,7 @@ FAULTS = {
 
 
 def call(sim, words, **how):
-    for name in os.listdir('out'):  # what a sweep that failed goes on from, on purpose
+    for name in os.listdir('out') if os.path.isdir('out') else ():  # what a sweep that failed goes on from, on purpose
         if name.endswith('.journal'):
             os.remove(os.path.join('out', name))
     return subprocess.run([sim, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=LIMIT,
@@ -131,7 +131,7 @@ def main():
     parser.add_argument('sim', type=os.path.abspath)
     parser.add_argument('root', type=os.path.abspath)
     parser.add_argument('--tmpfs', action='store_true')
-    parser.add_argument('--only', choices=FAULTS)
+    parser.add_argument('--only', choices=FAULTS, nargs='+', default=list(FAULTS))
     asked = parser.parse_args()
     wrong, tries = [], 0
     with tempfile.TemporaryDirectory(prefix='sim-campaign-') as folder:
@@ -140,7 +140,7 @@ def main():
         with open('small.json', 'w', encoding='utf-8') as file:
             file.write(SMALL)
         subprocess.run([asked.sim, 'run', 'small.json', '-o', 'run.h5'], check=True, capture_output=True)
-        for name in [asked.only] if asked.only else FAULTS:
+        for name in asked.only:
             for command in COMMANDS:
                 for how, value in FAULTS[name]():
                     tries += 1

@@ -4,8 +4,8 @@
  * Functions that add something say nothing of failures: memory that runs out is remembered, and
  * told by cs_page_check. Texts are copied; charts are not, and live in the page's arena.
  */
-#ifndef CS_FIGURES_PAGE_H
-#define CS_FIGURES_PAGE_H
+#ifndef CS_FIGURES_FIGURE_PAGE_H
+#define CS_FIGURES_FIGURE_PAGE_H
 
 #include "plots/plot-chart.h"
 #include "sim/figures/study.h"

@@ -1,4 +1,4 @@
-#include "sim/figures/page.h"
+#include "sim/figures/figure-page.h"
 
 #include "sim/base/vector.h"
 

@@ -1,6 +1,7 @@
-#include "plots/page/page.h"
+#include "plots/page/report-page.h"
 
 #include "plots/page/page-parts.h"
+#include "plots/page/page-points.h"
 #include "plots/page/page-run.h"
 #include "sim/base/file.h"
 #include "sim/base/version.h"
@@ -9,22 +10,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything that a page shows. */
+/* Everything that a page shows: runs, or what one sweep or search has. */
 typedef struct contents {
-    cs_page_run runs[CS_PAGE_RUNS_MAX];
-    size_t n_runs;
+    cs_page_part parts[CS_PAGE_RUNS_MAX];
+    size_t n;
+    const char *kind; /* "run", "points" */
 } contents;
-
-/* JSON in a script element: no "<" of a text can end the element. */
-static void write_json(const char *json, FILE *out)
-{
-    for (; *json; json++) {
-        if (*json == '<')
-            fputs("\\u003c", out);
-        else
-            fputc(*json, out);
-    }
-}
 
 static void write_html(const char *text, FILE *out)
 {
@@ -53,24 +44,10 @@ static void write_head(const char *title, FILE *out)
           out);
 }
 
-static cs_status write_run(const cs_page_run *run, size_t i, FILE *out, cs_error *error)
-{
-    char id[16];
-    char *json = cJSON_PrintUnformatted(run->json);
-    if (!json)
-        return cs_error_no_memory(error);
-    fprintf(out, "<script type=\"application/json\" id=\"run-%zu\">", i);
-    write_json(json, out);
-    fputs("</script>\n", out);
-    cJSON_free(json);
-    snprintf(id, sizeof(id), "columns-%zu", i);
-    return cs_packed_write(&run->packed, id, out, error);
-}
-
 static void write_programs(FILE *out)
 {
     fputs("<script type=\"text/plain\" id=\"notices\">", out);
-    write_json(cs_page_notices, out);
+    fputs(cs_page_notices, out);
     fputs("</script>\n<script>", out);
     fputs(cs_page_library, out);
     fputs("</script>\n<script>", out);
@@ -80,10 +57,10 @@ static void write_programs(FILE *out)
 
 static cs_status write_page(const contents *all, FILE *out, cs_error *error)
 {
-    const cJSON *name = cJSON_GetObjectItemCaseSensitive(all->runs[0].json, "name");
+    const cJSON *name = cJSON_GetObjectItemCaseSensitive(all->parts[0].json.root, "name");
     write_head(cJSON_IsString(name) ? name->valuestring : "report", out);
-    for (size_t i = 0; i < all->n_runs; i++)
-        CS_TRY(write_run(&all->runs[i], i, out, error));
+    for (size_t i = 0; i < all->n; i++)
+        CS_TRY(cs_page_part_write(&all->parts[i], all->kind, i, out, error));
     write_programs(out);
     return CS_OK;
 }
@@ -104,6 +81,24 @@ static cs_status write_file(const contents *all, const char *output, cs_error *e
     return status;
 }
 
+/* A file that is not of a run may be one of points; else `refused` stands. */
+static cs_status read_points(const char *input, contents *all, cs_status refused, cs_error *error)
+{
+    cs_status (*const readers[])(const char *, cs_page_part *, cs_error *) = {cs_page_sweep_read,
+                                                                              cs_page_plans_read};
+    for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {
+        cs_error none;
+        cs_error_init(&none);
+        cs_page_part_finish(&all->parts[0]);
+        if (readers[i](input, &all->parts[0], &none) != CS_OK)
+            continue;
+        all->kind = "points";
+        cs_error_init(error);
+        return CS_OK;
+    }
+    return refused;
+}
+
 cs_status cs_page_write(const char *const *inputs, size_t n, const char *output, cs_error *error)
 {
     if (!*cs_page_library)
@@ -113,13 +108,15 @@ cs_status cs_page_write(const char *const *inputs, size_t n, const char *output,
     if (n > CS_PAGE_RUNS_MAX)
         return cs_error_add(error, CS_USAGE, "report: must be at most %d results files (got %zu)",
                             CS_PAGE_RUNS_MAX, n);
-    contents all = {.n_runs = n};
+    contents all = {.n = n, .kind = "run"};
     cs_status status = CS_OK;
     for (size_t i = 0; i < n && status == CS_OK; i++)
-        status = cs_page_run_read(inputs[i], &all.runs[i], error);
+        status = cs_page_run_read(inputs[i], &all.parts[i], error);
+    if (status == CS_INVALID && n == 1)
+        status = read_points(inputs[0], &all, status, error);
     if (status == CS_OK)
         status = write_file(&all, output, error);
     for (size_t i = 0; i < n; i++)
-        cs_page_run_finish(&all.runs[i]);
+        cs_page_part_finish(&all.parts[i]);
     return status;
 }

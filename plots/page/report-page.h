@@ -7,8 +7,8 @@
  * so that the page stays fluid. Texts of users reach the page as JSON only, in which "<" is
  * escaped, and become text nodes; and the page's policy lets no other program run.
  */
-#ifndef CS_PLOTS_PAGE_PAGE_H
-#define CS_PLOTS_PAGE_PAGE_H
+#ifndef CS_PLOTS_PAGE_REPORT_PAGE_H
+#define CS_PLOTS_PAGE_REPORT_PAGE_H
 
 #include "sim/base/error.h"
 

@@ -1,0 +1,421 @@
+/* A sweep's points, or the plans of a search: a picture, and a table to sort. */
+
+const stateWords = (points, row) =>
+    ['fits', '✕ out of memory',
+     points.what === 'sweep' ? 'failed' : 'not simulated'][points.state[row]];
+
+async function readPoints() {
+  const points = readJson('points-0');
+  if (!points) return null;
+  const columns = await readColumns('columns-0', points.columns);
+  points.state = columns.state;
+  points.n = points.state.length;
+  for (const field of points.fields) {
+    field.values = columns[field.name];
+    if (field.words)
+      field.texts = Array.from(field.values, value => words(field.words[value] ?? ''));
+    field.title = field.key ? field.title : words(field.title);
+  }
+  points.fields = points.fields.filter(field => field.texts || field.values);
+  points.chosen = null;
+  return points;
+}
+
+const fieldOf = (points, name) => points.fields.find(field => field.name === name);
+
+/* A value for people. */
+function fieldText(field, value) {
+  if (field.texts) return value;
+  if (!Number.isFinite(value)) return '–';
+  if (field.unit === '1' && field.name.endsWith('_fraction')) return formatPercent(value);
+  const unit = unitOfField(field.unit, value);
+  return `${digits(value / unit.size, 4)}${unit.name ? ` ${unit.name}` : ''}`;
+}
+
+const valueText = (field, row) =>
+    fieldText(field, field.texts ? field.texts[row] : field.values[row]);
+
+function pointWords(points, row, fields) {
+  const plan = fieldOf(points, 'plan'),
+        keys = points.fields.filter(field => field.key && !fields.includes(field));
+  const parts = [
+    ...(plan ? [plan.texts[row]] : []),
+    ...[...fields, ...keys].map(field => `${field.title} ${valueText(field, row)}`)
+  ];
+  return parts.join(', ') + (points.state[row] ? `, ${stateWords(points, row)}` : '');
+}
+
+/* ---- what is chosen ---- */
+
+/* Of several values a field has more than one. */
+const varies = (field, rows) =>
+    rows.some(row => (field.texts || field.values)[row] !== (field.texts || field.values)[rows[0]]);
+
+const allRows = points => Array.from({length: points.n}, (_, i) => i);
+
+/* How to run the point by itself. */
+function commandOf(points, row) {
+  const keys = points.fields.filter(field => field.key);
+  const scenario = (points.command || '').split(' ')[2] || 'SCENARIO.json';
+  const quoted = text => /^[\w./=-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
+  return `sim run ${scenario} ` +
+      keys.map(
+              field => `--set ${
+                  quoted(`${field.title}=${field.texts ? field.texts[row] : field.values[row]}`)}`)
+          .join(' ') +
+      ' -o run.h5';
+}
+
+function choosePoint(points, row) {
+  points.chosen = row;
+  const figures = points.fields.filter(
+      field => !field.key && valueText(field, row) !== '–' && field.name !== 'number');
+  points.detail.replaceChildren(
+      element(
+          'h3', null,
+          points.fields.filter(field => field.key)
+                  .map(field => `${field.title} = ${valueText(field, row)}`)
+                  .join(', ') ||
+              fieldOf(points, 'plan').texts[row]),
+      points.what === 'sweep' ? element('pre', {tabindex: '0'}, commandOf(points, row)) : null,
+      table(
+          'Figures of the point',
+          [{title: 'figure'}, {title: 'value', number: true}, {title: 'meaning', class: 'meaning'}],
+          figures.map(
+              field =>
+                  [field.title, valueText(field, row),
+                   field.meaning === field.title ? '' : field.meaning || ''])));
+  for (const line of points.body.querySelectorAll('tr'))
+    line.setAttribute('aria-selected', `${Number(line.dataset.row) === row}`);
+}
+
+/* ---- pictures ---- */
+
+function select(label, fields, chosen, changed) {
+  const made = element(
+      'select', {change: () => changed(fields[made.value])},
+      fields.map(
+          (field, i) => element(
+              'option', {value: i, selected: field === chosen}, field ? field.title : 'nothing')));
+  return element('label', null, `${label} `, made);
+}
+
+function seriesLegend(series) {
+  return element(
+      'ul', {class: 'legend'},
+      series.slice(0, SERIES.length)
+          .map(
+              ({name}, s) => legendEntry(
+                  svg('svg', {width: 16, height: 12, viewBox: '-8 -6 16 12', 'aria-hidden': 'true'},
+                      svg('path', {d: shapePath(SHAPES[s], 4), fill: shown(SERIES[s])})),
+                  name)),
+      legendEntry(
+          svg('svg', {width: 16, height: 12, viewBox: '-8 -6 16 12', 'aria-hidden': 'true'},
+              svg('path', {
+                d: shapePath('circle', 4),
+                fill: 'none',
+                stroke: 'currentColor',
+                'stroke-width': 2
+              })),
+          'hollow: out of memory'));
+}
+
+/* Rows by the value of a field; of more than there are colours the last holds the rest. */
+function seriesOf(field, rows) {
+  if (!field) return [{name: 'all points', rows}];
+  const groups = new Map();
+  for (const row of rows) {
+    const name = valueText(field, row);
+    if (!groups.has(name)) groups.set(name, []);
+    groups.get(name).push(row);
+  }
+  const all = [...groups.entries()].map(
+      ([name, of]) => ({name: field.texts ? name : `${field.title} ${name}`, rows: of}));
+  if (all.length <= SERIES.length) return all;
+  return [
+    ...all.slice(0, SERIES.length - 1),
+    {name: 'others', rows: all.slice(SERIES.length - 1).flatMap(({rows: of}) => of)}
+  ];
+}
+
+/* The picture's controls and the picture; `state` has what is chosen. */
+function picturePanel(points, title, controls, draw) {
+  const holder = element('div'), redraw = () => holder.replaceChildren(...[draw()].flat());
+  themeListeners.push(redraw);
+  redraw();
+  return section(
+      title.toLowerCase().replace(/\W+/g, '-'), title,
+      element('div', {class: 'toolbar'}, controls(redraw)), holder);
+}
+
+function linesPanel(points, keys, figures) {
+  const state = {
+    x: keys[0],
+    y: figures.find(field => field.main) || figures[0],
+    by: keys[1] || null
+  };
+  return picturePanel(
+      points, 'Lines',
+      redraw => [select('Figure', figures, state.y, field => {
+                   state.y = field;
+                   redraw();
+                 }), select('against', keys, state.x, field => {
+                   state.x = field;
+                   redraw();
+                 }), select('a line for each', [null, ...keys], state.by, field => {
+                   state.by = field;
+                   redraw();
+                 })], () => {
+        const rows = allRows(points).filter(row => Number.isFinite(state.y.values[row])),
+              series = seriesOf(state.by === state.x ? null : state.by, rows);
+        return [
+          seriesLegend(series), plotSeries(points, {
+            ...state,
+            series,
+            joined: keys.length <= 2 && !state.x.texts,
+            label: `${state.y.title} against ${state.x.title}`
+          })
+        ];
+      });
+}
+
+function heatPanel(points, keys, figures) {
+  const state = {value: figures.find(field => field.main) || figures[0], x: keys[0], y: keys[1]};
+  return picturePanel(
+      points, 'Heat map', redraw => [select('Figure', figures, state.value, field => {
+                                       state.value = field;
+                                       redraw();
+                                     }), select('across', keys, state.x, field => {
+                                       state.x = field;
+                                       redraw();
+                                     }), select('up', keys, state.y, field => {
+                                       state.y = field;
+                                       redraw();
+                                     })], () => {
+        const fixed = keys.filter(key => key !== state.x && key !== state.y),
+              first = row => fixed.every(key => valueText(key, row) === valueText(key, 0));
+        const rows = allRows(points).filter(first);
+        return [
+          element(
+              'p', {class: 'quiet'},
+              `${sentence(state.value.title)}${
+                  unitOfField(
+                      state.value.unit,
+                      Math.max(...rows.map(row => state.value.values[row]).filter(Number.isFinite)))
+                          .name ?
+                      `, ${
+                          unitOfField(
+                              state.value.unit,
+                              Math.max(...rows.map(row => state.value.values[row])
+                                           .filter(Number.isFinite)))
+                              .name}` :
+                      ''}; a stroke and ✕ mark points out of memory.${
+                  fixed.length ?
+                      ` At ${fixed.map(key => `${key.title} ${valueText(key, 0)}`).join(', ')}.` :
+                      ''}`),
+          plotHeat(points, {
+            ...state,
+            rows,
+            label: `${state.value.title} by ${state.x.title} and ${state.y.title}`
+          })
+        ];
+      });
+}
+
+/* Points than which none that fits is both faster and smaller. Plans say so themselves. */
+function frontOf(points, time, memory, rows) {
+  const front = fieldOf(points, 'front');
+  if (front)
+    return rows.filter(row => front.values[row] === 1)
+        .sort((a, b) => memory.values[a] - memory.values[b]);
+  const sorted =
+      rows.filter(row => points.state[row] === 0)
+          .sort((a, b) => time.values[a] - time.values[b] || memory.values[a] - memory.values[b]);
+  let least = Infinity;
+  return sorted.filter(row => memory.values[row] < least && (least = memory.values[row], true));
+}
+
+function frontPanel(points, time, memory) {
+  const by =
+      fieldOf(points, 'strategy') || points.fields.find(field => field.key && field.texts) || null;
+  return picturePanel(
+      points, 'Time against memory',
+      () => [element(
+          'p', {class: 'quiet'},
+          'The line joins the points than which no other that fits is both faster and smaller. ' +
+              'Times up to four times the shortest are shown.')],
+      () => {
+        const known = allRows(points).filter(
+            row => Number.isFinite(time.values[row]) && Number.isFinite(memory.values[row]));
+        const least = Math.min(
+            ...known.filter(row => points.state[row] === 0).map(row => time.values[row]), Infinity);
+        const rows = known.filter(row => !(time.values[row] > 4 * least)),
+              series = seriesOf(by, rows.sort((a, b) => time.values[a] - time.values[b]));
+        const picture = plotSeries(
+            points, {x: memory, y: time, series, joined: false, label: 'Time against memory'});
+        const front = frontOf(points, time, memory, rows),
+              {width, height, left, right, top, bottom} = CHART;
+        const across = makeAxis(memory, rows, left, width - right),
+              up = makeAxis(time, rows, height - bottom, top);
+        picture.querySelector('g').after(svg('polyline', {
+          points: front.map(row => [across.place(row), up.place(row)]).join(' '),
+          class: 'front'
+        }));
+        return [seriesLegend(series), picture];
+      });
+}
+
+/* ---- the table ---- */
+
+const TABLE_STEP = 200;
+
+function sortedRows(points, field, down) {
+  const value = row =>
+      field ? (field.texts ? field.texts[row] : field.values[row]) : points.state[row];
+  const missing = v => v === undefined || v === null || Number.isNaN(v);
+  return allRows(points).sort((a, b) => {
+    const x = value(a), y = value(b);
+    if (missing(x) || missing(y)) return missing(x) - missing(y) || a - b;
+    const order = typeof x === 'string' ? x.localeCompare(y, 'en', {numeric: true}) : x - y;
+    return (down ? -order : order) || a - b;
+  });
+}
+
+function pointRow(points, fields, row) {
+  const cells = fields.map(
+      (field, i) => element(
+          i === 0 ? 'th' : 'td',
+          {scope: i === 0 ? 'row' : null, class: field.texts ? null : 'number'},
+          valueText(field, row)));
+  const choose = () => choosePoint(points, row);
+  return element(
+      'tr', {
+        'data-row': row,
+        tabindex: '0',
+        'aria-selected': `${points.chosen === row}`,
+        click: choose,
+        keydown: event => {
+          if (event.key === 'Enter') choose();
+        }
+      },
+      cells, element('td', null, stateWords(points, row)));
+}
+
+function pointTable(points, fields) {
+  const state = {field: null, down: false, most: TABLE_STEP};
+  const body = points.body = element('tbody'), more = button('', 'Show more rows', () => {
+                                                 state.most += 5 * TABLE_STEP;
+                                                 fill();
+                                               });
+  const heads = [...fields, null].map(
+      field => element(
+          'th', {
+            scope: 'col',
+            'aria-sort': 'none',
+            class: field && !field.texts ? 'number' : null,
+            title: field ? field.meaning : 'what became of it'
+          },
+          element(
+              'button', {type: 'button', class: 'sort', click: () => sortBy(field)},
+              field ? field.title : 'state')));
+  const sortBy = field => {
+    state.down = state.sorted && state.field === field ? !state.down : false;
+    Object.assign(state, {field, sorted: true});
+    [...fields, null].forEach(
+        (other, i) => heads[i].setAttribute(
+            'aria-sort', other === field ? (state.down ? 'descending' : 'ascending') : 'none'));
+    fill();
+  };
+  const fill = () => {
+    const rows = state.sorted ? sortedRows(points, state.field, state.down) : allRows(points);
+    body.replaceChildren(...rows.slice(0, state.most).map(row => pointRow(points, fields, row)));
+    more.hidden = rows.length <= state.most;
+    more.textContent = `${formatCount(rows.length - state.most)} more`;
+  };
+  fill();
+  points.sortBy = sortBy;
+  return [
+    element(
+        'div', {class: 'scroll', tabindex: '0', role: 'region', 'aria-label': 'All points'},
+        element(
+            'table', {class: 'points'},
+            element('caption', {class: 'unseen'}, 'All points, to be sorted by their headings'),
+            element('thead', null, element('tr', null, heads)), body)),
+    more
+  ];
+}
+
+/* ---- all of it ---- */
+
+function pointHeader(points) {
+  const counts = [0, 0, 0];
+  points.state.forEach(state => counts[state]++);
+  const said = [
+    `${formatCount(points.n)} ${points.what === 'sweep' ? 'points' : 'plans'}`,
+    `${formatCount(counts[0])} fit`
+  ];
+  if (counts[1]) said.push(`${formatCount(counts[1])} out of memory`);
+  if (counts[2])
+    said.push(`${formatCount(counts[2])} ${points.what === 'sweep' ? 'failed' : 'not simulated'}`);
+  return element(
+      'header', null,
+      element(
+          'div', null,
+          element('p', {class: 'over'}, points.what === 'sweep' ? 'sweep' : 'search for plans'),
+          element('h1', null, points.name), element('p', {class: 'words'}, said.join(' · ')),
+          points.command ? element('p', {class: 'words'}, element('code', null, points.command)) :
+                           null),
+      element(
+          'div', {class: 'tools'},
+          button('Light / dark', 'Switch between light and dark (T)', switchTheme),
+          button('Print', 'Print, or save as PDF', () => window.print())));
+}
+
+/* What the table shows: keys, and figures that matter; of plans their words and the figures. */
+function tableFields(points, keys, figures) {
+  if (points.what === 'plans')
+    return [
+      'plan', 'strategy', 'devices', 'step_time', 'throughput', 'peak_memory', 'over_capacity'
+    ].map(name => fieldOf(points, name))
+        .filter(Boolean);
+  const main = figures.filter(field => field.main);
+  return [...keys, ...(main.length ? main : figures.slice(0, 5))];
+}
+
+function pointPage(points) {
+  const keys = points.fields.filter(field => field.key && varies(field, allRows(points)));
+  const figures = points.fields.filter(
+      field => !field.key && !field.texts && field.values.some(Number.isFinite) &&
+          !/^(applies|promised|difference)\d*_/.test(field.name));
+  figures.sort((a, b) => b.main - a.main);
+  const time = fieldOf(points, 'iteration_time_s') || fieldOf(points, 'step_time'),
+        memory = fieldOf(points, 'peak_memory_bytes') || fieldOf(points, 'peak_memory');
+  points.detail = element(
+      'div', {role: 'status'},
+      element('p', {class: 'quiet'}, 'Click a point in a picture or in the table.'));
+  const chosen = section('chosen', 'The chosen point', points.detail);
+  const all = section(
+      'all', points.what === 'sweep' ? 'All points' : 'All plans',
+      pointTable(points, tableFields(points, keys, figures)));
+  if (points.what === 'plans') points.sortBy(time);
+  return [
+    pointHeader(points),
+    element(
+        'main', null,
+        keys.length > 0 && figures.length > 0 ? linesPanel(points, keys, figures) : null,
+        keys.length > 1 && figures.length > 0 ? heatPanel(points, keys, figures) : null,
+        time && memory ? frontPanel(points, time, memory) : null, all, chosen,
+        points.scenario ?
+            section('scenario', 'Scenario', scenarioParts({...points, label: points.name})) :
+            null),
+    footer([points])
+  ];
+}
+
+function showPoints(points) {
+  document.body.append(...pointPage(points));
+  dark.addEventListener('change', themeChanged);
+  document.addEventListener('keydown', event => {
+    if (event.key === 't' && !event.target.closest('input, select')) switchTheme();
+  });
+}

@@ -1,0 +1,25 @@
+/* Where a trace goes: a file, compressed by gzip or not, or a stream. Failures are kept and told at
+ * the end. Internal to the viewer's files. */
+#ifndef CS_PLOTS_VIEWER_OUT_H
+#define CS_PLOTS_VIEWER_OUT_H
+
+#include "sim/base/error.h"
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdio.h>
+
+typedef struct cs_viewer_out cs_viewer_out;
+
+/* NULL when memory runs out. The stream stays the caller's. */
+cs_viewer_out *cs_viewer_out_create(FILE *stream, bool compressed);
+
+void cs_viewer_out_bytes(cs_viewer_out *out, const void *data, size_t size);
+CS_PRINTF(2, 3) void cs_viewer_out_text(cs_viewer_out *out, const char *format, ...);
+
+/* Writes what is left and says whether all of it worked; CS_IO with the name `path`. Accepts NULL.
+ */
+CS_MUST_CHECK cs_status cs_viewer_out_destroy(cs_viewer_out *out, const char *path,
+                                              cs_error *error);
+
+#endif

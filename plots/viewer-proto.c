@@ -1,0 +1,393 @@
+#include "plots/viewer-run.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Perfetto's own format: a Trace is a sequence of TracePackets, here all of one sequence of
+ * packets. Field numbers are those of protos/perfetto/trace in Perfetto's sources (trace_packet,
+ * track_event/track_event, track_descriptor, process_descriptor, counter_descriptor,
+ * debug_annotation, interned_data). Names, categories and names of arguments are interned: a packet
+ * brings them before the first one that uses their number. Times are whole nanoseconds. */
+
+enum { VARINT = 0, FIXED64 = 1, BYTES = 2 }; /* wire types */
+
+enum packet_field {
+    PACKET_TIMESTAMP = 8,
+    PACKET_SEQUENCE = 10,
+    PACKET_EVENT = 11,
+    PACKET_INTERNED = 12,
+    PACKET_FLAGS = 13,
+    PACKET_DESCRIPTOR = 60,
+};
+
+enum event_field {
+    EVENT_CATEGORY = 3,
+    EVENT_ANNOTATION = 4,
+    EVENT_TYPE = 9,
+    EVENT_NAME = 10,
+    EVENT_TRACK = 11,
+    EVENT_COUNTER = 30,
+    EVENT_FLOW = 47,
+    EVENT_FLOW_END = 48,
+};
+
+enum event_type { TYPE_BEGIN = 1, TYPE_END = 2, TYPE_COUNTER = 4 };
+
+enum descriptor_field {
+    TRACK_UUID = 1,
+    TRACK_NAME = 2,
+    TRACK_PROCESS = 3,
+    TRACK_PARENT = 5,
+    TRACK_COUNTER = 8,
+    TRACK_ORDERING = 11,
+    TRACK_RANK = 12,
+};
+
+enum { PROCESS_PID = 1, PROCESS_NAME = 6 };
+enum { COUNTER_UNIT = 3, UNIT_BYTES = 3 };
+enum { INTERNED_CATEGORY = 1, INTERNED_NAME = 2, INTERNED_ARGUMENT = 3 };
+enum { ENTRY_NUMBER = 1, ENTRY_NAME = 2 };
+enum { ARGUMENT_NAME = 1, ARGUMENT_UINT = 3 };
+enum { FLAG_CLEARED = 1, FLAG_NEEDED = 2, ORDER_EXPLICIT = 3, PS_PER_NS = 1000 };
+
+static const char *const arguments[] = {"task",        "stage",        "mini_batch",
+                                        "micro_batch", "version_read", "version_made",
+                                        "to_device",   "from_device",  "bytes"};
+
+enum argument {
+    ARG_TASK,
+    ARG_STAGE,
+    ARG_MINI_BATCH,
+    ARG_MICRO_BATCH,
+    ARG_READ,
+    ARG_MADE,
+    ARG_TO,
+    ARG_FROM,
+    ARG_BYTES,
+    N_ARGUMENTS
+};
+
+/* A message that is being made. Texts are cut so that all that one packet has fits. */
+enum { MESSAGE = 512, TEXT = 120 };
+
+typedef struct message {
+    uint32_t size;
+    unsigned char bytes[MESSAGE];
+} message;
+
+typedef struct writer {
+    const cs_viewer_run *run;
+    cs_viewer_out *out;
+    bool begun;         /* a packet was written */
+    uint8_t *named;     /* by kind and number: the name is known to the reader */
+    uint32_t n_numbers; /* of names of a kind */
+    uint64_t *tracks;   /* per device: of its process, the next ones are its lanes and counters */
+} writer;
+
+/* ---- the wire ---- */
+
+static void put_varint(message *m, uint64_t value)
+{
+    for (; value >= 0x80; value >>= 7)
+        m->bytes[m->size++] = (unsigned char)(value | 0x80);
+    m->bytes[m->size++] = (unsigned char)value;
+}
+
+static void put_number(message *m, uint32_t field, uint64_t value)
+{
+    put_varint(m, (uint64_t)field << 3 | VARINT);
+    put_varint(m, value);
+}
+
+static void put_fixed(message *m, uint32_t field, uint64_t value)
+{
+    put_varint(m, (uint64_t)field << 3 | FIXED64);
+    for (int shift = 0; shift < 64; shift += 8)
+        m->bytes[m->size++] = (unsigned char)(value >> shift);
+}
+
+static void put_bytes(message *m, uint32_t field, const void *data, size_t size)
+{
+    put_varint(m, (uint64_t)field << 3 | BYTES);
+    put_varint(m, size);
+    memcpy(m->bytes + m->size, data, size);
+    m->size += (uint32_t)size;
+}
+
+static void put_text(message *m, uint32_t field, const char *text)
+{
+    const size_t length = strlen(text);
+    put_bytes(m, field, text, length < TEXT ? length : TEXT);
+}
+
+static void put_message(message *m, uint32_t field, const message *inner)
+{
+    put_bytes(m, field, inner->bytes, inner->size);
+}
+
+/* A packet is a field of the Trace, which is the file. */
+static void write_packet(writer *w, message *packet, uint64_t flags)
+{
+    message head;
+    head.size = 0;
+    put_number(packet, PACKET_SEQUENCE, 1);
+    flags |= w->begun ? 0 : FLAG_CLEARED;
+    if (flags)
+        put_number(packet, PACKET_FLAGS, flags);
+    put_varint(&head, 1 << 3 | BYTES);
+    put_varint(&head, packet->size);
+    cs_viewer_out_bytes(w->out, head.bytes, head.size);
+    cs_viewer_out_bytes(w->out, packet->bytes, packet->size);
+    w->begun = true;
+}
+
+/* ---- names ---- */
+
+static void intern(message *interned, uint32_t field, uint64_t number, const char *text)
+{
+    message entry;
+    entry.size = 0;
+    put_number(&entry, ENTRY_NUMBER, number);
+    put_text(&entry, ENTRY_NAME, text);
+    put_message(interned, field, &entry);
+}
+
+static void write_interned(writer *w, uint32_t field, uint64_t number, const char *text)
+{
+    message packet, interned;
+    packet.size = interned.size = 0;
+    intern(&interned, field, number, text);
+    put_message(&packet, PACKET_INTERNED, &interned);
+    write_packet(w, &packet, FLAG_NEEDED);
+}
+
+static void write_words(writer *w)
+{
+    for (uint32_t i = 0; i < N_ARGUMENTS; i++)
+        write_interned(w, INTERNED_ARGUMENT, i + 1, arguments[i]);
+    for (uint32_t k = 0; k < w->run->tasks.n_kinds; k++)
+        write_interned(w, INTERNED_CATEGORY, k + 1, w->run->tasks.kinds[k]);
+}
+
+/* The number of a slice's name, made known when it is new. */
+static uint64_t name_of(writer *w, uint32_t task, uint32_t kind)
+{
+    const uint32_t number = cs_viewer_number(w->run, task);
+    const uint64_t place = (uint64_t)kind * w->n_numbers + number;
+    if (!w->named[place]) {
+        char name[TEXT];
+        snprintf(name, sizeof(name), "%.60s %" PRIu32, w->run->tasks.kinds[kind], number);
+        write_interned(w, INTERNED_NAME, place + 1, name);
+        w->named[place] = 1;
+    }
+    return place + 1;
+}
+
+/* ---- tracks: of a device its process, then what computes, sends, receives, and its counters ---- */
+
+static uint64_t track_of(const writer *w, uint64_t device, const cs_viewer_slice *s)
+{
+    const uint64_t first = w->tracks[device] + 1;
+    return s->side == CS_SLICE_COMPUTES ? first
+           : s->side == CS_SLICE_SENDS  ? first + 1 + s->lane
+                                        : first + 1 + w->run->devices[device].sends + s->lane;
+}
+
+static uint64_t counter_of(const writer *w, uint64_t device, uint32_t category)
+{
+    const cs_viewer_device *d = &w->run->devices[device];
+    return w->tracks[device] + 2 + d->sends + d->receives + category;
+}
+
+static uint64_t capacity_of(const writer *w, uint64_t device)
+{
+    return counter_of(w, device, w->run->n_categories);
+}
+
+static void write_process(writer *w, uint64_t device)
+{
+    message packet, track, process;
+    char name[48];
+    packet.size = track.size = process.size = 0;
+    snprintf(name, sizeof(name), "device %" PRIu64, device);
+    put_number(&process, PROCESS_PID, device + 1); /* 0 is no process */
+    put_text(&process, PROCESS_NAME, name);
+    put_number(&track, TRACK_UUID, w->tracks[device]);
+    put_message(&track, TRACK_PROCESS, &process);
+    put_number(&track, TRACK_ORDERING, ORDER_EXPLICIT);
+    put_message(&packet, PACKET_DESCRIPTOR, &track);
+    write_packet(w, &packet, 0);
+}
+
+static void write_track(writer *w, uint64_t device, uint64_t uuid, const char *name, bool counts)
+{
+    message packet, track, counter;
+    packet.size = track.size = counter.size = 0;
+    put_number(&track, TRACK_UUID, uuid);
+    put_number(&track, TRACK_PARENT, w->tracks[device]);
+    put_text(&track, TRACK_NAME, name);
+    put_number(&track, TRACK_RANK, uuid - w->tracks[device]);
+    put_number(&counter, COUNTER_UNIT, UNIT_BYTES);
+    if (counts)
+        put_message(&track, TRACK_COUNTER, &counter);
+    put_message(&packet, PACKET_DESCRIPTOR, &track);
+    write_packet(w, &packet, 0);
+}
+
+static void write_lanes(writer *w, uint64_t device, const char *what, uint64_t first, uint32_t n)
+{
+    char name[48];
+    for (uint32_t lane = 0; lane < n; lane++) {
+        snprintf(name, sizeof(name), n == 1 ? "%s" : "%s %" PRIu32, what, lane + 1);
+        write_track(w, device, first + lane, name, false);
+    }
+}
+
+static void write_tracks(writer *w, uint64_t device)
+{
+    const cs_viewer_run *run = w->run;
+    const cs_viewer_device *d = &run->devices[device];
+    const uint64_t first = w->tracks[device] + 1;
+    char name[TEXT];
+    write_process(w, device);
+    write_track(w, device, first, "compute", false);
+    write_lanes(w, device, "sends", first + 1, d->sends);
+    write_lanes(w, device, "receives", first + 1 + d->sends, d->receives);
+    for (uint32_t c = 0; c < run->n_categories; c++) {
+        snprintf(name, sizeof(name), "memory: %.60s", run->categories[c]);
+        if (run->held[device * run->n_categories + c])
+            write_track(w, device, counter_of(w, device, c), name, true);
+    }
+    if (d->capacity != INT64_MAX)
+        write_track(w, device, capacity_of(w, device), "memory: capacity", true);
+}
+
+/* ---- events ---- */
+
+static void write_event(writer *w, cs_time time, const message *event, uint64_t flags)
+{
+    message packet;
+    packet.size = 0;
+    put_number(&packet, PACKET_TIMESTAMP, (uint64_t)(time + PS_PER_NS / 2) / PS_PER_NS);
+    put_message(&packet, PACKET_EVENT, event);
+    write_packet(w, &packet, flags);
+}
+
+static void put_argument(message *event, enum argument argument, uint64_t value)
+{
+    if (value == UINT32_MAX && argument != ARG_BYTES)
+        return;
+    put_varint(event, EVENT_ANNOTATION << 3 | BYTES);
+    const uint32_t length = event->size++; /* below 128: one byte */
+    put_number(event, ARGUMENT_NAME, argument + 1);
+    put_number(event, ARGUMENT_UINT, value);
+    event->bytes[length] = (unsigned char)(event->size - length - 1);
+}
+
+/* What the receiving end of a message need not say once more: its arrow has the task. */
+static void put_arguments(const cs_viewer_run *run, uint32_t task, message *event)
+{
+    put_argument(event, ARG_TASK, task);
+    put_argument(event, ARG_STAGE, run->tasks.stage[task]);
+    put_argument(event, ARG_MINI_BATCH, run->tasks.mini_batch[task]);
+    put_argument(event, ARG_MICRO_BATCH, run->tasks.micro_batch[task]);
+    put_argument(event, cs_viewer_updates(run, task) ? ARG_MADE : ARG_READ, run->read[task]);
+}
+
+/* The arrow of a message has the number of its task, counted from 1. */
+static void put_message_of(const cs_viewer_run *run, const cs_viewer_slice *s, message *event)
+{
+    const bool sends = s->side == CS_SLICE_SENDS;
+    put_argument(event, sends ? ARG_TO : ARG_FROM,
+                 sends ? run->tasks.peer[s->task] : run->tasks.device[s->task]);
+    put_argument(event, ARG_BYTES, (uint64_t)run->bytes[s->task]);
+    put_fixed(event, sends ? EVENT_FLOW : EVENT_FLOW_END, s->task + 1ULL);
+}
+
+static void write_slice(writer *w, uint64_t device, const cs_viewer_slice *s)
+{
+    const cs_viewer_run *run = w->run;
+    const uint32_t task = s->task;
+    const uint32_t kind =
+        s->side == CS_SLICE_COMPUTES ? run->tasks.kind[task] : run->tasks.origin[task];
+    const uint64_t track = track_of(w, device, s), name = name_of(w, task, kind);
+    message event;
+    event.size = 0;
+    put_number(&event, EVENT_TYPE, TYPE_BEGIN);
+    put_number(&event, EVENT_TRACK, track);
+    put_number(&event, EVENT_CATEGORY, kind + 1ULL);
+    put_number(&event, EVENT_NAME, name);
+    if (s->side != CS_SLICE_RECEIVES)
+        put_arguments(run, task, &event);
+    if (s->side != CS_SLICE_COMPUTES)
+        put_message_of(run, s, &event);
+    write_event(w, run->tasks.start[task], &event, FLAG_NEEDED);
+    event.size = 0;
+    put_number(&event, EVENT_TYPE, TYPE_END);
+    put_number(&event, EVENT_TRACK, track);
+    write_event(w, run->tasks.end[task], &event, 0);
+}
+
+static void write_count(writer *w, uint64_t track, cs_time time, int64_t value)
+{
+    message event;
+    event.size = 0;
+    put_number(&event, EVENT_TYPE, TYPE_COUNTER);
+    put_number(&event, EVENT_TRACK, track);
+    put_number(&event, EVENT_COUNTER, (uint64_t)value);
+    write_event(w, time, &event, 0);
+}
+
+static void write_device(writer *w, uint64_t device)
+{
+    const cs_viewer_device *d = &w->run->devices[device];
+    write_tracks(w, device);
+    for (uint64_t i = 0; i < d->n; i++)
+        write_slice(w, device, &w->run->slices[d->first + i]);
+    if (d->capacity == INT64_MAX)
+        return;
+    write_count(w, capacity_of(w, device), 0, d->capacity);
+    write_count(w, capacity_of(w, device), w->run->reader->makespan, d->capacity);
+}
+
+static uint64_t cell_of(const cs_viewer_run *run, uint64_t sample)
+{
+    return run->memory_device[sample] * (uint64_t)run->n_categories + run->category[sample];
+}
+
+static bool prepare(writer *w)
+{
+    const cs_viewer_run *run = w->run;
+    uint64_t uuid = 1;
+    for (uint64_t i = 0; i < run->n_tasks; i++) {
+        const uint32_t number = cs_viewer_number(run, (uint32_t)i);
+        w->n_numbers = number >= w->n_numbers && number < UINT32_MAX ? number + 1 : w->n_numbers;
+    }
+    w->n_numbers++; /* of what belongs to none */
+    w->named = calloc((size_t)w->n_numbers * run->tasks.n_kinds + 1, 1);
+    w->tracks = malloc((run->n_devices + 1) * sizeof(*w->tracks));
+    for (uint64_t d = 0; d < run->n_devices && w->tracks; d++) {
+        w->tracks[d] = uuid;
+        uuid = capacity_of(w, d) + 1;
+    }
+    return w->named && w->tracks;
+}
+
+cs_status cs_viewer_write_proto(const cs_viewer_run *run, cs_viewer_out *out, cs_error *error)
+{
+    writer w = {.run = run, .out = out};
+    const bool done = prepare(&w);
+    if (done) {
+        write_words(&w);
+        for (uint64_t device = 0; device < run->n_devices; device++)
+            write_device(&w, device);
+        for (uint64_t i = 0; i < run->n_samples; i++)
+            if (run->held[cell_of(run, i)])
+                write_count(&w, counter_of(&w, run->memory_device[i], run->category[i]),
+                            run->memory_time[i], run->memory_bytes[i]);
+    }
+    free(w.named);
+    free(w.tracks);
+    return done ? CS_OK : cs_error_no_memory(error);
+}

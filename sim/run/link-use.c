@@ -1,0 +1,169 @@
+#include "sim/run/link-use.h"
+
+#include "sim/base/vector.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+typedef struct row {
+    int64_t start, end; /* ps */
+    double bytes, utilisation;
+    uint32_t link;
+} row;
+
+typedef struct link_use {
+    const cs_platform *platform;
+    const cs_graph *graph;
+    const cs_trace *trace;
+    uint32_t chosen[CS_LINK_USE_LINKS], n_chosen; /* links, in order */
+    uint32_t *place;                              /* per link: where it is chosen, or CS_NONE */
+    uint32_t *route;                              /* room for one */
+    double *bytes;                                /* per chosen link and stretch */
+} link_use;
+
+/* ---- which links ---- */
+
+typedef struct carried {
+    int64_t bytes;
+    uint32_t link;
+} carried;
+
+static int by_bytes(const void *a, const void *b)
+{
+    const carried *x = a, *y = b;
+    CS_COMPARE(y->bytes, x->bytes);
+    CS_COMPARE(x->link, y->link);
+    return 0;
+}
+
+static bool choose_links(link_use *use)
+{
+    const cs_trace *trace = use->trace;
+    carried *all = malloc(((size_t)trace->n_links + 1) * sizeof(*all));
+    use->place = malloc(((size_t)trace->n_links + 1) * sizeof(*use->place));
+    if (!all || !use->place) {
+        free(all);
+        return false;
+    }
+    for (uint32_t l = 0; l < trace->n_links; l++) {
+        all[l] = (carried){isfinite(trace->links[l].bandwidth) ? trace->links[l].bytes : 0, l};
+        use->place[l] = CS_NONE;
+    }
+    qsort(all, trace->n_links, sizeof(*all), by_bytes);
+    for (uint32_t i = 0; i < trace->n_links && i < CS_LINK_USE_LINKS && all[i].bytes > 0; i++) {
+        use->place[all[i].link] = use->n_chosen;
+        use->chosen[use->n_chosen++] = all[i].link;
+    }
+    free(all);
+    return true;
+}
+
+/* ---- what they carry ---- */
+
+/* [start, end) in stretches. */
+static void spread(double start, double end, double bytes, double *parts)
+{
+    for (uint32_t part = (uint32_t)start; part < CS_LINK_USE_PARTS && start < end; part++) {
+        const double until = fmin(end, part + 1);
+        parts[part] += bytes * (until - start);
+        start = until;
+    }
+}
+
+static cs_status add_message(link_use *use, const cs_class *cls, cs_span span, cs_error *error)
+{
+    cs_route route;
+    CS_TRY(cs_route_find(use->platform, cls->device, cls->peer, use->route, &route, error));
+    const double scale = CS_LINK_USE_PARTS / (double)use->trace->makespan;
+    const double start = (double)span.start * scale, end = (double)span.end * scale;
+    for (uint32_t i = 0; i < route.n; i++) {
+        const uint32_t place = use->place[route.links[i]];
+        if (place != CS_NONE)
+            spread(start, end, (double)cls->bytes / (end - start),
+                   use->bytes + (size_t)place * CS_LINK_USE_PARTS);
+    }
+    return CS_OK;
+}
+
+/* Delays that collectives became are on no link. */
+static bool is_message(const cs_class *cls)
+{
+    return cls->kind == CS_TRANSFER && cls->ranks == 0 && cls->bytes > 0;
+}
+
+static cs_status add_messages(link_use *use, cs_error *error)
+{
+    for (uint32_t task = 0; task < use->graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(use->graph, task);
+        const cs_span span = use->trace->spans[task];
+        if (is_message(cls) && span.start >= 0 && span.end > span.start)
+            CS_TRY(add_message(use, cls, span, error));
+    }
+    return CS_OK;
+}
+
+/* ---- the table ---- */
+
+static int64_t border(const link_use *use, uint32_t part)
+{
+    return (int64_t)((__int128)use->trace->makespan * part / CS_LINK_USE_PARTS);
+}
+
+static uint64_t list_rows(const link_use *use, row *rows)
+{
+    uint64_t n = 0;
+    const double seconds = cs_time_seconds(use->trace->makespan) / CS_LINK_USE_PARTS;
+    for (uint32_t place = 0; place < use->n_chosen; place++) {
+        const double bandwidth = use->trace->links[use->chosen[place]].bandwidth;
+        for (uint32_t part = 0; part < CS_LINK_USE_PARTS; part++) {
+            const double bytes = use->bytes[(size_t)place * CS_LINK_USE_PARTS + part];
+            if (bytes > 0)
+                rows[n++] = (row){border(use, part), border(use, part + 1), bytes,
+                                  bytes / (bandwidth * seconds), use->chosen[place]};
+        }
+    }
+    return n;
+}
+
+static const cs_h5_column columns[] = {
+    {"row", CS_H5_UINT32, "1", "number of the row", .get = cs_h5_row_number},
+    {"link", CS_H5_UINT32, "1", "number of the link, see /links", .which = offsetof(row, link)},
+    {"start", CS_H5_INT64, "ps", "start of the stretch", .which = offsetof(row, start)},
+    {"end", CS_H5_INT64, "ps", "end of the stretch", .which = offsetof(row, end)},
+    {"bytes", CS_H5_DOUBLE, "bytes", "carried in it", .which = offsetof(row, bytes)},
+    {"utilisation", CS_H5_DOUBLE, "1", "bytes / (bandwidth * length of the stretch)",
+     .which = offsetof(row, utilisation)},
+    {0},
+};
+
+static cs_status store(const link_use *use, cs_h5_file *file, cs_error *error)
+{
+    row *rows = malloc(((size_t)use->n_chosen * CS_LINK_USE_PARTS + 1) * sizeof(*rows));
+    if (!rows)
+        return cs_error_no_memory(error);
+    const cs_h5_table table = {"link_use",           "row", columns,
+                               list_rows(use, rows), rows,  .row_size = sizeof(*rows)};
+    const cs_status status = cs_h5_write_table(file, &table, error);
+    free(rows);
+    return status;
+}
+
+cs_status cs_link_use_store(cs_h5_file *file, const cs_platform *platform, const cs_graph *graph,
+                            const cs_trace *trace, cs_error *error)
+{
+    link_use use = {.platform = platform, .graph = graph, .trace = trace};
+    const bool known = !graph->stands_for && trace->makespan > 0;
+    bool room = !known || choose_links(&use);
+    use.bytes = calloc((size_t)use.n_chosen * CS_LINK_USE_PARTS + 1, sizeof(*use.bytes));
+    use.route = malloc(((size_t)platform->longest_route + 1) * sizeof(*use.route));
+    room = room && use.bytes && use.route;
+    cs_status status = room ? CS_OK : cs_error_no_memory(error);
+    if (status == CS_OK && use.n_chosen > 0)
+        status = add_messages(&use, error);
+    if (status == CS_OK)
+        status = store(&use, file, error);
+    free(use.place);
+    free(use.bytes);
+    free(use.route);
+    return status;
+}

@@ -1,0 +1,93 @@
+#include "sim/run/step-parts.h"
+
+const char *const cs_step_part_names[] = {
+#define CS_PART_NAME(name, text) text,
+    CS_KERNEL_MAP(CS_PART_NAME) "other computing", "slowed", "optimizer",
+#undef CS_PART_NAME
+#define CS_PART_NAME(name, text) "for " text,
+    CS_PURPOSE_MAP(CS_PART_NAME)
+#undef CS_PART_NAME
+        "bubble",
+    NULL};
+
+const char *const cs_step_part_keys[] = {
+    "products",   "attention",  "memory_bound",  "launch_gaps", "other_computing", "slowed",
+    "optimizer",  "for_stages", "for_gradients", "for_weights", "for_tensor",      "for_context",
+    "for_expert", "for_space",  "bubble",        NULL};
+
+static bool holds(const cs_plan *plan, uint32_t stage, uint32_t device)
+{
+    const cs_stage *of = &plan->stages[stage];
+    for (uint32_t i = 0; i < of->n_devices; i++)
+        if (plan->devices[of->first_device + i] == device)
+            return true;
+    return false;
+}
+
+/* Adds what one micro-batch takes of a layer, by kernel; a forward that runs again is part of the
+ * backward. */
+static void add_layer(const cs_layer *layer, double *kernels)
+{
+    const int forwards = layer->recompute ? 2 : 1;
+    for (uint32_t k = 0; k < CS_N_KERNELS; k++)
+        kernels[k] += forwards * layer->kernels[0][k] + layer->kernels[1][k];
+}
+
+/* Of the stages of a device; all 0 where they are not known. */
+static void find_kernels(const cs_scenario *scenario, uint32_t device, double *kernels)
+{
+    const cs_job *job = &scenario->job;
+    const cs_layer *layers = cs_model_layers(job->model, job->micro_samples);
+    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+        const cs_stage *stage = &job->plan->stages[s];
+        if (!holds(job->plan, s, device))
+            continue;
+        for (uint32_t l = stage->first_layer; layers && l < stage->end_layer; l++)
+            add_layer(&layers[l], kernels);
+    }
+}
+
+static double compute_of(const cs_time_use *use)
+{
+    double seconds = 0;
+    for (uint32_t k = 0; k < CS_N_KINDS; k++)
+        seconds += k == CS_UPDATE ? 0 : cs_time_seconds(use->compute[k]);
+    return seconds;
+}
+
+/* Adds a device's parts up to the end of the last computation, `tail` before the end of the run. */
+static void add_device(const cs_scenario *scenario, const cs_simulation *simulation,
+                       uint32_t device, double tail, double *parts)
+{
+    const cs_time_use *use = &simulation->analysis.devices[device];
+    const double slowed = cs_time_seconds(use->slowed), computing = compute_of(use) - slowed;
+    double kernels[CS_N_KERNELS] = {0}, sum = 0;
+    find_kernels(scenario, device, kernels);
+    for (uint32_t k = 0; k < CS_N_KERNELS; k++)
+        sum += kernels[k];
+    for (uint32_t k = 0; k < CS_N_KERNELS && sum > 0; k++)
+        parts[k] += computing * kernels[k] / sum;
+    parts[CS_PART_COMPUTING] += sum > 0 ? 0 : computing;
+    parts[CS_PART_SLOWED] += slowed;
+    parts[CS_PART_OPTIMIZER] += cs_time_seconds(use->compute[CS_UPDATE]);
+    for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
+        parts[CS_PART_FOR_STAGES + p] += cs_time_seconds(use->exposed[p]);
+    parts[CS_PART_BUBBLE] += cs_time_seconds(use->dependency) + cs_time_seconds(use->flush) - tail;
+}
+
+cs_step_parts cs_step_parts_find(const cs_scenario *scenario, const cs_simulation *simulation,
+                                 bool behind)
+{
+    const cs_analysis *analysis = &simulation->analysis;
+    const double makespan = cs_time_seconds(analysis->makespan);
+    const uint32_t n = analysis->n_devices, steps = scenario->job.iterations;
+    const double tail = steps == 1 ? makespan - analysis->iteration_time : 0;
+    cs_step_parts made = {.step = behind ? makespan / steps : analysis->iteration_time};
+    const double share = steps == 1 ? 1 : made.step / makespan;
+    for (uint32_t d = 0; d < n; d++)
+        add_device(scenario, simulation, d, tail, made.seconds);
+    made.seconds[CS_PART_FOR_WEIGHTS] += behind ? n * tail : 0;
+    for (uint32_t p = 0; p < CS_N_STEP_PARTS && n > 0; p++)
+        made.seconds[p] *= share / n;
+    return made;
+}

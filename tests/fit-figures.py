@@ -1,0 +1,364 @@
+#!/usr/bin/env python3
+"""Fits the figures of training that no source states: fit-figures.py [--write] SIM DEVICES POINTS.json ...
+
+Each row of FIGURES is one figure of a device, or of devices of one kind, or of a runtime: a place in files of DEVICES,
+or a key of scenarios. Its logarithm is fitted, with that of all others, to the step times of all points whose
+quality is not C and that have at most 512 GPUs: least squares of log(predicted / measured), Huber's loss beyond 10 %, every dataset with the square root of
+its points as weight, and every figure held to where it starts (its source, or the best guess) by a spring of the
+spread that its row states, so that what no run knows about stays there. Gauss-Newton from the figures that DEVICES have, with differences of 5 %.
+
+Printed are the figures, before and after; the errors of each dataset before, after, and with figures fitted to all
+other datasets (leave-one-out, with the derivatives of the last step); and how many figures a device and a runtime
+have. --write writes them to DEVICES.
+"""
+import collections
+import fnmatch
+import json
+import math
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+
+HUBER = 0.1
+STEP = math.log(1.05)
+ROUNDS = 1
+MOST_GPUS = 512  # larger runs are like smaller ones, and take long to simulate
+NO_POINTS = 2  # exit status where none is selected
+NOISE = 0.05  # of a step time, at which a spring of one spread weighs as much
+MOST = 10  # figures of a device or runtime
+
+HOPPER, AMPERE, PCIE = ['h100', 'h200'], ['a100', 'a100-40gb'], ['a100-40gb-pcie', 'a100-80gb-pcie']
+WARM = HOPPER + ['h100-96gb']
+BLACKWELL = ['b200', 'b300', 'gb200', 'gb300']
+CDNA = ['mi100', 'mi210', 'mi250']
+
+# name, devices, places in their "training", where it starts, spread of its logarithm
+FIGURES = [
+    ('A100 SXM in_step', AMPERE, ['in_step/factor'], 1.05, 0.1),
+    ('A100 PCIe in_step', PCIE, ['in_step/factor'], 1.05, 0.1),
+    ('A100 single', AMPERE + PCIE, ['single/compute'], 0.85, 0.15),
+    ('H100 in_step', HOPPER, ['in_step/factor'], 1.05, 0.1),
+    ('H100 500 W in_step', ['h100-96gb'], ['in_step/factor'], 1.2, 0.15),
+    ('H100 memory', WARM, ['memory/memory'], 0.75, 0.15),
+    ('H100 narrow', WARM, ['narrow/compute'], 0.7, 0.15),
+    ('H100 grouped', WARM, ['grouped/compute'], 0.69, 0.2),
+    ('H100 grouped_narrow', WARM, ['grouped_narrow/compute'], 0.61, 0.2),
+    ('H100 single', WARM, ['single/compute'], 0.7, 0.15),
+    ('B200 in_step', BLACKWELL, ['in_step/factor'], 1.054, 0.1),
+    ('B200 grouped', ['b200', 'b300'], ['grouped/compute'], 0.449, 0.2),
+    ('GB200 grouped', ['gb200', 'gb300'], ['grouped/compute'], 0.422, 0.2),
+    ('B200 narrow', ['b200'], ['narrow/compute'], 0.63, 0.15),
+    ('B300 narrow', ['b300'], ['narrow/compute'], 0.66, 0.15),
+    ('GB200 narrow', ['gb200'], ['narrow/compute'], 0.6, 0.15),
+    ('GB300 narrow', ['gb300'], ['narrow/compute'], 0.66, 0.15),
+    ('B200 grouped_narrow', ['b200', 'b300'], ['grouped_narrow/compute'], 0.55, 0.2),
+    ('GB200 grouped_narrow', ['gb200', 'gb300'], ['grouped_narrow/compute'], 0.53, 0.2),
+    ('V100 in_step', ['v100'], ['in_step/factor'], 1.05, 0.1),
+    ('MI100 to MI250 single', CDNA, ['single/compute'], 0.55, 0.25),
+    ('MI100 to MI250 memory', CDNA, ['memory/memory', 'single/memory'], 0.65, 0.15),
+    ('MI355X narrow', ['mi355x'], ['narrow/compute'], 0.5, 0.25),
+]
+# name, key of scenarios, which points, where it starts, its unit, spread, their device
+KEYS = [
+    ('deepspeed kernels', '/runtime/kernels', 'framework=Megatron-DeepSpeed*', 1.1, '', 0.15, 'a100'),
+    ('llm-foundry on H100 kernels', '/runtime/kernels', 'framework=Composer*', 1.05, '', 0.15, 'h100'),
+    ('PaxML kernels', '/runtime/kernels', 'framework=PaxML*', 1.2, '', 0.2, 'h100'),
+    ('blocking exchange', '/platform/latency', 'dataset=zero-bubble,id=*1f1b-i', 0.37, ' ms', 0.3, None),
+]
+
+
+# Points that a group of figures is about.
+ABOUT = {'single': 'precision=fp32', 'narrow': 'precision=*fp8*,precision=nvfp4', 'grouped': 'kind=decoder-moe',
+         'grouped_narrow': 'kind=decoder-moe'}
+NAMES = [f[0] for f in FIGURES] + [k[0] for k in KEYS]
+STARTS = [f[3] for f in FIGURES] + [k[3] for k in KEYS]
+SPREADS = [f[4] for f in FIGURES] + [k[5] for k in KEYS]
+SOURCE = 'fitted to measured runs by tests/fit-figures.py, with all others (docs/reference/points.md)'
+
+
+def configuration(point):
+    """What a prediction depends on: releases of the same framework have it in common."""
+    keys = 'model', 'hardware', 'parallel', 'batch', 'precision', 'recompute', 'schedule', 'optimizer', 'options'
+    framework = re.sub(r'[0-9.]+', '', point.get('framework') or '')
+    return json.dumps([point['id'].split('/')[0], framework] + [point.get(k) for k in keys])
+
+
+def time_of(point):
+    """Of a measured step, s."""
+    measured = point['measured']
+    if measured.get('step_time_s'):
+        return measured['step_time_s']
+    if measured.get('samples_per_s'):
+        return point['batch']['global'] / measured['samples_per_s']
+    tokens = measured.get('tokens_per_s_per_gpu')
+    return point['batch']['global'] * point['model']['seq'] / tokens / point['hardware']['gpus'] if tokens else None
+
+
+def read(files, folder):
+    """The points that the fit uses by id; and of each configuration one, in files of `folder`."""
+    points, alike, written = {}, collections.defaultdict(list), []
+    for name in files:
+        with open(name, encoding='utf-8') as file:
+            root = json.load(file)
+        kept = []
+        for point in root['points']:
+            if (point.get('quality') or 'C') in ('C', 'A-memory') or point['hardware']['gpus'] > MOST_GPUS:
+                continue
+            try:
+                time = time_of(point)
+            except (KeyError, TypeError):
+                continue
+            if time:
+                same = alike[configuration(point)]
+                kept += [] if same else [point]
+                same.append((point['id'], time))
+                points[point['id']] = (point, f'{folder}/{os.path.basename(name)}')
+        if kept:
+            root['points'] = kept
+            written.append(f'{folder}/{os.path.basename(name)}')
+            with open(written[-1], 'w', encoding='utf-8') as file:
+                json.dump(root, file)
+    return points, {same[0][0]: same for same in alike.values()}, written
+
+
+class Program:
+    """`sim validate` of some of the points, with devices and keys changed."""
+
+    def __init__(self, sim, devices, files):
+        self.sim, self.devices, self.folder = sim, devices, tempfile.mkdtemp()
+        self.points, self.alike, self.files = read(files, self.folder)
+        self.base = self.ask([])
+        self.gpus, self.of_device = collections.defaultdict(set), collections.defaultdict(set)
+        seen = {}
+        for identity in self.base:
+            point, name = self.points[identity]
+            gpu = point['hardware']['gpu']
+            if point['options'].get('profiled_ms'):
+                continue
+            if gpu not in seen:
+                text = subprocess.run([sim, 'validate', name, '--scenario', identity], check=True,
+                                      stdout=subprocess.PIPE, stderr=subprocess.DEVNULL).stdout
+                seen[gpu] = json.loads(text)['model']['device']
+            self.gpus[seen[gpu]].add(gpu.split(',')[0] + '*' if ',' in gpu else gpu)
+            self.of_device[seen[gpu]].add(name)
+
+    def ask(self, arguments, files=None):
+        """Predicted over measured, logarithms, of each point with both."""
+        files = sorted(self.files if files is None else files)
+        done = subprocess.run([self.sim, 'validate', *files, '--json', *arguments], check=False,
+                              stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        if not files or done.returncode == NO_POINTS:
+            return {}
+        assert done.returncode == 0, arguments
+        found = {}
+        for point in json.loads(done.stdout)['points']:
+            time = point.get('predicted_step_time_s')
+            found.update({i: math.log(time / measured) for i, measured in self.alike[point['id']] if time})
+        return found
+
+    def of(self, device, values, only=None):
+        """Of a device's points, or some of them, with the figures' values."""
+        with open(f'{self.devices}/{device}.json', encoding='utf-8') as file:
+            root = json.load(file)
+        for figure, value in zip(FIGURES, values):
+            for place in figure[2] if device in figure[1] else []:
+                set_figure(root, place, value)
+        path = f'{self.folder}/{device}.json'
+        with open(path, 'w', encoding='utf-8') as file:
+            json.dump(root, file)
+        sets = ['--set', f'/model/device="{path}"', '--select', ','.join('gpu=' + g for g in self.gpus[device])]
+        sets += ['--select', only] if only else []
+        files = set(self.of_device[device])
+        mine = [(key, value) for key, value in zip(KEYS, values[len(FIGURES):])
+                if key[6] == device and (not only or only == key[2] or 'framework' not in only)]
+        for key, _ in mine:
+            files -= self.of_key(key)  # asked below
+        found = self.ask(sets, files)
+        for key, value in mine:
+            found.update(self.ask([*sets, *sets_of(key, value)], self.of_device[device]))
+        return found
+
+    def of_key(self, key):
+        """Files whose points all are of the key's framework."""
+        others = {name for point, name in self.points.values()
+                  if not fnmatch.fnmatch(point.get('framework') or '', key[2].split('=')[1])}
+        return set(self.files) - others
+
+    def key(self, key, value):
+        return self.ask(sets_of(key, value))
+
+
+def sets_of(key, value):
+    shown = f'{value:.4g}{key[4]}'
+    return ['--select', key[2], '--set', f'{key[1]}="{shown}"' if key[4] else f'{key[1]}={shown}']
+
+
+def set_figure(root, place, value):
+    """Sets training/GROUP/MEMBER of a device's description."""
+    group, member = place.split('/')
+    training = root.setdefault('training', {})
+    if group not in training:
+        training[group] = {'source': SOURCE} if group == 'in_step' else {'compute': 0.5, 'memory': 0.8,
+                                                                          'source': SOURCE}
+    training[group][member] = float(f'{value:.3g}')
+    if member != 'memory' or group == 'memory':
+        training[group]['source'] = SOURCE
+
+
+# ---- least squares ----
+
+def solve(matrix, right):
+    """Gauss, of a symmetric positive matrix."""
+    n = len(right)
+    rows = [list(matrix[i]) + [right[i]] for i in range(n)]
+    for i in range(n):
+        for j in range(i + 1, n):
+            factor = rows[j][i] / rows[i][i]
+            rows[j] = [x - factor * y for x, y in zip(rows[j], rows[i])]
+    found = [0.0] * n
+    for i in reversed(range(n)):
+        found[i] = (rows[i][n] - sum(rows[i][k] * found[k] for k in range(i + 1, n))) / rows[i][i]
+    return found
+
+
+def dataset(identity):
+    return identity.split('/')[0]
+
+
+def step(errors, slopes, away, ids):
+    """Changes of the logarithms of all figures that make the errors of `ids` least; `away` is how far each is from
+    where it starts."""
+    n = len(SPREADS)
+    counts = collections.Counter(dataset(i) for i in ids)
+    change = [0.0] * n
+    for _ in range(20):
+        matrix = [[0.0] * n for _ in range(n)]
+        right = [0.0] * n
+        for k in range(n):
+            matrix[k][k] = SPREADS[k] ** -2
+            right[k] = -away[k] * SPREADS[k] ** -2
+        for i in ids:
+            row = slopes[i]
+            error = errors[i] + sum(s * change[k] for k, s in row.items())
+            weight = counts[dataset(i)] ** -0.5 / NOISE ** 2 * min(1, HUBER / max(abs(error), 1e-9))
+            for k, s in row.items():
+                right[k] -= weight * s * errors[i]
+                for m, t in row.items():
+                    matrix[k][m] += weight * s * t
+        change = solve(matrix, right)
+    return change
+
+
+# ---- the fit ----
+
+def evaluate(program, values):
+    found = dict(program.base)
+    for device in program.gpus:
+        if any(device in figure[1] for figure in FIGURES):
+            found.update(program.of(device, values))
+    for key, value in zip(KEYS, values[len(FIGURES):]):
+        if key[6] is None:
+            found.update(program.key(key, value))
+    return found
+
+
+def derive(program, values, errors):
+    """Of each point, by how much its error changes with the logarithms of figures."""
+    slopes = collections.defaultdict(dict)
+    for k, value in enumerate(values):
+        moved = list(values)
+        moved[k] = value * math.exp(STEP)
+        found = {}
+        if k < len(FIGURES):
+            for device in FIGURES[k][1]:
+                if device in program.gpus:
+                    only = ABOUT.get(FIGURES[k][2][0].split('/')[0])
+                    found.update(program.of(device, moved, only))
+        elif KEYS[k - len(FIGURES)][6]:
+            found.update(program.of(KEYS[k - len(FIGURES)][6], moved, KEYS[k - len(FIGURES)][2]))
+        else:
+            found.update(program.key(KEYS[k - len(FIGURES)], moved[k]))
+        for i, error in found.items():
+            if abs(error - errors[i]) > 1e-6:
+                slopes[i][k] = (error - errors[i]) / STEP
+        print(f'  {NAMES[k]}', file=sys.stderr, flush=True)
+    return slopes
+
+
+def mean_error(errors):
+    return statistics.mean(abs(math.expm1(e)) for e in errors)
+
+
+def bias(errors):
+    return statistics.mean(math.expm1(e) for e in errors)
+
+
+def print_errors(before, after, slopes, away):
+    print(f'{"dataset":18} points    before      bias   fitted      bias  by others      bias')
+    for name in sorted({dataset(i) for i in after}):
+        own = [i for i in after if dataset(i) == name]
+        others = [i for i in after if dataset(i) != name]
+        change = step(after, slopes, away, others)
+        left = [after[i] + sum(s * change[k] for k, s in slopes[i].items()) for i in own]
+        shown = [[e[i] for i in own] for e in (before, after)] + [left]
+        print(f'{name:18} {len(own):6}' + ''.join(f'  {100 * mean_error(e):6.1f} % {100 * bias(e):+7.1f} %'
+                                                  for e in shown))
+
+
+def print_figures(values):
+    counts = collections.Counter(device for figure in FIGURES for device in figure[1])
+    for k, value in enumerate(values):
+        print(f'{NAMES[k]:24} {STARTS[k]:7.4g} -> {value:7.4g}')
+    print('fitted figures of a device: ' + ', '.join(f'{d} {n}' for d, n in counts.items()) +
+          '; of a runtime: 1')
+    assert max(counts.values()) <= MOST
+
+
+def write(devices, values):
+    for device in sorted({device for figure in FIGURES for device in figure[1]}):
+        path = f'{devices}/{device}.json'
+        with open(path, encoding='utf-8') as file:
+            root = json.load(file)
+        for figure, value in zip(FIGURES, values):
+            for place in figure[2] if device in figure[1] else []:
+                set_figure(root, place, value)
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(json.dumps(root, indent=2) + '\n')
+
+
+def current(devices):
+    """Figures as the devices have them, and keys where they start."""
+    values = list(STARTS)
+    for k, figure in enumerate(FIGURES):
+        with open(f'{devices}/{figure[1][0]}.json', encoding='utf-8') as file:
+            training = json.load(file).get('training', {})
+        group, member = figure[2][0].split('/')
+        values[k] = training.get(group, {}).get(member, STARTS[k])
+    return values
+
+
+def main():
+    arguments = [a for a in sys.argv[1:] if a != '--write']
+    program = Program(arguments[0], arguments[1], arguments[2:])
+    values = current(arguments[1])
+    errors = evaluate(program, values)
+    slopes = {}
+    for _ in range(ROUNDS):
+        slopes = derive(program, values, errors)
+        away = [math.log(v / s) for v, s in zip(values, STARTS)]
+        change = step(errors, slopes, away, list(errors))
+        values = [v * math.exp(c) for v, c in zip(values, change)]
+        errors = evaluate(program, values)
+        print(f'mean error {100 * mean_error(errors.values()):.2f} %', file=sys.stderr, flush=True)
+    print_figures(values)
+    print_errors(program.base, errors, slopes, [math.log(v / s) for v, s in zip(values, STARTS)])
+    if '--write' in sys.argv:
+        write(arguments[1], values)
+    return 0
+
+
+if __name__ == '__main__':
+    sys.exit(main())

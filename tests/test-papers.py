@@ -1,0 +1,380 @@
+#!/usr/bin/env python3
+"""Figures of papers: test-papers.py SIM SOURCE_ROOT [TEST ...] [--update [FIGURE ...]]
+
+- docs/reference/papers.md has the tables of `sim figures`: of all figures but the slow ones; with
+  --update the named figures are computed, or all, and the page is written.
+- In a short form, from scenarios with fewer points, rows are compared with evaluations of their own:
+  formulas written down here, models that other commands print, pages that other tests check.
+- Stopping and going on, the same bytes from any number of threads, errors.
+"""
+import html.parser
+import json
+import math
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+SIM, ROOT = [os.path.abspath(word) for word in sys.argv[1:3]]
+UPDATE = '--update' in sys.argv
+NAMED = sys.argv[sys.argv.index('--update') + 1:] if UPDATE else []
+PAGE = os.path.join(ROOT, 'docs', 'reference', 'papers.md')
+BEGIN, END = '<!-- figures -->\n', '<!-- end of figures -->\n'
+SLOW = {'madpipe-fig6', 'madpipe-fig7', 'madpipe-fig8'}  # more than a minute together
+FOLDER = tempfile.mkdtemp(prefix='sim-papers-')
+
+
+def run(*words, status=0, env=None):
+    done = subprocess.run([SIM, *words], capture_output=True, text=True, check=False, env=env)
+    if done.returncode != status:
+        raise AssertionError(f'{words}: status {done.returncode}: {done.stdout}{done.stderr}')
+    return done.stdout if status == 0 else done.stderr
+
+
+def read(*path):
+    with open(os.path.join(*path), encoding='utf-8') as file:
+        return file.read()
+
+
+def ids():
+    return re.findall(r'^  (\S+) ', run('figures', '--list'), re.MULTILINE)
+
+
+def sections(text):
+    """Of a report or of the page: each figure's text, without pictures."""
+    parts = re.split(r'^### (\S+): .*$', re.sub(r'^## (?:.|\n)*?(?=^### )', '', text, flags=re.MULTILINE),
+                     flags=re.MULTILINE)
+    return {name: re.sub(r'\n!\[.*\n', '', body) for name, body in zip(parts[1::2], parts[2::2])}
+
+
+def rows(body):
+    """Cells of all rows of a figure's tables, by the first one."""
+    found = {}
+    for line in body.splitlines():
+        if line.startswith('| ') and not line.startswith('|--'):
+            cells = [re.sub(r'\\(.)', r'\1', cell).strip() for cell in re.split(r'(?<!\\)\|', line)[1:-1]]
+            found[cells[0]] = cells[1:]
+    return found
+
+
+def number(cell):
+    return float(re.search(r'-?[\d.]+', cell)[0])
+
+
+def figures(name, *words, only=None, env=None):
+    """The report's figures, computed in a folder of that name."""
+    out = os.path.join(FOLDER, name)
+    chosen = ['--only', ','.join(only)] if only else []
+    run('figures', '-o', out, *chosen, *words, env=env)
+    return sections(read(out, 'report.md'))
+
+
+def short(**changes):
+    """A folder of scenarios, some with other values: name -> {pointer of "vary": values}."""
+    folder = tempfile.mkdtemp(dir=FOLDER)
+    for name in ('papers', 'madpipe'):
+        shutil.copytree(os.path.join(ROOT, 'scenarios', name), os.path.join(folder, name))
+    shutil.copy(os.path.join(ROOT, 'scenarios', 'timeprest-wn.json'), folder)
+    for name, values in changes.items():
+        path = os.path.join(folder, name.replace('__', '/').replace('_', '-') + '.json')
+        document = json.loads(read(path))
+        document['sweep']['vary'].update(values)
+        with open(path, 'w', encoding='utf-8') as file:
+            json.dump(document, file)
+    return folder
+
+
+def gnuplot():
+    return shutil.which('gnuplot') is not None
+
+
+class Page(unittest.TestCase):
+    def test_tables(self):
+        """The page has what is computed."""
+        page = read(PAGE)
+        begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
+        if UPDATE:
+            made = figures('all', only=NAMED or None)
+            report = read(FOLDER, 'all', 'report.md')
+            report = page[begin:end] if NAMED else re.sub(r'\n!\[.*\n', '', report[report.index('\n## '):]) + '\n'
+            for name in NAMED:
+                report = re.sub(rf'(?<=^### )({name}: .*\n)(?:.|\n)*?(?=^##|\Z)',
+                                lambda found, body=made[name]: found[1] + '\n' + body.strip('\n') + '\n\n', report,
+                                flags=re.MULTILINE)
+            with open(PAGE, 'w', encoding='utf-8') as file:
+                file.write(page[:begin] + report + page[end:])
+            return
+        known = ids()
+        stated = sections(page[begin:end] + '\n')
+        self.assertEqual(list(stated), known, 'tests/test-papers.py --update writes the page')
+        made = figures('all', only=[name for name in known if name not in SLOW])
+        for name, body in made.items():
+            self.assertEqual(stated[name].strip(), body.strip(), name)
+
+
+class Rows(unittest.TestCase):
+    def test_cdp_table(self):
+        """Formulas of schedules/cdp.md for another N; the unit is a stage of 1 GB."""
+        n = 5
+        found = rows(figures('cdp', '--scenarios', short(papers__cdp_table1={
+            '/schedule/micro_batches': [2, n]}), only=['cdp-table1'])['cdp-table1'])
+        boundaries, one = 2 * n * (n - 1), n * (n - 1)
+        expected = {
+            'single GPU': [1, n * n, n], 'single GPU, cyclic': [1, n * (n + 1) / 2],
+            'multi-GPU': [n, n, n, 2 * one, 2 * (n - 1)], 'multi-GPU, cyclic': [n, n, n, 2 * one, 1],
+            'model parallel': [n * n, 1, 1, 2 * one + boundaries, 2 * (n - 1)],
+            'model parallel, cyclic': [n * (n + 1) / 2, 1, 1, one + boundaries, 1],
+            'pipeline, cyclic': [n, n, 2, boundaries, 1],
+            'ZeRO': [n, n, 2, 3 * one, n - 1], 'ZeRO, cyclic': [n, n, None, (6 * n - 7) * n, 1],
+        }
+        columns = ['GPUs', 'activations of a GPU', 'parameters of a GPU', 'volume', 'steps between two time steps']
+        for setting, values in expected.items():
+            for column, value in zip(columns, values):
+                if value is not None:
+                    ours = number(found[f'{setting}, N = {n}: {column}'][2])
+                    self.assertEqual(ours, value, f'{setting}: {column}')
+        self.assertEqual(found[f'model parallel, N = {n}: states sent, cyclic over DP'][3], 'none')
+        zero = found[f'ZeRO, N = {n}: states sent, cyclic over DP']
+        self.assertAlmostEqual(number(zero[2]), (6 * n - 7) / (3 * (n - 1)), delta=0.006)
+
+    def test_cdp_memory(self):
+        """Means of shifted copies, added up at 20,000 times of a period, and from the layers that `sim model` prints."""
+        found = figures('memory', only=['cdp-fig4'])['cdp-fig4']
+        table = re.findall(r'^\| (\S+) \| (what|with) .*? \| ([\d.]+) GB \| ([\d.]+) % \| ([\d.]+) % \| ([\d.]+) % \|',
+                           found, re.MULTILINE)
+        self.assertEqual(len(table), 4)
+        for name, title in (('resnet50', 'ResNet-50'), ('vit_b16', 'ViT-B/16')):
+            path = os.path.join(FOLDER, name + '.json')
+            run('model', name, '-d', 'a100', '-b', '32', '-o', path, '--date', '2000-01-01')
+            layers = json.loads(read(path))['layers']
+            for counted, tracked in (('what', 0), ('with', 1)):
+                row = next(r for r in table if r[:2] == (title, counted))
+                peaks = [self.peak(layers, workers, tracked) for workers in (1, 4, 8, 32)]
+                self.assertAlmostEqual(float(row[2]), peaks[0] / 1e9, delta=0.006)
+                for cell, peak in zip(row[3:], peaks[1:]):
+                    # a grid of times may miss a short peak
+                    self.assertAlmostEqual(float(cell), 100 * (1 - peak / peaks[0]), delta=0.15)
+
+    @staticmethod
+    def peak(layers, workers, tracked, samples=20000):
+        spans, at, kept, gradients = [], 0, 0, 0
+        for layer in layers:
+            kept += layer['kept']
+            spans.append((at, kept + tracked * layer['workspace']))
+            at += layer['forward']
+        for layer in reversed(layers):
+            gradients += layer['weights']
+            spans.append((at, kept + tracked * (gradients + layer['workspace'])))
+            at += layer['backward_input'] + layer['backward_weight']
+            kept -= layer['kept']
+        curve, index = [], 0
+        for i in range(samples):
+            while index + 1 < len(spans) and spans[index + 1][0] <= at * i / samples:
+                index += 1
+            curve.append(spans[index][1])
+        return max(sum(curve[(i + samples * w // workers) % samples] for w in range(workers)) / workers
+                   for i in range(samples))
+
+    def test_versions(self):
+        """v = ceil(W / (N + 1)) by the derivation of schedules/nf1b.md, the paper's formula beside it."""
+        body = figures('versions', '--scenarios', short(timeprest_wn={
+            '/schedule/workers': '2..14', '/schedule/micro_batches': '2..8'}),
+            only=['timeprest-versions'])['timeprest-versions']
+        grid = [(w, n) for w in range(2, 15) for n in range(2, 9)]
+        same = sum(math.ceil(w / (n + 1)) == (w + n - 2) // n for w, n in grid)
+        self.assertLess(same, len(grid))
+        found = rows(body)
+        self.assertEqual(number(found['points at which v = floor((W + N - 2)/N)'][2]), same)
+        self.assertEqual(found['points at which v = 1 if and only if W <= N + 1'][3], 'none')
+        self.assertIn(f'holds at {len(grid)} of {len(grid)} points', body)
+
+    def test_slots_hold(self):
+        """What is a picture of the paper comes out as it is there."""
+        names = [name for name in ids() if re.match(r'cdp-fig[12]|timeprest-fig([579]|10)|madpipe-fig[235]', name)]
+        self.assertEqual(len(names), 11)
+        for name, body in figures('slots', only=names).items():
+            for what, cells in rows(body).items():
+                if what:
+                    self.assertEqual(cells[3], 'none', f'{name}: {what}')
+
+    def test_memory_of_stages(self):
+        """PipeDream's and TiMePReSt's peaks as `sim run` has them, with the cut that balances PipeDream."""
+        found = rows(figures('stages', only=['timeprest-fig16'])['timeprest-fig16'])
+        scenario = os.path.join(ROOT, 'scenarios', 'papers', 'timeprest-cifar.json')
+        pipedream = json.loads(run('run', scenario, '--no-output', '--json'))
+        path = os.path.join(FOLDER, 'vgg16.json')
+        run('model', 'vgg16', '-d', 'titan-rtx', '-b', '64', '-p', 'image=32', '-p', 'classes=100', '-o', path,
+            '--date', '2000-01-01')
+        times = [sum(layer[part] for part in ('forward', 'backward_input', 'backward_weight'))
+                 for layer in json.loads(read(path))['layers']]
+        cut = min(range(1, len(times)), key=lambda c: max(sum(times[:c]), sum(times[c:]) / 0.62))
+        schedule = {'kind': 'nf1b', 'micro_batches': 4, 'in_flight': 2, 'partition': [cut]}
+        other = json.loads(run('run', scenario, '--no-output', '--json', '-s', '/schedule=' + json.dumps(schedule)))
+        for stage in (0, 1):
+            peaks = [result['devices'][stage]['peak_memory_bytes'] for result in (other, pipedream)]
+            ours = found[f'CIFAR-100, stage {stage}, TiMePReSt, N = 4, 2 in flight: less memory than PipeDream'][2]
+            self.assertAlmostEqual(number(ours), 100 * (1 - peaks[0] / peaks[1]), delta=0.06)
+
+    def test_madpipe(self):
+        """Means and counts from what `sim sweep` prints for a corner of the study."""
+        axes = {'/model/name': ['resnet50'], '/platform/devices': [2, 8], '/platform/memory': ['6 GB', '8 GB', '12 GB'],
+                '/platform/link_bandwidth': ['12 GB/s']}
+        folder = short(madpipe__study=axes)
+        made = figures('madpipe', '--scenarios', folder, only=sorted(SLOW))
+        points = json.loads(run('sweep', os.path.join(folder, 'madpipe', 'study.json'), '--no-output', '--json'))
+        periods = {}
+        for point in points['points']:
+            planner = point['set']['/schedule/partition']
+            kind = planner.get('memory_rule', planner.get('special', planner['planner']))
+            key = point['set']['/platform/devices'], point['set']['/platform/memory']
+            periods.setdefault(kind, {})[key] = point.get('result', {}).get('plan_period_s')
+        names = {'depth': 'PipeDream, rule depth', 'original': 'PipeDream, rule original'}
+        found = rows(made['madpipe-fig7'])
+        for rule, name in names.items():
+            pairs = [(periods[rule][key], periods['optimistic'][key]) for key in periods[rule]
+                     if key[1] != '12 GB' and periods[rule][key] and periods['optimistic'][key]]
+            mean = math.exp(sum(math.log(a / b) for a, b in pairs) / len(pairs))
+            row = next(cells for what, cells in found.items()
+                       if what.startswith(f'{name}: period over that of MadPipe, mean below 10 GB ({len(pairs)} settings'))
+            self.assertAlmostEqual(number(row[2]), mean, delta=0.006)
+            largest = max(periods[rule][key] / periods['optimistic'][key] for key in periods[rule]
+                          if periods[rule][key] and periods['optimistic'][key])
+            row = rows(made['madpipe-fig6'])[f"{name}: largest period over MadPipe's"]
+            self.assertAlmostEqual(number(row[2]), largest, delta=0.006)
+
+    def test_osdp(self):
+        """Gains as in the table of schedules/osdp/osdp.md, which another test makes with `sim osdp`."""
+        page = read(ROOT, 'schedules', 'osdp', 'osdp.md')
+        made = rows(read(PAGE))
+        for column, kind in enumerate(('N&D', 'W&S', 'I&C')):
+            stated = next(line for line in page.splitlines() if line.startswith(f'| figure 5, {kind} |')).split(' | ')
+            for row, cell in (('cost model', 2), ('of it by modes, at FSDP\'s batch', 3), ('of it by slices', 4),
+                              ('by modes, one sample a device', 5), ('simulated, messages beside computing', 6)):
+                self.assertEqual(made[row][column], stated[cell].rstrip(' |'), f'{kind}: {row}')
+        for figure, what in (('figure 6, all, two servers', 'OSDP over FSDP, two servers'),
+                             ('figure 9, all, checkpointing', 'OSDP over FSDP, checkpointing')):
+            stated = next(line for line in page.splitlines() if line.startswith(f'| {figure} |')).split(' | ')[2]
+            mean, largest, settings = re.match(r'([\d.]+), ([\d.]+) \((\d+)\)', stated).groups()
+            for word, value in (('mean', mean), ('largest', largest)):
+                ours = made[f'{what}: {word} ({settings} settings)'][2]
+                self.assertAlmostEqual(number(ours), float(value), delta=0.051)
+
+    def test_paradl(self):
+        """Closed forms as `sim strategies` has them, parameters as they are published."""
+        made = rows(read(PAGE))
+        forms = json.loads(run('strategies', 'resnet50', '--devices', '16', '--batch', '512', '--platform', 'abci',
+                               '--device', 'v100', '--json'))['strategies']
+        data = next(form for form in forms if form['strategy'] == 'data')
+        row = made['data, ResNet-50, 16 GPUs: computing simulated']
+        self.assertAlmostEqual(number(row[1].split('=')[1]), 1e3 * data['computing_s'], delta=0.006)
+        row = made['data, ResNet-50, 16 GPUs: messages simulated']
+        self.assertAlmostEqual(number(row[1].split('=')[1]), 1e3 * data['messages_s'], delta=0.006)
+        # torchvision: 25,557,032; 60,192,808; 138,357,544
+        for title, parameters in (('ResNet-50', 25.6), ('ResNet-152', 60.2), ('VGG16', 138.4)):
+            self.assertEqual(number(made[f'{title}: parameters, millions'][2]), parameters)
+
+
+class Cells(html.parser.HTMLParser):
+    def __init__(self, text):
+        super().__init__()
+        self.n, self.pictures, self.open = 0, [], []
+        self.feed(text)
+
+    def handle_starttag(self, tag, attrs):
+        self.n += tag == 'tr'
+        if tag == 'img':
+            self.pictures.append(dict(attrs)['src'])
+        elif tag not in ('meta', '!doctype'):
+            self.open.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+
+class Work(unittest.TestCase):
+    CHOSEN = ['cdp-fig1', 'cdp-fig4', 'timeprest-versions', 'paradl-fig6']
+
+    def folder(self, name):
+        """All files but journals, which have points in the order in which they were done."""
+        top = os.path.join(FOLDER, name)
+        contents = {}
+        for file in sorted(os.listdir(top)):
+            if os.path.isfile(os.path.join(top, file)):
+                with open(os.path.join(top, file), 'rb') as opened:
+                    contents[file] = opened.read()
+        return contents
+
+    def test_same_bytes(self):
+        """With any number of threads, in another time zone and locale, and when nothing is left to do."""
+        first = run('figures', '-o', os.path.join(FOLDER, 'one'), '--only', ','.join(self.CHOSEN), '-j', '1')
+        self.assertNotIn('was there', first)
+        figures('three', '-j', '3', only=self.CHOSEN, env=dict(os.environ, TZ='Asia/Tokyo', LC_ALL='de_DE.UTF-8'))
+        self.assertEqual(self.folder('one'), self.folder('three'))
+        again = run('figures', '-o', os.path.join(FOLDER, 'one'), '--only', ','.join(self.CHOSEN))
+        self.assertEqual(self.folder('one'), self.folder('three'))
+        if gnuplot():
+            self.assertEqual(again.count('was there'), len(self.CHOSEN))
+
+    def test_goes_on(self):
+        """Interrupted while it computes, the same command ends in the same report."""
+        folder = short(madpipe__study={'/model/name': ['resnet50'], '/platform/devices': '2..5'})
+        words = [SIM, 'figures', '-o', os.path.join(FOLDER, 'stopped'), '--only', 'madpipe-fig7', '--scenarios', folder]
+        process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        journal = os.path.join(FOLDER, 'stopped', 'data', 'study.journal')
+        for _ in range(600):
+            time.sleep(0.05)
+            if os.path.exists(journal) and read(journal).count('\n') > 20:
+                break
+        process.send_signal(signal.SIGINT)
+        process.communicate()
+        self.assertEqual(process.returncode, 130)
+        done = read(journal)
+        self.assertFalse(os.path.exists(os.path.join(FOLDER, 'stopped', 'report.md')))
+        stopped = figures('stopped', '--scenarios', folder, only=['madpipe-fig7'])
+        self.assertTrue(read(journal).startswith(done[:done.rindex('\n')]), 'what was done is not done again')
+        self.assertEqual(stopped, figures('whole', '--scenarios', folder, only=['madpipe-fig7']))
+
+    def test_other_scenarios(self):
+        """A scenario that changed is computed anew."""
+        figures('other', only=['timeprest-versions'])
+        folder = short(timeprest_wn={'/schedule/workers': '2..4', '/schedule/micro_batches': '2..3'})
+        body = figures('other', '--scenarios', folder, only=['timeprest-versions'])['timeprest-versions']
+        self.assertIn('of 6 points', body)
+
+    def test_html(self):
+        figures('html', only=self.CHOSEN)
+        page = Cells(read(FOLDER, 'html', 'report.html'))
+        self.assertEqual(page.open, [])
+        markdown = read(FOLDER, 'html', 'report.md')
+        tables = [line for line in markdown.splitlines() if line.startswith('|') and not line.startswith('|--')]
+        self.assertEqual(page.n, len(tables))
+        self.assertEqual(page.pictures, re.findall(r'\]\((\S+\.svg)\)', markdown))
+        for picture in page.pictures:
+            self.assertGreater(os.path.getsize(os.path.join(FOLDER, 'html', picture)), 1000)
+
+    def test_errors(self):
+        said = run('figures', '--only', 'cdp-fig44', status=2)
+        self.assertIn('unknown figure "cdp-fig44"; did you mean "cdp-fig4"?', said)
+        said = run('figures', '--only', 'cdp-fig4', '-o', os.path.join(FOLDER, 'e'), '--scenarios', '/nowhere', status=3)
+        self.assertIn('/nowhere/papers/cdp-fig4.json', said)
+        said = run('figures', '--only', 'cdp-fig4', '-o', os.path.join(FOLDER, 'no', 'such'), status=1)
+        self.assertIn('cannot make the folder', said)
+
+    def test_without_gnuplot(self):
+        done = subprocess.run([SIM, 'figures', '--only', 'cdp-fig4', '-o', os.path.join(FOLDER, 'plain')],
+                              capture_output=True, text=True, check=True, env=dict(os.environ, PATH='/nowhere'))
+        self.assertIn('no pictures: ', done.stderr)
+        self.assertNotIn('![', read(FOLDER, 'plain', 'report.md'))
+
+
+if __name__ == '__main__':
+    sys.argv = [sys.argv[0]] if UPDATE else [sys.argv[0], *sys.argv[3:]]
+    try:
+        unittest.main(defaultTest='Page' if UPDATE else None)
+    finally:
+        shutil.rmtree(FOLDER)
