@@ -4,10 +4,10 @@
 Megatron-LM of 2021 (Narayanan et al., SC 2021, arXiv 2104.04473, table 1). Candidates are what that program
 could do: its runtime's conventions, fp16, tensor sizes up to a node, pipelines of a quarter to four times the
 table's ranks, data inside pipeline, all layers recomputed, no ZeRO, no sequence parallelism; 1F1B plain, or
-interleaved where layers divide by the stages and micro-batches by the pipeline ranks. Messages do not share
-links, as on a full fat tree with adaptive routing, so that alike devices are simulated once. Prints a row of a
-table in Markdown per model: the fastest plan with the table's tensor and pipeline sizes, its throughput, and
-the best plan of all.
+interleaved where layers divide by the stages and micro-batches by the pipeline ranks. Each rail of the network
+is one switch, as a full fat tree with adaptive routing is in effect, so that alike devices are simulated once.
+Prints a row of a table in Markdown per model: the fastest plan with the table's tensor and pipeline sizes, its
+throughput, and the best plan of all.
 """
 import json
 import os
@@ -26,18 +26,30 @@ ROWS = {'1.7': (24, 2304, 24, 1, 1, 32, 512, 137),
         '310.1': (128, 16384, 96, 8, 16, 1920, 2160, 155),
         '529.6': (128, 20480, 105, 8, 35, 2520, 2520, 163),
         '1008': (160, 25600, 128, 8, 64, 3072, 3072, 163)}
+# dgx-a100, but for one switch a rail
+PLATFORM = {'topology': 'cluster', 'gpus_per_node': 8, 'reserve': '4 GB',
+            'node': {'topology': 'nvswitch', 'model': 'dgx-a100', 'latency': '0.6 us',
+                     'pcie': {'sockets': 2, 'switches_per_socket': 2, 'gpus_per_switch': 2, 'nics': 8,
+                              'bandwidth': '24 GB/s', 'uplink_bandwidth': '24 GB/s', 'socket_bandwidth': '16 GB/s',
+                              'latency': '0.5 us'}},
+            'network': {'topology': 'leaf_spine', 'rails': 8, 'hosts_per_leaf': 512, 'spines': 1,
+                        'bandwidth': '25 GB/s', 'latency': '0.1 us'}}
 SEQUENCE, VOCABULARY = 2048, 51200
 SHOWN = 2
 
 
-def scenario(heads, hidden, layers, devices, batch, advise):
+def scenario(row, advise):
+    """With the table's plan in it, of micro-batches of one sample."""
+    heads, hidden, layers, tensor, pipeline, devices, batch, _ = row
+    samples = batch * tensor * pipeline // devices
     return {'schema_version': 1, 'runtime': 'megatron-lm-2021',
             'model': {'name': 'gpt', 'parameters': {'layers': layers, 'hidden': hidden, 'heads': heads,
                                                     'sequence': SEQUENCE, 'vocabulary': VOCABULARY},
                       'device': 'a100', 'precision': 'fp16', 'granularity': 'block', 'optimizer': 'adam',
                       'batch_size': batch},
-            'platform': {'topology': 'dgx-a100', 'devices': devices, 'reserve': '4 GB', 'sharing': 'none'},
-            'parallel': {}, 'schedule': {'kind': 'sequential'},
+            'platform': {**PLATFORM, 'devices': devices},
+            'parallel': {'tensor': tensor, 'pipeline': pipeline},
+            'schedule': {'kind': '1f1b' if pipeline > 1 else 'sequential', 'micro_batches': samples},
             'advise': {'zero': 0, 'sequence_parallel': False, 'context': 1, 'recompute': 'full', 'inner': 'data',
                        'micro_batch': [1, 2, 4, 8], **advise}}
 
@@ -51,7 +63,7 @@ def is_possible(plan):
 
 def search(sim, folder, row, tensor, pipeline):
     """The fastest plans on so many pipeline ranks."""
-    heads, hidden, layers, _, _, devices, batch, _ = row
+    layers = row[2]
     chunks = [v for v in range(2, 9) if layers % (pipeline * v) == 0]
     schedules = ['sequential'] if pipeline == 1 else ['1f1b'] + (['interleaved_1f1b'] if chunks else [])
     advise = {'tensor': tensor, 'pipeline': pipeline, 'schedules': schedules}
@@ -59,7 +71,7 @@ def search(sim, folder, row, tensor, pipeline):
         advise['stages_per_device'] = chunks
     path = os.path.join(folder, 'scenario.json')
     with open(path, 'w', encoding='utf-8') as file:
-        json.dump(scenario(heads, hidden, layers, devices, batch, advise), file)
+        json.dump(scenario(row, advise), file)
     done = subprocess.run([sim, 'advise', path, '--json', '--top', str(SHOWN)], capture_output=True, text=True,
                           check=False)
     return [plan for plan in json.loads(done.stdout)['best'] if is_possible(plan)] if done.returncode == 0 else []
