@@ -83,8 +83,6 @@ typedef struct cs_layer {
     cs_time backward_input;  /* gradient of the input; with backward_weight the whole backward */
     cs_time backward_weight; /* gradient of the weights */
     cs_time update;          /* weight update, once per step, whatever the batch */
-    double kernels[2]
-                  [CS_N_KERNEL_KINDS]; /* s of forward and backward; 0 where they are not known */
     int64_t weight_bytes;
     int64_t output_bytes;    /* activation handed to the next layer */
     int64_t kept_bytes;      /* live from the layer's forward to the end of its backward */
@@ -112,6 +110,8 @@ typedef struct cs_layer {
     cs_layer_piece *pieces;
     cs_exchange *exchanges;       /* those of one gap and pass stand in the order of that pass */
     cs_weight_part *weight_parts; /* the gradients of other weights are summed over GRADIENT */
+    /* s of forward and backward by kind of kernel; 0 where they are not known */
+    double kernels[2][CS_N_KERNEL_KINDS];
 } cs_layer;
 
 /* Where the numbers come from: required, so that a result can be judged. */
