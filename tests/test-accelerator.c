@@ -110,7 +110,8 @@ static void test_times(void **state)
         const cs_op op = {.kind = times[i].kind,
                           .groups = 1,
                           .kernel = {2, {times[i].kernel, times[i].kernel}},
-                          .stride = {2, {1, 1}}};
+                          .stride = {2, {1, 1}},
+                          .dilation = {2, {1, 1}}};
         double got = cs_accelerator_seconds(&device, &op, &times[i].pass, times[i].precision);
         expect_near(times[i].row, times[i].seconds, got);
     }

@@ -92,9 +92,8 @@ typedef struct cs_layer {
     const char *timing;      /* "measured", "estimated", or NULL where all are alike */
     const char *tied_to;     /* a layer before it, whose weights it uses as well; or NULL */
     int64_t tied_bytes;      /* of them; counted there, not in weight_bytes */
-    int64_t
-        frozen_bytes; /* weights besides, which have no gradients and no states: those that are not
-                              * trained, and copies in a narrower type of those that are */
+    int64_t frozen_bytes;    /* weights besides, which have no gradients and no states: those that are
+                              * not trained, and copies in a narrower type of those that are */
     int64_t carried_bytes; /* kept besides, of the input that is handed past layers: a run of layers
                               * keeps it once */
     uint32_t n_shared;     /* of a layer that was made from operators: */
@@ -110,8 +109,8 @@ typedef struct cs_layer {
     cs_layer_piece *pieces;
     cs_exchange *exchanges;       /* those of one gap and pass stand in the order of that pass */
     cs_weight_part *weight_parts; /* the gradients of other weights are summed over GRADIENT */
-    double kernels[2]
-                  [CS_N_KERNEL_KINDS]; /* s of forward and backward; 0 where they are not known */
+    /* s of forward and backward by kind of kernel; 0 where they are not known */
+    double kernels[2][CS_N_KERNEL_KINDS];
 } cs_layer;
 
 /* Where the numbers come from: required, so that a result can be judged. */
