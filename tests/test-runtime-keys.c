@@ -1,6 +1,6 @@
 /* What single keys of runtimes do to a run, by hand: collectives that reach part of the links'
- * bandwidth and take a while to begin, products that hide tensor-parallel ones, fused kernels, a
- * host that is slower than the device; and the model `decoder` against the models it can be. */
+ * bandwidth and take a while to begin, products that hide tensor-parallel ones, fused kernels, and a
+ * host that is slower than the device. */
 #include "sim/run/figures.h"
 #include "sim/workload/net-model.h"
 #include "tests/expect.h"
