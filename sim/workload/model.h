@@ -92,7 +92,7 @@ typedef struct cs_layer {
     const char *timing;      /* "measured", "estimated", or NULL where all are alike */
     const char *tied_to;     /* a layer before it, whose weights it uses as well; or NULL */
     int64_t tied_bytes;      /* of them; counted there, not in weight_bytes */
-    int64_t frozen_bytes;    /* weights besides, which have no gradients and no states: those that are
+    int64_t frozen_bytes;  /* weights besides, which have no gradients and no states: those that are
                               * not trained, and copies in a narrower type of those that are */
     int64_t carried_bytes; /* kept besides, of the input that is handed past layers: a run of layers
                               * keeps it once */
