@@ -156,6 +156,8 @@ cs_status cs_seal_check(const char *path, cs_error *error)
         return cs_error_no_memory(error);
     if (what == BROKEN)
         return cs_error_add(error, CS_INVALID,
-                            "%s: damaged: its checksum is not that of its contents", path);
+                            "%s: damaged: its checksum is not that of its contents (changed by "
+                            "another program on purpose: cut the last 24 bytes off)",
+                            path);
     return what == WHOLE ? CS_OK : try_apart(path, (uint64_t)info.st_size, error);
 }
