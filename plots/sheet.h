@@ -35,7 +35,7 @@ typedef struct cs_sheet {
 
 enum {
     CS_SHEET_FONT = 11,   /* of all text that has no size of its own */
-    CS_SHEET_AXIS = 44,   /* height of the numbers and the name of a horizontal axis */
+    CS_SHEET_AXIS = 48,   /* height of the numbers and the name of a horizontal axis */
     CS_SHEET_MARGIN = 10, /* on a side without an axis */
     CS_SHEET_WIDTH = 640, /* unless asked otherwise: at 8 points of font the width of a page */
 };
