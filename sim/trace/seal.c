@@ -7,6 +7,7 @@
 #include <fcntl.h>
 #include <hdf5.h>
 #include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/resource.h>
@@ -36,10 +37,22 @@ void cs_seal(const void *image, size_t size, unsigned char seal[CS_SEAL_BYTES])
 
 /* ---- a process that reads it ---- */
 
-/* Memory and time grow with the file, of which packed numbers become many times more. */
+/* What the process has mapped, bytes; 0: not known. */
+static rlim_t mapped(void)
+{
+    unsigned long long pages = 0;
+    FILE *file = fopen("/proc/self/statm", "r");
+    const bool read = file && fscanf(file, "%llu", &pages) == 1;
+    if (file)
+        fclose(file);
+    return read ? (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) : 0;
+}
+
+/* Memory besides what there is, and time, grow with the file, of which packed numbers become many
+ * times more. */
 static void limit(uint64_t size)
 {
-    const rlim_t memory = ((rlim_t)2 << 30) + (rlim_t)64 * size;
+    const rlim_t memory = mapped() + ((rlim_t)2 << 30) + (rlim_t)64 * size;
     const rlim_t seconds = 10 + (rlim_t)size / 10000000;
     (void)setrlimit(RLIMIT_CORE, &(struct rlimit){0, 0});
     (void)setrlimit(RLIMIT_AS, &(struct rlimit){memory, memory});
