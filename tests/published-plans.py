@@ -107,6 +107,8 @@ def print_row(sim, folder, name, row):
 
 
 def main():
+    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= set(ROWS):
+        sys.exit(f'usage: published-plans.py SIM [ROW...], rows: {", ".join(ROWS)}')
     sim = os.path.abspath(sys.argv[1])
     print('| model, devices, batch | sizes of table 1 | Tflop/s: simulated, measured | best found | above it |')
     print('|---|---|---|---|---|')
