@@ -337,6 +337,9 @@ function runPage(runs) {
             'div', {class: 'columns'},
             section('peak', 'Memory at the peak', perRun(runs, run => run.parts.peak)),
             section('path', 'Critical path', perRun(runs, pathParts))),
+        runs.some(run => run.allocator) ?
+            section('segments', 'Segments of PyTorch’s allocator', perRun(runs, segmentParts)) :
+            [],
         section('uses', 'Where the time went', perRun(runs, useParts)),
         section('links', 'Links', perRun(runs, linkTable)),
         section('versions', 'Versions of weights', perRun(runs, versionParts)),
