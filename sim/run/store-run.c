@@ -3,6 +3,7 @@
 #include "sim/analysis/store.h"
 #include "sim/base/version.h"
 #include "sim/run/link-use.h"
+#include "sim/run/segments.h"
 #include "sim/trace/results.h"
 
 cs_status cs_figures_store(cs_h5_file *file, const cs_outcome *outcome, cs_error *error)
@@ -37,5 +38,7 @@ cs_status cs_simulation_store(cs_h5_file *file, const cs_scenario *scenario,
     CS_TRY(cs_waits_store(file, &simulation->graph, &simulation->trace, error));
     CS_TRY(cs_link_use_store(file, &scenario->platform, &simulation->graph, &simulation->trace,
                              error));
+    CS_TRY(cs_segments_store(file, scenario, &simulation->graph, &simulation->trace,
+                             &simulation->allocations, error));
     return cs_figures_store(file, &outcome, error);
 }
