@@ -109,14 +109,21 @@ static bool has_measured(const cs_point_measured *measured)
            isfinite(measured->device) || measured->per_rank || measured->oom;
 }
 
-bool cs_point_rules_keeps(const cs_point *point)
+/* What is no runtime's: of a framework whose tensors are not PyTorch's. */
+static void write_nothing(FILE *out)
 {
-    return is_pytorch(point) && !point->options->profiled_ms;
+    fputs("\"memory\": {\"fused\": [], \"weight_gradients\": \"in_place\", \"libraries\": [], "
+          "\"routed_weights\": \"rows\", \"weight_buffer\": false, \"allocator\": \"none\"}",
+          out);
 }
 
 void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
+    if (!is_pytorch(point)) {
+        write_nothing(out);
+        return;
+    }
     fputs("\"memory\": {", out);
     write_fused(point, out);
     fprintf(out, ", \"weight_gradients\": \"%s\", ", weight_gradients(point));
@@ -130,7 +137,5 @@ void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
     if (cs_point_rules_megatron(point) &&
         (point->parallel->zero == 1 || point->parallel->zero == 2))
         fputs(", \"weight_buffer\": true", out);
-    if (has_measured(point->measured))
-        fputs(", \"allocator\": \"pytorch\"", out);
-    fputs("}", out);
+    fprintf(out, ", \"allocator\": \"%s\"}", has_measured(point->measured) ? "pytorch" : "none");
 }
