@@ -2,6 +2,7 @@
 
 #include "sim/base/units.h"
 #include "sim/print/mesh-report.h"
+#include "sim/print/origins-report.h"
 #include "sim/print/wrap.h"
 #include "sim/run/figures.h"
 #include "sim/workload/op-shape.h"
@@ -829,6 +830,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
                 scenario->schedule->reading(scenario->params));
     cs_mesh_report_print(scenario, out);
     fputc('\n', out);
+    cs_origins_report_print(&scenario->origins, out);
     print_costs(scenario, &simulation->lowering, out);
     print_network(&scenario->platform, &simulation->lowering, out);
     print_unlike(&simulation->lowering, out);
