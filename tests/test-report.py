@@ -6,6 +6,7 @@ reads it.
 """
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -225,6 +226,29 @@ class Run(Case):
             if held[0] == held[1] == held[2]:
                 tip = self.hover(x, top + 60)
                 self.assertEqual(int(tip['bytes']), sum(held[1].values()))
+
+    def test_mean_memory(self):
+        """What all devices hold over their number, and the fullest of them."""
+        self.page.run('(() => { const select = document.querySelector(".panel-head select");'
+                      ' select.value = -1; select.dispatchEvent(new Event("change")); })()')
+        self.page.run('new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))')
+        top = self.page.run('view.panels.find(p => p.kind === "memory").canvas.getBoundingClientRect().top')
+        hits = 0
+        for x in self.columns(40):
+            held = [[sum(self.results.live(row, self.time_at(x + d)).values()) for row in range(4)]
+                    for d in (-0.01, 0, 0.01)]
+            if held[0] == held[1] == held[2]:
+                tip = self.hover(x, top + 60)
+                self.assertAlmostEqual(float(tip['bytes']), sum(held[1]) / 4, places=3)
+                number, unit = tip['rows']['fullest device'].split(' ')
+                self.assertAlmostEqual(float(number) * {'GB': 1e9, 'MB': 1e6}[unit] / max(held[1]), 1,
+                                       places=4)
+                hits += 1
+        self.assertGreater(hits, 10)
+        times = sorted(set(self.results.memory['time']))
+        highest = max(sum(sum(self.results.live(row, t).values()) for row in range(4)) / 4 for t in times)
+        self.assertIn(f'On average a device holds {highest / 1e6:.1f} MB', self.text(self.page, '#peak .lead'))
+        self.quiet(self.page)
 
     def test_peak(self):
         """The table beside the picture has what the file says, for a device that is chosen."""
@@ -503,6 +527,46 @@ class Points(Case):
         page.run('document.querySelector("table.points tbody tr").click()')
         command = page.run('document.querySelector("#chosen pre").textContent')
         self.assertIn('--set /schedule/micro_batches=4', command)
+
+    def opens(self, page, run, point):
+        """A point's link leads to its run, and back."""
+        links = page.run('[...document.querySelectorAll("table.points a")]'
+                         '.map(a => [a.closest("tr").cells[0].textContent, a.textContent])')
+        self.assertEqual(links, [[point, f'open {run}.h5']])
+        page.run('document.querySelector("table.points a").click()')
+        wait = 'new Promise(r => setTimeout(r, 20))'
+        while page.run('view.panels.length') == 0:
+            page.run(wait)
+        with h5py.File(self.path(run + '.h5')) as file:
+            self.assertEqual(page.run('view.until'), file.attrs['makespan'])
+        page.run('document.querySelector(".back a").click()')
+        while page.run('document.querySelectorAll("table.points").length') == 0:
+            page.run(wait)
+        self.assertEqual(page.run('view.panels.length'), 0)
+        self.quiet(page)
+
+    def test_runs_of_points(self):
+        """A run beside a sweep belongs to the point with its settings; one with others to none."""
+        scenario = os.path.join(ROOT, 'scenarios/heterogeneous.json')
+        self.sim('sweep', scenario, '-o', 's.h5', '--vary', '/schedule/micro_batches=4,8,16')
+        self.run_of('heterogeneous', '-s', '/schedule/micro_batches=8', name='eight')
+        self.run_of('heterogeneous', '-s', '/schedule/micro_batches=32', name='other')
+        page = self.report('s', 'eight', 'other')
+        self.quiet(page)
+        self.assertIn('other.h5 has the settings and the results of none',
+                      self.text(page, '.warning'))
+        self.opens(page, 'eight', '8')
+
+    def test_run_of_plan(self):
+        """The command that a plan shows makes a run that the page knows as the plan's."""
+        self.sim('advise', os.path.join(ROOT, 'scenarios/heterogeneous.json'), '-o', 'p.h5')
+        page = self.report('p')
+        page.run('document.querySelector("table.points tbody tr").click()')
+        plan = page.run('document.querySelector("table.points tbody tr").cells[0].textContent')
+        words = shlex.split(self.text(page, '#chosen pre'))
+        self.assertEqual(words[:2], ['sim', 'run'])
+        self.sim(*words[1:], '-o', 'best.h5')
+        self.opens(self.report('p', 'best'), 'best', plan)
 
     def test_plans(self):
         self.sim('advise', os.path.join(ROOT, 'scenarios/uniform-1f1b.json'), '-o', 'p.h5')

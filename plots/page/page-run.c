@@ -108,12 +108,22 @@ typedef struct device_columns {
     const uint32_t *out_of_memory;
 } device_columns;
 
+/* How many devices a row stands for. */
+static uint32_t count_devices(const cs_reader *reader, uint64_t row)
+{
+    uint32_t n = 0;
+    for (uint32_t d = 0; reader->row_of && d < reader->n_file_devices; d++)
+        n += reader->stand_in_of[d] == row;
+    return reader->row_of ? n : 1;
+}
+
 static void add_row(made *m, cJSON *rows, const device_columns *c, uint64_t r)
 {
     char name[32];
     cJSON *row = cs_page_append_object(m->json, rows);
     snprintf(name, sizeof(name), "%" PRIu64, r);
     cs_page_add_text(m->json, row, "name", m->reader->row_of ? m->reader->kinds[r] : name);
+    cs_page_add_number(m->json, row, "devices", count_devices(m->reader, r));
     cs_page_add_number(m->json, row, "capacity",
                        c->capacity[r] == INT64_MAX ? NAN : (double)c->capacity[r]);
     cs_page_add_number(m->json, row, "peak", (double)c->peak[r]);
