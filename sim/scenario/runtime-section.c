@@ -1,5 +1,6 @@
 #include "sim/scenario/runtime-section.h"
 
+#include "sim/base/fitted.h"
 #include "sim/base/text.h"
 
 #include <stdio.h>
@@ -120,7 +121,7 @@ static const cs_convention deepspeed[] = {
     BESIDE,
     BLOCKING("1f1b"),
     {"/runtime/fused", "true", "Megatron-DeepSpeed has the fused kernels of Megatron-LM", NULL},
-    {"/runtime/kernels", "1.18",
+    {"/runtime/kernels", CS_FITTED_DEEPSPEED,
      "fitted to measured runs by tests/fit-figures.py, with figures of devices "
      "(docs/reference/points.md)",
      NULL},
