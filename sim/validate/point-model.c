@@ -108,7 +108,7 @@ static void write_bert(cs_point_rules *rules, FILE *out)
  * attending to each other (docs/source/performance/performance_summary.md: "Packed Sequence
  * Length"). A paragraph of SQuAD has 117 words on average, a question 10 (Rajpurkar et al., 2016,
  * arXiv 1606.05250): with the words of the template about 200 tokens, of which a token attends to
- * half. 0: it attends to the sequence. */
+ * half. MLPerf's samples, of GovReport, are long. 0: it attends to the sequence. */
 static uint32_t window_of_samples(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
