@@ -113,7 +113,7 @@ static uint32_t window_of_samples(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
     const bool tuned = point->options->lora || strstr(point->id, "-sft-");
-    if (!tuned ||
+    if (!tuned || cs_point_rules_submission(point) ||
         !(starts(point->framework, "NeMo") || starts(point->framework, "Megatron-Bridge")))
         return 0;
     cs_point_rules_assume(rules, "samples of 200 tokens are packed in fine-tuning");
