@@ -886,6 +886,7 @@ static void test_graphs(void **state)
         d.split.grid.context = context[random_from_to(random, 0, 3)];
         d.split.grid.data = random_from_to(random, 1, 2);
         d.split.sequence_parallel = random_from_to(random, 0, 1);
+        d.split.keeps_tokens = random_from_to(random, 0, 3) == 0;
         d.split.context_method = (cs_context_method)random_from_to(random, 0, 2);
         random_net_graph(random, &d.net);
         compare_drawn(random, "graph", i, &d);

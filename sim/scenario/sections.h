@@ -130,7 +130,7 @@ typedef struct cs_parallel_section {
     uint32_t context, pipeline, data, expert, expert_tensor;
     uint32_t context_method; /* cs_context_method */
     uint32_t zero, shard, prefetch;
-    bool sequence_parallel, scatter_gather, synchronised_norm, keep_gathered, accumulate;
+    bool sequence_parallel, regather, scatter_gather, synchronised_norm, keep_gathered, accumulate;
     int64_t bucket;
     double expert_imbalance;
     cs_routing_section *routing; /* NULL: as the imbalance says */

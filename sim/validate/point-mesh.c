@@ -50,15 +50,19 @@ static uint32_t shard(const cs_point *point)
                                                   : mesh->dp * mesh->cp / instances;
 }
 
+static bool is_torchtitan(const cs_point *point)
+{
+    const char *framework = point->framework ? point->framework : "";
+    return strncmp(framework, "torchtitan", strlen("torchtitan")) == 0;
+}
+
 /* Under a pipeline torchtitan's FSDP keeps weights whole from one micro-batch to the next, and
  * gradients until the last one, as ZeRO's stage 2 does that accumulates (torchtitan/models/llama3/
  * infra/parallelize.py, apply_fsdp: reshard_after_forward; PyTorch's pipelining/stage.py,
  * backward_maybe_with_nosync, and FSDP's unsharded_accumulated_grad, in the type of the sum). */
 static bool keeps_whole(const cs_point *point)
 {
-    const char *framework = point->framework ? point->framework : "";
-    return strncmp(framework, "torchtitan", strlen("torchtitan")) == 0 && point->parallel->pp > 1 &&
-           point->parallel->zero == 3;
+    return is_torchtitan(point) && point->parallel->pp > 1 && point->parallel->zero == 3;
 }
 
 /* Megatron-LM sends a part from each tensor-parallel rank, unless it is told not to
@@ -73,6 +77,10 @@ void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
             "\"pipeline\": %u, \"data\": %u, \"expert\": %u, \"zero\": %u",
             mesh->tp, mesh->sp && mesh->tp > 1 ? "true" : "false", mesh->cp, mesh->pp, mesh->dp,
             mesh->ep, keeps_whole(point) ? 2 : mesh->zero);
+    /* a linear layer saves what it reads, which is gathered in front of it (PyTorch,
+     * torch/distributed/tensor/parallel/style.py, PrepareModuleInput) */
+    if (mesh->tp > 1 && mesh->sp && is_torchtitan(point))
+        fputs(", \"regather\": false", out);
     if (mesh->tp > 1 && mesh->pp > 1 && !mesh->sp && cs_point_rules_megatron(point))
         fputs(", \"scatter_gather\": true", out);
     if (mesh->cp > 1)
