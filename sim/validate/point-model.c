@@ -362,11 +362,14 @@ static const char *precision(cs_point_rules *rules)
 
 /* Stated; else Megatron-LM sums gradients of bf16 weights in fp32 (megatron/training/arguments.py:
  * "accumulate and all-reduce gradients in fp32 for bfloat16 data type"), unless it is told to
- * reduce them in bf16, and those of fp16 weights in fp16. */
+ * reduce them in bf16, and those of fp16 weights in fp16. torchtitan reduces them in fp32
+ * (mixed_precision_reduce, torchtitan/config_manager.py). */
 bool cs_point_rules_sums_in_fp32(const cs_point *point)
 {
     if (point->options->grad_dtype)
         return is(point->options->grad_dtype, "fp32");
+    if (starts(point->framework, "torchtitan"))
+        return true;
     return cs_point_rules_megatron(point) && is(point->precision, "bf16") &&
            !starts(point->framework, "Megatron-Bridge") &&
            !cs_point_rules_argument(point, "grad-reduce-in-bf16");
