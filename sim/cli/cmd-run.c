@@ -159,8 +159,8 @@ static cs_status write_snapshot(const cs_arguments *arguments, const cs_scenario
         if (allocations->devices[d].stats.peak_reserved >
             allocations->devices[fullest].stats.peak_reserved)
             fullest = d;
-    return cs_allocations_snapshot(scenario, &simulation->graph, &simulation->trace, fullest, path,
-                                   error);
+    return cs_allocations_snapshot(scenario, &simulation->graph, &simulation->trace, allocations,
+                                   fullest, path, error);
 }
 
 /* The file is begun before the simulation, so that a folder that cannot be written to is known at
