@@ -1,5 +1,6 @@
 #include "sim/base/pool.h"
 
+#include "sim/base/number.h"
 #include "sim/base/vector.h"
 
 #include <pthread.h>
@@ -82,6 +83,7 @@ static void *worker(void *context)
 {
     cs_crew *crew = context;
     const cs_progress progress = {goes_on, crew};
+    const cs_number_locale locale = cs_number_locale_enter(); /* threads have the program's */
     uint32_t point;
     bool lost = false;
     while (next_point(crew, &point)) {
@@ -100,6 +102,7 @@ static void *worker(void *context)
         else
             hand_over(crew, item);
     }
+    cs_number_locale_leave(locale);
     pthread_mutex_lock(&crew->mutex);
     crew->lost = crew->lost || lost;
     crew->running--;
