@@ -43,18 +43,14 @@ static cs_status run_command(const cs_command *command, int argc, char **argv, c
     return status;
 }
 
-/* Of processes that were started together the first one speaks, and its exit code is that of all. */
+/* Of processes that were started together the first one speaks. */
 static cs_status run_shared(const cs_command *command, int argc, char **argv, cs_context *context,
                             cs_terminal *terminal, cs_error *error)
 {
-    const bool silent = cs_launch_find().rank > 0;
-    if (silent)
+    if (cs_launch_find().rank > 0)
         context->log.out = NULL;
-    cs_status status = cs_team_open(&context->team, error);
-    if (status == CS_OK)
-        status = run_command(command, argc, argv, context, terminal, error);
-    cs_team_close(context->team, status, error);
-    return silent && status != CS_INTERRUPTED ? CS_OK : status;
+    CS_TRY(cs_team_open(&context->team, error));
+    return run_command(command, argc, argv, context, terminal, error);
 }
 
 /* More is asked for where that is allowed: Linux lets the stack grow up to a limit that may still
@@ -123,5 +119,7 @@ int main(int argc, char **argv)
     cs_terminal_clear(&terminal);
     if (status != CS_OK)
         cs_log_error(&context.log, &error);
-    return cs_status_exit_code(status);
+    const bool helps = !context.log.out; /* the exit code of the first process is that of all */
+    cs_team_close(context.team, status, &error);
+    return helps && status != CS_INTERRUPTED ? 0 : cs_status_exit_code(status);
 }

@@ -9,6 +9,7 @@ typedef enum cs_packet_kind {
     CS_PACKET_WORK,   /* points for a helper */
     CS_PACKET_ITEM,   /* what came of a point */
     CS_PACKET_FAILED, /* a helper cannot help: why */
+    CS_PACKET_WAIT,   /* the leader is interrupted, and has yet to say what is done */
     CS_PACKET_END,    /* there is no more to do */
     CS_N_PACKET_KINDS
 } cs_packet_kind;

@@ -18,7 +18,7 @@
 
 static const long look_every = 1000000; /* ns between looks at messages */
 static const double look_ahead = 0.01;  /* s of work that a process has at hand besides */
-static const double last_words = 0.3;   /* s that an interrupted process waits for the leader */
+static const double last_words = 0.25;  /* s that an interrupted process waits for the leader */
 
 /* What the leader knows of a process; the first is itself. */
 typedef struct member {
@@ -34,12 +34,12 @@ struct cs_team {
     uint32_t rank, size;
     uint64_t identity;
     uint32_t round;
-    member *members;  /* of the leader */
-    bool greeted;     /* of a helper: the leader knows it */
-    bool ended;       /* the leader has said so */
-    bool orphan;      /* it has not, but should have */
-    cs_packet packet; /* of a helper: work of a stage that it is not at yet */
-    void *data;       /* that the packet lies in; NULL: there is none */
+    member *members;   /* of the leader */
+    bool greeted;      /* of a helper: the leader knows it */
+    bool waits, ended; /* of a helper: what the leader has said */
+    bool orphan;       /* it has not, but should have */
+    cs_packet packet;  /* of a helper: work of a stage that it is not at yet */
+    void *data;        /* that the packet lies in; NULL: there is none */
     char why[CS_TRANSPORT_WHY_BYTES];
 };
 
@@ -132,8 +132,10 @@ cs_status cs_team_open(cs_team **opened, cs_error *error)
     *opened = NULL;
     if (launch.size <= 1)
         return CS_OK;
-    if (launch.rank > 0)
+    if (launch.rank > 0) {
         cs_interrupt_silence();
+        (void)cs_interrupt_asked(); /* from now on a signal leaves it a moment: wait_for_end */
+    }
     cs_team *team = calloc(1, sizeof(*team));
     if (!team)
         return cs_error_no_memory(error);
@@ -170,33 +172,46 @@ static void settle(cs_team *team)
         rest();
 }
 
-/* Lets the helpers go. */
-static void dismiss(cs_team *team)
+static void tell_helpers(cs_team *team, cs_packet_kind kind)
 {
-    const cs_packet packet = {.kind = CS_PACKET_END};
-    for (uint32_t to = 1; !team->ended && to < team->size; to++)
+    const cs_packet packet = {.kind = kind};
+    for (uint32_t to = 1; to < team->size; to++)
         (void)post_packet(team, to, &packet, NULL);
-    team->ended = true;
 }
 
-/* Drops what else comes. */
+/* Keeps the next work at hand, until somebody takes it. */
+static cs_status look(cs_team *team, cs_error *error)
+{
+    uint32_t from;
+    if (team->data || team->ended)
+        return CS_OK;
+    CS_TRY(receive(team, &from, &team->packet, &team->data, error));
+    if (!team->data || team->packet.kind == CS_PACKET_WORK)
+        return CS_OK;
+    team->waits = team->waits || team->packet.kind == CS_PACKET_WAIT;
+    team->ended = team->packet.kind == CS_PACKET_END;
+    free(team->data);
+    team->data = NULL;
+    return CS_OK;
+}
+
+/* mpirun kills all processes as soon as one of those that it interrupted has ended: so none ends
+ * before the leader, which has things to say; and if there is none, before the one that says so. */
 static void wait_for_end(cs_team *team)
 {
-    double until = (double)INFINITY;
-    while (!team->ended && cs_clock_seconds() < until) {
-        uint32_t from;
-        cs_packet packet;
-        void *data;
-        if (receive(team, &from, &packet, &data, NULL) != CS_OK)
+    const double patience = team->rank == 1 ? last_words : 2 * last_words;
+    double since = (double)INFINITY;
+    while (!team->ended && (team->waits || cs_clock_seconds() < since + patience)) {
+        if (cs_interrupt_asked() && cs_clock_seconds() < since)
+            since = cs_clock_seconds();
+        free(team->data);
+        team->data = NULL;
+        if (look(team, NULL) != CS_OK)
             break;
-        team->ended = data && packet.kind == CS_PACKET_END;
-        if (!data)
+        if (!team->data)
             rest();
-        free(data);
-        if (cs_interrupt_asked() && until > cs_clock_seconds() + last_words)
-            until = cs_clock_seconds() + last_words;
     }
-    team->orphan = !team->ended;
+    team->orphan = !team->ended && !team->waits;
 }
 
 void cs_team_close(cs_team *team, cs_status status, const cs_error *why)
@@ -204,7 +219,7 @@ void cs_team_close(cs_team *team, cs_status status, const cs_error *why)
     if (!team)
         return;
     if (team->rank == 0)
-        dismiss(team);
+        tell_helpers(team, CS_PACKET_END);
     if (team->rank > 0 && !team->ended && status != CS_OK && status != CS_INTERRUPTED) {
         cs_packet packet = {.kind = CS_PACKET_FAILED, .status = (uint32_t)status};
         packet.parts[CS_PACKET_ERROR].data = why;
@@ -249,17 +264,6 @@ static cs_status send_items(cs_team *team, cs_pool_item *items, cs_error *error)
         items = next;
     }
     return status;
-}
-
-/* Keeps the next message at hand, until somebody takes it. */
-static cs_status look(cs_team *team, cs_error *error)
-{
-    uint32_t from;
-    if (team->data || team->ended)
-        return CS_OK;
-    CS_TRY(receive(team, &from, &team->packet, &team->data, error));
-    team->ended = team->data && team->packet.kind == CS_PACKET_END;
-    return CS_OK;
 }
 
 /* Work of another round makes that of the one before void. */
@@ -452,7 +456,7 @@ static cs_status lead(leading *l, const cs_progress *progress, cs_error *error)
         CS_TRY(take_packets(l, error));
         const bool wanted = cs_progress_step(progress, pool->what, l->n_done, pool->n_points);
         if (!wanted && cs_interrupt_asked())
-            dismiss(l->team); /* before own threads have ended: helpers wait for it */
+            tell_helpers(l->team, CS_PACKET_WAIT);
         if (!wanted)
             return cs_error_add(error, CS_INTERRUPTED, "interrupted after %u of %u %s", l->n_done,
                                 pool->n_points, pool->points_are);
