@@ -218,6 +218,7 @@ void cs_team_close(cs_team *team, cs_status status, const cs_error *why)
 {
     if (!team)
         return;
+    cs_interrupt_silence(); /* all is said; a process that died can make leaving last */
     if (team->rank == 0)
         tell_helpers(team, CS_PACKET_END);
     if (team->rank > 0 && !team->ended && status != CS_OK && status != CS_INTERRUPTED) {
