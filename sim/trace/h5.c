@@ -1,6 +1,7 @@
 #include "sim/trace/h5.h"
 
 #include "sim/base/file.h"
+#include "sim/trace/pack.h"
 #include "sim/trace/seal.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 enum {
     BLOCK_ROWS = 1 << 16,       /* rows gathered at once; also the length of a chunk */
     COMPRESSED_FROM = 1 << 12,  /* rows; shorter columns are stored as they are */
-    DEFLATE_LEVEL = 1,          /* the higher ones cost several times the time for a few percent */
+    DEFLATE_LEVEL = 1,          /* what the file says that columns were packed with */
     MEMORY_INCREMENT = 1 << 20, /* bytes by which the file in memory grows */
     NAME_BYTES = 64,
     TEXT_BYTES = 1024,
@@ -23,6 +24,7 @@ struct cs_h5_file {
     cs_file_draft draft;
     const cs_progress *progress;
     const cs_h5_receiver *receiver; /* NULL: it is a file */
+    cs_packer *packer;              /* once there is something to pack */
     hid_t id;                       /* negative once closed */
 };
 
@@ -223,10 +225,27 @@ size_t cs_h5_size(cs_h5_type type)
     return sizes[type];
 }
 
-cs_h5_value cs_h5_row_number(const void *source, uint64_t row, uint32_t which)
+void cs_h5_row_numbers(const void *source, uint64_t first, uint64_t count, uint32_t which,
+                       void *values)
 {
     (void)source, (void)which;
-    return (cs_h5_value){.uint32 = (uint32_t)row};
+    uint32_t *out = values;
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = (uint32_t)(first + i);
+}
+
+/* The same member of every record: copies of a fixed size are single moves. */
+static void gather_members(const char *from, size_t step, size_t size, uint64_t count, char *to)
+{
+    if (size == sizeof(uint64_t))
+        for (uint64_t i = 0; i < count; i++, from += step, to += sizeof(uint64_t))
+            memcpy(to, from, sizeof(uint64_t));
+    else if (size == sizeof(uint32_t))
+        for (uint64_t i = 0; i < count; i++, from += step, to += sizeof(uint32_t))
+            memcpy(to, from, sizeof(uint32_t));
+    else
+        for (uint64_t i = 0; i < count; i++, from += step)
+            *to++ = *from;
 }
 
 /* Every member of a cs_h5_value stands at its beginning. */
@@ -234,14 +253,18 @@ void cs_h5_gather(const cs_h5_table *table, const cs_h5_column *column, uint64_t
                   uint64_t count, void *values)
 {
     const size_t size = cs_h5_size(column->type);
+    if (column->fill) {
+        column->fill(table->source, first, count, column->which, values);
+        return;
+    }
+    if (!column->get) {
+        gather_members((const char *)table->source + first * table->row_size + column->which,
+                       table->row_size, size, count, values);
+        return;
+    }
     for (uint64_t i = 0; i < count; i++) {
-        cs_h5_value value;
-        const void *from = &value;
-        if (column->get)
-            value = column->get(table->source, first + i, column->which);
-        else
-            from = (const char *)table->source + (first + i) * table->row_size + column->which;
-        memcpy((char *)values + i * size, from, size);
+        const cs_h5_value value = column->get(table->source, first + i, column->which);
+        memcpy((char *)values + i * size, &value, size);
     }
 }
 
@@ -258,6 +281,46 @@ static bool write_block(const writer *w, hsize_t first, hsize_t count, const voi
     return close_id(memory) && done;
 }
 
+/* Long columns of numbers are packed here, not by HDF5. */
+static bool is_packed(const writer *w)
+{
+    return w->table->n_rows >= COMPRESSED_FROM && !w->table->shape && w->column->type != CS_H5_TEXT;
+}
+
+/* The last chunk is as long as the others: what is beyond the rows nobody reads; it repeats the
+ * last value. */
+static cs_status pack_block(const writer *w, hsize_t first, uint64_t count, uint64_t room,
+                            char *block, cs_error *error)
+{
+    const void *packed;
+    size_t packed_size;
+    for (uint64_t i = count; i < room; i++)
+        memcpy(block + i * w->size, block + (count - 1) * w->size, w->size);
+    if (!w->file->packer)
+        w->file->packer = cs_packer_create();
+    if (!w->file->packer ||
+        !cs_packer_pack(w->file->packer, block, room, w->size, &packed, &packed_size))
+        return cs_error_no_memory(error);
+    if (H5Dwrite_chunk(w->dataset, H5P_DEFAULT, 0, &first, packed_size, packed) >= 0)
+        return CS_OK;
+    return fail(w->file, error, w->table->group, w->column->name);
+}
+
+/* The next rows, to the file and to whoever watches. */
+static cs_status write_next(const writer *w, uint64_t first, uint64_t count, uint64_t room,
+                            void *block, cs_error *error)
+{
+    cs_h5_gather(w->table, w->column, first, count, block);
+    if (is_packed(w))
+        CS_TRY(pack_block(w, first, count, room, block, error));
+    else if (!write_block(w, first, count, block))
+        return fail(w->file, error, w->table->group, w->column->name);
+    if (cs_progress_step(w->file->progress, "writing results", first + count, w->table->n_rows))
+        return CS_OK;
+    return cs_error_add(error, CS_INTERRUPTED, "%s: interrupted, nothing was written",
+                        w->file->draft.path);
+}
+
 static cs_status write_rows(const writer *w, cs_error *error)
 {
     uint64_t n_rows = w->table->n_rows;
@@ -268,12 +331,7 @@ static cs_status write_rows(const writer *w, cs_error *error)
     cs_status status = CS_OK;
     for (uint64_t first = 0; first < n_rows && status == CS_OK; first += room) {
         uint64_t count = n_rows - first < room ? n_rows - first : room;
-        cs_h5_gather(w->table, w->column, first, count, block);
-        if (!write_block(w, first, count, block))
-            status = fail(w->file, error, w->table->group, w->column->name);
-        else if (!cs_progress_step(w->file->progress, "writing results", first + count, n_rows))
-            status = cs_error_add(error, CS_INTERRUPTED, "%s: interrupted, nothing was written",
-                                  w->file->draft.path);
+        status = write_next(w, first, count, room, block, error);
     }
     free(block);
     return status;
@@ -450,6 +508,7 @@ void cs_h5_destroy(cs_h5_file *file)
     if (!file)
         return;
     close_id(file->id);
+    cs_packer_destroy(file->packer);
     cs_file_draft_drop(&file->draft);
     free(file);
 }
