@@ -323,6 +323,16 @@ static void explain_wait(const study *s, uint32_t task, cs_time from, account *o
     account_dependency(of, from, until);
 }
 
+/* Those from the first one on were found from the last back. */
+static void reverse_waits(cs_waits *waits, uint32_t first)
+{
+    for (uint32_t last = waits->n; first + 1 < last; first++) {
+        const cs_wait moved = waits->all[first];
+        waits->all[first] = waits->all[--last];
+        waits->all[last] = moved;
+    }
+}
+
 /* The idle time of a device before `task`; `before` ran on it before, or is CS_NONE. */
 static void explain_gap(const study *s, uint32_t before, uint32_t task, cs_time from, account *of)
 {
@@ -336,7 +346,10 @@ static void explain_gap(const study *s, uint32_t before, uint32_t task, cs_time 
             from = flush;
         }
     }
+    const uint32_t first = of->waits ? of->waits->n : 0;
     explain_wait(s, task, from, of);
+    if (of->waits)
+        reverse_waits(of->waits, first);
 }
 
 static void explain_device(const study *s, account *of)
@@ -542,14 +555,6 @@ cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batc
 
 /* ---- each stretch ---- */
 
-static int compare_waits(const void *left, const void *right)
-{
-    const cs_wait *a = left, *b = right;
-    CS_COMPARE(a->device, b->device);
-    CS_COMPARE(a->start, b->start);
-    return 0;
-}
-
 /* Stretches that follow each other for one cause become one. */
 static void join_waits(cs_waits *waits)
 {
@@ -584,8 +589,6 @@ cs_status cs_waits_find(const cs_graph *graph, const cs_trace *trace, cs_waits *
         cs_waits_finish(&made);
         return cs_error_no_memory(error);
     }
-    if (made.n > 0)
-        qsort(made.all, made.n, sizeof(*made.all), compare_waits);
     join_waits(&made);
     *waits = made;
     return CS_OK;

@@ -448,8 +448,10 @@ cs_status cs_h5_write_table(cs_h5_file *file, const cs_h5_table *table, cs_error
 static hid_t access_properties(void)
 {
     hid_t properties = H5Pcreate(H5P_FILE_ACCESS);
-    if (properties < 0 || (H5Pset_fapl_core(properties, MEMORY_INCREMENT, false) >= 0 &&
-                           H5Pset_fclose_degree(properties, H5F_CLOSE_STRONG) >= 0))
+    if (properties < 0 ||
+        (H5Pset_fapl_core(properties, MEMORY_INCREMENT, false) >= 0 &&
+         H5Pset_libver_bounds(properties, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST) >= 0 &&
+         H5Pset_fclose_degree(properties, H5F_CLOSE_STRONG) >= 0))
         return properties;
     close_id(properties);
     return H5I_INVALID_HID;
@@ -513,24 +515,23 @@ void cs_h5_destroy(cs_h5_file *file)
     free(file);
 }
 
-static cs_status take_image(cs_h5_file *file, void **image, size_t *size, cs_error *error)
+/* What HDF5 has in its memory, until the file is closed: as H5Fget_file_image copies it, which clears
+ * the superblock's flags of consistency as well, "open to be written". Where they are is what versions
+ * 0 and 1 have in common; access_properties asks for 0. */
+static cs_status find_image(const cs_h5_file *file, const void **image, size_t *size,
+                            cs_error *error)
 {
+    enum { VERSION_AT = 8, FLAGS_AT = 20, FLAG_BYTES = 4, VERSION_MOST = 1 };
     ssize_t length = -1;
+    unsigned char **memory = NULL;
     if (H5Fflush(file->id, H5F_SCOPE_GLOBAL) >= 0)
         length = H5Fget_file_image(file->id, NULL, 0);
-    if (length < 0)
+    if (length < FLAGS_AT + FLAG_BYTES ||
+        H5Fget_vfd_handle(file->id, H5P_DEFAULT, (void **)&memory) < 0 || !memory ||
+        (*memory)[VERSION_AT] > VERSION_MOST)
         return fail(file, error, "", "the file");
-    void *bytes = malloc((size_t)length);
-    if (!bytes)
-        return cs_error_no_memory(error);
-    ssize_t got = H5Fget_file_image(file->id, bytes, (size_t)length);
-    bool closed = close_id(file->id);
-    file->id = H5I_INVALID_HID;
-    if (got != length || !closed) {
-        free(bytes);
-        return fail(file, error, "", "the file");
-    }
-    *image = bytes;
+    memset(*memory + FLAGS_AT, 0, FLAG_BYTES);
+    *image = *memory;
     *size = (size_t)length;
     return CS_OK;
 }
@@ -553,11 +554,14 @@ static cs_status write_image(const cs_file_draft *draft, const void *image, size
 
 cs_status cs_h5_commit(cs_h5_file *file, cs_error *error)
 {
-    void *image = NULL;
+    const void *image = NULL;
     size_t size = 0;
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    CS_TRY(take_image(file, &image, &size, error));
-    cs_status status = write_image(&file->draft, image, size, error);
-    free(image);
-    return status == CS_OK ? cs_file_draft_commit(&file->draft, error) : status;
+    CS_TRY(find_image(file, &image, &size, error));
+    const cs_status status = write_image(&file->draft, image, size, error);
+    const bool closed = close_id(file->id);
+    file->id = H5I_INVALID_HID;
+    if (status != CS_OK || !closed)
+        return status == CS_OK ? fail(file, error, "", "the file") : status;
+    return cs_file_draft_commit(&file->draft, error);
 }

@@ -13,8 +13,9 @@ enum {
     SAMPLE = 1 << 13,   /* bytes of a plane that are compressed to see whether that pays */
     STORED_MAX = 65535, /* bytes of a block of deflate that is not compressed */
     STORED_HEAD = 5,
-    FLUSHED = 64, /* more than a flush adds to what deflateBound says */
-    PLANES = 32,  /* that are remembered */
+    FLUSHED = 64,     /* more than a flush adds to what deflateBound says */
+    HASHED = 1 << 12, /* bytes of a plane that say where it is remembered */
+    PLANES = 32,      /* that are remembered */
 };
 
 /* Compressed over plain size of the sample. What deflate makes little smaller costs it most: where half
@@ -207,10 +208,10 @@ static bool add_constant(cs_packer *p, unsigned char byte, size_t n)
     return append_piece(p, kept, kept->bytes);
 }
 
-/* The plane of the packer. */
+/* The plane of the packer. Its beginning says where to look for it. */
 static bool add_plane(cs_packer *p, size_t n)
 {
-    piece made = {.n = n, .hash = cs_hash_bytes(p->plane, n, 0)};
+    piece made = {.n = n, .hash = cs_hash_bytes(p->plane, n < HASHED ? n : HASHED, 0)};
     piece *kept = &p->planes[made.hash % PLANES];
     bool noise;
     if (kept->n == n && kept->hash == made.hash && memcmp(kept->plane, p->plane, n) == 0)
