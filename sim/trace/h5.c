@@ -372,6 +372,107 @@ static bool create_dataset(writer *w)
     return close_id(space) && closed && w->dataset >= 0;
 }
 
+/* ---- an index, and the columns that refer to it ----
+ *
+ * As H5DSattach_scale does, which reads and writes anew for each column what the index knows of the
+ * others: the attribute DIMENSION_LIST of a column refers to its index, REFERENCE_LIST of the index to
+ * all columns (HDF5 Dimension Scale Specification). */
+
+static const char dimension_list[] = "DIMENSION_LIST", reference_list[] = "REFERENCE_LIST";
+
+typedef struct user {
+    hobj_ref_t dataset;
+    unsigned dimension; /* of the dataset, that the index is of */
+} user;
+
+static bool refer_to_index(const writer *w)
+{
+    hobj_ref_t index;
+    hvl_t list = {1, &index};
+    const hid_t type = H5Tvlen_create(H5T_STD_REF_OBJ);
+    bool done = type >= 0 &&
+                H5Rcreate(&index, w->group, w->table->index, H5R_OBJECT, H5I_INVALID_HID) >= 0 &&
+                set_attribute(w->dataset, dimension_list, type, 1, &list);
+    return close_id(type) && done;
+}
+
+static hid_t user_type(void)
+{
+    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(user));
+    if (type < 0 || (H5Tinsert(type, "dataset", HOFFSET(user, dataset), H5T_STD_REF_OBJ) >= 0 &&
+                     H5Tinsert(type, "dimension", HOFFSET(user, dimension), H5T_NATIVE_INT) >= 0))
+        return type;
+    close_id(type);
+    return H5I_INVALID_HID;
+}
+
+/* How many the index has already, of an earlier table of its group; -1: it cannot be read. */
+static hssize_t count_users(hid_t index)
+{
+    const htri_t there = H5Aexists(index, reference_list);
+    if (there <= 0)
+        return there;
+    const hid_t attribute = H5Aopen(index, reference_list, H5P_DEFAULT);
+    const hid_t space = attribute < 0 ? attribute : H5Aget_space(attribute);
+    const hssize_t n = space < 0 ? -1 : H5Sget_simple_extent_npoints(space);
+    close_id(space);
+    close_id(attribute);
+    return n;
+}
+
+/* Takes the list off the index. */
+static bool take_users(hid_t index, hid_t type, user *users)
+{
+    const hid_t attribute = H5Aopen(index, reference_list, H5P_DEFAULT);
+    const bool done = attribute >= 0 && H5Aread(attribute, type, users) >= 0;
+    return close_id(attribute) && done && H5Adelete(index, reference_list) >= 0;
+}
+
+static bool refers_to_index(const writer *w, const cs_h5_column *column)
+{
+    return !w->table->shape && strcmp(column->name, w->table->index) != 0;
+}
+
+/* Adds the columns of the table to the `before` users that there are. */
+static bool store_users(const writer *w, hid_t index, hid_t type, user *users, hsize_t before)
+{
+    hsize_t n = before;
+    if (before > 0 && !take_users(index, type, users))
+        return false;
+    for (const cs_h5_column *column = w->table->columns; column->name; column++)
+        if (refers_to_index(w, column)) {
+            memset(&users[n], 0, sizeof(users[n]));
+            if (H5Rcreate(&users[n++].dataset, w->group, column->name, H5R_OBJECT,
+                          H5I_INVALID_HID) < 0)
+                return false;
+        }
+    return n == 0 || set_attribute(index, reference_list, type, n, users);
+}
+
+static cs_status name_users(const writer *w, cs_error *error)
+{
+    size_t n = 0;
+    if (w->table->shape)
+        return CS_OK;
+    while (w->table->columns[n].name)
+        n++;
+    const hid_t index = H5Dopen2(w->group, w->table->index, H5P_DEFAULT);
+    const hid_t type = user_type();
+    const hssize_t before = index < 0 ? -1 : count_users(index);
+    user *users = before < 0 ? NULL : calloc((size_t)before + n + 1, sizeof(*users));
+    bool done = type >= 0 && users && store_users(w, index, type, users, (hsize_t)before);
+    cs_status status = CS_OK;
+    if (before >= 0 && !users)
+        status = cs_error_no_memory(error);
+    else if (!done)
+        status = fail(w->file, error, w->table->group, w->table->index);
+    free(users);
+    done = close_id(type);
+    done = close_id(index) && done;
+    return status == CS_OK && !done ? fail(w->file, error, w->table->group, w->table->index)
+                                    : status;
+}
+
 static bool attach_scale(const writer *w, const char *name, uint32_t dimension)
 {
     hid_t scale = H5Dopen2(w->group, name, H5P_DEFAULT);
@@ -383,10 +484,10 @@ static bool attach_scale(const writer *w, const char *name, uint32_t dimension)
 static bool join_index(const writer *w)
 {
     const cs_h5_shape *shape = w->table->shape;
-    if (!shape && strcmp(w->column->name, w->table->index) == 0)
+    if (!shape && !refers_to_index(w, w->column))
         return H5DSset_scale(w->dataset, w->table->index) >= 0;
     if (!shape)
-        return attach_scale(w, w->table->index, 0);
+        return refer_to_index(w);
     bool done = true;
     for (uint32_t i = 0; i < shape->n && done; i++)
         done = attach_scale(w, shape->scales[i], i);
@@ -437,6 +538,8 @@ cs_status cs_h5_write_table(cs_h5_file *file, const cs_h5_table *table, cs_error
     cs_status status = CS_OK;
     for (w.column = table->columns; w.column->name && status == CS_OK; w.column++)
         status = write_column(&w, error);
+    if (status == CS_OK)
+        status = name_users(&w, error);
     if (!close_id(w.group) && status == CS_OK)
         status = fail(file, error, table->group, "");
     return status;
