@@ -124,7 +124,7 @@ static cs_h5_value number_of(const void *from, uint64_t row, uint32_t which)
 static const char *const no_yes[] = {"no", "yes", NULL};
 
 static const cs_h5_column plans[] = {
-    {"number", CS_H5_UINT32, "1", "number of the plan", .get = cs_h5_row_number},
+    {"number", CS_H5_UINT32, "1", "number of the plan", .fill = cs_h5_row_numbers},
     {"plan", CS_H5_TEXT, "1", "in words", .get = text_of, .which = PLAN},
     {"strategy", CS_H5_TEXT, "1", "the axes that it uses", .get = text_of, .which = STRATEGY},
     {"command", CS_H5_TEXT, "1", "runs the plan by itself; of plans that were simulated",
