@@ -3,7 +3,6 @@
 #include "sim/base/file.h"
 #include "sim/scenario/build.h"
 #include "sim/scenario/planning.h"
-#include "sim/scenario/runtime-section.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -208,6 +207,8 @@ static cs_status make(const cJSON *root, const char *path, const reading *how, c
         CS_TRY(cs_scenario_paradl(&sections, loaded, made, error));
     CS_TRY(keep_net(&sections, loaded, made, error));
     cs_scenario_warn(&sections, made, &made->warnings);
+    CS_TRY(cs_origins_add_measured(&sections, &loaded->costs, &made->costs, &made->arena,
+                                   &made->origins, error));
     if (how->unplanned || how->brief)
         return CS_OK;
     made->resolved = cs_scenario_resolved(&sections, made, &loaded->costs, error);
@@ -226,8 +227,10 @@ static cs_status read_scenario(const cJSON *root, const char *path, const readin
     scenario->model = scenario->shared.model
                           ? scenario->shared.model
                           : cs_arena_alloc(&scenario->arena, 1, sizeof(*scenario->model));
-    cs_status status =
-        copy && scenario->model ? cs_runtime_apply(copy, path, error) : cs_error_no_memory(error);
+    cs_status status = copy && scenario->model
+                           ? cs_runtime_apply(copy, path, &scenario->arena,
+                                              how->brief ? NULL : &scenario->origins, error)
+                           : cs_error_no_memory(error);
     if (status == CS_OK)
         status = make(copy, path, how, &loaded, scenario, error);
     cs_loaded_finish(&loaded);

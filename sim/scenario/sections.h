@@ -153,6 +153,9 @@ typedef struct cs_memory_section {
     bool attention_buffer;
     uint32_t deterministic_multiprocessors; /* 0: another backward of attention */
     uint32_t routed_weights;                /* position in its choices; 0: of rows */
+    uint32_t narrow_weights;                /* cs_narrow_weights */
+    uint32_t narrow_copies;                 /* of weights: 1 or 2 */
+    bool narrow_inputs;                     /* are kept as they were cast */
     cs_list libraries;                      /* uint32_t, positions in their choices */
     int64_t cublas_workspace;               /* 0: by the device */
     uint32_t allocator;                     /* position in its choices; 0: none */

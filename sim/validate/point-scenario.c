@@ -157,7 +157,7 @@ static void write_scenario(cs_point_rules *rules, FILE *out)
                 overlaps_experts(rules->point) ? ", \"expert_overlap\": 0.84" : "");
         cs_point_rules_assume(rules, "collectives are delays, as when nothing else runs");
     }
-    if (cs_point_rules_keeps(rules->point)) {
+    if (!rules->point->options->profiled_ms) {
         cs_point_rules_memory(rules, out);
         fputs(", ", out);
     }

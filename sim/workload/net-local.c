@@ -2,9 +2,9 @@
 
 #include "sim/base/vector.h"
 #include "sim/workload/net-build.h"
-#include "sim/workload/op-cost.h"
 #include "sim/workload/split-rules.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -748,11 +748,11 @@ static void gather_again(maker *m, const bool *kept)
     for (uint32_t e = 0; e < n; e++) {
         cs_op_exchange again = made->exchanges[e];
         const cs_tensor_info *out = cs_net_tensor(&made->net, made->net.ops[again.op].output);
-        cs_local_op *info = &made->ops[again.op];
+        const cs_local_op *info = &made->ops[again.op];
         if (!is_of_pairs(m, &again) || again.backward || again.kind != CS_EXCHANGE_ALL_GATHER ||
             !kept[out->storage])
             continue;
-        info->gathers_again = true;
+        made->net.ops[again.op].gathers_again = true;
         again.backward = true;
         again.beside = info->deferred > 0;
         again.step = again.beside ? 1 : CS_BEHIND;
@@ -989,9 +989,34 @@ uint32_t cs_net_local_first_keeper(const cs_net_local *local, uint32_t exchange)
     return net->n_ops;
 }
 
+cs_gathered_bytes cs_net_local_gathered(const cs_net_local *local, uint32_t exchange,
+                                        uint32_t batch, cs_precision precision,
+                                        const cs_kept_rules *rules)
+{
+    const cs_net *net = &local->net;
+    const cs_tensor made = net->ops[exchange].output;
+    const double elements = (double)cs_net_tensor(net, made)->elements * batch;
+    cs_gathered_bytes sum = {0};
+    for (uint32_t p = exchange + 1; p < net->n_ops; p++) {
+        cs_op_cost cost;
+        if (!reads(&net->ops[p], made))
+            continue;
+        cs_op_cost_of(net, &net->ops[p], batch, precision, &cost);
+        cs_kept_fuse(net, &net->ops[p], rules, batch, precision, &cost);
+        if (cost.keeps_input)
+            sum.tensor = cs_tensor_bytes(net, made, batch, precision);
+        if (cost.kept_cast > 0) {
+            sum.cast = (int64_t)ceil(cs_precision_operand_bytes(precision) * elements);
+            sum.cast_part = cost.kept_cast;
+            sum.caster = p;
+        }
+    }
+    return sum;
+}
+
 bool cs_net_local_gathers_again(const cs_net_local *local, const uint32_t *runs, uint32_t p)
 {
-    bool again = local->ops[p].gathers_again && runs[p] == 0;
+    bool again = local->net.ops[p].gathers_again && runs[p] == 0;
     for (uint32_t q = p + 1; again && q < local->net.n_ops; q++)
         again = runs[q] == 0 || !reads(&local->net.ops[q], local->net.ops[p].output);
     return again;

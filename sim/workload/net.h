@@ -174,6 +174,7 @@ typedef struct cs_op {
     cs_tensor inputs[CS_OP_INPUTS_MAX];
     cs_tensor output;
     bool in_place;
+    bool gathers_again;      /* of an exchange of a local network: see net-local.h */
     int64_t weights, biases; /* elements used */
     bool tied;               /* the weights are counted elsewhere */
     cs_extent kernel, stride, pad, dilation;
