@@ -272,6 +272,13 @@ class Messages(Case):
         self.assertEqual([a or b for a, b in rows], [*map(str, range(14)), '... 5 more', '19'])
         self.assertRegex(out, r'(?m)^out of memory: device 0, (?s:.*)^out of memory: 19 more devices, the last at ')
 
+    def test_columns_of_device_rows(self):
+        """The time that a device computes ends below the end of its heading, however long names are."""
+        out = run('run', os.path.join(ROOT, 'scenarios/deepseek-v3-2048.json'), '--no-output').stdout
+        end = re.search(r'(?m)^ +device computing', out).group(0)
+        ends = {len(row) for row in re.findall(r'(?m)^ *\d+-\d+ +[\d.]+ %', out)}
+        self.assertEqual(ends, {len(end)})
+
     def test_check_and_plan(self):
         self.expect_golden('check-and-plan', ''.join([
             shown('check', 'tiny.json'), shown('check', 'tiny.json', '--resolved'),

@@ -160,6 +160,75 @@ class Pictures(unittest.TestCase):
                 at = [row for row in rows if row[0] <= seconds][-1]
                 self.assertAlmostEqual(at[1] * 1000, expected, places=4)
 
+    LLAMA = {
+        'schema_version': 1, 'name': 'llama',
+        'model': {'name': 'llama', 'device': 'a100', 'precision': 'bf16', 'batch_size': 16,
+                  'granularity': 'block',
+                  'parameters': {'layers': 4, 'hidden': 512, 'heads': 8, 'kv_heads': 4, 'head': 64,
+                                 'sequence': 2048, 'vocabulary': 8192, 'intermediate': 1536}},
+        'platform': {'topology': 'dgx-a100', 'devices': 2}, 'parallel': {'pipeline': 2},
+        'schedule': {'kind': '1f1b', 'micro_batches': 4},
+    }
+
+    def held(self, name, device, moment):
+        """Bytes of each category in the blocks of a device, and the rows of /reserved about it."""
+        import h5py
+        with h5py.File(self.path(name)) as file:
+            of = file['blocks']
+            words = of['category'].attrs['flag_meanings'].split()
+            held = dict.fromkeys(words, 0)
+            for of_device, when, category, size in zip(*(of[c][:].tolist() for c in (
+                    'device', 'moment', 'category', 'bytes'))):
+                held[words[category]] += size if (of_device, when) == (device, moment) else 0
+            columns = ('device', 'time', 'allocated', 'most_allocated', 'reserved', 'most_reserved')
+            samples = [row[1:] for row in zip(*(file['reserved'][c][:].tolist() for c in columns))
+                       if row[0] == device]
+        return held, samples
+
+    def check_rows(self, held, *words):
+        """Boxes are as wide together as the bytes that they stand for; 13 high, 566 in a row."""
+        colours = {0x0072B2: 'weights', 0x009E73: 'gradients', 0xCC79A7: 'optimizer_states',
+                   0xE69F00: 'activations', 0xD55E00: 'communication_buffers', 0xF0E442: 'workspace'}
+        widths = {}
+        ends = []
+        for left, right, top, bottom, colour in self.numbers('segments.gp', 'swatches.dat', *words):
+            if round(bottom - top) == 13:
+                widths[colours[colour]] = widths.get(colours[colour], 0) + right - left
+                ends.append((top, right))
+        rows = round((max(ends)[0] - min(ends)[0]) / 16) + 1
+        scale = held['activations'] / widths['activations']
+        self.assertTrue((rows - 1) * 566 < sum(held.values()) / scale <= rows * 566)
+        for category, width in widths.items():
+            self.assertAlmostEqual(width * scale / held[category], 1, delta=0.02, msg=category)
+        self.assertEqual(set(widths), {c for c, n in held.items() if n and c != 'none'})
+
+    def test_segments(self):
+        """What the allocator held at its peak, and where it failed, and how that grew."""
+        try:
+            import h5py  # noqa: F401
+        except ImportError:
+            self.skipTest('no h5py')
+        self.run_of('a.h5', self.LLAMA, '--allocator', 'pytorch')
+        words = ('a.h5', '-k', 'segments', '--first-device', '1')
+        held, samples = self.held('a.h5', 1, 0)
+        self.check_rows(held, *words)
+        titles = [row[-1] for row in self.data('segments.gp', 'parameters.gp', *words)]
+        unit = 1e9 if any('(GB)' in title for title in titles) else 1e6
+        for name, then, most in (('allocated.dat', 1, 2), ('reserved.dat', 3, 4)):
+            drawn = self.numbers('segments.gp', name, *words)
+            self.assertAlmostEqual(max(y for _, y in drawn), max(s[most] for s in samples) / unit,
+                                   places=6)
+            for sample in samples[1::5]:
+                at = [y for x, y in drawn if x <= sample[0] / 1e9 + 1e-12][-1]
+                self.assertAlmostEqual(at, sample[then] / unit, places=6)
+        self.run_of('b.h5', self.LLAMA, '--allocator', 'pytorch', '-s', '/platform/memory=700 MB')
+        self.check_rows(self.held('b.h5', 0, 1)[0], 'b.h5', '-k', 'segments')
+        texts = [row[2] for row in self.data('segments.gp', 'texts.dat', 'b.h5', '-k', 'segments')]
+        self.assertTrue(any(text.startswith('OUT OF MEMORY: ') for text in texts), texts)
+        self.run_of('c.h5', self.LLAMA)
+        self.assertIn('--allocator pytorch', self.sim('plot', 'c.h5', '-k', 'segments', status=3))
+        self.sim('plot', 'a.h5', '-k', 'segments', '--devices', '2', '-o', 'x.svg', status=2)
+
     def test_spread(self):
         """Percentiles of the runs that the file has: between neighbours by rank."""
         try:

@@ -479,7 +479,9 @@ static const struct by_hand {
      "'precision': 'bf16', 'gradients': 'weights', 'granularity': 'block', 'recompute_operators': "
      "['attention', 'ln_1', "
      "'ln_2']}, 'platform': {'topology': 'ideal', 'devices': 1}, 'runtime': {'name': "
-     "'megatron-core', 'kernels': 1.33}, 'schedule': {'kind': 'sequential'}}"},
+     "'megatron-core', 'kernels': 1.33}, 'memory': {'fused': [], 'weight_gradients': 'in_place', "
+     "'libraries': [], 'routed_weights': 'rows', 'allocator': 'none'}, 'schedule': {'kind': "
+     "'sequential'}}"},
     {"Megatron-LM: padded vocabulary, gradients of fp16 in fp16, math attention, dropout of its "
      "log",
      GPT ", " TWO_GPUS ", 'parallel': {'pp': 2}, 'batch': {'global': 4, 'micro': 1}, "

@@ -1,5 +1,7 @@
 #include "sim/base/pool.h"
 
+#include "sim/base/number.h"
+
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdlib.h>
@@ -53,6 +55,7 @@ static void *worker(void *context)
 {
     shared *s = context;
     const cs_progress progress = {goes_on, s};
+    const cs_number_locale locale = cs_number_locale_enter(); /* threads have the program's */
     while (!atomic_load(&s->stop)) {
         uint32_t i = atomic_fetch_add(&s->next, 1);
         cs_pool_item *item = i < s->pool->n_points ? calloc(1, sizeof(*item)) : NULL;
@@ -70,6 +73,7 @@ static void *worker(void *context)
         else
             hand_over(s, item);
     }
+    cs_number_locale_leave(locale);
     pthread_mutex_lock(&s->mutex);
     s->running--;
     pthread_cond_signal(&s->changed);

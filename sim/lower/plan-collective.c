@@ -139,6 +139,11 @@ static cs_status choose(cs_prices *prices, const cs_class *cls, cs_way *way, cs_
     return CS_OK;
 }
 
+static uint32_t copies_of(const cs_lower_options *options, const cs_class *cls)
+{
+    return cls->kind == CS_ALL_TO_ALL && cls->purpose == CS_PURPOSE_EXPERT ? options->copies : 0;
+}
+
 cs_status cs_way_decide(cs_prices *prices, const cs_class *cls, cs_way *way, cs_error *error)
 {
     const cs_graph *graph = prices->graph;
@@ -148,7 +153,8 @@ cs_status cs_way_decide(cs_prices *prices, const cs_class *cls, cs_way *way, cs_
     cs_way made = {.collective = {.kind = cls->kind,
                                   .n = group.n,
                                   .bytes = cls->bytes,
-                                  .bytes_back = cls->bytes_back},
+                                  .bytes_back = cls->bytes_back,
+                                  .copies = copies_of(options, cls)},
                    .group = cls->peer,
                    .tensor = cls->purpose == CS_PURPOSE_TENSOR,
                    .order = malloc(group.n * sizeof(*made.order)),

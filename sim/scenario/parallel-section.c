@@ -5,6 +5,7 @@
 enum { MOST = 1 << 20 };
 
 static const char *const context_names[] = {"ring", "all_gather", "all_to_all", NULL};
+static const char *const dispatcher_names[] = {"all_to_all", "once_per_node", NULL};
 static const char *const drawn_names[] = {"uniform", "dirichlet", NULL};
 static const char *const fold_names[] = {"auto", "yes", "no", "try", NULL};
 
@@ -60,6 +61,12 @@ const cs_field cs_scenario_parallel_fields[] = {
             "pipeline"},
     {"expert_tensor", CS_FIELD_COUNT, AT(expert_tensor), .fallback = "0", .max = MOST,
      .doc = "devices that divide each expert; 0: as \"tensor\""},
+    {"dispatcher", CS_FIELD_CHOICE, AT(dispatcher), .fallback = "all_to_all",
+     .choices = dispatcher_names,
+     .doc =
+         "how rows come to experts; all_to_all: each copy of a token by itself (Megatron Core's); "
+         "once_per_node: a token once to a device, and over the network once to a node, in which "
+         "it is handed on (DeepEP, HybridEP)"},
     {"expert_imbalance", CS_FIELD_NUMBER, AT(expert_imbalance), .fallback = "1", .min = 1,
      .doc = "tokens of the busiest expert rank over the mean"},
     {"expert_routing", CS_FIELD_OBJECT, AT(routing), .fallback = "",

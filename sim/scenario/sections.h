@@ -129,6 +129,7 @@ typedef struct cs_parallel_section {
     uint32_t tensor, filter, channel;
     uint32_t context, pipeline, data, expert, expert_tensor;
     uint32_t context_method; /* cs_context_method */
+    uint32_t dispatcher;     /* position in its choices; 0: all_to_all */
     uint32_t zero, shard, prefetch;
     bool sequence_parallel, regather, scatter_gather, synchronised_norm, keep_gathered, accumulate;
     int64_t bucket;

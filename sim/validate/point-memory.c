@@ -186,24 +186,26 @@ static bool has_measured(const cs_point_measured *measured)
            isfinite(measured->device) || measured->per_rank || measured->oom;
 }
 
-bool cs_point_rules_keeps(const cs_point *point)
+/* What is no runtime's: of a framework whose tensors are not PyTorch's. */
+static void write_nothing(FILE *out)
 {
-    const bool narrow = is_xla(point) && is_narrow(point);
-    return (is_pytorch(point) || narrow) && !point->options->profiled_ms;
+    fputs("\"fused\": [], \"weight_gradients\": \"in_place\", \"libraries\": [], "
+          "\"routed_weights\": \"rows\", \"weight_buffer\": false, \"allocator\": \"none\"}",
+          out);
 }
 
 void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
     fputs("\"memory\": {", out);
-    if (is_narrow(point))
+    if (is_narrow(point) && (is_pytorch(point) || is_xla(point))) {
         write_narrow(point, out);
+        fputs(", ", out);
+    }
     if (!is_pytorch(point)) {
-        fputs("}", out);
+        write_nothing(out);
         return;
     }
-    if (is_narrow(point))
-        fputs(", ", out);
     write_fused(point, out);
     fprintf(out, ", \"loss\": \"%s\"", loss_steps(point));
     fprintf(out, ", \"weight_gradients\": \"%s\", ", weight_gradients(point));
@@ -216,7 +218,5 @@ void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
         fputs(", \"routed_weights\": \"features\"", out);
     if (is_megatron(point) && (point->parallel->zero == 1 || point->parallel->zero == 2))
         fputs(", \"weight_buffer\": true", out);
-    if (has_measured(point->measured))
-        fputs(", \"allocator\": \"pytorch\"", out);
-    fputs("}", out);
+    fprintf(out, ", \"allocator\": \"%s\"}", has_measured(point->measured) ? "pytorch" : "none");
 }

@@ -104,6 +104,22 @@ static void write_bert(cs_point_rules *rules, FILE *out)
             model->ffn, dropout(rules), attention(rules));
 }
 
+/* NeMo and Megatron-Bridge fine-tune on SQuAD, whose samples are packed into sequences without
+ * attending to each other (docs/source/performance/performance_summary.md: "Packed Sequence
+ * Length"). A paragraph of SQuAD has 117 words on average, a question 10 (Rajpurkar et al., 2016,
+ * arXiv 1606.05250): with the words of the template about 200 tokens, of which a token attends to
+ * half. 0: it attends to the sequence. */
+static uint32_t window_of_samples(cs_point_rules *rules)
+{
+    const cs_point *point = rules->point;
+    const bool tuned = point->options->lora || strstr(point->id, "-sft-");
+    if (!tuned ||
+        !(starts(point->framework, "NeMo") || starts(point->framework, "Megatron-Bridge")))
+        return 0;
+    cs_point_rules_assume(rules, "samples of 200 tokens are packed in fine-tuning");
+    return 100;
+}
+
 /* What Llama and its kin with experts have in common. */
 static void write_llama_sizes(cs_point_rules *rules, FILE *out)
 {
@@ -120,7 +136,11 @@ static void write_llama(cs_point_rules *rules, FILE *out)
 {
     fputs("\"name\": \"llama\", \"parameters\": {", out);
     write_llama_sizes(rules, out);
-    fprintf(out, ", \"intermediate\": %u}", inner_features(rules->point));
+    fprintf(out, ", \"intermediate\": %u", inner_features(rules->point));
+    const uint32_t window = window_of_samples(rules);
+    if (window > 0)
+        fprintf(out, ", \"window\": %u", window);
+    fputs("}", out);
 }
 
 static void write_experts(cs_point_rules *rules, FILE *out)

@@ -64,8 +64,7 @@ void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out);
 /* "schedule": {...} */
 void cs_point_rules_schedule(cs_point_rules *rules, FILE *out);
 
-/* Whether it is known what the framework keeps, and the section: "memory": {...} */
-bool cs_point_rules_keeps(const cs_point *point);
+/* What the framework keeps, where that is known: "memory": {...} */
 void cs_point_rules_memory(cs_point_rules *rules, FILE *out);
 
 /* A device of `sim list devices`, or NULL and noted as missing. */

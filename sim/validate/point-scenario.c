@@ -140,11 +140,12 @@ static void write_scenario(cs_point_rules *rules, FILE *out)
     check_options(rules);
     if (cs_point_rules_divides(rules->point)) {
         cs_point_rules_mesh(rules, out);
-        fprintf(out, ", \"collectives\": {\"fidelity\": \"analytic\"%s}, ",
+        fprintf(out,
+                ", \"collectives\": {\"fidelity\": \"analytic\", \"sharing\": \"max_min\"%s}, ",
                 overlaps_tensor(rules->point) ? ", \"tensor_overlap\": 0.84" : "");
         cs_point_rules_assume(rules, "collectives are delays, as when nothing else runs");
     }
-    if (cs_point_rules_keeps(rules->point)) {
+    if (!rules->point->options->profiled_ms) {
         cs_point_rules_memory(rules, out);
         fputs(", ", out);
     }

@@ -89,6 +89,7 @@ typedef enum cs_element {
     CS_ELEMENT_ACTIVATION, /* as wide as the precision says */
     CS_ELEMENT_FLOAT32,
     CS_ELEMENT_INT64,
+    CS_ELEMENT_OPERAND, /* of exchanges: as what linear layers multiply, cast where that is narrow */
 } cs_element;
 
 typedef struct cs_tensor_info {
