@@ -323,6 +323,7 @@ typedef struct storage {
 typedef struct counts {
     storage *storages;    /* per storage */
     int64_t *workspaces;  /* of the kernels */
+    int64_t *steps;       /* see cs_backward */
     int64_t *peaks;       /* of gradients and workspace */
     uint32_t *weights_at; /* whose backward makes the gradients of weights */
     cs_piece_seconds *seconds;
@@ -508,13 +509,11 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             count_started(how, &net->ops[p], &cost, launches);
             cs_kept_fuse(net, &net->ops[p], &how->kept, how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
-            fits =
-                add(&of->workspaces[p],
-                    times.workspace >= 0 ? times.workspace : cost.workspace_bytes) &&
-                add(&of->workspaces[p],
-                    cs_kept_query_sums(net, &net->ops[p], &how->kept, how->batch_size)) &&
-                add(&of->workspaces[p], cs_kept_loss_steps(net, &net->ops[p], &how->kept,
-                                                           how->batch_size, how->precision, true));
+            fits = add(&of->workspaces[p],
+                       times.workspace >= 0 ? times.workspace : cost.workspace_bytes) &&
+                   add(&of->workspaces[p],
+                       cs_kept_query_sums(net, &net->ops[p], &how->kept, how->batch_size));
+            of->steps[p] = cs_kept_loss_step(net, &net->ops[p], &how->kept, how->batch_size);
             of->seconds[p] = seconds_of(how, &net->ops[p], &cost, &times);
             fits = fits && add_op(how, &net->ops[p], &cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases - cost.frozen));
@@ -764,7 +763,8 @@ static cs_status count_layers(const divided *d, const cs_net_options *how, cs_ne
                                   .precision = how->precision,
                                   .rules = &how->kept,
                                   .weights_at = d->local ? of->weights_at : NULL,
-                                  .workspaces = of->workspaces};
+                                  .workspaces = of->workspaces,
+                                  .steps = of->steps};
     CS_TRY(cs_backward_add_weights(&backward, error));
     CS_TRY(cs_backward_memory(&backward, of->peaks, error));
     for (uint32_t i = 0; i < chain->n_layers; i++) {
@@ -785,6 +785,7 @@ static cs_status make_chain(const divided *d, const cs_net_options *how, cs_net_
         move_layers(d->local, chain);
     counts of = {.storages = calloc(net->n_storages, sizeof(*of.storages)),
                  .workspaces = calloc(net->n_ops, sizeof(*of.workspaces)),
+                 .steps = calloc(net->n_ops, sizeof(*of.steps)),
                  .peaks = calloc(net->n_ops, sizeof(*of.peaks)),
                  .weights_at = calloc(net->n_ops, sizeof(*of.weights_at)),
                  .seconds = calloc(net->n_ops, sizeof(*of.seconds)),
@@ -792,12 +793,13 @@ static cs_status make_chain(const divided *d, const cs_net_options *how, cs_net_
                  .discards = calloc(net->n_ops, sizeof(*of.discards)),
                  .needed = calloc(net->n_ops, sizeof(*of.needed)),
                  .held = calloc(net->n_ops, sizeof(*of.held))};
-    const bool enough = of.storages && of.workspaces && of.peaks && of.weights_at && of.seconds &&
-                        of.runs && of.discards && of.needed && of.held;
+    const bool enough = of.storages && of.workspaces && of.steps && of.peaks && of.weights_at &&
+                        of.seconds && of.runs && of.discards && of.needed && of.held;
     const cs_status status =
         enough ? count_layers(d, how, chain, &of, error) : cs_error_no_memory(error);
     free(of.storages);
     free(of.workspaces);
+    free(of.steps);
     free(of.peaks);
     free(of.weights_at);
     free(of.seconds);
