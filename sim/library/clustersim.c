@@ -70,8 +70,10 @@ static clustersim_error *copy_messages(const cs_error *from)
     return made;
 }
 
-clustersim_status cs_library_done(cs_status status, const cs_error *said, clustersim_error **error)
+clustersim_status cs_library_done(cs_status status, const cs_error *said, cs_number_locale caller,
+                                  clustersim_error **error)
 {
+    cs_number_locale_leave(caller);
     if (error)
         *error = status == CS_OK ? NULL : copy_messages(said);
     return status_of(status);
@@ -140,11 +142,12 @@ clustersim_status clustersim_scenario_read(const clustersim_source *source,
                                            const clustersim_options *options,
                                            clustersim_scenario **scenario, clustersim_error **error)
 {
+    const cs_number_locale caller = cs_number_locale_enter();
     clustersim_options all = cs_library_options(options);
     const cs_progress progress = cs_library_progress(&all);
     cs_error said;
     cs_error_init(&said);
-    return cs_library_done(read_scenario(source, &progress, scenario, &said), &said, error);
+    return cs_library_done(read_scenario(source, &progress, scenario, &said), &said, caller, error);
 }
 
 clustersim_status clustersim_scenario_load(const char *path, const clustersim_change *changes,
@@ -362,10 +365,11 @@ clustersim_status clustersim_run(const clustersim_scenario *scenario,
                                  const clustersim_options *options, clustersim_result **result,
                                  clustersim_error **error)
 {
+    const cs_number_locale caller = cs_number_locale_enter();
     clustersim_options all = cs_library_options(options);
     cs_error said;
     cs_error_init(&said);
-    return cs_library_done(run(&scenario->scenario, &all, result, &said), &said, error);
+    return cs_library_done(run(&scenario->scenario, &all, result, &said), &said, caller, error);
 }
 
 void clustersim_result_free(clustersim_result *result)

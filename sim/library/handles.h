@@ -4,6 +4,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/json.h"
+#include "sim/base/number.h"
 #include "sim/base/progress.h"
 #include "sim/library/clustersim.h"
 #include "sim/trace/contents.h"
@@ -29,8 +30,10 @@ struct clustersim_result {
 
 /* ---- failures ---- */
 
-/* Stores a record of what was said, unless `error` is NULL. */
-clustersim_status cs_library_done(cs_status status, const cs_error *said, clustersim_error **error);
+/* Ends a call, which began by entering the C locale: messages and texts have decimal points whatever
+ * locale the program has chosen. Stores a record of what was said, unless `error` is NULL. */
+clustersim_status cs_library_done(cs_status status, const cs_error *said, cs_number_locale caller,
+                                  clustersim_error **error);
 
 /* ---- options ---- */
 

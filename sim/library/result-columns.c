@@ -130,9 +130,10 @@ clustersim_status clustersim_result_save(const clustersim_result *result, const 
                                          const clustersim_options *options,
                                          clustersim_error **error)
 {
+    const cs_number_locale caller = cs_number_locale_enter();
     clustersim_options all = cs_library_options(options);
     const cs_progress progress = cs_library_progress(&all);
     cs_error said;
     cs_error_init(&said);
-    return cs_library_done(save(result, path, &progress, &said), &said, error);
+    return cs_library_done(save(result, path, &progress, &said), &said, caller, error);
 }

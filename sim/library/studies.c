@@ -143,6 +143,7 @@ clustersim_status clustersim_sweep(const clustersim_source *source, const cluste
                                    const clustersim_options *options, clustersim_result **result,
                                    clustersim_error **error)
 {
+    const cs_number_locale caller = cs_number_locale_enter();
     clustersim_options all = cs_library_options(options);
     const cs_progress progress = cs_library_progress(&all);
     clustersim_result *made = cs_library_result_new();
@@ -161,7 +162,7 @@ clustersim_status clustersim_sweep(const clustersim_source *source, const cluste
         *result = made;
     else
         clustersim_result_free(made);
-    return cs_library_done(status, &said, error);
+    return cs_library_done(status, &said, caller, error);
 }
 
 /* ---- searches for plans ---- */
@@ -170,7 +171,7 @@ static cs_status take_advice(const cs_advice *advice, const cJSON *document, con
                              clustersim_result *result, cs_error *error)
 {
     const cs_advice_shown shown = cs_advice_shown_of(advice, document, path);
-    const cs_advice_info info = {shown.name, shown.topology, clustersim_version()};
+    const cs_advice_info info = {shown.name, shown.topology, clustersim_version(), shown.path};
     size_t length;
     cs_h5_file *file = NULL;
     CS_TRY(cs_contents_open(&result->contents, NULL, &file, error));
@@ -228,6 +229,7 @@ clustersim_status clustersim_advise(const clustersim_source *source,
                                     const clustersim_options *options, clustersim_result **result,
                                     clustersim_error **error)
 {
+    const cs_number_locale caller = cs_number_locale_enter();
     clustersim_options all = cs_library_options(options);
     const cs_progress progress = cs_library_progress(&all);
     cs_advise_options how = {
@@ -242,5 +244,5 @@ clustersim_status clustersim_advise(const clustersim_source *source,
         *result = made;
     else
         clustersim_result_free(made);
-    return cs_library_done(status, &said, error);
+    return cs_library_done(status, &said, caller, error);
 }

@@ -162,8 +162,19 @@ static cs_status keep_net(const cs_sections *sections, cs_loaded *loaded, cs_sce
     return CS_OK;
 }
 
+/* Of a token, where a collective sends it once to several experts. */
+static uint32_t copies_of(const cs_sections *sections, const cs_net *net)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < net->n_ops && sections->parallel.dispatcher > 0; i++)
+        if (net->ops[i].kind == CS_OP_TOP_K && net->ops[i].top_k > most)
+            most = net->ops[i].top_k;
+    return most;
+}
+
 /* What is taken over from the sections as it is. */
-static cs_status take_over(const cs_sections *sections, cs_scenario *made, cs_error *error)
+static cs_status take_over(const cs_sections *sections, const cs_loaded *loaded, cs_scenario *made,
+                           cs_error *error)
 {
     const char *path = sections->root.file;
     made->name = sections->top.name ? sections->top.name : name_of_file(&made->arena, path);
@@ -181,6 +192,7 @@ static cs_status take_over(const cs_sections *sections, cs_scenario *made, cs_er
     made->storage = cs_model_section_storage(&sections->model);
     made->collectives = sections->collectives;
     made->collectives.file = made->file;
+    made->collectives.copies = copies_of(sections, &loaded->net);
     return CS_OK;
 }
 
@@ -190,7 +202,7 @@ static cs_status make(const cJSON *root, const char *path, const reading *how, c
     cs_sections sections;
     CS_TRY(cs_sections_read(root, path, &made->arena, &sections, loaded, &made->warnings, error));
     CS_TRY(build(&sections, loaded, how, made, error));
-    CS_TRY(take_over(&sections, made, error));
+    CS_TRY(take_over(&sections, loaded, made, error));
     if (!how->unplanned && !how->brief)
         CS_TRY(cs_scenario_paradl(&sections, loaded, made, error));
     CS_TRY(keep_net(&sections, loaded, made, error));

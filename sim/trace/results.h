@@ -101,6 +101,8 @@
  *   start, end      ps
  *   bytes           carried
  *   utilisation     bytes / (bandwidth * length of the stretch)
+ * /allocator, /reserved, /segments, /blocks
+ *                   from the run, with an allocator (sim/run/segments.h, results-file.md)
  */
 #ifndef CS_TRACE_RESULTS_H
 #define CS_TRACE_RESULTS_H
