@@ -505,7 +505,7 @@ void cs_point_rules_profile(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
     const cs_point_profile *times = point->options->profiled_ms;
-    const double scale = 1e-3 / point->parallel->vpp;
+    const double scale = 1e-3 / cs_point_rules_chunks(point);
     char forward[CS_NUMBER_TEXT_BYTES], input[CS_NUMBER_TEXT_BYTES], weight[CS_NUMBER_TEXT_BYTES];
     cs_point_rules_assume(rules,
                           "stages take the measured times of passes, all alike; sizes and the "
@@ -516,7 +516,7 @@ void cs_point_rules_profile(cs_point_rules *rules, FILE *out)
             "{\"source\": \"measured times of passes\", \"hardware\": \"the point's\", "
             "\"date\": \"1970-01-01\", \"notes\": \"points have no date\"}, \"layers\": [",
             point->batch->global, point->batch->micro);
-    for (uint32_t s = 0; s < point->parallel->pp * point->parallel->vpp; s++)
+    for (uint32_t s = 0; s < point->parallel->pp * cs_point_rules_chunks(point); s++)
         fprintf(out,
                 "%s{\"name\": \"stage %u\", \"forward\": %s, \"backward_input\": %s, "
                 "\"backward_weight\": %s, \"weights\": 0, \"output\": 0}",
