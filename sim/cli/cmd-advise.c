@@ -61,7 +61,7 @@ static cs_status show(const cs_context *context, const cs_arguments *arguments,
 {
     const char *output = cs_arguments_value(arguments, "output");
     const cs_advice_shown shown = cs_advice_shown_of(advice, document, arguments->words[0]);
-    const cs_advice_info info = {shown.name, shown.topology, SIM_VERSION};
+    const cs_advice_info info = {shown.name, shown.topology, SIM_VERSION, shown.path};
     CS_TRY(cs_arguments_flag(arguments, "json")
                ? cs_print_json(cs_advice_json(&shown), context->out, error)
                : cs_advice_print(&shown, context->out, error));

@@ -29,12 +29,14 @@ typedef enum cs_measure {
 typedef struct cs_prediction {
     const cs_point *point;
     cs_prediction_state state;
-    cs_point_scenario made;                /* its notes; and the scenario */
-    char *message;                         /* of a failure; NULL otherwise */
-    double values[CS_N_MEASURES];          /* predicted; NaN where it is not */
-    double measured[CS_N_MEASURES];        /* NaN where it was not */
-    cs_step_parts parts;                   /* of the predicted time of a step */
-    bool out_of_memory;                    /* predicted */
+    cs_point_scenario made;         /* its notes; and the scenario */
+    char *message;                  /* of a failure; NULL otherwise */
+    double values[CS_N_MEASURES];   /* predicted; NaN where it is not */
+    double measured[CS_N_MEASURES]; /* NaN where it was not */
+    cs_step_parts parts;            /* of the predicted time of a step */
+    bool out_of_memory;             /* predicted */
+    bool depends; /* out_of_memory, but with everything computed again it fits, and the point does
+                   * not say what is */
     bool knows_verdict, was_out_of_memory; /* measured: a run that took a time did fit */
 } cs_prediction;
 
@@ -62,6 +64,11 @@ CS_MUST_CHECK cs_status cs_predict(const cs_point *const *points, uint32_t n, ui
 
 /* Whether it is known, and was predicted, if the run is out of memory. */
 bool cs_prediction_has_verdict(const cs_prediction *prediction);
+
+/* Whether the prediction says one or the other, and it is what happened. What `depends` says
+ * neither. */
+bool cs_prediction_is_decided(const cs_prediction *prediction);
+bool cs_prediction_is_right(const cs_prediction *prediction);
 
 /* predicted / measured - 1; NaN where one of them is not known. */
 double cs_prediction_error(const cs_prediction *prediction, cs_measure measure);
