@@ -154,7 +154,8 @@ class Command:
                 data != EARLIER and not self.is_whole(name, data)]
 
     def leftovers(self):
-        return set(hidden('.') + os.listdir(self.temporary))
+        """But Open MPI's own, where it was killed."""
+        return set(hidden('.') + [name for name in os.listdir(self.temporary) if not name.startswith('ompi.')])
 
     def kill_once(self):
         """None, or what is wrong."""
