@@ -18,6 +18,9 @@ static const cs_plot_kind kinds[] = {
     {"memory", "live memory of each device over time, by category; peaks against capacities"},
     {"mean-memory",
      "live memory over time, the mean over the devices; of several runs a line each"},
+    {"segments",
+     "of a run with PyTorch's allocator: reserved and allocated memory of a device over "
+     "time, and what its segments hold at the peak"},
     {"utilisation", "where the time of each device went; how much the links were used"},
     {"spread", "of repeated runs: how a figure differs from run to run"},
     {"heatmap", "of a sweep over two keys: a figure at every point, as colours"},
@@ -44,9 +47,10 @@ static const struct {
 } functions[] = {
     {cs_plot_timeline, RUN, true, false},
     {cs_plot_boxes, RUN, true, false},
-    {cs_plot_memory, RUN, false, false},
+    {cs_plot_memory, RUN, true, false},
     {cs_plot_mean_memory, RUN, true, false},
-    {cs_plot_utilisation, RUN, false, false},
+    {cs_plot_segments, RUN, false, false},
+    {cs_plot_utilisation, RUN, true, false},
     {cs_plot_spread, RUN, true, true},
     {cs_plot_heatmap, SWEEP, false, true},
     {cs_plot_lines, SWEEP, false, true},
@@ -124,8 +128,8 @@ static cs_status check_input(const cs_plot_options *options, size_t kind, cs_err
                             1 + options->n_others);
     if (options->n_others > 0 && !functions[kind].several)
         return cs_error_add(error, CS_USAGE,
-                            "%s: draws one file (got %zu); timeline, boxes, mean-memory and spread "
-                            "draw several runs",
+                            "%s: draws one file (got %zu); timeline, boxes, memory, mean-memory, "
+                            "utilisation and spread draw several runs",
                             options->kind, 1 + options->n_others);
     if (options->value && !functions[kind].figure)
         return cs_error_add(error, CS_USAGE,
@@ -146,13 +150,16 @@ typedef struct source {
     cs_costs costs;
 } source;
 
-/* Equal devices share a row, unless devices are chosen or `boxes` is to show each. */
+/* Equal devices share a row, unless devices are chosen or `boxes` is to show each. An allocator has
+ * devices that it was played on for others by itself. */
 static cs_status open_run(cs_reader *reader, const char *path, const cs_plot_options *options,
                           cs_error *error)
 {
     const bool each = options->all_devices || options->first_device > 0 || options->n_devices > 0 ||
                       strcmp(options->kind, "boxes") == 0;
     CS_TRY(cs_reader_init(reader, path, error));
+    if (strcmp(options->kind, "segments") == 0)
+        return CS_OK;
     const cs_status status =
         each ? cs_reader_fold(reader, error) : cs_reader_fold_equal(reader, error);
     if (status != CS_OK)

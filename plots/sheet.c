@@ -50,7 +50,7 @@ static const cs_style styles[] = {
     {"weights", 0x0072B2, false},        {"weight_versions", 0x56B4E9, false},
     {"gradients", 0x009E73, false},      {"optimizer_states", 0xCC79A7, false},
     {"activations", 0xE69F00, false},    {"communication_buffers", 0xD55E00, false},
-    {"workspace", 0xF0E442, false},
+    {"workspace", 0xF0E442, false},      {"gathered_weights", 0x882255, false},
 };
 
 const cs_style *cs_style_of(const char *word)

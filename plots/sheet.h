@@ -183,7 +183,7 @@ CS_MUST_CHECK cs_status cs_sheet_draw(cs_sheet *sheet, const char *output, const
 /* The kinds (plot-timeline.c, ...): fill the sheet and the job, and draw. */
 typedef cs_status cs_sheet_function(cs_sheet *sheet, const char *output, cs_error *error);
 cs_sheet_function cs_plot_timeline, cs_plot_boxes, cs_plot_memory, cs_plot_mean_memory,
-    cs_plot_utilisation, cs_plot_spread;
+    cs_plot_segments, cs_plot_utilisation, cs_plot_spread;
 cs_sheet_function cs_plot_heatmap, cs_plot_lines; /* of sweeps */
 cs_sheet_function cs_plot_plans;                  /* of a search for plans */
 cs_sheet_function cs_plot_validation;             /* of predictions held against measurements */

@@ -74,7 +74,7 @@ static bool divides_frozen(const cs_job *job)
 static cs_weight_bytes bytes_of(const cs_job *job, const cs_layer *layer)
 {
     cs_weight_bytes sum = {.dense = layer->weight_bytes,
-                           .frozen = divides_frozen(job) ? layer->frozen_bytes : 0};
+                           .frozen = divides_frozen(job) ? cs_layer_besides(layer) : 0};
     for (uint32_t i = 0; i < layer->n_weight_parts; i++) {
         const cs_weight_part *part = &layer->weight_parts[i];
         if (part->axes == CS_AXES_TENSOR) {

@@ -24,7 +24,8 @@ typedef struct cs_weight_bytes {
     int64_t expert; /* EXPERT_DATA */
     int64_t tensor; /* GRADIENT, and then TENSOR: a part of `dense` */
     int64_t copied; /* GRADIENT, and then COPIES: another part of it */
-    int64_t frozen; /* besides, of no gradients; divided as dense ones at stage 3 */
+    int64_t frozen; /* besides, of no gradients, less what narrower ones take less; divided as
+                     * dense ones at stage 3 */
 } cs_weight_bytes;
 
 /* Those of some layers, by their ZeRO stage. */

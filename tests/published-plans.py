@@ -1,5 +1,7 @@
 #!/usr/bin/env python3
-"""Published plans beside the best that `sim advise` finds: published-plans.py SIM [ROW ...]
+"""Published plans beside the best that `sim advise` finds: published-plans.py SIM [ROW ...] [--update PAGE]
+
+Llama 3 405B (Grattafiori et al., 2024, section 3.3.2): one row of its own, from the repository's scenario.
 
 Megatron-LM of 2021 (Narayanan et al., SC 2021, arXiv 2104.04473, table 1). Candidates are what that program
 could do: its runtime's conventions, fp16, tensor sizes up to a node, pipelines of a quarter to four times the
@@ -7,10 +9,14 @@ table's ranks, data inside pipeline, all layers recomputed, no ZeRO, no sequence
 interleaved where layers divide by the stages and micro-batches by the pipeline ranks. Each rail of the network
 is one switch, as a full fat tree with adaptive routing is in effect, so that alike devices are simulated once.
 Prints a row of a table in Markdown per model: the fastest plan with the table's tensor and pipeline sizes, its
-throughput, and the best plan of all.
+throughput, and the best plan of all. For those more than 10 % above the best, a second table says by how much
+each part of the step is longer. `--update PAGE` puts the tables between the page's markers. All rows take about
+five minutes on two cores.
 """
+import argparse
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
@@ -36,9 +42,14 @@ PLATFORM = {'topology': 'cluster', 'gpus_per_node': 8, 'reserve': '4 GB',
                         'bandwidth': '25 GB/s', 'latency': '0.1 us'}}
 SEQUENCE, VOCABULARY = 2048, 51200
 SHOWN = 2
+WITHIN = 10  # per cent above the best: a published plan is as good
+PARTS = (('redundancy', ('redundancy',)), ('collectives in layers', ('layer-wise collectives',)),
+         ('gradient exchange', ('gradient exchange',)), ('stage messages', ('stage messages',)), ('bubbles', ('bubbles',)))
+LLAMA = {'tensor': [4, 8], 'context': [1, 2], 'pipeline': [4, 8, 16], 'zero': [1, 3], 'micro_batch': [1, 2],
+         'schedules': ['1f1b', 'interleaved_1f1b'], 'stages_per_device': [4, 8], 'inner': 'data'}
 
 
-def scenario(row, advise):
+def scenario(row, limits):
     """With the table's plan in it, of micro-batches of one sample."""
     heads, hidden, layers, tensor, pipeline, devices, batch, _ = row
     samples = batch * tensor * pipeline // devices
@@ -51,7 +62,7 @@ def scenario(row, advise):
             'parallel': {'tensor': tensor, 'pipeline': pipeline},
             'schedule': {'kind': '1f1b' if pipeline > 1 else 'sequential', 'micro_batches': samples},
             'advise': {'zero': 0, 'sequence_parallel': False, 'context': 1, 'recompute': 'full', 'inner': 'data',
-                       'micro_batch': [1, 2, 4, 8], **advise}}
+                       'micro_batch': [1, 2, 4, 8], **limits}}
 
 
 def is_possible(plan):
@@ -61,20 +72,26 @@ def is_possible(plan):
         changes['/schedule']['micro_batches'] % changes['/parallel']['pipeline'] == 0
 
 
+def advise(sim, path, limits=None):
+    """The best plans within the scenario's limits, or within these."""
+    given = ['-s', '/advise=' + json.dumps(limits)] if limits else []
+    done = subprocess.run([sim, 'advise', path, '--json', '--top', str(SHOWN), *given], capture_output=True, text=True,
+                          check=False)
+    return json.loads(done.stdout)['best'] if done.returncode == 0 else []
+
+
 def search(sim, folder, row, tensor, pipeline):
     """The fastest plans on so many pipeline ranks."""
     layers = row[2]
     chunks = [v for v in range(2, 9) if layers % (pipeline * v) == 0]
     schedules = ['sequential'] if pipeline == 1 else ['1f1b'] + (['interleaved_1f1b'] if chunks else [])
-    advise = {'tensor': tensor, 'pipeline': pipeline, 'schedules': schedules}
+    limits = {'tensor': tensor, 'pipeline': pipeline, 'schedules': schedules}
     if chunks and pipeline > 1:
-        advise['stages_per_device'] = chunks
+        limits['stages_per_device'] = chunks
     path = os.path.join(folder, 'scenario.json')
     with open(path, 'w', encoding='utf-8') as file:
-        json.dump(scenario(row, advise), file)
-    done = subprocess.run([sim, 'advise', path, '--json', '--top', str(SHOWN)], capture_output=True, text=True,
-                          check=False)
-    return [plan for plan in json.loads(done.stdout)['best'] if is_possible(plan)] if done.returncode == 0 else []
+        json.dump(scenario(row, limits), file)
+    return [plan for plan in advise(sim, path) if is_possible(plan)]
 
 
 def rate(row, plan):
@@ -93,28 +110,80 @@ def describe(plan):
     return f"{plan['step_time_s']:.4g} s: {plan['plan'].replace(', recomputing', '')} ({plan['limited_by']})"
 
 
-def print_row(sim, folder, name, row):
-    _, _, layers, tensor, pipeline, devices, batch, measured = row
-    sizes = [p for p in range(1, layers + 1) if layers % p == 0 and devices % p == 0 and p <= 4 * pipeline <= 16 * p]
-    theirs = best(search(sim, folder, row, tensor, pipeline))
-    found = best([plan for p in sizes for plan in search(sim, folder, row, [1, 2, 4, 8], p)])
-    if not theirs or not found:
-        print(f'| {name}B, {devices}, {batch} | does not fit | | | |', flush=True)
-        return
+def parts(name, theirs, found):
+    """By how many seconds each part is longer than in the best plan."""
+    longer = [sum(theirs['limits_s'][key] - found['limits_s'][key] for key in keys) for _, keys in PARTS]
+    total = theirs['step_time_s'] - found['step_time_s']
+    return f'| {name}B | {total:.2f} | ' + ' | '.join(f'{seconds:.2f}' for seconds in longer) + ' |'
+
+
+def megatron(sim, folder, names):
+    """Lines of both tables, without their heads."""
+    rows, longer = [], []
+    for name in names:
+        row = ROWS[name]
+        _, _, layers, tensor, pipeline, devices, batch, measured = row
+        sizes = [p for p in range(1, layers + 1)
+                 if layers % p == 0 and devices % p == 0 and p <= 4 * pipeline <= 16 * p]
+        theirs = best(search(sim, folder, row, tensor, pipeline))
+        found = best([plan for p in sizes for plan in search(sim, folder, row, [1, 2, 4, 8], p)])
+        head = f'| {name}B, {devices}, {batch} | '
+        if not theirs or not found:
+            rows.append(head + 'does not fit | | | |')
+            continue
+        above = 100 * (theirs['step_time_s'] / found['step_time_s'] - 1)
+        rows.append(head + f'{describe(theirs)} | {rate(row, theirs):.0f}, {measured} | '
+                    f'{describe(found) if above > 0 else "the same"} | {above:.1f} % |')
+        if above > WITHIN:
+            longer.append(parts(name, theirs, found))
+        print(rows[-1], file=sys.stderr, flush=True)
+    return rows, longer
+
+
+def llama(sim):
+    """The line of Llama 3 405B: its plan, and the best of all."""
+    path = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'scenarios', 'llama3-405b-16384.json')
+    theirs = best(advise(sim, path, {**LLAMA, 'tensor': 8, 'context': 1, 'pipeline': 16, 'zero': 1}))
+    found = best(advise(sim, path, LLAMA))
     above = 100 * (theirs['step_time_s'] / found['step_time_s'] - 1)
-    print(f'| {name}B, {devices}, {batch} | {describe(theirs)} | {rate(row, theirs):.0f}, {measured} | '
-          f'{describe(found) if above > 0 else "the same"} | {above:.1f} % |', flush=True)
+    return f"| {theirs['step_time_s']:.4g} s: {theirs['plan']} | {describe(found)} | {above:.1f} % |"
+
+
+def tables(sim, names, whole):
+    """{name of a table: its Markdown}"""
+    made = {}
+    if whole:
+        made['llama'] = '| published | best found | above it |\n|---|---|---|\n' + llama(sim)
+    with tempfile.TemporaryDirectory(prefix='published-plans-') as folder:
+        rows, longer = megatron(sim, folder, names)
+    made['megatron'] = '\n'.join(['| model, devices, batch | sizes of table 1 | Tflop/s: simulated, measured | '
+                                  'best found | above it |', '|---|---|---|---|---|', *rows])
+    head = '| model | above the best | ' + ' | '.join(name for name, _ in PARTS) + ' |'
+    made['parts'] = '\n'.join([head, '|---' * (len(PARTS) + 2) + '|', *longer])
+    return made
 
 
 def main():
-    if len(sys.argv) < 2 or not set(sys.argv[2:]) <= set(ROWS):
-        sys.exit(f'usage: published-plans.py SIM [ROW...], rows: {", ".join(ROWS)}')
-    sim = os.path.abspath(sys.argv[1])
-    print('| model, devices, batch | sizes of table 1 | Tflop/s: simulated, measured | best found | above it |')
-    print('|---|---|---|---|---|')
-    with tempfile.TemporaryDirectory(prefix='published-plans-') as folder:
-        for name in sys.argv[2:] or ROWS:
-            print_row(sim, folder, name, ROWS[name])
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument('sim')
+    parser.add_argument('rows', nargs='*', metavar='ROW', help='of ' + ', '.join(ROWS))
+    parser.add_argument('--update', metavar='PAGE')
+    given = parser.parse_args()
+    if not set(given.rows) <= set(ROWS):
+        parser.error('rows are ' + ', '.join(ROWS))
+    if given.update and given.rows:
+        parser.error('a page takes all rows')
+    made = tables(os.path.abspath(given.sim), given.rows or ROWS, not given.rows)
+    for name, table in made.items():
+        print(f'{name}\n\n{table}\n')
+    if given.update:
+        with open(given.update, encoding='utf-8') as file:
+            page = file.read()
+        for name, table in made.items():
+            page = re.sub(f'(<!-- published plans: {name} -->\n).*?(<!-- end -->)',
+                          lambda found, table=table: found[1] + table + '\n' + found[2], page, flags=re.S)
+        with open(given.update, 'w', encoding='utf-8') as file:
+            file.write(page)
 
 
 if __name__ == '__main__':

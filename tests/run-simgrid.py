@@ -25,7 +25,8 @@ def difference(cases, check, seed):
 
 def main():
     cases, check = sys.argv[1:3]
-    first, last = (int(x) for x in sys.argv[3:5]) if len(sys.argv) > 4 else (0, 49)
+    cases_drawn = 50 if os.environ.get('SIM_TESTS') == 'long' else 12
+    first, last = (int(x) for x in sys.argv[3:5]) if len(sys.argv) > 4 else (0, cases_drawn - 1)
     seeds = range(first, last + 1)
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         found = dict(zip(seeds, pool.map(lambda seed: difference(cases, check, seed), seeds)))

@@ -274,8 +274,10 @@ static void test_equal_stages(void **state)
     static const char *const schedules[] = {"gpipe", "1f1b"};
     for (size_t kind = 0; kind < ROWS(schedules); kind++) {
         for (size_t r = 0; r < ROWS(equal_rows); r++) {
-            for (size_t turn = 0; turn < ROWS(turns); turn++)
-                check_equal_row(schedules[kind], &equal_rows[r], turn);
+            for (size_t turn = 0; turn < ROWS(turns); turn++) {
+                if ((r + turn) % 4 < cases_drawn(4))
+                    check_equal_row(schedules[kind], &equal_rows[r], turn);
+            }
         }
     }
 }

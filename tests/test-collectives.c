@@ -529,6 +529,50 @@ static void test_ring_per_nic(void **state)
     }
 }
 
+/* What ranks 0 and 5 send in one round, and to whom. */
+typedef struct sent_tokens {
+    uint32_t n, last_round;
+    int64_t to_peer, to_neighbour;
+} sent_tokens;
+
+static bool note_tokens(void *context, const cs_send *send)
+{
+    sent_tokens *of = context;
+    of->n++;
+    of->last_round = send->round > of->last_round ? send->round : of->last_round;
+    if (send->from == 5 && send->to == 1)
+        of->to_peer = send->bytes;
+    if (send->from == 0 && send->to == 3)
+        of->to_neighbour = send->bytes;
+    return true;
+}
+
+/* Two nodes of four ranks; 3200 bytes of tokens, two copies of each, 6400 bytes. To some rank of the
+ * other node go 1 - (1 - 4/8)^2 = 3/4 of them, 2400 bytes, which a rank sends to the one with its
+ * place there. To each of the ranks of the own node go 1 - (7/8)^2 = 15/64 of the tokens of both
+ * nodes' ranks with that place: 2 x 750 bytes. Each of the 8 ranks sends to 1 and to 3 others. */
+static void test_tokens_once(void **state)
+{
+    (void)state;
+    const cs_algorithm *algorithm = cs_algorithm_find("once_per_node");
+    cs_collective of = {.kind = CS_ALL_TO_ALL, .n = 8, .bytes = 6400, .node_ranks = 4, .chunks = 1};
+    sent_tokens sent = {0};
+    assert_false(algorithm->fits(&of));
+    assert_string_equal("direct", cs_algorithm_usual(&of)->name);
+    of.copies = 2;
+    assert_true(algorithm->fits(&of));
+    assert_ptr_equal(algorithm, cs_algorithm_usual(&of));
+    assert_true(algorithm->walk(&of, note_tokens, &sent));
+    expect_int("messages", 32, sent.n);
+    expect_int("messages, counted", 32, (int64_t)algorithm->count(&of));
+    expect_int("last round", 0, sent.last_round);
+    expect_int("to the other node", 2400, sent.to_peer);
+    expect_int("to a neighbour", 1500, sent.to_neighbour);
+    expect_int("in all", 8 * (2400 + 3 * 1500), (int64_t)cs_algorithm_bytes(algorithm, &of));
+    of.node_ranks = 0; /* one node: 7 others get 15/64 of a rank's tokens each */
+    expect_int("in one node", 8 * 7 * 750, (int64_t)cs_algorithm_bytes(algorithm, &of));
+}
+
 /* Bus bandwidth, 2 (p - 1) / p m / t, of an all-reduce of 1 GB over a pair of nodes: what all NICs
  * of a node carry together, each at most what the PCIe link to it does. DGX H100: eight at 48 GB/s
  * (NDR is 50); DGX A100: eight at 24 GB/s (HDR is 25); DGX-1: four at 12 GB/s, for which the rings
@@ -868,6 +912,7 @@ int main(void)
         cmocka_unit_test(test_oversubscription),
         cmocka_unit_test(test_segmented),
         cmocka_unit_test(test_ring_per_nic),
+        cmocka_unit_test(test_tokens_once),
         cmocka_unit_test(test_bus_bandwidth),
         cmocka_unit_test(test_named_and_unfit),
         cmocka_unit_test(test_fidelities),

@@ -6,7 +6,8 @@
  *
  * Of all runs that differ, the one with the fewest tasks is printed.
  *
- * Results must be equal bit by bit. With max_min sharing the two compute rates in different orders
+ * The engine runs twice, with its shortcuts and without them (every_event): these two must be equal
+ * bit by bit, always. To the reference engine they must be equal bit by bit too. With max_min sharing the two compute rates in different orders
  * of operations, so that an end can fall on the neighbouring picosecond, and whatever was a tie, or
  * no tie, with it goes the other way from there on. Such a run passes if the earliest of all
  * differences is one of rounding; it is counted, and there must be few.
@@ -227,6 +228,20 @@ static verdict compare_traces(const cs_trace *fast, const cs_trace *slow, char *
     return EQUAL;
 }
 
+/* The engine with its shortcuts and without them. */
+static verdict compare_ways(const outcome *fast, const outcome *plain, char *text)
+{
+    if (fast->status != plain->status)
+        return different(text, "with shortcuts: %s: %.200s\nwithout: %s: %.200s",
+                         cs_status_name(fast->status), fast->error.text,
+                         cs_status_name(plain->status), plain->error.text);
+    if (fast->status != CS_OK || compare_traces(&fast->trace, &plain->trace, text) == EQUAL)
+        return EQUAL;
+    const size_t used = strlen(text);
+    (void)snprintf(text + used, TEXT_BYTES - used, " (here \"reference\": without shortcuts)");
+    return DIFFERENT;
+}
+
 static verdict compare(const random_case *given, const outcome *fast, const outcome *slow,
                        char *text)
 {
@@ -274,6 +289,29 @@ static void note(tally *all, uint64_t seed, const random_case *given, verdict fo
     }
 }
 
+/* Whether shortcuts change nothing of a run with these options. */
+static verdict try_shortcuts(const random_case *given, const cs_engine_options *options, char *text)
+{
+    outcome fast = {0}, plain = {0};
+    cs_engine_options every_event = *options;
+    every_event.every_event = true;
+    fast.status = cs_engine_run(&given->graph, &given->platform, options, &fast.trace, &fast.error);
+    plain.status =
+        cs_engine_run(&given->graph, &given->platform, &every_event, &plain.trace, &plain.error);
+    const verdict found = compare_ways(&fast, &plain, text);
+    cs_trace_finish(&fast.trace);
+    cs_trace_finish(&plain.trace);
+    return found;
+}
+
+/* With the case's options, and with those that leave most to shortcuts. */
+static verdict try_all_shortcuts(const random_case *given, char *text)
+{
+    cs_engine_options bare = {.task_factors = given->options.task_factors};
+    const verdict found = try_shortcuts(given, &given->options, text);
+    return found == EQUAL ? try_shortcuts(given, &bare, text) : found;
+}
+
 /* Runs one seed on both engines; false when that was not possible. */
 static bool run_seed(uint64_t seed, bool print, tally *all)
 {
@@ -288,7 +326,10 @@ static bool run_seed(uint64_t seed, bool print, tally *all)
         cs_engine_run(&given.graph, &given.platform, &given.options, &fast.trace, &fast.error);
     slow.status =
         reference_run(&given.graph, &given.platform, &given.options, &slow.trace, &slow.error);
-    note(all, seed, &given, compare(&given, &fast, &slow, text), slow.status);
+    verdict found = try_all_shortcuts(&given, text);
+    if (found == EQUAL)
+        found = compare(&given, &fast, &slow, text);
+    note(all, seed, &given, found, slow.status);
     if (print) {
         print_run(&given, &fast, &slow);
         printf("seed %" PRIu64 ": %s\n", seed, text);

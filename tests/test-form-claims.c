@@ -59,7 +59,7 @@ static uint32_t least_count(const char *kind, cs_figure figure)
 {
     for (size_t i = 0; i < ROWS(least_counts); i++) {
         if (strcmp(least_counts[i].kind, kind) == 0 && least_counts[i].figure == figure)
-            return least_counts[i].least;
+            return cases_drawn(least_counts[i].least);
     }
     return 0;
 }
@@ -75,7 +75,7 @@ static void check_schedule(const cs_schedule *schedule)
     uint32_t counts[CS_N_FIGURES] = {0};
     gsl_rng *random = cs_random_stream(1, schedule->name);
     assert_non_null(random);
-    for (uint32_t i = 0; i < N_SCENARIOS; i++) {
+    for (uint32_t i = 0; i < cases_drawn(N_SCENARIOS); i++) {
         char text[RANDOM_SCENARIO_BYTES];
         random_scenario(random, schedule->name, text);
         scenario_run run;

@@ -14,6 +14,7 @@
 #include "tests/expect.h"
 #include "tests/random-net.h"
 
+#include <math.h>
 #include <stdlib.h>
 
 enum { GRAPHS = 1000, TRANSFORMERS = 300, IMAGES = 500, MOST_MEMORIES = 1 << 16 };
@@ -160,9 +161,32 @@ static bool makes_again(const walk *w, const cs_op *op, cs_tensor t)
            (writer->kind == CS_OP_SILU || writer->kind == CS_OP_GELU);
 }
 
+/* Bytes of an operand's element in a narrow type, with its part of a scale; 0: the type is none. */
+static double thin(const walk *w)
+{
+    switch (w->how->precision) {
+    case CS_PRECISION_FP8:
+        return 1;
+    case CS_PRECISION_MXFP8:
+        return 33.0 / 32;
+    case CS_PRECISION_NVFP4:
+        return 9.0 / 16;
+    default:
+        return 0;
+    }
+}
+
+/* Whether the gradient of its weights is a product of what it reads as that was cast forward. */
+static bool reads_cast(const walk *w, const cs_op *op)
+{
+    return thin(w) > 0 && (op->kind == CS_OP_LINEAR || op->kind == CS_OP_GROUPED_LINEAR) &&
+           !op->wide && !op->frozen && has_gradient(w, op->output) && !w->how->kept.wide_inputs;
+}
+
+/* Whether backward reads it as forward did. */
 static bool keeps_input(const walk *w, const cs_op *op, cs_tensor t)
 {
-    if (!has_gradient(w, op->output))
+    if (!has_gradient(w, op->output) || reads_cast(w, op))
         return false;
     switch (op->kind) {
     case CS_OP_CONV:
@@ -249,7 +273,7 @@ static int64_t halo_bytes(const walk *w, int64_t of_sample)
 /* Not of one that runs again itself, nor of what is kept for an operator that runs again. */
 static bool repeats_gather(const walk *w, uint32_t p)
 {
-    bool repeats = w->local->ops[p].gathers_again && w->runs[p] == 0;
+    bool repeats = w->net->ops[p].gathers_again && w->runs[p] == 0;
     for (uint32_t q = 0; q < w->n; q++)
         repeats &= w->runs[q] == 0 || !reads(&w->net->ops[q], w->net->ops[p].output);
     return repeats;
@@ -274,22 +298,41 @@ static uint32_t weights_at(const walk *w, uint32_t p)
     return at;
 }
 
+static int64_t cast_bytes(const walk *w, int64_t of)
+{
+    return (int64_t)ceil(thin(w) * (double)of);
+}
+
+/* Whether an operator wants the tensor as it is for its backward. */
+static bool is_wanted(const walk *w, cs_tensor t)
+{
+    bool wanted = false;
+    for (uint32_t p = 0; p < w->n; p++)
+        wanted |= reads(&w->net->ops[p], t) && keeps_input(w, &w->net->ops[p], t);
+    return wanted;
+}
+
 /* From the backward of the last operator that reads it to that of the first one that needs it, or
  * to the sum that its gradient of weights is computed beside. */
 static void add_gathered(walk *w, cs_tensor home, uint32_t exchange)
 {
     uint32_t first = UINT32_MAX, last = 0;
+    bool narrow = false;
     for (uint32_t p = exchange + 1; p < w->n; p++) {
-        if (!reads(&w->net->ops[p], home))
+        const cs_op *op = &w->net->ops[p];
+        if (!reads(op, home))
             continue;
         last = p;
-        if (keeps_input(w, &w->net->ops[p], home) && first == UINT32_MAX)
+        narrow |= reads_cast(w, op);
+        if ((keeps_input(w, op, home) || reads_cast(w, op)) && first == UINT32_MAX)
             first = p;
     }
+    const int64_t bytes = (is_wanted(w, home) ? bytes_of(w, home) : 0) +
+                          (narrow ? cast_bytes(w, elements(w, home)) : 0);
     if (w->local->ops[exchange].deferred > 0)
-        add_thing(w, ARRIVING, bytes_of(w, home), back(w, last), back(w, exchange), 0);
+        add_thing(w, ARRIVING, bytes, back(w, last), back(w, exchange), 0);
     else
-        add_thing(w, WORK, bytes_of(w, home), back(w, last), back(w, first), 0);
+        add_thing(w, WORK, bytes, back(w, last), back(w, first), 0);
 }
 
 /* ---- tensors of the network ---- */
@@ -326,7 +369,8 @@ static bool keeps(const walk *w, cs_tensor home, uint32_t p)
     bool kept = home_of(w, op->output, true) == home && keeps_output(w, op);
     for (uint32_t i = 0; i < op->n_inputs; i++)
         if (home_of(w, op->inputs[i], true) == home)
-            kept |= keeps_input(w, op, op->inputs[i]) || repeats_gather(w, p);
+            kept |= keeps_input(w, op, op->inputs[i]) ||
+                    (repeats_gather(w, p) && is_wanted(w, op->output));
     return kept;
 }
 
@@ -395,16 +439,56 @@ static void add_tensor(walk *w, cs_tensor home)
     }
 }
 
+/* The cast of what an operator reads, for all narrow products behind it that read the same; where
+ * it was gathered and is gathered again, of the part that was there before. */
+static int64_t own_cast(const walk *w, uint32_t p)
+{
+    const cs_op *op = &w->net->ops[p];
+    const cs_tensor t = op->inputs[0];
+    uint32_t exchange;
+    for (uint32_t q = 0; q < p; q++)
+        if (reads_cast(w, &w->net->ops[q]) && w->net->ops[q].inputs[0] == t)
+            return 0;
+    if (!reads_cast(w, op))
+        return 0;
+    const bool part = is_gathered(w, t, &exchange);
+    return cast_bytes(w, elements(w, part ? w->net->ops[exchange].inputs[0] : t));
+}
+
+/* Weights that are cast for each product. */
+static int64_t cast_weights(const walk *w, const cs_op *op)
+{
+    const bool product = op->kind == CS_OP_LINEAR || op->kind == CS_OP_GROUPED_LINEAR;
+    return product && !op->wide && w->how->kept.narrow_weights == CS_NARROW_WEIGHTS_CAST
+               ? cast_bytes(w, op->weights)
+               : 0;
+}
+
+/* PyTorch's operators, each with its result: a copy in float32 unless the logits are that; backward
+ * the gradient of the logarithms and of the copy, which is the logits' where there is none, and
+ * from which that of the logits is made when the first of the two has gone. */
+static void add_loss(walk *w, uint32_t p)
+{
+    const int64_t single = 4 * elements(w, w->net->ops[p].inputs[0]);
+    const bool copies = width_of(w) < 4;
+    if (copies && w->how->kept.loss != CS_LOSS_IN_PLACE)
+        add_thing(w, WORK, single, p, p, 0);
+    if (w->how->kept.loss == CS_LOSS_EAGER && copies)
+        add_thing(w, WORK, single + single / 2, back(w, p), back(w, p), 0);
+    if (w->how->kept.loss == CS_LOSS_EAGER && !copies)
+        add_thing(w, WORK, single, back(w, p), back(w, p), 0);
+}
+
 /* Also its halo, and what its kernels take while they run. */
 static void add_besides(walk *w, uint32_t p)
 {
     const cs_op *op = &w->net->ops[p];
     const int64_t halo = halo_bytes(w, w->local->ops[p].halo);
     const bool is_kept = keeps_input(w, op, op->inputs[0]);
-    const int64_t bytes = kept_besides(w, op) + (is_kept ? halo : 0);
+    const int64_t bytes = kept_besides(w, op) + own_cast(w, p) + (is_kept ? halo : 0);
     const int64_t work = op->kind == CS_OP_ATTENTION && op->attention.kernel == CS_ATTENTION_MATH
                              ? matrix(w, op) * width_of(w)
-                             : 0;
+                             : cast_weights(w, op);
     const uint32_t run = w->runs[p];
     if (run == 0) {
         add_thing(w, KEPT, bytes, p, back(w, p), p);
@@ -416,6 +500,9 @@ static void add_besides(walk *w, uint32_t p)
     if (has_gradient(w, op->output))
         add_thing(w, WORK, work + halo_bytes(w, w->local->ops[p].gradient_halo), back(w, p),
                   back(w, p), 0);
+    if (op->kind == CS_OP_CROSS_ENTROPY && !is_fused(w, CS_FUSED_CROSS_ENTROPY) &&
+        has_gradient(w, op->output))
+        add_loss(w, p);
 }
 
 /* Gradients of weights that are made aside, the largest of those that are made at an instant. */
@@ -735,7 +822,8 @@ typedef struct drawn {
 /* Options and a place of each kind; in every other case two operators or blocks run again. */
 static void compare_drawn(gsl_rng *random, const char *kind, uint32_t number, drawn *d)
 {
-    static const cs_precision widths[] = {CS_PRECISION_FP32, CS_PRECISION_BF16};
+    static const cs_precision types[] = {CS_PRECISION_FP32, CS_PRECISION_BF16, CS_PRECISION_FP8,
+                                         CS_PRECISION_MXFP8, CS_PRECISION_NVFP4};
     cs_accelerator device;
     const char *again[2];
     char row[160];
@@ -751,11 +839,15 @@ static void compare_drawn(gsl_rng *random, const char *kind, uint32_t number, dr
         again[i] = random_from_to(random, 0, 1) ? op->name : d->net.blocks[op->block];
     }
     cs_net_options how = {.batch_size = random_from_to(random, 1, 3),
-                          .precision = widths[random_from_to(random, 0, 1)],
+                          .precision = types[random_from_to(random, 0, 4)],
                           .granularity = random_from_to(random, 0, 1) ? CS_GRANULARITY_BLOCK
                                                                       : CS_GRANULARITY_LAYER,
                           .kept = {.fused = random_from_to(random, 0, 7),
-                                   .weight_gradients = random_from_to(random, 0, 2)},
+                                   .weight_gradients = random_from_to(random, 0, 2),
+                                   .loss = random_from_to(random, 0, 2),
+                                   .narrow_weights = random_from_to(random, 0, 2),
+                                   .one_copy = random_from_to(random, 0, 1),
+                                   .wide_inputs = random_from_to(random, 0, 3) == 0},
                           .device = &device,
                           .source = "test",
                           .split = &d->split,
@@ -794,6 +886,7 @@ static void test_graphs(void **state)
         d.split.grid.context = context[random_from_to(random, 0, 3)];
         d.split.grid.data = random_from_to(random, 1, 2);
         d.split.sequence_parallel = random_from_to(random, 0, 1);
+        d.split.keeps_tokens = random_from_to(random, 0, 3) == 0;
         d.split.context_method = (cs_context_method)random_from_to(random, 0, 2);
         random_net_graph(random, &d.net);
         compare_drawn(random, "graph", i, &d);

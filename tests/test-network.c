@@ -57,7 +57,7 @@ static void open_scene(scene *s, const char *platform, uint32_t n_devices, cs_sh
     check(cs_builder_finish(builder, &s->graph, &error), &error);
     cs_builder_destroy(builder);
     cs_delivery deliveries[MOST_FLOWS];
-    const cs_network_load load = {.graph = &s->graph};
+    const cs_network_load load = {.graph = &s->graph, .every_event = true};
     check(cs_network_create(&load, &s->platform, announce, s, deliveries, &s->network, &error),
           &error);
     for (uint32_t i = 0; i < n_flows; i++) {

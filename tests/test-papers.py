@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Figures of papers: test-papers.py SIM SOURCE_ROOT [TEST ...] [--update [FIGURE ...]]
 
-- docs/reference/papers.md has the tables of `sim figures`: of all figures but the slow ones; with
-  --update the named figures are computed, or all, and the page is written.
+- docs/reference/papers.md has the tables of `sim figures`: of all figures but the slow ones, which
+  SIM_TESTS=long compares too; with --update the named figures are computed, or all, and the page is written.
 - In a short form, from scenarios with fewer points, rows are compared with evaluations of their own:
   formulas written down here, models that other commands print, pages that other tests check.
 - Stopping and going on, the same bytes from any number of threads, errors.
@@ -25,7 +25,9 @@ UPDATE = '--update' in sys.argv
 NAMED = sys.argv[sys.argv.index('--update') + 1:] if UPDATE else []
 PAGE = os.path.join(ROOT, 'docs', 'reference', 'papers.md')
 BEGIN, END = '<!-- figures -->\n', '<!-- end of figures -->\n'
-SLOW = {'madpipe-fig6', 'madpipe-fig7', 'madpipe-fig8'}  # more than a minute together
+LONG = os.environ.get('SIM_TESTS') == 'long'
+SLOW = {'madpipe-fig6', 'madpipe-fig7', 'madpipe-fig8',  # more than a minute together
+        'osdp-table1', 'paradl-fig3', 'timeprest-versions'}  # and a quarter of a minute
 FOLDER = tempfile.mkdtemp(prefix='sim-papers-')
 
 
@@ -112,7 +114,7 @@ class Page(unittest.TestCase):
         known = ids()
         stated = sections(page[begin:end] + '\n')
         self.assertEqual(list(stated), known, 'tests/test-papers.py --update writes the page')
-        made = figures('all', only=[name for name in known if name not in SLOW])
+        made = figures('all', only=[name for name in known if LONG or name not in SLOW])
         for name, body in made.items():
             self.assertEqual(stated[name].strip(), body.strip(), name)
 

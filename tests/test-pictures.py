@@ -129,8 +129,54 @@ class Pictures(unittest.TestCase):
         # (2 + 1) x 3 s, and (2 + 2) x 3 s
         self.assertIn('gpipe: iteration time 9 s', texts)
         self.assertIn('1f1b: iteration time 12 s (+33.3 %)', texts)
-        self.sim('plot', *files, '-k', 'memory', '-o', 'x.svg', status=2)
+        self.sim('plot', *files, '-k', 'segments', '-o', 'x.svg', status=2)
         self.sim('plot', *files, '-o', 'x.svg')
+
+    def test_memory_of_several_runs(self):
+        """A panel of the fullest device of each, on one scale. gpipe keeps both micro-batches on each
+        of two devices, whose runs end at 9 s; 1f1b of three stages ends at 12 s."""
+        try:
+            import h5py
+        except ImportError:
+            self.skipTest('no h5py')
+        self.run_of('two.h5', scenario(kind='gpipe', micro_batches=2))
+        self.run_of('three.h5', scenario(3, kind='1f1b', micro_batches=2))
+        words = ('two.h5', 'three.h5', '-k', 'memory')
+        for i, (name, end) in enumerate((('two.h5', 9), ('three.h5', 12))):
+            with h5py.File(self.path(name)) as file:
+                peaks = file['devices/peak'][:].tolist()
+                device = peaks.index(max(peaks))
+                samples = [row for row in zip(*(file['memory'][c][:].tolist() for c in (
+                    'device', 'time', 'category', 'bytes'))) if row[0] == device]
+            text = f'{("gpipe", "1f1b")[i]}, device {device}: peak {max(peaks) / 1e3:g} kB'
+            texts = [row[2] for row in self.data('memory.gp', 'texts.dat', *words)]
+            self.assertTrue(any(line.startswith(text) for line in texts), texts)
+            layers = next(int(row[2]) for row in self.data('memory.gp', 'parameters.gp', *words)
+                          if row[0] == 'n_layers')
+            drawn = self.numbers('memory.gp', f'panel-{i}-{layers}.dat', *words)
+            self.assertEqual(drawn[-1][0], end)
+            for seconds in (0.5, 2.5, 4.5, 6.5, 8.5):
+                live = {c: b for _, time, c, b in samples if time <= seconds * 1e12}
+                at = [y for x, y in drawn if x <= seconds][-1]
+                self.assertAlmostEqual(at * 1e3, sum(live.values()), places=4)
+
+    def test_utilisation_of_several_runs(self):
+        """Of gpipe with two micro-batches both devices compute 6 s of 9 s, of one 3 s of 6 s: a row
+        each, below the run's name."""
+        self.run_of('two.h5', scenario(kind='gpipe', micro_batches=2))
+        self.run_of('one.h5', scenario(kind='gpipe', micro_batches=1))
+        words = ('two.h5', 'one.h5', '-k', 'utilisation')
+        bars = self.numbers('utilisation.gp', 'bars.dat', *words)
+        rows = sorted({row[2] for row in bars})
+        self.assertEqual(len(rows), 4)
+        computing = [sum(right - left for left, right, top, _, colour in bars
+                         if top == row and colour in (0x56B4E9, 0xE69F00)) for row in rows]
+        for share, expected in zip(computing, (100 * 6 / 9, 100 * 6 / 9, 50, 50)):
+            self.assertAlmostEqual(share, expected, places=5)
+        names = self.data('utilisation.gp', 'names.dat', *words)
+        self.assertEqual([row[1] for row in names], ['0', '1', '0', '1'])
+        texts = [row[2] for row in self.data('utilisation.gp', 'texts.dat', *words)]
+        self.assertTrue({'two', 'one'} <= set(texts), texts)
 
     def test_mean_memory(self):
         """The sum of what all devices hold over their number, at every time, from the samples."""
@@ -159,6 +205,75 @@ class Pictures(unittest.TestCase):
             for rows, expected in ((drawn, sum(per_device) / 6), (fullest, max(per_device))):
                 at = [row for row in rows if row[0] <= seconds][-1]
                 self.assertAlmostEqual(at[1] * 1000, expected, places=4)
+
+    LLAMA = {
+        'schema_version': 1, 'name': 'llama',
+        'model': {'name': 'llama', 'device': 'a100', 'precision': 'bf16', 'batch_size': 16,
+                  'granularity': 'block',
+                  'parameters': {'layers': 4, 'hidden': 512, 'heads': 8, 'kv_heads': 4, 'head': 64,
+                                 'sequence': 2048, 'vocabulary': 8192, 'intermediate': 1536}},
+        'platform': {'topology': 'dgx-a100', 'devices': 2}, 'parallel': {'pipeline': 2},
+        'schedule': {'kind': '1f1b', 'micro_batches': 4},
+    }
+
+    def held(self, name, device, moment):
+        """Bytes of each category in the blocks of a device, and the rows of /reserved about it."""
+        import h5py
+        with h5py.File(self.path(name)) as file:
+            of = file['blocks']
+            words = of['category'].attrs['flag_meanings'].split()
+            held = dict.fromkeys(words, 0)
+            for of_device, when, category, size in zip(*(of[c][:].tolist() for c in (
+                    'device', 'moment', 'category', 'bytes'))):
+                held[words[category]] += size if (of_device, when) == (device, moment) else 0
+            columns = ('device', 'time', 'allocated', 'most_allocated', 'reserved', 'most_reserved')
+            samples = [row[1:] for row in zip(*(file['reserved'][c][:].tolist() for c in columns))
+                       if row[0] == device]
+        return held, samples
+
+    def check_rows(self, held, *words):
+        """Boxes are as wide together as the bytes that they stand for; 13 high, 566 in a row."""
+        colours = {0x0072B2: 'weights', 0x009E73: 'gradients', 0xCC79A7: 'optimizer_states',
+                   0xE69F00: 'activations', 0xD55E00: 'communication_buffers', 0xF0E442: 'workspace'}
+        widths = {}
+        ends = []
+        for left, right, top, bottom, colour in self.numbers('segments.gp', 'swatches.dat', *words):
+            if round(bottom - top) == 13:
+                widths[colours[colour]] = widths.get(colours[colour], 0) + right - left
+                ends.append((top, right))
+        rows = round((max(ends)[0] - min(ends)[0]) / 16) + 1
+        scale = held['activations'] / widths['activations']
+        self.assertTrue((rows - 1) * 566 < sum(held.values()) / scale <= rows * 566)
+        for category, width in widths.items():
+            self.assertAlmostEqual(width * scale / held[category], 1, delta=0.02, msg=category)
+        self.assertEqual(set(widths), {c for c, n in held.items() if n and c != 'none'})
+
+    def test_segments(self):
+        """What the allocator held at its peak, and where it failed, and how that grew."""
+        try:
+            import h5py  # noqa: F401
+        except ImportError:
+            self.skipTest('no h5py')
+        self.run_of('a.h5', self.LLAMA, '--allocator', 'pytorch')
+        words = ('a.h5', '-k', 'segments', '--first-device', '1')
+        held, samples = self.held('a.h5', 1, 0)
+        self.check_rows(held, *words)
+        titles = [row[-1] for row in self.data('segments.gp', 'parameters.gp', *words)]
+        unit = 1e9 if any('(GB)' in title for title in titles) else 1e6
+        for name, then, most in (('allocated.dat', 1, 2), ('reserved.dat', 3, 4)):
+            drawn = self.numbers('segments.gp', name, *words)
+            self.assertAlmostEqual(max(y for _, y in drawn), max(s[most] for s in samples) / unit,
+                                   places=6)
+            for sample in samples[1::5]:
+                at = [y for x, y in drawn if x <= sample[0] / 1e9 + 1e-12][-1]
+                self.assertAlmostEqual(at, sample[then] / unit, places=6)
+        self.run_of('b.h5', self.LLAMA, '--allocator', 'pytorch', '-s', '/platform/memory=700 MB')
+        self.check_rows(self.held('b.h5', 0, 1)[0], 'b.h5', '-k', 'segments')
+        texts = [row[2] for row in self.data('segments.gp', 'texts.dat', 'b.h5', '-k', 'segments')]
+        self.assertTrue(any(text.startswith('OUT OF MEMORY: ') for text in texts), texts)
+        self.run_of('c.h5', self.LLAMA)
+        self.assertIn('--allocator pytorch', self.sim('plot', 'c.h5', '-k', 'segments', status=3))
+        self.sim('plot', 'a.h5', '-k', 'segments', '--devices', '2', '-o', 'x.svg', status=2)
 
     def test_spread(self):
         """Percentiles of the runs that the file has: between neighbours by rank."""

@@ -1,4 +1,5 @@
 /* Runtimes: bundles of defaults, and what their kernels take. */
+#include "sim/scenario/figure-origins.h"
 #include "sim/scenario/runtime-section.h"
 
 #include "tests/expect.h"
@@ -56,7 +57,7 @@ static void test_bundles(void **state)
         snprintf(text, sizeof(text), scenario, bundles[i].runtime, bundles[i].precision,
                  bundles[i].model, bundles[i].platform, bundles[i].schedule);
         cJSON *root = parse(text);
-        if (cs_runtime_apply(root, "test", &error) != CS_OK)
+        if (cs_runtime_apply(root, "test", NULL, NULL, &error) != CS_OK)
             fail_msg("%s: %s", bundles[i].row, error.text);
         const cJSON *value =
             cs_json_member(cs_json_member(root, bundles[i].section), bundles[i].key);

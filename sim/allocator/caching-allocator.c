@@ -92,10 +92,11 @@ const cs_caching_stats *cs_caching_stats_of(const cs_caching_allocator *a)
 }
 
 static void tell(cs_caching_allocator *a, cs_caching_action action, int64_t address, int64_t size,
-                 uint32_t stream)
+                 uint32_t stream, bool small)
 {
     if (a->observer.see)
-        a->observer.see(a->observer.context, &(cs_caching_event){action, address, size, stream});
+        a->observer.see(a->observer.context,
+                        &(cs_caching_event){action, address, size, stream, small});
 }
 
 static int64_t round_up(int64_t bytes, int64_t unit)
@@ -273,7 +274,7 @@ static cs_status release_segment(cs_caching_allocator *a, uint32_t id, cs_error 
     const block *b = &a->blocks[id];
     take_out(a, set_of(a, b), id);
     a->stats.reserved -= b->size;
-    tell(a, CS_CACHING_SEGMENT_FREE, b->address, b->size, b->stream);
+    tell(a, CS_CACHING_SEGMENT_FREE, b->address, b->size, b->stream, b->small);
     return drop_block(a, id, error);
 }
 
@@ -300,7 +301,8 @@ static cs_status unmap(cs_caching_allocator *a, uint32_t id, cs_error *error)
         CS_TRY(cut(a, middle, end - first, &rest, error));
     a->blocks[middle].mapped = false;
     a->stats.reserved -= end - first;
-    tell(a, CS_CACHING_SEGMENT_UNMAP, first, end - first, a->blocks[middle].stream);
+    tell(a, CS_CACHING_SEGMENT_UNMAP, first, end - first, a->blocks[middle].stream,
+         a->blocks[middle].small);
     if (middle != id)
         CS_TRY(insert(a, set_of(a, &a->blocks[id]), id, error));
     if (rest != CS_NO_BLOCK)
@@ -457,7 +459,7 @@ static cs_status new_segment(cs_caching_allocator *a, int64_t size, uint32_t str
     a->next_address += round_up(bytes, ROUND_LARGE);
     a->stats.n_segments++;
     reserve(a, bytes);
-    tell(a, CS_CACHING_SEGMENT_ALLOC, made.address, bytes, stream);
+    tell(a, CS_CACHING_SEGMENT_ALLOC, made.address, bytes, stream, small);
     return CS_OK;
 }
 
@@ -524,7 +526,8 @@ static cs_status map(cs_caching_allocator *a, uint32_t *id, int64_t size, cs_err
     }
     a->blocks[*id].mapped = true;
     reserve(a, bytes);
-    tell(a, CS_CACHING_SEGMENT_MAP, a->blocks[*id].address, bytes, a->blocks[*id].stream);
+    tell(a, CS_CACHING_SEGMENT_MAP, a->blocks[*id].address, bytes, a->blocks[*id].stream,
+         a->blocks[*id].small);
     return settle(a, *id, error);
 }
 
@@ -605,7 +608,8 @@ cs_status cs_caching_allocate(cs_caching_allocator *a, int64_t bytes, uint32_t s
     *out = id;
     if (id == CS_NO_BLOCK) {
         s->n_failures++;
-        tell(a, CS_CACHING_OOM, a->options.capacity - s->reserved, bytes, stream);
+        tell(a, CS_CACHING_OOM, a->options.capacity - s->reserved, bytes, stream,
+             size <= SMALL_SIZE);
         return CS_OK;
     }
     if (is_split(a, &a->blocks[id], size)) {
@@ -619,14 +623,14 @@ cs_status cs_caching_allocate(cs_caching_allocator *a, int64_t bytes, uint32_t s
     s->requested += bytes;
     s->allocated += b->size;
     s->peak_allocated = s->allocated > s->peak_allocated ? s->allocated : s->peak_allocated;
-    tell(a, CS_CACHING_ALLOC, b->address, bytes, stream);
+    tell(a, CS_CACHING_ALLOC, b->address, bytes, stream, b->small);
     return CS_OK;
 }
 
 static cs_status complete(cs_caching_allocator *a, uint32_t id, cs_error *error)
 {
     block *b = &a->blocks[id];
-    tell(a, CS_CACHING_FREE_COMPLETED, b->address, b->requested, b->stream);
+    tell(a, CS_CACHING_FREE_COMPLETED, b->address, b->requested, b->stream, b->small);
     b->requested = 0;
     return settle(a, id, error);
 }
@@ -637,7 +641,7 @@ cs_status cs_caching_free(cs_caching_allocator *a, uint32_t id, cs_error *error)
     b->allocated = false;
     a->stats.allocated -= b->size;
     a->stats.requested -= b->requested;
-    tell(a, CS_CACHING_FREE_REQUESTED, b->address, b->requested, b->stream);
+    tell(a, CS_CACHING_FREE_REQUESTED, b->address, b->requested, b->stream, b->small);
     return b->uses == 0 ? complete(a, id, error) : CS_OK;
 }
 
@@ -701,7 +705,7 @@ static uint32_t view_run(const cs_caching_allocator *a, uint32_t id, cs_block_vi
     for (; id != CS_NO_BLOCK && a->blocks[id].mapped; id = a->blocks[id].next) {
         const block *b = &a->blocks[id];
         views[segment->n_blocks++] =
-            (cs_block_view){b->address, b->size, b->requested, state_of(b)};
+            (cs_block_view){b->address, b->size, b->requested, state_of(b), id};
         segment->size += b->size;
     }
     return id;

@@ -68,6 +68,7 @@ typedef struct cs_caching_event {
     cs_caching_action action;
     int64_t address, size; /* of OOM: bytes that the device had left, and that were asked for */
     uint32_t stream;
+    bool small; /* the pool */
 } cs_caching_event;
 
 typedef struct cs_caching_observer {
@@ -119,6 +120,7 @@ typedef enum cs_block_state { CS_BLOCK_FREE, CS_BLOCK_ALLOCATED, CS_BLOCK_PENDIN
 typedef struct cs_block_view {
     int64_t address, size, requested; /* requested: 0 of free ones */
     cs_block_state state;
+    uint32_t id; /* as cs_caching_allocate gave it */
 } cs_block_view;
 
 typedef struct cs_segment_view {

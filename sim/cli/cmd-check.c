@@ -1,5 +1,6 @@
 #include "sim/cli/scenario-option.h"
 #include "sim/print/mesh-report.h"
+#include "sim/print/origins-report.h"
 
 static const cs_option options[] = {
     CS_OPTION_SET,
@@ -27,6 +28,7 @@ static cs_status print(const cs_context *context, const cs_arguments *arguments,
     fprintf(context->out, "%s: valid, %u tasks on %u device%s\n", arguments->words[0],
             graph->n_tasks, graph->n_devices, graph->n_devices == 1 ? "" : "s");
     cs_mesh_report_print(scenario, context->out);
+    cs_origins_report_table(&scenario->origins, context->out);
     return CS_OK;
 }
 
@@ -80,7 +82,9 @@ static cJSON *verdict(const char *file, const cs_error *errors, const cs_scenari
         add_size(root, "devices", valid, graph->n_devices) &&
         add_messages(root, "errors", errors) &&
         add_size(root, "errors_left_out", true, errors->count - errors->stored) &&
-        add_messages(root, "warnings", warnings) && (!valid || cs_mesh_report_json(scenario, root)))
+        add_messages(root, "warnings", warnings) &&
+        (!valid ||
+         (cs_mesh_report_json(scenario, root) && cs_origins_report_json(&scenario->origins, root))))
         return root;
     cJSON_Delete(root);
     return NULL;

@@ -8,6 +8,7 @@
 #include "sim/cli/scenario-option.h"
 #include "sim/print/wrap.h"
 #include "sim/run/figures.h"
+#include "sim/scenario/runtime-section.h"
 #include "sim/scenario/workload.h"
 #include "sim/sweep/sweep-section.h"
 #include "sim/validate/points.h"
@@ -26,9 +27,10 @@ static const cs_option options[] = {
 typedef struct entry {
     const char *name, *summary, *source;
     const cs_field *fields;
-    const cs_formula *formulas; /* of a schedule's closed forms; or NULL */
-    const char *unit;           /* of a figure; or NULL */
-    char text[200], more[400];  /* of an entry whose texts are made up */
+    const cs_formula *formulas;       /* of a schedule's closed forms; or NULL */
+    const char *unit;                 /* of a figure; or NULL */
+    const cs_convention *conventions; /* of a runtime; or NULL */
+    char text[200], more[400];        /* of an entry whose texts are made up */
 } entry;
 
 static bool schedule_at(size_t i, entry *out)
@@ -139,6 +141,18 @@ static bool section_at(size_t i, entry *out)
     return i < sizeof(entries) / sizeof(entries[0]);
 }
 
+static bool runtime_at(size_t i, entry *out)
+{
+    if (!cs_runtime_names[i])
+        return false;
+    *out = (entry){.name = cs_runtime_names[i],
+                   .summary = i == 0 ? "each operator is a roofline by itself"
+                                     : "values that keys have where a scenario does not give them",
+                   .fields = none,
+                   .conventions = cs_runtime_conventions((uint32_t)i)};
+    return true;
+}
+
 static bool point_at(size_t i, entry *out)
 {
     const entry entries[] = {
@@ -166,6 +180,7 @@ static const struct {
     {"topologies", topology_at}, {"models", model_at, MODEL_KINDS},
     {"devices", device_at},      {"sections", section_at},
     {"figures", figure_at},      {"points", point_at},
+    {"runtimes", runtime_at},
 };
 
 enum { N_SECTIONS = sizeof(sections) / sizeof(sections[0]) };
@@ -196,11 +211,11 @@ const cs_field *cs_listed_fields(const char *section, const char *name)
     return NULL;
 }
 
-static const char *const section_names[] = {"schedules", "planners", "topologies",
-                                            "models",    "devices",  "sections",
-                                            "figures",   "points",   NULL};
+static const char *const section_names[] = {"schedules", "planners", "topologies", "models",
+                                            "devices",   "sections", "figures",    "points",
+                                            "runtimes",  NULL};
 
-enum { FIELD_COLUMN = 31 };
+enum { FIELD_COLUMN = 31, CONVENTION_INDENT = 10 };
 
 static void print_field(const cs_field *field, FILE *out)
 {
@@ -251,6 +266,26 @@ static void print_formula(const cs_formula *formula, FILE *out)
     cs_wrap(out, used > 0 ? (size_t)used : 0, 10, CS_WRAP_REPORT, formula->text);
 }
 
+/* Its condition as a reader would put it. */
+static void print_condition(const cs_convention *convention, FILE *out)
+{
+    const char *equals = convention->with ? strchr(convention->with, '=') : NULL;
+    if (equals)
+        fprintf(out, "with %.*s %s", (int)(equals - convention->with), convention->with,
+                equals + 1);
+    else if (convention->with)
+        fprintf(out, "with %s", convention->with);
+}
+
+static void print_convention(const cs_convention *convention, FILE *out)
+{
+    fprintf(out, "      %s: %s%s", convention->key, convention->value,
+            convention->with ? ", " : "");
+    print_condition(convention, out);
+    fprintf(out, "\n%*s", CONVENTION_INDENT, "");
+    cs_wrap(out, CONVENTION_INDENT, CONVENTION_INDENT, CS_WRAP_REPORT, convention->source);
+}
+
 static void print_entry(const entry *one, FILE *out)
 {
     int used = one->unit && strcmp(one->unit, "1") != 0
@@ -265,6 +300,8 @@ static void print_entry(const entry *one, FILE *out)
         print_formula(formula, out);
     for (const cs_field *field = one->fields; field->name; field++)
         print_field(field, out);
+    for (const cs_convention *each = one->conventions; each && each->key; each++)
+        print_convention(each, out);
 }
 
 static void print_section(const cs_arguments *arguments, size_t section, FILE *out)
@@ -308,6 +345,22 @@ static void print_figure_row(const entry *one, FILE *out)
     fputs(" |\n", out);
 }
 
+/* With their sources. */
+static void print_conventions(const cs_convention *convention, FILE *out)
+{
+    if (!convention->key)
+        fputs("No conventions.\n", out);
+    else
+        fputs("| key | value | where | source |\n|---|---|---|---|\n", out);
+    for (; convention->key; convention++) {
+        fprintf(out, "| `%s` | `%s` | ", convention->key, convention->value);
+        print_condition(convention, out);
+        fputs(convention->with ? " | " : "| ", out);
+        print_escaped(convention->source, out);
+        fputs(" |\n", out);
+    }
+}
+
 static void print_markdown_entry(const entry *one, FILE *out)
 {
     fputc(toupper((unsigned char)one->summary[0]), out);
@@ -322,6 +375,10 @@ static void print_markdown_entry(const entry *one, FILE *out)
                 formula->comparison ? " (a comparison, never promised)" : "");
         print_escaped(formula->text, out);
         fputs(formula[1].text ? "\n" : "\n\n", out);
+    }
+    if (one->conventions) {
+        print_conventions(one->conventions, out);
+        return;
     }
     if (!one->fields->name) {
         fputs("No keys.\n", out);
@@ -373,6 +430,21 @@ static bool add_formula(cJSON *list, const cs_formula *formula)
            cJSON_AddBoolToObject(object, "comparison", formula->comparison);
 }
 
+static bool add_conventions(cJSON *object, const cs_convention *convention)
+{
+    cJSON *list = cJSON_AddArrayToObject(object, "conventions");
+    for (; list && convention->key; convention++) {
+        cJSON *item = cs_json_add_item(list);
+        cJSON *value = cJSON_Parse(convention->value);
+        if (!cs_json_add_text(item, "key", convention->key) ||
+            !cJSON_AddItemToObject(item, "value", value) ||
+            !cs_json_add_text(item, "with", convention->with) ||
+            !cs_json_add_text(item, "source", convention->source))
+            return false;
+    }
+    return list != NULL;
+}
+
 static bool add_entry(cJSON *list, const entry *one)
 {
     cJSON *object = cs_json_add_item(list);
@@ -381,6 +453,8 @@ static bool add_entry(cJSON *list, const entry *one)
                     cJSON_AddStringToObject(object, "source", one->source ? one->source : "");
     if (complete && one->unit)
         return cJSON_AddStringToObject(object, "unit", one->unit) != NULL;
+    if (complete && one->conventions)
+        return add_conventions(object, one->conventions);
     cJSON *formulas = complete ? cJSON_AddArrayToObject(object, "closed_forms") : NULL;
     for (const cs_formula *formula = one->formulas; formulas && formula && formula->text;
          formula++) {

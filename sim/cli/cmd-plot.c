@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const kinds[] = {"timeline",    "boxes",      "memory",  "mean-memory",
-                                    "utilisation", "spread",     "heatmap", "lines",
-                                    "plans",       "validation", "fit",     NULL};
+static const char *const kinds[] = {"timeline",    "boxes",  "memory",  "mean-memory", "segments",
+                                    "utilisation", "spread", "heatmap", "lines",       "plans",
+                                    "validation",  "fit",    NULL};
 
 static const cs_option options[] = {
     {"kind", 'k', "KIND", "What to draw (default: what fits the file)", false, kinds},
@@ -183,7 +183,8 @@ const cs_command cs_command_plot = {
         "the critical path. boxes: the same of a small run, as papers draw it: boxes with names, "
         "blue of even, orange of odd mini-batches, kinds and the stages of a device in shades of "
         "these. memory: what the memory of each device holds over time. mean-memory: the mean over "
-        "the devices. utilisation: what the time of devices went to, and how busy the links are. "
+        "the devices. segments: what PyTorch's allocator reserved, and what its segments held. "
+        "utilisation: what the time of devices went to, and how busy the links are. "
         "spread: how the figures of repeated runs differ (`sim run --runs`).\n\n"
         "Several runs are drawn in one picture: timelines below each other on one axis, "
         "mean-memory and spread side by side. Devices that did the same share a row.\n\n"

@@ -25,6 +25,8 @@ static const cs_option options[] = {
      "With an allocator: write how the fullest device's is at its peak, for PyTorch's memory "
      "viewer"},
     {"rates", 0, NULL, "Store how the rate of each message changes, too"},
+    {"every-event", 0, NULL,
+     "Simulate every event by itself, without the shortcuts that give the same results faster"},
     {"runs", 0, "N", "Run it N times, with seed, seed + 1, ..., and print how the figures spread"},
     CS_OPTION_JOBS,
     {0},
@@ -161,8 +163,8 @@ static cs_status write_snapshot(const cs_arguments *arguments, const cs_scenario
         if (allocations->devices[d].stats.peak_reserved >
             allocations->devices[fullest].stats.peak_reserved)
             fullest = d;
-    return cs_allocations_snapshot(scenario, &simulation->graph, &simulation->trace, fullest, path,
-                                   error);
+    return cs_allocations_snapshot(scenario, &simulation->graph, &simulation->trace, allocations,
+                                   fullest, path, error);
 }
 
 /* The file is begun before the simulation, so that a folder that cannot be written to is known at
@@ -175,10 +177,11 @@ static cs_status simulate(const cs_context *context, const cs_arguments *argumen
     if (!cs_progress_step(context->progress, "preparing", 0, 1)) /* from here on Ctrl-C cleans up */
         return cs_error_add(error, CS_INTERRUPTED, "interrupted");
     cs_status status = output ? cs_h5_create(output, context->progress, &file, error) : CS_OK;
-    const cs_simulation_options options_of = {.stop_on_oom =
-                                                  cs_arguments_flag(arguments, "stop-on-oom"),
-                                              .record_rates = cs_arguments_flag(arguments, "rates"),
-                                              .progress = context->progress};
+    const cs_simulation_options options_of = {
+        .stop_on_oom = cs_arguments_flag(arguments, "stop-on-oom"),
+        .record_rates = cs_arguments_flag(arguments, "rates"),
+        .every_event = cs_arguments_flag(arguments, "every-event"),
+        .progress = context->progress};
     if (status == CS_OK)
         status = repeat(arguments, scenario, &options_of, made, error);
     if (status == CS_OK && file)

@@ -220,7 +220,7 @@ static cs_status begin_transfer(cs_engine *e, uint32_t task)
         cs_slowdown_transfer(e->slowdown, cs_graph_class(e->graph, task), true);
     CS_TRY(begin_version(e, task, cls));
     CS_TRY(apply_effects(e, cls->first_effect, cls->n_start, task));
-    if (cls->competes && cls->duration == 0)
+    if (cls->competes && (cls->at_start || cls->duration == 0))
         return cs_network_join(e->network, task, e->graph->tasks[task].cls, e->now);
     if (cls->duration == 0 && !cls->blocking)
         return status_of(cs_id_list_add(&e->passing, task));
@@ -275,6 +275,8 @@ static cs_status apply_event(cs_engine *e, cs_event event)
     if (event.what == CS_MESSAGE_JOINS)
         return cs_network_join(e->network, event.task, e->graph->n_classes + event.task - n_tasks,
                                e->now);
+    if (event.what == CS_TASK_OVERFLOWS)
+        return CS_OVERFLOW;
     CS_TRY(cs_network_end(e->network, event.what - CS_FLOW, e->now));
     return event.task < n_tasks ? end_task(e, event.task) : end_message(e, event.task - n_tasks);
 }
@@ -385,6 +387,10 @@ static cs_status run_events(cs_engine *e)
     while (status == CS_OK) {
         status = run_instant(e);
         cs_time next = cs_event_queue_time(&e->events);
+        if (status == CS_OK && next != e->now && cs_network_has_started(e->network)) {
+            status = cs_network_leave(e->network, e->now);
+            next = cs_event_queue_time(&e->events);
+        }
         if (status != CS_OK || next < 0 || (cs_engine_must_stop(e) && next > e->now) ||
             only_others_are_left(e, next))
             break;

@@ -89,7 +89,8 @@ typedef struct cs_engine_options {
     const double *slowdown; /* [kind of a computation][origin of a transfer], CS_N_KINDS each: how
                              * many times as long the first takes beside the second, >= 1; or NULL */
     cs_traffic traffic;
-    bool stop_on_oom;            /* end the run at the first allocation beyond a capacity */
+    bool stop_on_oom; /* end the run at the first allocation beyond a capacity */
+    bool every_event; /* simulate each event by itself: no shortcut, which all give the same bits */
     const cs_progress *progress; /* may be NULL */
 } cs_engine_options;
 

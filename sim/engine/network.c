@@ -2,6 +2,7 @@
 
 #include "sim/base/vector.h"
 #include "sim/engine/fold-paths.h"
+#include "sim/engine/queues.h"
 #include "topologies/route.h"
 
 #include <assert.h>
@@ -19,6 +20,9 @@ typedef struct route {
     cs_pair slowest; /* of the messages that one stands for: whose links these are */
     uint32_t before; /* folded graphs: the class before with this source, or CS_NONE */
     uint32_t stream; /* whose messages go one after the other, or CS_NONE */
+    uint8_t known;   /* cs_known: when the end of a message is */
+    cs_time latency; /* of messages whose end is known: until they come to their links, */
+    cs_time alone;   /* and what their bytes take then */
 } route;
 
 /* Messages from one device to another for one purpose, in the order in which they came. */
@@ -54,10 +58,16 @@ typedef struct id_list {
     uint32_t *ids, n, capacity;
 } id_list;
 
-/* A flow that joined, or whose turn came, since the last settling. */
+/* A flow that joined, or whose turn came, since the last settling; or a message of a class whose
+ * ends are known. */
 typedef struct arrival {
-    uint32_t task, flow;
+    uint32_t task, what;
 } arrival;
+
+typedef struct arrival_list {
+    arrival *all;
+    uint32_t n, capacity;
+} arrival_list;
 
 /* A link that may be the tightest, by what it gave to each of its flows without a rate when it was
  * looked at last: a lower bound, for filling other links only leaves it with more for each. */
@@ -85,8 +95,11 @@ struct cs_network {
     uint32_t n_flows, cap_flows;
     uint32_t mark; /* of the current walk */
     id_list spare; /* flows that are free for use */
-    arrival *arrivals;
-    uint32_t n_arrivals, cap_arrivals;
+    arrival_list arrivals;
+    arrival_list
+        known; /* messages that came to their links since the last settling, their ends known */
+    arrival_list started;  /* those that started at this instant, and whose end is known by that */
+    cs_time *free_at;      /* per link that serves one message after the other: when it is free */
     id_list changed;       /* links whose flows changed since the last settling */
     id_list first;         /* fifo: flows that became first on all their links since then */
     id_list component;     /* links of the component that a walk found */
@@ -261,6 +274,51 @@ static cs_status find_streams(cs_network *network, const cs_graph *graph,
     return CS_OK;
 }
 
+/* What the bytes of a class take when nothing else is on their links; 0 where that does not fit. */
+static cs_time time_alone(const cs_network *network, const route *way)
+{
+    double rate = way->bandwidth;
+    cs_time time;
+    for (uint32_t i = 0;
+         network->weights && network->sharing != CS_SHARING_FIFO && i < way->n_finite; i++)
+        rate = fmin(rate, network->links[network->route_links[way->first + i]].bandwidth /
+                              network->weights[way->first + i]);
+    return cs_time_transfer((double)way->bytes, rate, &time) ? time : 0;
+}
+
+/* Finds the classes whose messages need no solver of shares (queues.h). Those of others come
+ * whenever they like, and rates are recorded flow by flow: then there are none. */
+static cs_status find_known(cs_network *network, const cs_network_load *load,
+                            const cs_platform *platform, cs_delivery *deliveries, cs_error *error)
+{
+    const cs_graph *graph = load->graph;
+    if (load->every_event || load->record_rates || load->n_pairs > 0 ||
+        !cs_links_are_contended(platform))
+        return CS_OK;
+    cs_queue_class *classes = calloc((size_t)graph->n_classes + 1, sizeof(*classes));
+    uint8_t *known = calloc((size_t)graph->n_classes + 1, sizeof(*known));
+    network->free_at = calloc((size_t)network->n_links + 1, sizeof(*network->free_at));
+    bool enough = classes && known && network->free_at;
+    for (uint32_t i = 0; enough && i < graph->n_classes; i++) {
+        route *way = &network->routes[i];
+        if (!deliveries[i].competes ||
+            !cs_time_add(deliveries[i].delay, graph->classes[i].duration, &way->latency))
+            continue;
+        way->alone = time_alone(network, way);
+        classes[i] = (cs_queue_class){network->route_links + way->first, way->n_finite, way->stream,
+                                      way->latency, way->alone};
+    }
+    enough = enough && cs_queues_find(graph, classes, network->n_links,
+                                      network->sharing == CS_SHARING_FIFO, known);
+    for (uint32_t i = 0; enough && i < graph->n_classes; i++) {
+        network->routes[i].known = known[i];
+        deliveries[i].at_start = known[i] == CS_KNOWN_AT_START;
+    }
+    free(classes);
+    free(known);
+    return enough ? CS_OK : cs_error_no_memory(error);
+}
+
 /* For messages that transfers of a folded graph stand for. */
 static cs_status begin_fold(cs_network *network, const cs_graph *graph, const cs_platform *platform,
                             cs_error *error)
@@ -306,6 +364,8 @@ cs_status cs_network_create(const cs_network_load *load, const cs_platform *plat
         status = find_ways(created, load, platform, deliveries, error);
     if (status == CS_OK)
         status = find_streams(created, load->graph, platform, error);
+    if (status == CS_OK)
+        status = find_known(created, load, platform, deliveries, error);
     if (status != CS_OK) {
         cs_network_destroy(created);
         return status;
@@ -332,7 +392,10 @@ void cs_network_destroy(cs_network *network)
     cs_fold_paths_finish(&network->fold);
     free(network->links);
     free(network->flows);
-    free(network->arrivals);
+    free(network->arrivals.all);
+    free(network->known.all);
+    free(network->started.all);
+    free(network->free_at);
     free(network->candidates);
     free(network->rates);
     free(network);
@@ -435,18 +498,29 @@ static cs_status set_end(cs_network *network, uint32_t id, double rate, cs_time 
                                                                                  : CS_NO_MEMORY;
 }
 
+static bool add_arrival(arrival_list *list, uint32_t task, uint32_t what)
+{
+    if (!cs_vector_reserve((void **)&list->all, &list->capacity, list->n + UINT64_C(1),
+                           sizeof(*list->all)))
+        return false;
+    list->all[list->n++] = (arrival){task, what};
+    return true;
+}
+
 /* It is let onto its links when the instant is over, if it is its turn. */
 static bool note_arrival(cs_network *network, uint32_t id)
 {
-    if (!cs_vector_reserve((void **)&network->arrivals, &network->cap_arrivals,
-                           network->n_arrivals + UINT64_C(1), sizeof(*network->arrivals)))
-        return false;
-    network->arrivals[network->n_arrivals++] = (arrival){network->flows[id].task, id};
-    return true;
+    return add_arrival(&network->arrivals, network->flows[id].task, id);
 }
 
 cs_status cs_network_join(cs_network *network, uint32_t task, uint32_t cls, cs_time now)
 {
+    const uint8_t known = network->routes[cls].known;
+    if (known != CS_KNOWN_LATER)
+        return add_arrival(known == CS_KNOWN_AT_START ? &network->started : &network->known, task,
+                           cls)
+                   ? CS_OK
+                   : CS_NO_MEMORY;
     if (network->spare.n == 0) {
         if (!cs_vector_reserve((void **)&network->flows, &network->cap_flows,
                                network->n_flows + UINT64_C(1), sizeof(*network->flows)) ||
@@ -485,8 +559,8 @@ static bool leave_queues(cs_network *network, uint32_t id)
 
 static cs_status settle_fifo(cs_network *network, cs_time now)
 {
-    for (uint32_t i = 0; i < network->n_arrivals; i++) {
-        uint32_t id = network->arrivals[i].flow;
+    for (uint32_t i = 0; i < network->arrivals.n; i++) {
+        uint32_t id = network->arrivals.all[i].what;
         if (!enter(network, id) || (network->flows[id].ahead == 0 && !add(&network->first, id)))
             return CS_NO_MEMORY;
     }
@@ -774,8 +848,8 @@ static cs_status settle_around(cs_network *network, uint32_t link, cs_time now)
 
 static cs_status settle_shares(cs_network *network, cs_time now)
 {
-    for (uint32_t i = 0; i < network->n_arrivals; i++) {
-        uint32_t id = network->arrivals[i].flow;
+    for (uint32_t i = 0; i < network->arrivals.n; i++) {
+        uint32_t id = network->arrivals.all[i].what;
         if (take_turn(network, id) && (!enter(network, id) || !note_change(network, id)))
             return CS_NO_MEMORY;
     }
@@ -812,24 +886,66 @@ static int compare_arrivals(const void *left, const void *right)
 }
 
 /* By task, as most of them come. */
-static void sort_arrivals(cs_network *network)
+static void sort_arrivals(arrival_list *list)
 {
-    const arrival *all = network->arrivals;
-    for (uint32_t i = 1; i < network->n_arrivals; i++) {
-        if (all[i - 1].task <= all[i].task)
+    for (uint32_t i = 1; i < list->n; i++) {
+        if (list->all[i - 1].task <= list->all[i].task)
             continue;
-        qsort(network->arrivals, network->n_arrivals, sizeof(*all), compare_arrivals);
+        qsort(list->all, list->n, sizeof(*list->all), compare_arrivals);
         return;
     }
 }
 
+/* A message whose end is known comes to its links at `now`, after all that came before it: it starts
+ * when the last of them is free. What ends too late is an error of that instant, not of this. */
+static cs_status serve(cs_network *network, const arrival *message, cs_time now)
+{
+    const route *way = &network->routes[message->what];
+    const uint32_t *links = network->route_links + way->first;
+    cs_time start, end = CS_TIME_MAX;
+    if (!cs_time_add(now, way->known == CS_KNOWN_AT_START ? way->latency : 0, &start))
+        return CS_OVERFLOW;
+    for (uint32_t i = 0; i < way->n_finite; i++)
+        start = network->free_at[links[i]] > start ? network->free_at[links[i]] : start;
+    const bool fits = cs_time_add(start, way->alone, &end);
+    for (uint32_t i = 0; i < way->n_finite; i++)
+        network->free_at[links[i]] = end;
+    uint32_t slot = CS_NONE;
+    return network->announce(network->context, fits ? CS_NETWORK_ENDS : CS_NETWORK_OVERFLOWS,
+                             message->task, fits ? end : start, &slot)
+               ? CS_OK
+               : CS_NO_MEMORY;
+}
+
+static cs_status serve_all(cs_network *network, arrival_list *list, cs_time now)
+{
+    cs_status status = CS_OK;
+    sort_arrivals(list);
+    for (uint32_t i = 0; i < list->n && status == CS_OK; i++)
+        status = serve(network, &list->all[i], now);
+    list->n = 0;
+    return status;
+}
+
 cs_status cs_network_settle(cs_network *network, cs_time now)
 {
-    if (network->n_arrivals == 0 && network->changed.n == 0 && network->first.n == 0)
+    if (network->known.n > 0)
+        CS_TRY(serve_all(network, &network->known, now));
+    if (network->arrivals.n == 0 && network->changed.n == 0 && network->first.n == 0)
         return CS_OK;
-    sort_arrivals(network);
+    sort_arrivals(&network->arrivals);
     cs_status status = network->sharing == CS_SHARING_FIFO ? settle_fifo(network, now)
                                                            : settle_shares(network, now);
-    network->n_arrivals = 0;
+    network->arrivals.n = 0;
     return status;
+}
+
+bool cs_network_has_started(const cs_network *network)
+{
+    return network->started.n > 0;
+}
+
+cs_status cs_network_leave(cs_network *network, cs_time now)
+{
+    return serve_all(network, &network->started, now);
 }

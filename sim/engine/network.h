@@ -20,7 +20,12 @@ typedef struct cs_network cs_network;
 typedef struct cs_delivery {
     cs_time delay; /* the latencies; for a plain delay also the bytes */
     bool competes; /* after the delay it joins the network */
+    bool at_start; /* it joins when it starts already: the network counts its delay */
 } cs_delivery;
+
+/* In place of a flow: the message ends, and no flow stands for it; or it cannot start at that time,
+ * since its end does not fit. */
+enum { CS_NETWORK_ENDS = UINT32_MAX, CS_NETWORK_OVERFLOWS = UINT32_MAX - 1 };
 
 /* Announces: the bytes of `flow`, which stand for `task`, are through at `time`. *slot is CS_NONE
  * the first time, and what the call left there whenever another time takes the place of the one
@@ -36,6 +41,7 @@ typedef struct cs_network_load {
     uint32_t n_pairs;
     int64_t pair_bytes;
     bool record_rates; /* of the graph's tasks */
+    bool every_event;  /* each message takes the way of those that share links with others */
 } cs_network_load;
 
 /* Finds the routes of all classes. `deliveries`, one per class, is filled. */
@@ -54,6 +60,11 @@ CS_MUST_CHECK cs_status cs_network_end(cs_network *network, uint32_t flow, cs_ti
 
 /* Once all that happens at `now` has happened: sets the rates. */
 CS_MUST_CHECK cs_status cs_network_settle(cs_network *network, cs_time now);
+
+/* Whether messages joined at their start since the last call of cs_network_leave, which is due when
+ * time moves on from `now`: announces their ends, all of them later. */
+bool cs_network_has_started(const cs_network *network);
+CS_MUST_CHECK cs_status cs_network_leave(cs_network *network, cs_time now);
 
 /* The rate of a flow since the last settling, bytes/s; count and max_min. */
 double cs_network_rate(const cs_network *network, uint32_t flow);

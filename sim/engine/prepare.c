@@ -9,8 +9,11 @@
 static bool announce_flow(void *context, uint32_t flow, uint32_t task, cs_time time, uint32_t *slot)
 {
     cs_engine *e = context;
+    const uint32_t what = flow == CS_NETWORK_ENDS        ? CS_TASK_ENDS
+                          : flow == CS_NETWORK_OVERFLOWS ? CS_TASK_OVERFLOWS
+                                                         : CS_FLOW + flow;
     if (*slot == CS_NONE)
-        return cs_event_queue_push(&e->events, (cs_event){time, task, CS_FLOW + flow}, slot);
+        return cs_event_queue_push(&e->events, (cs_event){time, task, what}, slot);
     cs_event_queue_move(&e->events, *slot, time);
     return true;
 }
@@ -123,6 +126,7 @@ static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_deliv
                        .transfer = transfer,
                        .blocking = cls->blocking,
                        .competes = transfer && delivery->competes,
+                       .at_start = transfer && delivery->at_start,
                        .update = cls->kind == CS_UPDATE && cls->weights != CS_NONE,
                        .makes = cls->weights != CS_NONE && (cls->updates || cls->kind == CS_UPDATE),
                        .policy = cls->policy != 0,
@@ -167,7 +171,8 @@ static cs_status prepare_classes(cs_engine *e, cs_error *error)
                                   .pairs = traffic->pairs,
                                   .n_pairs = traffic->n_sources,
                                   .pair_bytes = traffic->bytes,
-                                  .record_rates = e->options.record_rates};
+                                  .record_rates = e->options.record_rates,
+                                  .every_event = e->options.every_event};
     cs_delivery *deliveries =
         calloc((size_t)graph->n_classes + traffic->n_sources + 1, sizeof(*deliveries));
     if (!deliveries)

@@ -13,7 +13,14 @@
 #include "sim/engine/versions.h"
 
 /* What an event is: a value of its own, or CS_FLOW + the flow that ends. */
-enum { CS_TASK_ENDS, CS_TASK_RELEASED, CS_TRANSFER_JOINS, CS_MESSAGE_JOINS, CS_FLOW };
+enum {
+    CS_TASK_ENDS,
+    CS_TASK_RELEASED,
+    CS_TRANSFER_JOINS,
+    CS_MESSAGE_JOINS,
+    CS_TASK_OVERFLOWS, /* its end does not fit */
+    CS_FLOW
+};
 
 /* A class as the inner loop wants it: 32 bytes, and its effects split by when they happen. */
 typedef struct cs_run_class {
@@ -23,11 +30,12 @@ typedef struct cs_run_class {
     uint32_t first_effect; /* in cs_engine.effects: those at the start, then those at the end */
     uint32_t n_start, n_end;
     bool transfer : 1, blocking : 1, competes : 1;
-    bool update : 1; /* of kind CS_UPDATE: records the version that it makes */
-    bool makes : 1;  /* makes a version at its end */
-    bool policy : 1; /* it has one */
-    bool timed : 1;  /* it has release times */
-    bool series : 1; /* it is one */
+    bool at_start : 1; /* it joins the network when it starts */
+    bool update : 1;   /* of kind CS_UPDATE: records the version that it makes */
+    bool makes : 1;    /* makes a version at its end */
+    bool policy : 1;   /* it has one */
+    bool timed : 1;    /* it has release times */
+    bool series : 1;   /* it is one */
 } cs_run_class;
 
 typedef struct cs_device_state {

@@ -1,5 +1,6 @@
 #include "sim/lower/algorithms.h"
 
+#include <math.h>
 #include <string.h>
 
 /* A walk that is under way. */
@@ -516,6 +517,47 @@ static uint64_t direct_count(const cs_collective *c)
     return c->kind == CS_HALO ? (UINT64_C(0) + sends_on(c) + sends_back(c)) * (n - 1) : n - 1;
 }
 
+/* ---- tokens, once to a node ---- */
+
+static bool tokens_fit(const cs_collective *c)
+{
+    return c->kind == CS_ALL_TO_ALL && c->copies > 0;
+}
+
+/* Bytes of the tokens of a rank that have a copy for some of so many ranks. */
+static int64_t tokens_for(const cs_collective *c, uint32_t ranks)
+{
+    const double missed = pow(1 - (double)ranks / c->n, c->copies);
+    return (int64_t)ceil((double)c->bytes / c->copies * (1 - missed));
+}
+
+static uint32_t ranks_of_node(const cs_collective *c)
+{
+    return c->node_ranks > 0 ? c->node_ranks : c->n;
+}
+
+static bool tokens_walk(const cs_collective *c, cs_send_function *visit, void *context)
+{
+    walk w = {.visit = visit, .context = context};
+    const uint32_t g = ranks_of_node(c), nodes = c->n / g;
+    const int64_t to_node = tokens_for(c, g), to_rank = nodes * tokens_for(c, 1);
+    for (uint32_t r = 0; r < c->n && !w.stopped; r++) {
+        for (uint32_t node = 0; node < nodes; node++)
+            if (node != r / g)
+                send(&w, 0, r, node * g + r % g, (part){0, to_node}, false);
+        for (uint32_t i = r / g * g; i < (r / g + 1) * g; i++)
+            if (i != r)
+                send(&w, 0, r, i, (part){0, to_rank}, false);
+    }
+    return !w.stopped;
+}
+
+static uint64_t tokens_count(const cs_collective *c)
+{
+    const uint64_t g = ranks_of_node(c);
+    return c->n * (g - 1 + c->n / g - 1);
+}
+
 /* ---- the table ---- */
 
 static bool never(const cs_collective *c)
@@ -604,9 +646,20 @@ static const cs_algorithm direct = {
     .walk = direct_walk,
 };
 
+static const cs_algorithm once_per_node = {
+    .name = "once_per_node",
+    .doc = "a token at most once to a rank, and to a node",
+    .needs = "all_to_all of experts, with \"dispatcher\": \"once_per_node\"",
+    .fits = tokens_fit,
+    .uses_chunks = never,
+    .count = tokens_count,
+    .walk = tokens_walk,
+};
+
 /* In step with the choices of the field "algorithm" (lower.c). */
-const cs_algorithm *const cs_algorithms[] = {&ring,      &halving, &tree,         &hierarchical,
-                                             &segmented, &direct,  &ring_per_nic, NULL};
+const cs_algorithm *const cs_algorithms[] = {&ring,         &halving,       &tree,
+                                             &hierarchical, &segmented,     &direct,
+                                             &ring_per_nic, &once_per_node, NULL};
 
 const cs_algorithm *cs_algorithm_find(const char *name)
 {
@@ -659,6 +712,6 @@ const cs_algorithm *cs_algorithm_usual(const cs_collective *collective)
     if (rings_fit(collective))
         return &ring_per_nic;
     if (collective->kind == CS_ALL_TO_ALL)
-        return &direct;
+        return tokens_fit(collective) ? &once_per_node : &direct;
     return ring_fits(collective) ? &ring : &direct;
 }

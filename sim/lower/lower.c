@@ -11,12 +11,13 @@
 #include <string.h>
 
 static const char *const algorithm_names[] = {
-    "auto",         "usual",     "ring",   "halving",      "tree",
-    "hierarchical", "segmented", "direct", "ring_per_nic", NULL};
+    "auto",      "usual",  "ring",         "halving",       "tree", "hierarchical",
+    "segmented", "direct", "ring_per_nic", "once_per_node", NULL};
 static const char *const gradients_names[] = {
-    "algorithm",    "auto",      "usual",  "ring",         "halving", "tree",
-    "hierarchical", "segmented", "direct", "ring_per_nic", NULL};
+    "algorithm",    "auto",      "usual",  "ring",         "halving",       "tree",
+    "hierarchical", "segmented", "direct", "ring_per_nic", "once_per_node", NULL};
 static const char *const fidelity_names[] = {"auto", "flow", "analytic", "alpha_beta", NULL};
+static const char *const sharing_names[] = {"platform", "max_min", NULL};
 static const char *const order_names[] = {"given", "found", "auto", NULL};
 
 const cs_field cs_lower_level_fields[] = {
@@ -43,7 +44,8 @@ const cs_field cs_lower_fields[] = {
     {"algorithm", CS_FIELD_CHOICE, offsetof(cs_lower_options, algorithm), .fallback = "usual",
      .choices = algorithm_names,
      .doc = "of all collectives, which it must fit; usual: ring_per_nic, else ring, else direct "
-            "(all_to_all: direct); auto: the cheapest when nothing else runs"},
+            "(all_to_all: direct, or as \"dispatcher\" says); auto: the cheapest when nothing else "
+            "runs"},
     {"gradients", CS_FIELD_CHOICE, offsetof(cs_lower_options, gradients), .fallback = "algorithm",
      .choices = gradients_names,
      .doc = "of sums of gradients of weights alone; algorithm: as all others. hierarchical: over a "
@@ -60,6 +62,11 @@ const cs_field cs_lower_fields[] = {
      .doc =
          "of the ranks; found: each followed by the nearest one left; auto: the same within each "
          "node where a ring per NIC is possible, else given"},
+    {"sharing", CS_FIELD_CHOICE, offsetof(cs_lower_options, sharing), .fallback = "platform",
+     .choices = sharing_names,
+     .doc =
+         "how messages of collectives that are one delay share links; platform: as all transfers "
+         "do; max_min: fairly, where transfers of other kinds share none"},
     {"reached", CS_FIELD_NUMBER, offsetof(cs_lower_options, reached), .fallback = "1",
      .above_min = true, .max = 1,
      .doc = "fraction of the links' bandwidths that a collective reaches, where it is one delay"},
@@ -67,6 +74,10 @@ const cs_field cs_lower_fields[] = {
      .max = 1,
      .doc = "of a tensor-parallel collective that is one delay: what products hide of all but its "
             "first chunk, of as many as ranks"},
+    {"expert_overlap", CS_FIELD_NUMBER, offsetof(cs_lower_options, expert_overlap), .fallback = "0",
+     .max = 1,
+     .doc =
+         "of an all_to_all of experts that is one delay: what layers of another micro-batch hide"},
     {"start", CS_FIELD_TIME, offsetof(cs_lower_options, start), .fallback = "0",
      .doc = "of a collective that is one delay: what its kernel takes to begin on all ranks"},
     {"most_flows", CS_FIELD_COUNT, offsetof(cs_lower_options, most_flows), .fallback = "4000000",

@@ -41,9 +41,13 @@ typedef struct cs_lower_options {
     uint32_t chunks;       /* of chains and trees; 0: the best of 1, 4, 16 and 64 */
     uint32_t fidelity;     /* cs_fidelity */
     uint32_t order;        /* cs_rank_order */
+    uint32_t sharing;      /* of links, by delays: 0: the platform's, 1: max_min */
     double tensor_overlap; /* of all but the first chunk, hidden by products */
+    double expert_overlap; /* of all_to_alls of experts, hidden by another micro-batch's layers */
     double reached;        /* of the links' bandwidths, by delays */
     cs_time start;         /* of a delay, whatever its bytes */
+    uint32_t copies;       /* of a token, in all_to_alls of experts that send it once to a node; 0:
+                            * each copy is sent by itself */
     uint32_t most_flows;   /* up to which the fidelity "auto" takes flows, of the whole graph */
     cs_given_levels *given;            /* by the scenario, or NULL */
     cs_alpha_beta levels[CS_N_LEVELS]; /* those that are given; of others the bandwidth is 0 */

@@ -10,7 +10,7 @@
 typedef struct price {
     const cs_algorithm *algorithm;
     cs_kind kind;
-    uint32_t chunks;
+    uint32_t chunks, copies;
     int64_t bytes, bytes_back;
     cs_time *costs; /* per group of the family, of those with members */
 } price;
@@ -134,6 +134,10 @@ cs_status cs_prices_init(cs_prices *prices, const cs_graph *graph, const cs_plat
                           .options = options,
                           .levels = by_levels ? options->levels : NULL,
                           .families = create(graph)};
+    if (platform)
+        prices->shared = *platform;
+    if (options->sharing == 1)
+        prices->shared.sharing = CS_SHARING_MAX_MIN;
     return prices->families ? CS_OK : cs_error_no_memory(error);
 }
 
@@ -187,6 +191,7 @@ static cs_status solve(cs_prices *prices, const family *of, const arrangement *o
         side->collective.bytes = wanted->bytes;
         side->collective.bytes_back = wanted->bytes_back;
         side->collective.chunks = wanted->chunks;
+        side->collective.copies = wanted->copies;
         side->algorithm = wanted->algorithm->fits(&side->collective)
                               ? wanted->algorithm
                               : cs_algorithm_usual(&side->collective);
@@ -196,15 +201,15 @@ static cs_status solve(cs_prices *prices, const family *of, const arrangement *o
                                            .wanted = prices->families->wanted + of->first,
                                            .solutions = ordered->solutions,
                                            .round = prices->network},
-                               prices->platform, prices->levels, wanted->costs, error);
+                               &prices->shared, prices->levels, wanted->costs, error);
 }
 
 static bool is_price_of(const price *at, const cs_collective *collective,
                         const cs_algorithm *algorithm)
 {
     return at->algorithm == algorithm && at->kind == collective->kind &&
-           at->chunks == collective->chunks && at->bytes == collective->bytes &&
-           at->bytes_back == collective->bytes_back;
+           at->chunks == collective->chunks && at->copies == collective->copies &&
+           at->bytes == collective->bytes && at->bytes_back == collective->bytes_back;
 }
 
 static cs_status find_in_family(cs_prices *prices, family *of, const cs_collective *collective,
@@ -222,6 +227,7 @@ static cs_status find_in_family(cs_prices *prices, family *of, const cs_collecti
     price made = {.algorithm = algorithm,
                   .kind = collective->kind,
                   .chunks = collective->chunks,
+                  .copies = collective->copies,
                   .bytes = collective->bytes,
                   .bytes_back = collective->bytes_back,
                   .costs = malloc(((size_t)of->n + 1) * sizeof(*made.costs))};
@@ -249,7 +255,7 @@ bool cs_prices_has_relatives(const cs_prices *prices, uint32_t group)
 static cs_status begin(cs_prices *prices, cs_error *error)
 {
     if (!prices->network)
-        prices->network = cs_round_create(prices->platform, prices->levels);
+        prices->network = cs_round_create(&prices->shared, prices->levels);
     return prices->network ? CS_OK : cs_error_no_memory(error);
 }
 
@@ -283,5 +289,5 @@ cs_status cs_prices_find(cs_prices *prices, uint32_t group, const cs_collective 
     const cs_side side = {*collective, algorithm, devices};
     return cs_collective_costs(
         &(cs_sides){.n = 1, .of = &side, .wanted = &wanted, .round = prices->network},
-        prices->platform, prices->levels, cost, error);
+        &prices->shared, prices->levels, cost, error);
 }

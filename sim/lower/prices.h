@@ -19,6 +19,7 @@ typedef struct cs_families cs_families;
 typedef struct cs_prices {
     const cs_graph *graph;
     const cs_platform *platform; /* NULL where nothing is priced */
+    cs_platform shared; /* the same, with the sharing of messages of collectives; owns nothing */
     const cs_lower_options *options;
     const cs_alpha_beta *levels; /* of the alpha-beta model, or NULL */
     cs_round *network;           /* NULL while it was not needed */

@@ -2,6 +2,7 @@
 
 #include "sim/base/json.h"
 #include "sim/print/mesh-report.h"
+#include "sim/print/origins-report.h"
 #include "sim/run/figures.h"
 #include "sim/workload/op-shape.h"
 
@@ -392,7 +393,9 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            cJSON_AddStringToObject(root, "schedule", scenario->schedule->name) &&
            add_reading(root, scenario) &&
            cJSON_AddStringToObject(root, "topology", scenario->platform.topology) &&
-           cs_mesh_report_json(scenario, root) && add_figures(root, &outcome, CS_SCOPE_SCENARIO) &&
+           cs_mesh_report_json(scenario, root) &&
+           cs_origins_report_json(&scenario->origins, root) &&
+           add_figures(root, &outcome, CS_SCOPE_SCENARIO) &&
            add_sharing(root, &scenario->platform) && add_collectives(root, &simulation->lowering) &&
            add_figures(root, &outcome, CS_SCOPE_RUN) &&
            cJSON_AddStringToObject(root, "hash", hash) &&

@@ -2,6 +2,7 @@
 
 #include "sim/base/units.h"
 #include "sim/print/mesh-report.h"
+#include "sim/print/origins-report.h"
 #include "sim/print/wrap.h"
 #include "sim/run/figures.h"
 #include "sim/workload/op-shape.h"
@@ -310,6 +311,13 @@ static void name_kind(const cs_graph *graph, uint32_t device, char *out, size_t 
         snprintf(out, size, n == 1 ? "%u" : "%u-%u", device, last);
 }
 
+/* Of the first column: room for "960-1023" where there are so many devices. */
+static int name_width(const cs_simulation *simulation)
+{
+    const int range = snprintf(NULL, 0, "%u-", simulation->trace.n_devices - 1) * 2 - 1;
+    return range > 6 ? range : 6;
+}
+
 /* A line for each device of a folded graph that is simulated. */
 static void print_kinds(const cs_simulation *simulation, line_writer *write, FILE *out)
 {
@@ -326,7 +334,7 @@ static void print_kinds(const cs_simulation *simulation, line_writer *write, FIL
         }
         write(simulation, d, &line);
         name_kind(graph, d, devices, sizeof(devices));
-        fprintf(out, "%6s %s\n", devices, line.text);
+        fprintf(out, "%*s %s\n", name_width(simulation), devices, line.text);
     }
     if (more > 0)
         fprintf(out, "   ... %u more that were simulated, all of them in --json\n", more);
@@ -353,7 +361,7 @@ static void print_lines(const cs_simulation *simulation, line_writer *write, FIL
         end = group_end(simulation, write, first);
         write(simulation, first, &line);
         snprintf(devices, sizeof(devices), end == first + 1 ? "%u" : "%u-%u", first, end - 1);
-        fprintf(out, "%6s %s\n", devices, line.text);
+        fprintf(out, "%*s %s\n", name_width(simulation), devices, line.text);
     }
 }
 
@@ -417,11 +425,12 @@ static void print_capacity(const cs_platform *platform, FILE *out)
 
 static void print_devices(const cs_platform *platform, const cs_simulation *simulation, FILE *out)
 {
-    uint32_t n = simulation->trace.n_devices;
-    fprintf(out, "\n%6s %9s %9s %10s %9s   %-10s %-10s %-11s %s\n", "", "", "exposed", "waiting",
-            "waiting", "peak", "", "peak", "closed");
-    fprintf(out, "%6s %9s %9s %10s %9s   %-10s %-10s %-11s %s\n", "device", "computing", "messages",
-            "for others", "for flush", "memory", "at", "activations", "form");
+    const uint32_t n = simulation->trace.n_devices;
+    const int width = name_width(simulation);
+    fprintf(out, "\n%*s %9s %9s %10s %9s   %-10s %-10s %-11s %s\n", width, "", "", "exposed",
+            "waiting", "waiting", "peak", "", "peak", "closed");
+    fprintf(out, "%*s %9s %9s %10s %9s   %-10s %-10s %-11s %s\n", width, "device", "computing",
+            "messages", "for others", "for flush", "memory", "at", "activations", "form");
     print_lines(simulation, write_use, out);
     print_capacity(platform, out);
     const cs_form *form = n > 0 ? peak_form(simulation, 0) : NULL;
@@ -468,12 +477,13 @@ static void print_failure(const cs_simulation *simulation, uint32_t device, FILE
 static void print_allocations(const cs_simulation *simulation, FILE *out)
 {
     const cs_allocations *allocations = &simulation->allocations;
+    const int width = name_width(simulation);
     uint32_t d = 0;
     if (allocations->n_devices == 0)
         return;
     fputs("\nPyTorch's allocator:\n", out);
-    fprintf(out, "%6s  %-10s %s\n", "", "peak", "peak");
-    fprintf(out, "%6s  %-10s %-10s %11s\n", "device", "allocated", "reserved", "fragmented");
+    fprintf(out, "%*s  %-10s %s\n", width, "", "peak", "peak");
+    fprintf(out, "%*s  %-10s %-10s %11s\n", width, "device", "allocated", "reserved", "fragmented");
     print_lines(simulation, write_allocations, out);
     while (d < allocations->n_devices && !allocations->devices[d].failure.failed)
         d++;
@@ -516,8 +526,9 @@ static void print_staleness(const cs_simulation *simulation, FILE *out)
 {
     if (!is_stale(&simulation->analysis.staleness))
         return;
-    fprintf(out, "\n%6s %9s %9s\n%6s %9s %9s\n", "", "versions", "gradient", "device", "kept",
-            "delay");
+    const int width = name_width(simulation);
+    fprintf(out, "\n%*s %9s %9s\n%*s %9s %9s\n", width, "", "versions", "gradient", width, "device",
+            "kept", "delay");
     print_lines(simulation, write_staleness, out);
     compare_peaks(simulation, CS_FIGURE_PEAK_VERSIONS, out);
 }
@@ -819,6 +830,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
                 scenario->schedule->reading(scenario->params));
     cs_mesh_report_print(scenario, out);
     fputc('\n', out);
+    cs_origins_report_print(&scenario->origins, out);
     print_costs(scenario, &simulation->lowering, out);
     print_network(&scenario->platform, &simulation->lowering, out);
     print_unlike(&simulation->lowering, out);

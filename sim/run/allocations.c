@@ -64,9 +64,7 @@ static cs_status find_moments(const cs_graph *graph, const cs_trace *trace, uint
     return CS_OK;
 }
 
-/* `until`: how many allocations to make at most. */
-static cs_status play(cs_player *player, const moments *of, cs_time makespan, uint64_t until,
-                      cs_error *error)
+static cs_status play(cs_player *player, const moments *of, cs_time makespan, cs_error *error)
 {
     enum { ROUNDS = 2 };
     CS_TRY(cs_player_begin(player, error));
@@ -74,8 +72,6 @@ static cs_status play(cs_player *player, const moments *of, cs_time makespan, ui
         for (uint32_t i = 0; i < of->n; i++) {
             const moment *at = &of->items[i];
             const cs_time time = at->time + (cs_time)round * makespan;
-            if (cs_player_stats(player)->n_allocations >= until)
-                return CS_OK;
             CS_TRY(cs_player_step(player, at->task, at->ends, time, error));
         }
         CS_TRY(cs_player_end_round(player, error));
@@ -83,19 +79,22 @@ static cs_status play(cs_player *player, const moments *of, cs_time makespan, ui
     return CS_OK;
 }
 
-static cs_status play_device(const cs_scenario *scenario, const cs_graph *graph,
-                             const cs_trace *trace, uint32_t device, cs_device_allocations *made,
-                             cs_error *error)
+cs_status cs_player_play(const cs_scenario *scenario, const cs_graph *graph, const cs_trace *trace,
+                         uint32_t device, const cs_player_watch *watch, cs_device_allocations *made,
+                         cs_error *error)
 {
     cs_player *player = NULL;
     moments of = {0};
     cs_status status = find_moments(graph, trace, device, &of, error);
     if (status == CS_OK)
-        status = cs_player_create(scenario, graph, device, NULL, &player, error);
+        status = cs_player_create(scenario, graph, device, watch, &player, error);
     if (status == CS_OK)
-        status = play(player, &of, trace->makespan, UINT64_MAX, error);
+        status = play(player, &of, trace->makespan, error);
     if (status == CS_OK)
-        *made = (cs_device_allocations){*cs_player_stats(player), *cs_player_failure(player)};
+        *made = (cs_device_allocations){.stats = *cs_player_stats(player),
+                                        .failure = *cs_player_failure(player),
+                                        .peak_time = cs_player_peak_time(player),
+                                        .peak_at = cs_player_peak_at(player)};
     cs_player_destroy(player);
     free(of.items);
     return status;
@@ -141,11 +140,13 @@ cs_status cs_allocations_make(const cs_scenario *scenario, const cs_graph *graph
         return cs_error_no_memory(error);
     for (uint32_t d = 0; d < graph->n_devices && status == CS_OK; d++) {
         const uint32_t as = played_as(scenario, cs_graph_stand_in(graph, d));
-        if (as < d)
+        if (as < d) {
             made.devices[d] = made.devices[as];
-        else
-            status = play_device(scenario, graph, trace, cs_graph_stand_in(graph, d),
-                                 &made.devices[d], error);
+            continue;
+        }
+        const uint32_t stand_in = cs_graph_stand_in(graph, d);
+        status = cs_player_play(scenario, graph, trace, stand_in, NULL, &made.devices[d], error);
+        made.devices[d].played_as = stand_in;
     }
     if (status != CS_OK) {
         cs_allocations_finish(&made);
@@ -157,30 +158,32 @@ cs_status cs_allocations_make(const cs_scenario *scenario, const cs_graph *graph
 
 /* ---- a snapshot ---- */
 
-/* Plays the run twice: to know when the peak is, and up to there. */
-cs_status cs_allocations_snapshot(const cs_scenario *scenario, const cs_graph *graph,
-                                  const cs_trace *trace, uint32_t device, const char *path,
-                                  cs_error *error)
+typedef struct snapshot {
+    const char *path;
+} snapshot;
+
+static cs_status write_snapshot(void *context, cs_player *player, cs_player_moment when,
+                                cs_error *error)
 {
-    cs_player *player = NULL;
+    const snapshot *of = context;
+    return when == CS_PLAYER_PEAK ? cs_player_snapshot(player, of->path, error) : CS_OK;
+}
+
+cs_status cs_allocations_snapshot(const cs_scenario *scenario, const cs_graph *graph,
+                                  const cs_trace *trace, const cs_allocations *allocations,
+                                  uint32_t device, const char *path, cs_error *error)
+{
     cs_history history = {0};
-    moments of = {0};
-    uint64_t until = UINT64_MAX;
-    device = cs_graph_stand_in(graph, device);
-    cs_status status = find_moments(graph, trace, device, &of, error);
-    for (int pass = 0; pass < 2 && status == CS_OK; pass++) {
-        cs_player_destroy(player);
-        player = NULL;
-        status = cs_player_create(scenario, graph, device, pass ? &history : NULL, &player, error);
-        if (status == CS_OK)
-            status = play(player, &of, trace->makespan, until, error);
-        if (status == CS_OK)
-            until = cs_player_peak_at(player);
-    }
-    if (status == CS_OK)
-        status = cs_player_snapshot(player, path, error);
-    cs_player_destroy(player);
+    const cs_device_allocations *of = &allocations->devices[device];
+    snapshot context = {path};
+    const cs_player_watch watch = {
+        .history = &history, .peak_at = of->peak_at, .look = write_snapshot, .context = &context};
+    cs_device_allocations made;
+    if (of->peak_at == 0)
+        return cs_error_add(error, CS_INVALID, "%s: no device allocates memory: there is no peak",
+                            path);
+    const cs_status status =
+        cs_player_play(scenario, graph, trace, of->played_as, &watch, &made, error);
     cs_history_finish(&history);
-    free(of.items);
     return status;
 }

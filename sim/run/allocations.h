@@ -41,6 +41,10 @@ typedef struct cs_failed_allocation {
 typedef struct cs_device_allocations {
     cs_caching_stats stats;
     cs_failed_allocation failure;
+    cs_time peak_time;  /* when the most memory was reserved for the first time; times from the
+                         * makespan on, here and in the failure, are of the second round */
+    uint64_t peak_at;   /* allocations that had been made then */
+    uint32_t played_as; /* the device that was played for it, or itself */
 } cs_device_allocations;
 
 typedef struct cs_allocations {
@@ -56,10 +60,12 @@ CS_MUST_CHECK cs_status cs_allocations_make(const cs_scenario *scenario, const c
                                             const cs_trace *trace, cs_allocations *allocations,
                                             cs_error *error);
 
-/* Writes how the allocator of one device is when it has the most reserved memory for the first time
- * (memory-snapshot.h), with all that it did until then. CS_IO, CS_NO_MEMORY. */
+/* Writes how the allocator of one device is right after the allocation with which it has the most
+ * reserved memory for the first time (memory-snapshot.h), with all that it did until then. CS_IO,
+ * CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_allocations_snapshot(const cs_scenario *scenario, const cs_graph *graph,
-                                                const cs_trace *trace, uint32_t device,
+                                                const cs_trace *trace,
+                                                const cs_allocations *allocations, uint32_t device,
                                                 const char *path, cs_error *error);
 
 #endif

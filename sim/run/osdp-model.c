@@ -122,7 +122,7 @@ cs_status cs_osdp_model_of(const cs_scenario *scenario, const cs_osdp_options *o
     CS_TRY(check_patterns(options, chain, error));
     for (uint32_t l = 0; l < chain->n_layers; l++) {
         CS_TRY(fill(scenario, options, l, &before, &operators[l], error));
-        frozen += chain->layers[l].frozen_bytes;
+        frozen += cs_layer_besides(&chain->layers[l]);
     }
     CS_TRY(find_ring(scenario, &hop, error));
     *model =

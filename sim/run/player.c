@@ -39,7 +39,9 @@ struct cs_player {
     uint32_t device;
     cs_caching_allocator *allocator;
     cs_failed_allocation failure;
-    cs_history *history;
+    const cs_player_watch *watch; /* or NULL */
+    cs_block_owner *owners;       /* per block, where there is a watch */
+    uint32_t cap_owners;
     tensors effects[CS_N_CATEGORIES];
     passages passages;
     uint32_t n_memories;    /* numbers of the tapes; 0: there are none */
@@ -52,17 +54,21 @@ struct cs_player {
     uint32_t task;
     const char *label;
     cs_arena labels;
-    cs_status status; /* of the history */
+    cs_status status; /* of the watch's `see` and history */
     int64_t peak_reserved;
     uint64_t peak_at;
+    cs_time peak_time;
 };
 
 static void see(void *context, const cs_caching_event *event)
 {
     cs_player *p = context;
+    const cs_player_watch *watch = p->watch;
     const cs_history_entry entry = {*event, p->time / 1000000, p->label};
-    if (p->status == CS_OK)
-        p->status = cs_history_add(p->history, &entry, NULL);
+    if (p->status == CS_OK && watch->history)
+        p->status = cs_history_add(watch->history, &entry, NULL);
+    if (p->status == CS_OK && watch->see)
+        p->status = watch->see(watch->context, p, event);
 }
 
 /* ---- tapes ---- */
@@ -129,7 +135,7 @@ static bool find_tapes(cs_player *p)
 /* ---- life cycle ---- */
 
 cs_status cs_player_create(const cs_scenario *scenario, const cs_graph *graph, uint32_t device,
-                           cs_history *history, cs_player **player, cs_error *error)
+                           const cs_player_watch *watch, cs_player **player, cs_error *error)
 {
     cs_player *p = calloc(1, sizeof(*p));
     cs_caching_options options = scenario->caching;
@@ -140,10 +146,10 @@ cs_status cs_player_create(const cs_scenario *scenario, const cs_graph *graph, u
     *p = (cs_player){.scenario = scenario,
                      .graph = graph,
                      .device = device,
-                     .history = history,
+                     .watch = watch,
                      .task = CS_NONE,
                      .labels = p->labels};
-    p->allocator = cs_caching_create(&options, history ? &(cs_caching_observer){see, p} : NULL);
+    p->allocator = cs_caching_create(&options, watch ? &(cs_caching_observer){see, p} : NULL);
     if (!p->allocator || !find_tapes(p)) {
         cs_player_destroy(p);
         return cs_error_no_memory(error);
@@ -165,6 +171,7 @@ void cs_player_destroy(cs_player *p)
     free(p->passages.items);
     free(p->passes);
     free(p->played);
+    free(p->owners);
     cs_caching_destroy(p->allocator);
     cs_arena_finish(&p->labels);
     free(p);
@@ -185,19 +192,68 @@ uint64_t cs_player_peak_at(const cs_player *p)
     return p->peak_at;
 }
 
+cs_time cs_player_peak_time(const cs_player *p)
+{
+    return p->peak_time;
+}
+
+cs_time cs_player_time(const cs_player *p)
+{
+    return p->time;
+}
+
 cs_status cs_player_snapshot(const cs_player *p, const char *path, cs_error *error)
 {
-    return cs_memory_snapshot_write(path, p->allocator, &p->scenario->caching, p->history, error);
+    return cs_memory_snapshot_write(path, p->allocator, &p->scenario->caching, p->watch->history,
+                                    error);
+}
+
+/* Tensors of tapes: what is kept for the backward, and what a pass works with. */
+static void own_passages(cs_player *p)
+{
+    for (uint32_t i = 0; i < p->passages.n; i++) {
+        const passage *at = &p->passages.items[i];
+        for (uint32_t m = 0; m < p->n_memories; m++)
+            if (at->blocks[m] != CS_NO_BLOCK)
+                p->owners[at->blocks[m]].category =
+                    at->keeps[m] > 0 ? CS_MEMORY_ACTIVATIONS : CS_MEMORY_WORKSPACE;
+    }
+}
+
+typedef struct visitor {
+    const cs_player *player;
+    bool (*visit)(void *context, const cs_segment_view *view, const cs_block_owner *owners);
+    void *context;
+} visitor;
+
+static bool visit_segment(void *context, const cs_segment_view *view)
+{
+    const visitor *v = context;
+    return v->visit(v->context, view, v->player->owners);
+}
+
+cs_status cs_player_visit(cs_player *p,
+                          bool (*visit)(void *context, const cs_segment_view *view,
+                                        const cs_block_owner *owners),
+                          void *context, cs_error *error)
+{
+    own_passages(p);
+    return cs_caching_visit(p->allocator, visit_segment, &(visitor){p, visit, context}, error);
 }
 
 /* ---- blocks ---- */
 
-static void note_failure(cs_player *p, int64_t bytes, uint32_t stream)
+static cs_status look(cs_player *p, cs_player_moment moment, cs_error *error)
+{
+    return p->watch && p->watch->look ? p->watch->look(p->watch->context, p, moment, error) : CS_OK;
+}
+
+static cs_status note_failure(cs_player *p, int64_t bytes, uint32_t stream, cs_error *error)
 {
     const cs_caching_stats *stats = cs_player_stats(p);
     cs_failed_allocation *f = &p->failure;
     if (f->failed)
-        return;
+        return CS_OK;
     *f = (cs_failed_allocation){.failed = true,
                                 .bytes = bytes,
                                 .allocated = stats->allocated,
@@ -205,21 +261,44 @@ static void note_failure(cs_player *p, int64_t bytes, uint32_t stream)
                                 .time = p->time,
                                 .task = p->task};
     cs_caching_free_room(p->allocator, bytes, stream, &f->largest, &f->free);
+    return look(p, CS_PLAYER_FAILURE, error);
+}
+
+static cs_status own(cs_player *p, uint32_t block, uint32_t category, cs_error *error)
+{
+    if (!p->watch)
+        return CS_OK;
+    if (!cs_vector_reserve((void **)&p->owners, &p->cap_owners, block + UINT64_C(1),
+                           sizeof(*p->owners)))
+        return cs_error_no_memory(error);
+    p->owners[block] = (cs_block_owner){p->task, category};
+    return CS_OK;
+}
+
+static uint32_t stream_of(uint32_t category)
+{
+    return category == CS_MEMORY_GATHERED ? GATHER_STREAM : COMPUTE_STREAM;
 }
 
 /* *block is CS_NO_BLOCK where the device has no room: the run goes on without it. */
-static cs_status take(cs_player *p, int64_t bytes, uint32_t stream, uint32_t *block,
+static cs_status take(cs_player *p, int64_t bytes, uint32_t category, uint32_t *block,
                       cs_error *error)
 {
+    const uint32_t stream = stream_of(category);
     CS_TRY(cs_caching_allocate(p->allocator, bytes, stream, block, error));
+    if (p->status != CS_OK)
+        return cs_error_no_memory(error);
     if (*block == CS_NO_BLOCK)
-        note_failure(p, bytes, stream);
+        return note_failure(p, bytes, stream, error);
+    CS_TRY(own(p, *block, category, error));
     const cs_caching_stats *stats = cs_player_stats(p);
     if (stats->peak_reserved > p->peak_reserved) {
         p->peak_reserved = stats->peak_reserved;
         p->peak_at = stats->n_allocations;
+        p->peak_time = p->time;
     }
-    return p->status == CS_OK ? CS_OK : cs_error_no_memory(error);
+    return p->watch && stats->n_allocations == p->watch->peak_at ? look(p, CS_PLAYER_PEAK, error)
+                                                                 : CS_OK;
 }
 
 static cs_status give(cs_player *p, uint32_t block, cs_error *error)
@@ -229,16 +308,11 @@ static cs_status give(cs_player *p, uint32_t block, cs_error *error)
 
 /* ---- effects ---- */
 
-static uint32_t stream_of(uint32_t category)
-{
-    return category == CS_MEMORY_GATHERED ? GATHER_STREAM : COMPUTE_STREAM;
-}
-
 static cs_status add_tensor(cs_player *p, uint32_t category, int64_t bytes, cs_error *error)
 {
     tensors *of = &p->effects[category];
     uint32_t block;
-    CS_TRY(take(p, bytes, stream_of(category), &block, error));
+    CS_TRY(take(p, bytes, category, &block, error));
     if (!cs_vector_reserve((void **)&of->items, &of->capacity, of->n + UINT64_C(1),
                            sizeof(*of->items)))
         return cs_error_no_memory(error);
@@ -339,7 +413,7 @@ static cs_status play_event(cs_player *p, passage *at, const cs_tape_event *even
     switch ((cs_tape_what)event->what) {
     case CS_TAPE_TAKE:
     case CS_TAPE_READ:
-        return has ? CS_OK : take(p, event->bytes, COMPUTE_STREAM, &at->blocks[memory], error);
+        return has ? CS_OK : take(p, event->bytes, CS_MEMORY_WORKSPACE, &at->blocks[memory], error);
     case CS_TAPE_KEEP:
         at->keeps[memory]++;
         return CS_OK;
@@ -440,7 +514,7 @@ static const char *write_label(cs_player *p, const char *what)
 
 static cs_status set_label(cs_player *p, const char *what, cs_error *error)
 {
-    if (!p->history)
+    if (!p->watch || !p->watch->history)
         return CS_OK;
     p->label = write_label(p, what);
     return p->label ? CS_OK : cs_error_no_memory(error);
@@ -476,7 +550,7 @@ static cs_status count_state(void *context, int64_t bytes, cs_error *error)
 static cs_status take_state(void *context, int64_t bytes, cs_error *error)
 {
     uint32_t block;
-    return take(context, bytes, COMPUTE_STREAM, &block, error);
+    return take(context, bytes, CS_MEMORY_OPTIMIZER, &block, error);
 }
 
 /* Optimizer states of a stage that a device has `bytes` of: the late ones, or all else. */
@@ -492,7 +566,7 @@ static cs_status take_states(cs_player *p, uint32_t stage, int64_t bytes, bool l
     CS_TRY(cs_optimizer_tensors(p->scenario, stage, p->device, false, bytes, &copies, take_state, p,
                                 error));
     const int64_t rest = bytes - late_bytes - copies;
-    return rest > 0 ? take(p, rest, COMPUTE_STREAM, &block, error) : CS_OK;
+    return rest > 0 ? take(p, rest, CS_MEMORY_OPTIMIZER, &block, error) : CS_OK;
 }
 
 /* What is there from the start: all but states, states but for late ones, or late ones. */
@@ -513,7 +587,7 @@ static cs_status take_residents(cs_player *p, part_of_residents which, cs_error 
         if (stage != CS_NONE)
             CS_TRY(take_states(p, stage, resident->bytes, which == LATE_STATES, error));
         else if (which != LATE_STATES)
-            CS_TRY(take(p, resident->bytes, COMPUTE_STREAM, &block, error));
+            CS_TRY(take(p, resident->bytes, resident->category, &block, error));
     }
     return CS_OK;
 }

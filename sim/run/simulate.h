@@ -24,6 +24,7 @@ typedef struct cs_simulation {
 typedef struct cs_simulation_options {
     bool stop_on_oom;
     bool record_rates;
+    bool every_event;     /* without the engine's shortcuts, which change no result */
     uint64_t seed_offset; /* the run's seed is the scenario's plus this */
     const cs_progress *progress;
 } cs_simulation_options;

@@ -3,7 +3,10 @@
 #include "sim/analysis/store.h"
 #include "sim/base/version.h"
 #include "sim/run/link-use.h"
+#include "sim/run/segments.h"
 #include "sim/trace/results.h"
+
+#include <stdlib.h>
 
 cs_status cs_figures_store(cs_h5_file *file, const cs_outcome *outcome, cs_error *error)
 {
@@ -12,6 +15,20 @@ cs_status cs_figures_store(cs_h5_file *file, const cs_outcome *outcome, cs_error
         if (figure->scope == CS_SCOPE_RUN && figure->unit != CS_UNIT_BOOLEAN &&
             cs_run_figure_given(figure, outcome))
             status = cs_h5_set_double(file, figure->key, figure->get(outcome), error);
+    return status;
+}
+
+/* As JSON: which figures are given, measured or assumed. */
+static cs_status store_origins(cs_h5_file *file, const cs_origins *origins, cs_error *error)
+{
+    if (!origins->runtime)
+        return CS_OK;
+    cJSON *root = cs_origins_json(origins);
+    char *text = root ? cs_json_print(root) : NULL;
+    cJSON_Delete(root);
+    const cs_status status =
+        text ? cs_h5_set_text(file, "runtime", text, error) : cs_error_no_memory(error);
+    free(text);
     return status;
 }
 
@@ -32,10 +49,14 @@ cs_status cs_simulation_store(cs_h5_file *file, const cs_scenario *scenario,
         info.sharing = cs_sharing_text(&scenario->platform, sharing);
     if (simulation->lowering.n_collectives > 0)
         info.algorithms = simulation->lowering.algorithms;
-    CS_TRY(cs_results_write(file, &info, &simulation->graph, &simulation->trace, error));
-    CS_TRY(cs_analysis_store(file, &simulation->analysis, error));
+    /* first what takes memory to find: HDF5 holds what is written */
     CS_TRY(cs_waits_store(file, &simulation->graph, &simulation->trace, error));
+    CS_TRY(cs_results_write(file, &info, &simulation->graph, &simulation->trace, error));
+    CS_TRY(store_origins(file, &scenario->origins, error));
+    CS_TRY(cs_analysis_store(file, &simulation->analysis, error));
     CS_TRY(cs_link_use_store(file, &scenario->platform, &simulation->graph, &simulation->trace,
                              error));
+    CS_TRY(cs_segments_store(file, scenario, &simulation->graph, &simulation->trace,
+                             &simulation->allocations, error));
     return cs_figures_store(file, &outcome, error);
 }

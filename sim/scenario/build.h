@@ -194,4 +194,10 @@ void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, 
 char *cs_scenario_resolved(const cs_sections *sections, const cs_scenario *scenario,
                            const cs_costs *costs, cs_error *error);
 
+/* Adds to the origins of a runtime's members what was measured, and the device whose figures stand
+ * for what was not. Nothing where there is no runtime. */
+CS_MUST_CHECK cs_status cs_origins_add_measured(const cs_sections *sections, const cs_costs *costs,
+                                                const cs_costs_use *use, cs_arena *arena,
+                                                cs_origins *origins, cs_error *error);
+
 #endif

@@ -49,6 +49,22 @@ const cs_field cs_scenario_memory_fields[] = {
      .choices = routed_names,
      .doc = "what weights of routed rows multiply: rows that the experts made, or features that "
             "their last product reads (Megatron Core from 0.11 on)"},
+    {"loss", CS_FIELD_CHOICE, AT(loss), .fallback = "in_place", .choices = cs_loss_names,
+     .doc = "a loss that is not fused works in the memory of its logarithms; copies the logits in "
+            "float32 besides (Megatron-LM's cross-entropy-loss-fusion); or has the tensors of "
+            "PyTorch's operators (cross_entropy of logits.float())"},
+    {"narrow_weights", CS_FIELD_CHOICE, AT(narrow_weights), .fallback = "copies",
+     .choices = cs_narrow_weights_names,
+     .doc =
+         "with fp8, mxfp8 and nvfp4: weights are there in the wide type and in narrow copies, in "
+         "the narrow type alone (Megatron Core's fp8_param_gather), or cast for each product "
+         "(torchao, XLA)"},
+    {"narrow_copies", CS_FIELD_COUNT, AT(narrow_copies), .fallback = "2", .min = 1, .max = 2,
+     .doc = "of a narrow weight: one along each dimension, or one for both products (fp8 on "
+            "Blackwell, or Megatron Core's disable_parameter_transpose_cache)"},
+    {"narrow_inputs", CS_FIELD_BOOL, AT(narrow_inputs), .fallback = "true",
+     .doc = "narrow products keep what they read as it was cast; else as it was, to cast it again "
+            "(torchao)"},
     {"libraries", CS_FIELD_LIST, AT(libraries), .fallback = "[]", .of = &library_field,
      .most = N_LIBRARIES, .doc = "libraries whose workspaces come from PyTorch's allocator",
      .shape = "[\"cublas\", \"transformer_engine\", \"grouped_products\", \"user_buffers\"]"},
@@ -89,6 +105,10 @@ cs_kept_rules cs_memory_section_rules(const cs_memory_section *section)
     cs_kept_rules rules = {.weight_gradients = section->weight_gradients,
                            .attention_buffer = section->attention_buffer,
                            .weighted_features = section->routed_weights == 1,
+                           .loss = section->loss,
+                           .narrow_weights = section->narrow_weights,
+                           .one_copy = section->narrow_copies == 1,
+                           .wide_inputs = !section->narrow_inputs,
                            .deterministic_multiprocessors = section->deterministic_multiprocessors};
     for (uint32_t i = 0; i < section->fused.n; i++)
         rules.fused |= 1u << ((const uint32_t *)section->fused.items)[i];
@@ -214,6 +234,20 @@ static bool has_resident(const cs_memory_section *section)
     return has;
 }
 
+/* Which narrow weights are those of experts a layer does not tell. */
+static cs_status check_narrow(const cs_sections *sections, cs_error *error)
+{
+    const cs_json_place memory = {.up = &sections->root, .key = "memory"};
+    const cs_json_place place = {.up = &memory, .key = "narrow_weights"};
+    if (sections->memory.narrow_weights != CS_NARROW_WEIGHTS_ALONE || sections->parallel.zero < 3 ||
+        sections->parallel.expert < 2)
+        return CS_OK;
+    return cs_json_invalid(&place, error,
+                           "must be copies or cast where zero 3 divides experts over %u devices "
+                           "(got alone)",
+                           sections->parallel.expert);
+}
+
 cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job, cs_arena *arena,
                                 const int64_t **out, cs_error *error)
 {
@@ -223,6 +257,7 @@ cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job, 
     const cs_json_place place = {.up = &memory, .key = "resident"};
     const int64_t *given = section->resident.items;
     int64_t libraries = 0;
+    CS_TRY(check_narrow(sections, error));
     if (section->resident.n > 1 && section->resident.n != job->n_devices)
         return cs_json_invalid(&place, error,
                                "must have one entry, or one for each of %u devices "

@@ -5,6 +5,7 @@
 enum { MOST = 1 << 20 };
 
 static const char *const context_names[] = {"ring", "all_gather", "all_to_all", NULL};
+static const char *const dispatcher_names[] = {"all_to_all", "once_per_node", NULL};
 static const char *const drawn_names[] = {"uniform", "dirichlet", NULL};
 static const char *const fold_names[] = {"auto", "yes", "no", "try", NULL};
 
@@ -34,6 +35,9 @@ const cs_field cs_scenario_parallel_fields[] = {
             "vocabulary by features"},
     {"sequence_parallel", CS_FIELD_BOOL, AT(sequence_parallel), .fallback = "false",
      .doc = "with tensor: tokens are divided over the same devices where layers are not"},
+    {"regather", CS_FIELD_BOOL, AT(regather), .fallback = "true",
+     .doc = "with sequence_parallel: tokens that were gathered are not kept, but gathered again in "
+            "backward (Megatron-LM); false: they are kept (PyTorch's tensor parallelism)"},
     {"scatter_gather", CS_FIELD_BOOL, AT(scatter_gather), .fallback = "false",
      .doc = "with tensor, without sequence_parallel: each of the devices sends its part of what a "
             "stage hands on (Narayanan et al., SC 2021, section 4.1), else each sends all of it; "
@@ -57,6 +61,12 @@ const cs_field cs_scenario_parallel_fields[] = {
             "pipeline"},
     {"expert_tensor", CS_FIELD_COUNT, AT(expert_tensor), .fallback = "0", .max = MOST,
      .doc = "devices that divide each expert; 0: as \"tensor\""},
+    {"dispatcher", CS_FIELD_CHOICE, AT(dispatcher), .fallback = "all_to_all",
+     .choices = dispatcher_names,
+     .doc =
+         "how rows come to experts; all_to_all: each copy of a token by itself (Megatron Core's); "
+         "once_per_node: a token once to a device, and over the network once to a node, in which "
+         "it is handed on (DeepEP, HybridEP)"},
     {"expert_imbalance", CS_FIELD_NUMBER, AT(expert_imbalance), .fallback = "1", .min = 1,
      .doc = "tokens of the busiest expert rank over the mean"},
     {"expert_routing", CS_FIELD_OBJECT, AT(routing), .fallback = "",
@@ -178,6 +188,8 @@ static void warn_of_company(const cs_parallel_section *section, const cs_json_pl
         {"scatter_gather", section->scatter_gather,
          section->tensor > 1 && !section->sequence_parallel,
          "\"tensor\" above 1 and without \"sequence_parallel\""},
+        {"regather", !section->regather, section->tensor > 1 && section->sequence_parallel,
+         "\"sequence_parallel\""},
         {"space_until", section->space_until != NULL, n_parts(&section->space) > 1, "\"space\""},
         {"shard", section->shard > 0, zero > 0, "\"zero\" above 0"},
         {"keep_gathered", section->keep_gathered, zero == 3, "\"zero\": 3"},

@@ -3,6 +3,7 @@
  * "runtime": "megatron-core", or {"name": "megatron-core", "fused": false, ...}. A bundle is a list
  * of keys, each with a value and a source; one that the scenario gives itself is left as it is. So
  * a runtime can do nothing that the keys cannot, and each of its conventions can be set by itself.
+ * figure-origins.h applies them.
  */
 #ifndef CS_SCENARIO_RUNTIME_SECTION_H
 #define CS_SCENARIO_RUNTIME_SECTION_H
@@ -26,15 +27,12 @@ typedef struct cs_convention {
     const char *key;    /* JSON pointer; of a section that the scenario has */
     const char *value;  /* JSON */
     const char *source; /* who says so */
-    const char *with;   /* "/schedule/kind=1f1b": only where this is so; NULL: always */
+    const char *with;   /* "/schedule/kind=1f1b": only where this is so, "/model/name": where it is
+                         * given; NULL: always */
 } cs_convention;
 
 /* Of a runtime, ended by {NULL}. */
 const cs_convention *cs_runtime_conventions(uint32_t name);
-
-/* Writes the conventions of the runtime that the document names into it, where their keys are not
- * given, and the section in its long form. A document without the section stays as it is. */
-CS_MUST_CHECK cs_status cs_runtime_apply(cJSON *root, const char *path, cs_error *error);
 
 CS_MUST_CHECK cs_status cs_runtime_section_read(const cJSON *value, const cs_json_place *root,
                                                 cs_arena *arena, cs_runtime_section *section,

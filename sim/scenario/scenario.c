@@ -4,7 +4,6 @@
 #include "sim/base/text.h"
 #include "sim/scenario/build.h"
 #include "sim/scenario/planning.h"
-#include "sim/scenario/runtime-section.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -169,8 +168,19 @@ static cs_status keep_net(const cs_sections *sections, cs_loaded *loaded, cs_sce
     return CS_OK;
 }
 
+/* Of a token, where a collective sends it once to several experts. */
+static uint32_t copies_of(const cs_sections *sections, const cs_net *net)
+{
+    uint32_t most = 0;
+    for (uint32_t i = 0; i < net->n_ops && sections->parallel.dispatcher > 0; i++)
+        if (net->ops[i].kind == CS_OP_TOP_K && net->ops[i].top_k > most)
+            most = net->ops[i].top_k;
+    return most;
+}
+
 /* What is taken over from the sections as it is. */
-static cs_status take_over(const cs_sections *sections, cs_scenario *made, cs_error *error)
+static cs_status take_over(const cs_sections *sections, const cs_loaded *loaded, cs_scenario *made,
+                           cs_error *error)
 {
     const char *path = sections->root.file;
     made->name = sections->top.name ? sections->top.name : name_of_file(&made->arena, path);
@@ -188,6 +198,7 @@ static cs_status take_over(const cs_sections *sections, cs_scenario *made, cs_er
     made->storage = cs_model_section_storage(&sections->model);
     made->collectives = sections->collectives;
     made->collectives.file = made->file;
+    made->collectives.copies = copies_of(sections, &loaded->net);
     return CS_OK;
 }
 
@@ -197,11 +208,13 @@ static cs_status make(const cJSON *root, const char *path, const reading *how, c
     cs_sections sections;
     CS_TRY(cs_sections_read(root, path, &made->arena, &sections, loaded, &made->warnings, error));
     CS_TRY(build(&sections, loaded, how, made, error));
-    CS_TRY(take_over(&sections, made, error));
+    CS_TRY(take_over(&sections, loaded, made, error));
     if (!how->unplanned && !how->brief)
         CS_TRY(cs_scenario_paradl(&sections, loaded, made, error));
     CS_TRY(keep_net(&sections, loaded, made, error));
     cs_scenario_warn(&sections, made, &made->warnings);
+    CS_TRY(cs_origins_add_measured(&sections, &loaded->costs, &made->costs, &made->arena,
+                                   &made->origins, error));
     if (how->unplanned || how->brief)
         return CS_OK;
     made->resolved = cs_scenario_resolved(&sections, made, &loaded->costs, error);
@@ -220,8 +233,10 @@ static cs_status read_scenario(const cJSON *root, const char *path, const readin
     scenario->model = scenario->shared.model
                           ? scenario->shared.model
                           : cs_arena_alloc(&scenario->arena, 1, sizeof(*scenario->model));
-    cs_status status =
-        copy && scenario->model ? cs_runtime_apply(copy, path, error) : cs_error_no_memory(error);
+    cs_status status = copy && scenario->model
+                           ? cs_runtime_apply(copy, path, &scenario->arena,
+                                              how->brief ? NULL : &scenario->origins, error)
+                           : cs_error_no_memory(error);
     if (status == CS_OK)
         status = make(copy, path, how, &loaded, scenario, error);
     cs_loaded_finish(&loaded);

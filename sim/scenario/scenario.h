@@ -11,6 +11,7 @@
 #include "schedules/mesh.h"
 #include "sim/allocator/caching-allocator.h"
 #include "sim/lower/lower.h"
+#include "sim/scenario/figure-origins.h"
 #include "sim/workload/paradl.h"
 #include "topologies/noise.h"
 #include "topologies/topology.h"
@@ -101,6 +102,7 @@ typedef struct cs_scenario {
     const double *slowdown; /* of computations beside communication: [kind of the first][origin of
                              * the second], CS_N_KINDS each, >= 1; NULL: none */
     cs_costs_use costs;
+    cs_origins origins; /* of a scenario that is read for people; else empty */
     char
         *resolved; /* JSON text: the scenario with every default written out, and with the model and
                      * the plan in it that came from files. Read from anywhere, it resolves to

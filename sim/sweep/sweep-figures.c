@@ -109,22 +109,57 @@ static double number_of(const cJSON *object, const char *key)
     return cJSON_IsNumber(value) ? value->valuedouble : NAN;
 }
 
-/* What a form is about: one figure of the whole run or of one device. */
-static bool is_same(const cJSON *a, const cJSON *b)
+/* A form, what it is about, one figure of the whole run or of one device, and its rank: 1 for the
+ * first form that is stated for that, 2 for the next one, ... */
+typedef struct stated {
+    const cJSON *form;
+    const char *figure;
+    double device; /* -1: of the whole run */
+    uint32_t place, rank;
+} stated;
+
+static int by_figure(const void *left, const void *right)
 {
-    const cJSON *x = cs_json_member(a, "device"), *y = cs_json_member(b, "device");
-    return strcmp(cJSON_GetStringValue(cs_json_member(a, "figure")),
-                  cJSON_GetStringValue(cs_json_member(b, "figure"))) == 0 &&
-           (x != NULL) == (y != NULL) && (!x || cJSON_Compare(x, y, true));
+    const stated *a = left, *b = right;
+    const int order = strcmp(a->figure, b->figure);
+    if (order != 0)
+        return order;
+    CS_COMPARE(a->device, b->device);
+    CS_COMPARE(a->place, b->place);
+    return 0;
 }
 
-/* 1 for the first form that is stated for a figure, 2 for the next one, ... */
-static uint32_t rank_of(const cJSON *forms, const cJSON *form)
+static int by_place(const void *left, const void *right)
 {
-    uint32_t rank = 1;
-    for (const cJSON *at = forms->child; at && at != form; at = at->next)
-        rank += cJSON_IsString(cs_json_member(at, "figure")) && is_same(at, form);
-    return rank;
+    const stated *a = left, *b = right;
+    CS_COMPARE(a->place, b->place);
+    return 0;
+}
+
+/* Lists the forms that name a figure, in order; there is room for all. */
+static uint32_t list_forms(const cJSON *forms, stated *out)
+{
+    uint32_t n = 0;
+    const cJSON *form;
+    cJSON_ArrayForEach(form, forms)
+    {
+        const char *figure = cJSON_GetStringValue(cs_json_member(form, "figure"));
+        const cJSON *device = cs_json_member(form, "device");
+        if (!figure || strlen(figure) >= KEY_BYTES / 2)
+            continue;
+        out[n] = (stated){form, figure, device ? device->valuedouble : -1, n, 1};
+        n++;
+    }
+    return n;
+}
+
+static void rank_forms(stated *all, uint32_t n)
+{
+    qsort(all, n, sizeof(*all), by_figure);
+    for (uint32_t i = 1; i < n; i++)
+        if (all[i].device == all[i - 1].device && strcmp(all[i].figure, all[i - 1].figure) == 0)
+            all[i].rank = all[i - 1].rank + 1;
+    qsort(all, n, sizeof(*all), by_place);
 }
 
 /* "closed_form_K", "closed_form2_K" */
@@ -138,16 +173,16 @@ static char *form_key(char *key, const char *word, uint32_t rank, const char *fi
 }
 
 /* The largest closed form for a figure over the devices, and the largest difference. */
-static bool add_closed_form(cJSON *figures, const cJSON *forms, const char *figure, uint32_t rank)
+static bool add_closed_form(cJSON *figures, const stated *all, uint32_t n, const stated *like)
 {
     double largest = NAN, farthest = NAN;
     char key[KEY_BYTES];
     bool applies = true, promised = true;
-    const cJSON *form;
-    cJSON_ArrayForEach(form, forms)
-    {
-        const char *name = cJSON_GetStringValue(cs_json_member(form, "figure"));
-        if (!name || strcmp(name, figure) != 0 || rank_of(forms, form) != rank)
+    const char *figure = like->figure;
+    const uint32_t rank = like->rank;
+    for (uint32_t i = 0; i < n; i++) {
+        const cJSON *form = all[i].form;
+        if (all[i].rank != rank || strcmp(all[i].figure, figure) != 0)
             continue;
         double difference = number_of(form, "difference");
         largest = fmax(largest, number_of(form, "closed_form"));
@@ -162,21 +197,32 @@ static bool add_closed_form(cJSON *figures, const cJSON *forms, const char *figu
            cJSON_AddBoolToObject(figures, form_key(key, "promised", rank, figure), promised);
 }
 
-static bool add_closed_forms(cJSON *figures, const cJSON *forms)
+/* Those of one figure and rank together, in the order in which they first come; mostly the one
+ * before is of the same, for another device. */
+static bool add_ranked(cJSON *figures, const stated *all, uint32_t n)
 {
-    const cJSON *form;
-    cJSON_ArrayForEach(form, forms)
-    {
+    for (uint32_t i = 0; i < n; i++) {
         char key[KEY_BYTES];
-        const char *figure = cJSON_GetStringValue(cs_json_member(form, "figure"));
-        if (!figure || strlen(figure) >= KEY_BYTES / 2)
+        if (i > 0 && all[i].rank == all[i - 1].rank &&
+            strcmp(all[i].figure, all[i - 1].figure) == 0)
             continue;
-        uint32_t rank = rank_of(forms, form);
-        if (!cs_json_member(figures, form_key(key, "closed_form", rank, figure)) &&
-            !add_closed_form(figures, forms, figure, rank))
+        if (!cs_json_member(figures, form_key(key, "closed_form", all[i].rank, all[i].figure)) &&
+            !add_closed_form(figures, all, n, &all[i]))
             return false;
     }
     return true;
+}
+
+static bool add_closed_forms(cJSON *figures, const cJSON *forms)
+{
+    stated *all = malloc(((size_t)cJSON_GetArraySize(forms) + 1) * sizeof(*all));
+    if (!all)
+        return false;
+    const uint32_t n = list_forms(forms, all);
+    rank_forms(all, n);
+    const bool done = add_ranked(figures, all, n);
+    free(all);
+    return done;
 }
 
 cJSON *cs_figures_of(const cJSON *result)

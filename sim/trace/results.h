@@ -8,6 +8,8 @@
  *   schema_version       1
  *   name, topology, schedule, program_version
  *   scenario             the scenario with every default resolved, JSON
+ *   runtime              of a scenario with a runtime: which of its figures are given, measured or
+ *                        assumed, JSON (sim/scenario/figure-origins.h)
  *   origin               "simulated", or "measured" by a replay
  *   provenance           of a measured one: how, JSON (results-file.md has the members)
  *   sharing              how links were shared, "max_min"; not where there are none
@@ -99,6 +101,8 @@
  *   start, end      ps
  *   bytes           carried
  *   utilisation     bytes / (bandwidth * length of the stretch)
+ * /allocator, /reserved, /segments, /blocks
+ *                   from the run, with an allocator (sim/run/segments.h, results-file.md)
  */
 #ifndef CS_TRACE_RESULTS_H
 #define CS_TRACE_RESULTS_H

@@ -15,13 +15,19 @@ static bool has_flag(const cs_point *point, const char *name)
     return value && !cJSON_IsFalse(value);
 }
 
+/* Megatron-LM, what is built on it, and submissions to MLPerf, which train with NeMo. */
+static bool is_megatron(const cs_point *point)
+{
+    return cs_point_rules_megatron(point) || cs_point_rules_submission(point);
+}
+
 /* Megatron-LM's layers are TransformerEngine's unless it is told otherwise; RMSNorm it has from
  * there only. What was forked before that, or says neither, has layers of its own. */
 static bool has_transformer_engine(const cs_point *point)
 {
     const char *kernels = cJSON_GetStringValue(cs_point_rules_argument(point, "transformer-impl"));
     const char *spec = cJSON_GetStringValue(cs_point_rules_argument(point, "spec"));
-    if (!cs_point_rules_megatron(point))
+    if (!is_megatron(point))
         return false;
     if (contains(kernels, "local") || contains(spec, "local"))
         return false;
@@ -33,7 +39,7 @@ static bool has_transformer_engine(const cs_point *point)
  * gradient_accumulation_fusion). */
 static const char *weight_gradients(const cs_point *point)
 {
-    if (!cs_point_rules_megatron(point) || has_flag(point, "no-gradient-accumulation-fusion"))
+    if (!is_megatron(point) || has_flag(point, "no-gradient-accumulation-fusion"))
         return "apart";
     return has_transformer_engine(point) ? "transformer_engine" : "in_place";
 }
@@ -46,9 +52,18 @@ static bool has_fused_loss(const cs_point *point)
     return point->options->fused_cross_entropy || contains(kernel, "te");
 }
 
+/* Megatron-LM's own fusion of the loss; torchtitan's loss is PyTorch's, of logits in float32 (train.py
+ * in 2024; from 2025 on it is compiled, where the model is). */
+static const char *loss_steps(const cs_point *point)
+{
+    if (has_flag(point, "cross-entropy-loss-fusion"))
+        return "copied";
+    return contains(point->framework, "torchtitan") ? "eager" : "in_place";
+}
+
 static void write_fused(const cs_point *point, FILE *out)
 {
-    const bool megatron = cs_point_rules_megatron(point);
+    const bool megatron = is_megatron(point);
     fprintf(out, "\"fused\": [%s%s%s%s]", megatron ? "\"norm\"" : "",
             megatron && !has_flag(point, "no-bias-swiglu-fusion") ? ", \"swiglu\"" : "",
             megatron && has_fused_loss(point) ? ", \"cross_entropy\"" : "",
@@ -92,11 +107,73 @@ static uint32_t flash_multiprocessors(const cs_point *point)
     return 0;
 }
 
+/* ---- narrow types ---- */
+
+static bool is_type(const cs_point *point, const char *type)
+{
+    return strncmp(point->precision, type, strlen(type)) == 0;
+}
+
+static bool is_narrow(const cs_point *point)
+{
+    return is_type(point, "fp8") || is_type(point, "mxfp8") || is_type(point, "nvfp4");
+}
+
+/* JAX's compiler casts weights where a product reads them; torchao does so as well. */
+static bool is_xla(const cs_point *point)
+{
+    return contains(point->framework, "MaxText") || contains(point->framework, "PaxML");
+}
+
+/* Megatron Core has weights in the narrow type alone with fp8_param_gather: an argument of
+ * Megatron-LM's; switched on in NeMo's and Megatron-Bridge's recipes for fp8, in the latter's for
+ * mxfp8 too (NVIDIA/NeMo at 0a07447, nemo/collections/llm/recipes/precision/mixed_precision.py;
+ * NVIDIA-NeMo/Megatron-Bridge at 0509780, src/megatron/bridge/training/mixed_precision.py), and in
+ * submissions (mlcommons/training_results_v5.1, llama31_405b, config_common.sh: FP8_PARAM_GATHER).
+ * There is none for nvfp4. */
+static const char *narrow_weights(const cs_point *point)
+{
+    if (point->options->float8_allgather)
+        return "alone";
+    const bool gathers = point->args               ? has_flag(point, "fp8-param-gather")
+                         : is_type(point, "mxfp8") ? contains(point->framework, "Megatron-Bridge")
+                                                   : is_type(point, "fp8");
+    const bool divides_experts = point->parallel->zero == 3 && point->parallel->ep > 1;
+    if (is_xla(point) || contains(point->framework, "torch"))
+        return "cast";
+    return is_megatron(point) && gathers && !divides_experts ? "alone" : "copies";
+}
+
+/* Blackwell's and AMD's products read fp8 either way round (TransformerEngine,
+ * transformer_engine/pytorch/utils.py: is_non_tn_fp8_gemm_supported); fine-tuning does not keep the
+ * transposed ones (disable_parameter_transpose_cache: NVIDIA/NeMo, scripts/performance/llm/
+ * finetune_llama3_70b.py; mlcommons/training_results_v5.1, megatron_gpt_peft_tuning_config.yaml). */
+static bool has_one_copy(const cs_point *point)
+{
+    static const char *const known[] = {"B200", "B300", "GB200", "GB300", "MI"};
+    bool one = (is_megatron(point) && point->options->lora) || point->options->float8_allgather;
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
+        one |=
+            is_type(point, "fp8") && strncmp(point->hardware->gpu, known[i], strlen(known[i])) == 0;
+    return one;
+}
+
+static void write_narrow(const cs_point *point, FILE *out)
+{
+    fprintf(out, "\"narrow_weights\": \"%s\"", narrow_weights(point));
+    if (has_one_copy(point))
+        fputs(", \"narrow_copies\": 1", out);
+    if (contains(point->framework, "torch"))
+        fputs(", \"narrow_inputs\": false", out);
+}
+
+/* ---- the section ---- */
+
 /* Frameworks whose tensors are PyTorch's. */
 static bool is_pytorch(const cs_point *point)
 {
     static const char *const known[] = {"PyTorch", "torch", "Composer"};
-    bool is = cs_point_rules_megatron(point);
+    bool is = is_megatron(point);
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         is |= contains(point->framework, known[i]);
     return is;
@@ -109,28 +186,37 @@ static bool has_measured(const cs_point_measured *measured)
            isfinite(measured->device) || measured->per_rank || measured->oom;
 }
 
-bool cs_point_rules_keeps(const cs_point *point)
+/* What is no runtime's: of a framework whose tensors are not PyTorch's. */
+static void write_nothing(FILE *out)
 {
-    return is_pytorch(point) && !point->options->profiled_ms;
+    fputs("\"fused\": [], \"weight_gradients\": \"in_place\", \"libraries\": [], "
+          "\"routed_weights\": \"rows\", \"weight_buffer\": false, \"allocator\": \"none\"}",
+          out);
 }
 
 void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
     fputs("\"memory\": {", out);
+    if (is_narrow(point) && (is_pytorch(point) || is_xla(point))) {
+        write_narrow(point, out);
+        fputs(", ", out);
+    }
+    if (!is_pytorch(point)) {
+        write_nothing(out);
+        return;
+    }
     write_fused(point, out);
+    fprintf(out, ", \"loss\": \"%s\"", loss_steps(point));
     fprintf(out, ", \"weight_gradients\": \"%s\", ", weight_gradients(point));
     write_libraries(point, out);
-    if (cs_point_rules_megatron(point) && point->args && !has_transformer_engine(point))
+    if (is_megatron(point) && point->args && !has_transformer_engine(point))
         fputs(", \"attention_buffer\": true", out);
     if (flash_multiprocessors(point) > 0)
         fprintf(out, ", \"deterministic_multiprocessors\": %u", flash_multiprocessors(point));
-    if (cs_point_rules_megatron(point) && point->model->experts > 0)
+    if (is_megatron(point) && point->model->experts > 0)
         fputs(", \"routed_weights\": \"features\"", out);
-    if (cs_point_rules_megatron(point) &&
-        (point->parallel->zero == 1 || point->parallel->zero == 2))
+    if (is_megatron(point) && (point->parallel->zero == 1 || point->parallel->zero == 2))
         fputs(", \"weight_buffer\": true", out);
-    if (has_measured(point->measured))
-        fputs(", \"allocator\": \"pytorch\"", out);
-    fputs("}", out);
+    fprintf(out, ", \"allocator\": \"%s\"}", has_measured(point->measured) ? "pytorch" : "none");
 }

@@ -50,6 +50,58 @@ static uint32_t shard(const cs_point *point)
                                                   : mesh->dp * mesh->cp / instances;
 }
 
+static bool starts(const char *text, const char *with)
+{
+    return text && strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool contains(const char *text, const char *word)
+{
+    return text && strstr(text, word);
+}
+
+/* NVIDIA's recipes for Megatron-Bridge that send each copy of a token by itself (NVIDIA-NeMo/
+ * Megatron-Bridge, scripts/performance/configs: moe_token_dispatcher_type and
+ * moe_flex_dispatcher_backend of the presets, as of 26.02): Qwen3 235B in nodes of eight, gpt-oss in
+ * bf16 with experts in several nodes, and all that drop tokens (configs/deepseek: "Using token drop,
+ * disabling DeepEP"). The others take DeepEP or HybridEP. */
+static bool sends_each_copy(const cs_point *point)
+{
+    const cs_point_model *model = point->model;
+    const bool rack = starts(point->hardware->gpu, "GB");
+    return contains(point->id, "tokendrop") || (contains(model->name, "235b") && !rack) ||
+           (contains(model->name, "gpt-oss") && strcmp(point->precision, "bf16") == 0 &&
+            point->parallel->ep > 8);
+}
+
+/* All of Megatron-Bridge's recipes have expert_tensor_parallel_size 1. */
+uint32_t cs_point_rules_expert_tensor(const cs_point *point)
+{
+    return point->parallel->etp > 0                      ? point->parallel->etp
+           : starts(point->framework, "Megatron-Bridge") ? 1
+                                                         : 0;
+}
+
+/* As Megatron-LM's argument says; else as in recipes. */
+static bool sends_once(const cs_point *point)
+{
+    const char *given =
+        cJSON_GetStringValue(cs_point_rules_argument(point, "moe-token-dispatcher-type"));
+    if (point->parallel->ep < 2 || point->args)
+        return point->parallel->ep > 1 && given && strcmp(given, "flex") == 0;
+    return starts(point->framework, "Megatron-Bridge") && !sends_each_copy(point);
+}
+
+/* Under a pipeline torchtitan's FSDP keeps weights whole from one micro-batch to the next, and
+ * gradients until the last one, as ZeRO's stage 2 does that accumulates (torchtitan/models/llama3/
+ * infra/parallelize.py, apply_fsdp: reshard_after_forward; PyTorch's pipelining/stage.py,
+ * backward_maybe_with_nosync, and FSDP's unsharded_accumulated_grad, in the type of the sum). */
+static bool keeps_whole(const cs_point *point)
+{
+    return starts(point->framework, "torchtitan") && point->parallel->pp > 1 &&
+           point->parallel->zero == 3;
+}
+
 /* Megatron-LM sends a part from each tensor-parallel rank, unless it is told not to
  * (megatron/arguments.py: --no-scatter-gather-tensors-in-pipeline), and DeepSpeed's pipelines do
  * (deepspeed/runtime/pipe/engine.py: is_pipe_partitioned). */
@@ -61,16 +113,24 @@ void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
             "\"parallel\": {\"tensor\": %u, \"sequence_parallel\": %s, \"context\": %u, "
             "\"pipeline\": %u, \"data\": %u, \"expert\": %u, \"zero\": %u",
             mesh->tp, mesh->sp && mesh->tp > 1 ? "true" : "false", mesh->cp, mesh->pp, mesh->dp,
-            mesh->ep, mesh->zero);
+            mesh->ep, keeps_whole(point) ? 2 : mesh->zero);
+    /* a linear layer saves what it reads, which is gathered in front of it (PyTorch,
+     * torch/distributed/tensor/parallel/style.py, PrepareModuleInput) */
+    if (mesh->tp > 1 && mesh->sp && is_torchtitan(point))
+        fputs(", \"regather\": false", out);
     if (mesh->tp > 1 && mesh->pp > 1 && !mesh->sp && cs_point_rules_megatron(point))
         fputs(", \"scatter_gather\": true", out);
     if (mesh->cp > 1)
         fprintf(out, ", \"context_method\": \"%s\"", context_method(mesh->cp_comm));
-    if (mesh->ep > 1 && mesh->etp > 0)
-        fprintf(out, ", \"expert_tensor\": %u", mesh->etp);
+    if (mesh->ep > 1 && cs_point_rules_expert_tensor(point) > 0)
+        fprintf(out, ", \"expert_tensor\": %u", cs_point_rules_expert_tensor(point));
+    if (sends_once(point)) {
+        cs_point_rules_assume(rules, "tokens are sent once to a node, as by DeepEP and HybridEP");
+        fputs(", \"dispatcher\": \"once_per_node\"", out);
+    }
     if (mesh->zero > 0 && shard(point) > 0)
         fprintf(out, ", \"shard\": %u", shard(point));
-    if (mesh->zero >= 2)
+    if (mesh->zero >= 2 && !keeps_whole(point))
         fputs(", \"accumulate\": false", out);
     if (cs_point_rules_submission(point) && mesh->dp > 1)
         cs_point_rules_assume(rules, "gradients are reduced beside the backward in submissions");

@@ -38,6 +38,9 @@ bool cs_point_rules_submission(const cs_point *point);
  * the next forward does. */
 bool cs_point_rules_overlaps(const cs_point *point);
 
+/* Ranks that divide each expert; 0: as many as divide layers. */
+uint32_t cs_point_rules_expert_tensor(const cs_point *point);
+
 /* Whether gradients are summed in fp32, whatever the type of weights. */
 bool cs_point_rules_sums_in_fp32(const cs_point *point);
 
@@ -64,8 +67,7 @@ void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out);
 /* "schedule": {...} */
 void cs_point_rules_schedule(cs_point_rules *rules, FILE *out);
 
-/* Whether it is known what the framework keeps, and the section: "memory": {...} */
-bool cs_point_rules_keeps(const cs_point *point);
+/* What the framework keeps, where that is known: "memory": {...} */
 void cs_point_rules_memory(cs_point_rules *rules, FILE *out);
 
 /* A device of `sim list devices`, or NULL and noted as missing. */

@@ -1,7 +1,11 @@
 #include "sim/workload/kept.h"
 
+#include <math.h>
+
 const char *const cs_fused_names[] = {"norm", "swiglu", "cross_entropy", "linear", NULL};
 const char *const cs_weight_gradients_names[] = {"in_place", "apart", "transformer_engine", NULL};
+const char *const cs_narrow_weights_names[] = {"copies", "alone", "cast", NULL};
+const char *const cs_loss_names[] = {"in_place", "copied", "eager", NULL};
 
 enum { FLOAT = 4 };
 
@@ -55,9 +59,51 @@ bool cs_kept_one_matrix(const cs_op *a, const cs_op *b, const cs_kept_rules *rul
            !b->wide && !a->frozen && !b->frozen && a->inputs[0] == b->inputs[0];
 }
 
+static void add_cast(double bytes, cs_pass_cost *pass)
+{
+    pass->cast_bytes += bytes;
+    pass->launches++;
+}
+
+/* The copy for the gradient of the weights is made there. */
+static void move_cast(double copy, double input, cs_op_cost *cost)
+{
+    if (copy > 0) {
+        cost->forward.cast_bytes -= copy;
+        add_cast(input + copy, &cost->backward_weight);
+    }
+}
+
+/* Of a product whose operands are cast. */
+static void keep_operands(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                          cs_precision precision, cs_op_cost *cost)
+{
+    const double width = cs_precision_bytes(precision), weights = (double)op->weights;
+    const int64_t copy = (int64_t)ceil(cs_precision_operand_bytes(precision) * weights);
+    if (rules->wide_inputs && !op->frozen && cs_net_tensor(net, op->output)->differentiable) {
+        move_cast((double)cost->kept_cast, (double)cost->input_bytes, cost);
+        cost->extra_kept_bytes -= cost->kept_cast;
+        cost->kept_cast = 0;
+        cost->keeps_input = true;
+    }
+    if (rules->one_copy)
+        cost->copy_bytes = copy;
+    if (rules->narrow_weights == CS_NARROW_WEIGHTS_ALONE)
+        cost->narrowed_bytes = op->weights * cs_precision_bytes(precision);
+    if (rules->narrow_weights == CS_NARROW_WEIGHTS_CAST) {
+        add_cast(weights * width + (double)copy, &cost->forward);
+        if (cost->backward_input.launches > 0)
+            add_cast(weights * width + (double)copy, &cost->backward_input);
+        cost->workspace_bytes += copy;
+        cost->copy_bytes = 0;
+    }
+}
+
 void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules, uint32_t batch,
                   cs_precision precision, cs_op_cost *cost)
 {
+    if (is_product(op) && cs_precision_is_narrow(cs_op_precision(op, precision)))
+        keep_operands(net, op, rules, precision, cost);
     if (rules->weighted_features && is_last_product(net, op))
         cost->extra_kept_bytes += weighted_bytes(net, op, rules, batch, precision);
     if (cost->extra_kept_bytes == 0)
@@ -111,6 +157,19 @@ int64_t cs_kept_query_sums(const cs_net *net, const cs_op *op, const cs_kept_rul
     const int64_t blocks = (int64_t)batch * a->heads;
     const int64_t sums = (rules->deterministic_multiprocessors + blocks - 1) / blocks;
     return FLOAT * sums * batch * cs_net_tensor(net, op->inputs[0])->elements;
+}
+
+int64_t cs_kept_loss_steps(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                           uint32_t batch, cs_precision precision, bool backward)
+{
+    if (op->kind != CS_OP_CROSS_ENTROPY || rules->loss == CS_LOSS_IN_PLACE ||
+        is_fused(rules, CS_FUSED_CROSS_ENTROPY) || !cs_net_tensor(net, op->output)->differentiable)
+        return 0;
+    const int64_t single = FLOAT * batch * cs_net_tensor(net, op->inputs[0])->elements;
+    const int64_t logits = cs_tensor_bytes(net, op->inputs[0], batch, precision);
+    if (backward)
+        return rules->loss == CS_LOSS_EAGER ? 2 * single - logits : 0;
+    return logits < single ? single : 0;
 }
 
 int64_t cs_kept_shared(const cs_op *op, const cs_kept_rules *rules, const cs_op_cost *cost,

@@ -84,6 +84,9 @@ static const cs_field frozen_fields[] = {
     {"frozen", CS_FIELD_BYTES, offsetof(cs_layer, frozen_bytes), .fallback = "0",
      .doc = "weights besides, without gradients and states: not trained, or copies in a narrower "
             "type"},
+    {"narrowed", CS_FIELD_BYTES, offsetof(cs_layer, narrowed_bytes), .fallback = "0",
+     .doc = "what weights take less that are there in a narrower type only; these are part of "
+            "`frozen`"},
     {0}};
 
 static const cs_field carried_fields[] = {
@@ -251,6 +254,18 @@ static cs_status check_backward(const cJSON *object, const cs_json_place *place,
                            "\"backward_weight\"");
 }
 
+static cs_status check_narrowed(const cs_layer *layer, const cs_json_place *up, cs_error *error)
+{
+    const cs_json_place place = {.up = up, .key = "narrowed"};
+    if (layer->narrowed_bytes - layer->frozen_bytes <= layer->weight_bytes)
+        return CS_OK;
+    return cs_json_invalid(&place, error,
+                           "must be at most %lld + %lld, the layer's weights and frozen ones (got "
+                           "%lld)",
+                           (long long)layer->weight_bytes, (long long)layer->frozen_bytes,
+                           (long long)layer->narrowed_bytes);
+}
+
 static cs_status read_layer(const cJSON *object, const cs_json_place *place, void *member,
                             cs_arena *arena, cs_error *error)
 {
@@ -273,6 +288,8 @@ static cs_status read_layer(const cJSON *object, const cs_json_place *place, voi
     if (status == CS_OK && parts.divided)
         status = cs_divided_take(parts.divided, place, arena, layer, error);
     entry->has_kept = cs_json_member(object, "kept") != NULL;
+    if (status == CS_OK)
+        status = check_narrowed(layer, place, error);
     return status;
 }
 
@@ -399,6 +416,7 @@ static cs_status check_layer(const cs_layer *own, const cs_layer *layer, const c
     char quoted[CS_TEXT_QUOTED_BYTES], expected[CS_TEXT_QUOTED_BYTES];
     cs_json_place name = {.up = up, .key = "name"}, weights = {.up = up, .key = "weights"};
     cs_json_place frozen = {.up = up, .key = "frozen"};
+    cs_json_place narrowed = {.up = up, .key = "narrowed"};
     if (strcmp(own->name, layer->name) != 0)
         return cs_json_invalid(&name, error, "must be %s, as in the model's layers (got %s)",
                                cs_text_quote(own->name, expected, sizeof(expected)),
@@ -406,6 +424,10 @@ static cs_status check_layer(const cs_layer *own, const cs_layer *layer, const c
     if (own->frozen_bytes != layer->frozen_bytes)
         return cs_json_invalid(&frozen, error, "must be %lld, as in the model's layers (got %lld)",
                                (long long)own->frozen_bytes, (long long)layer->frozen_bytes);
+    if (own->narrowed_bytes != layer->narrowed_bytes)
+        return cs_json_invalid(&narrowed, error,
+                               "must be %lld, as in the model's layers (got %lld)",
+                               (long long)own->narrowed_bytes, (long long)layer->narrowed_bytes);
     if (own->weight_bytes != layer->weight_bytes)
         return cs_json_invalid(&weights, error, "must be %lld, as in the model's layers (got %lld)",
                                (long long)own->weight_bytes, (long long)layer->weight_bytes);

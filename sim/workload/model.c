@@ -17,7 +17,8 @@ static bool layer_is_valid(const cs_layer *layer)
     return layer->forward >= 0 && layer->backward_input >= 0 && layer->backward_weight >= 0 &&
            layer->update >= 0 && layer->weight_bytes >= 0 && layer->output_bytes >= 0 &&
            layer->kept_bytes >= 0 && layer->frozen_bytes >= 0 && layer->carried_bytes >= 0 &&
-           layer->workspace_bytes >= 0;
+           layer->workspace_bytes >= 0 && layer->narrowed_bytes >= 0 &&
+           layer->narrowed_bytes - layer->frozen_bytes <= layer->weight_bytes;
 }
 
 static bool fill_uniform(cs_model *model, const cs_layer *layer)
@@ -140,7 +141,7 @@ static bool add_layer(cs_layer_sum *sum, const priced *from, uint32_t i)
         !add_scaled(&sum->backward_weight, layer.backward_weight, by, ROUND_NEAREST) ||
         !add_scaled(&sum->update, layer.update, as_is, ROUND_NEAREST) ||
         !add_scaled(&sum->weight_bytes, layer.weight_bytes, as_is, ROUND_UP) ||
-        !add_scaled(&sum->frozen_bytes, layer.frozen_bytes, as_is, ROUND_UP) ||
+        __builtin_add_overflow(sum->frozen_bytes, cs_layer_besides(&layer), &sum->frozen_bytes) ||
         !add_scaled(&sum->kept_bytes, layer.kept_bytes, by, ROUND_UP) ||
         !scale(layer.workspace_bytes, by, ROUND_UP, &workspace))
         return false;

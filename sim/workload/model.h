@@ -92,8 +92,10 @@ typedef struct cs_layer {
     const char *timing;      /* "measured", "estimated", or NULL where all are alike */
     const char *tied_to;     /* a layer before it, whose weights it uses as well; or NULL */
     int64_t tied_bytes;      /* of them; counted there, not in weight_bytes */
-    int64_t frozen_bytes;  /* weights besides, which have no gradients and no states: those that are
+    int64_t frozen_bytes; /* weights besides, which have no gradients and no states: those that are
                               * not trained, and copies in a narrower type of those that are */
+    int64_t narrowed_bytes; /* of weights, frozen ones too: of those that are there in a narrower
+                             * type only, which is part of frozen_bytes; they take so much less */
     int64_t carried_bytes; /* kept besides, of the input that is handed past layers: a run of layers
                               * keeps it once */
     uint32_t n_shared;     /* of a layer that was made from operators: */
@@ -160,11 +162,18 @@ typedef struct cs_model {
 typedef struct cs_layer_sum {
     cs_time forward, backward_input, backward_weight, update;
     int64_t weight_bytes, gradient_bytes, kept_bytes;
-    int64_t borrowed_bytes;            /* part of weight_bytes: copies of other runs' weights */
-    int64_t frozen_bytes;              /* weights besides, copies of other runs' included */
+    int64_t borrowed_bytes; /* part of weight_bytes: copies of other runs' weights */
+    int64_t frozen_bytes;   /* weights besides, copies of other runs' included, less what narrower
+                           * ones take less: may be negative, but not with weight_bytes */
     int64_t input_bytes, output_bytes; /* at the two ends of the run */
     int64_t workspace_bytes;           /* the largest of its layers */
 } cs_layer_sum;
+
+/* Weights of a layer besides weight_bytes, less what those take less that are in a narrower type. */
+static inline int64_t cs_layer_besides(const cs_layer *layer)
+{
+    return layer->frozen_bytes - layer->narrowed_bytes;
+}
 
 /* Zeroed models can be finished. */
 void cs_model_finish(cs_model *model);

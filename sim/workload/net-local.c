@@ -2,9 +2,9 @@
 
 #include "sim/base/vector.h"
 #include "sim/workload/net-build.h"
-#include "sim/workload/op-cost.h"
 #include "sim/workload/split-rules.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -162,6 +162,8 @@ static void push_exchange(maker *m, cs_op_exchange exchange)
 typedef struct change {
     cs_shape shape;
     cs_tensor_layout from, to;
+    bool operand,
+        gradient; /* what is gathered forward, backward, is the operand of a linear layer */
 } change;
 
 /* Counted before what adds up, after what gathers, and of what moves rows at the side of the
@@ -172,6 +174,17 @@ static int64_t elements_of(cs_exchange_kind kind, const cs_shape *before, const 
     if (kind == CS_EXCHANGE_ALL_TO_ALL)
         return from > to ? from : to;
     return kind == CS_EXCHANGE_ALL_GATHER ? to : from;
+}
+
+/* Operands are cast before tensor-parallel places gather them (TransformerEngine, pytorch/
+ * distributed.py: gather_along_first_dim with a quantizer). */
+static uint8_t element_of(const change *c, cs_layout_axis axis, cs_exchange_kind kind,
+                          bool backward)
+{
+    const bool is_operand = backward ? c->gradient : c->operand;
+    return kind == CS_EXCHANGE_ALL_GATHER && axis == CS_LAYOUT_TENSOR && is_operand
+               ? CS_ELEMENT_OPERAND
+               : CS_ELEMENT_ACTIVATION;
 }
 
 static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layout_axis axis,
@@ -188,7 +201,7 @@ static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layou
                                       .kind = (uint8_t)kind,
                                       .axes = (uint8_t)cs_layout_axes(axis),
                                       .backward = backward,
-                                      .element = CS_ELEMENT_ACTIVATION,
+                                      .element = element_of(c, axis, kind, backward),
                                       .elements = elements_of(kind, &before, &after)});
 }
 
@@ -202,7 +215,7 @@ static void push_forward(maker *m, const change *c)
 static void push_backward(maker *m, const change *c, uint32_t partial)
 {
     const change back = {c->shape, cs_layout_gradient(&c->to, partial),
-                         cs_layout_gradient(&c->from, 0)};
+                         cs_layout_gradient(&c->from, 0), c->operand, c->gradient};
     cs_tensor_layout now = cs_layout_cut(&back.from, &back.to);
     for (int axis = CS_N_LAYOUT_AXES; axis-- > 0;)
         push_axis(m, &back, &now, (cs_layout_axis)axis, true);
@@ -249,6 +262,11 @@ static cs_tensor exchange(maker *m, cs_tensor tensor, const change *c, uint32_t 
     return out;
 }
 
+static bool is_narrowed(const cs_op *op)
+{
+    return op->kind == CS_OP_LINEAR && !op->wide;
+}
+
 /* The local tensor in the layout that operator p needs of a tensor. */
 static cs_tensor version_for(maker *m, cs_tensor tensor, const cs_tensor_layout *layout,
                              uint32_t partial, uint32_t p)
@@ -259,7 +277,8 @@ static cs_tensor version_for(maker *m, cs_tensor tensor, const cs_tensor_layout 
     for (uint32_t v = first->next; v != CS_NO_TENSOR; v = m->versions[v].next)
         if (cs_layout_equal(&m->versions[v].layout, layout) && m->versions[v].partial == partial)
             return m->versions[v].tensor;
-    const change c = {cs_net_tensor(m->net, tensor)->shape, first->layout, *layout};
+    const change c = {cs_net_tensor(m->net, tensor)->shape, first->layout, *layout,
+                      is_narrowed(&m->net->ops[p]), false};
     version made = {.layout = *layout, .partial = partial};
     made.tensor = exchange(m, first->tensor, &c, partial, p, 0);
     add_version(m, tensor, &made);
@@ -592,7 +611,8 @@ static void add_operator(maker *m, uint32_t p)
         return;
     version out = {.layout = d.output, .tensor = add_local(m, p, &d, &biases)};
     if (out.tensor != CS_NO_TENSOR && !cs_layout_equal(&d.made, &d.output)) {
-        const change c = {cs_net_tensor(m->net, of->output)->shape, d.made, d.output};
+        const change c = {cs_net_tensor(m->net, of->output)->shape, d.made, d.output, false,
+                          is_narrowed(of)};
         out.tensor = exchange(m, out.tensor, &c, 0, p, biases);
     }
     if (m->net->carried > 0 && of->output == m->net->carried && out.tensor != CS_NO_TENSOR)
@@ -728,11 +748,11 @@ static void gather_again(maker *m, const bool *kept)
     for (uint32_t e = 0; e < n; e++) {
         cs_op_exchange again = made->exchanges[e];
         const cs_tensor_info *out = cs_net_tensor(&made->net, made->net.ops[again.op].output);
-        cs_local_op *info = &made->ops[again.op];
-        if (!is_of_pairs(m, &again) || again.backward || again.kind != CS_EXCHANGE_ALL_GATHER ||
-            !kept[out->storage])
+        const cs_local_op *info = &made->ops[again.op];
+        if (m->split->keeps_tokens || !is_of_pairs(m, &again) || again.backward ||
+            again.kind != CS_EXCHANGE_ALL_GATHER || !kept[out->storage])
             continue;
-        info->gathers_again = true;
+        made->net.ops[again.op].gathers_again = true;
         again.backward = true;
         again.beside = info->deferred > 0;
         again.step = again.beside ? 1 : CS_BEHIND;
@@ -969,9 +989,34 @@ uint32_t cs_net_local_first_keeper(const cs_net_local *local, uint32_t exchange)
     return net->n_ops;
 }
 
+cs_gathered_bytes cs_net_local_gathered(const cs_net_local *local, uint32_t exchange,
+                                        uint32_t batch, cs_precision precision,
+                                        const cs_kept_rules *rules)
+{
+    const cs_net *net = &local->net;
+    const cs_tensor made = net->ops[exchange].output;
+    const double elements = (double)cs_net_tensor(net, made)->elements * batch;
+    cs_gathered_bytes sum = {0};
+    for (uint32_t p = exchange + 1; p < net->n_ops; p++) {
+        cs_op_cost cost;
+        if (!reads(&net->ops[p], made))
+            continue;
+        cs_op_cost_of(net, &net->ops[p], batch, precision, &cost);
+        cs_kept_fuse(net, &net->ops[p], rules, batch, precision, &cost);
+        if (cost.keeps_input)
+            sum.tensor = cs_tensor_bytes(net, made, batch, precision);
+        if (cost.kept_cast > 0) {
+            sum.cast = (int64_t)ceil(cs_precision_operand_bytes(precision) * elements);
+            sum.cast_part = cost.kept_cast;
+            sum.caster = p;
+        }
+    }
+    return sum;
+}
+
 bool cs_net_local_gathers_again(const cs_net_local *local, const uint32_t *runs, uint32_t p)
 {
-    bool again = local->ops[p].gathers_again && runs[p] == 0;
+    bool again = local->net.ops[p].gathers_again && runs[p] == 0;
     for (uint32_t q = p + 1; again && q < local->net.n_ops; q++)
         again = runs[q] == 0 || !reads(&local->net.ops[q], local->net.ops[p].output);
     return again;

@@ -12,11 +12,14 @@
  * Readers that need the same layout share one exchange, in front of the first. What is partial is
  * summed right behind its writer. What was gathered is not kept: the operator that would keep it
  * keeps the part that the place had, and gathers it again in backward (Korthikanti et al., 2022,
- * section 4.2.2).
+ * section 4.2.2): the exchange `gathers_again`. A narrow product keeps that part as it was cast, and
+ * its cast is gathered (TransformerEngine, transformer_engine/pytorch/module/layernorm_linear.py:
+ * ln_out is saved as this place has it, and gathered in backward).
  */
 #ifndef CS_WORKLOAD_NET_LOCAL_H
 #define CS_WORKLOAD_NET_LOCAL_H
 
+#include "sim/workload/kept.h"
 #include "sim/workload/layout.h"
 
 /* An exchange stands in front of a step of an operator, or behind the operator. */
@@ -48,7 +51,6 @@ typedef struct cs_local_op {
      * Its step
      * 0 is in front of those gradients in the order of the operators, its step 1 behind them. */
     uint32_t deferred;
-    bool gathers_again; /* of an exchange: what it gathers is not kept, but what it reads */
     uint32_t
         steps; /* > 1: of attention whose keys and values go around, with a shift between steps. It
                      * begins when the step in front of it does, forward and backward. */
@@ -86,6 +88,18 @@ uint32_t cs_net_local_first_keeper(const cs_net_local *local, uint32_t exchange)
 /* Whether operator p is an exchange whose gather backward repeats, where some operators run again
  * (`runs`, recompute.h): it is not among them, and none of them reads it. What they read is kept. */
 bool cs_net_local_gathers_again(const cs_net_local *local, const uint32_t *runs, uint32_t p);
+
+/* Bytes that backward gathers again of what an exchange made: the tensor itself, where an operator
+ * keeps it, and its cast, where narrow products keep that; and the part of the cast that this place
+ * has. */
+typedef struct cs_gathered_bytes {
+    int64_t tensor, cast, cast_part;
+    uint32_t caster; /* the operator that casts it, where there is a cast */
+} cs_gathered_bytes;
+
+cs_gathered_bytes cs_net_local_gathered(const cs_net_local *local, uint32_t exchange,
+                                        uint32_t batch, cs_precision precision,
+                                        const cs_kept_rules *rules);
 
 /* Whether the split fits the network, for all places. */
 CS_MUST_CHECK cs_status cs_net_split_check(const cs_net *net, const cs_split *split,

@@ -303,7 +303,8 @@ static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost 
     layer->kernels[0][kernel_of(op)] += seconds->forward;
     layer->kernels[1][kernel_of(op)] += seconds->backward_input + seconds->backward_weight;
     return add(&layer->weights, cost->weights) && add(&layer->biases, cost->biases) &&
-           add(&layer->frozen, cost->frozen) && add(&layer->copy_bytes, cost->copy_bytes);
+           add(&layer->frozen, cost->frozen) && add(&layer->copy_bytes, cost->copy_bytes) &&
+           add(&layer->narrowed_bytes, cost->narrowed_bytes);
 }
 
 /* A storage while it is looked for who keeps it. */
@@ -455,10 +456,13 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             count_started(how, &net->ops[p], &cost, launches);
             cs_kept_fuse(net, &net->ops[p], &how->kept, how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
-            fits = add(&of->workspaces[p],
-                       times.workspace >= 0 ? times.workspace : cost.workspace_bytes) &&
-                   add(&of->workspaces[p],
-                       cs_kept_query_sums(net, &net->ops[p], &how->kept, how->batch_size));
+            fits =
+                add(&of->workspaces[p],
+                    times.workspace >= 0 ? times.workspace : cost.workspace_bytes) &&
+                add(&of->workspaces[p],
+                    cs_kept_query_sums(net, &net->ops[p], &how->kept, how->batch_size)) &&
+                add(&of->workspaces[p], cs_kept_loss_steps(net, &net->ops[p], &how->kept,
+                                                           how->batch_size, how->precision, true));
             of->seconds[p] = seconds_of(how, &net->ops[p], &cost, &times);
             fits = fits && add_op(how, &net->ops[p], &cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases - cost.frozen));
@@ -478,24 +482,44 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
     return fits;
 }
 
+/* Where backward does not gather again, the whole cast is kept, or there while its run is. */
+static bool hold_cast(const cs_net_local *local, const cs_gathered_bytes *bytes,
+                      cs_net_chain *chain, const counts *of)
+{
+    const int64_t rest = bytes->cast - bytes->cast_part;
+    uint32_t layer = 0;
+    if (bytes->cast == 0)
+        return true;
+    if (of->runs[bytes->caster] > 0)
+        return hold_run(&local->net, of->runs, bytes->caster, rest, of->workspaces);
+    while (chain->layers[layer].end <= bytes->caster)
+        layer++;
+    return add(&chain->layers[layer].kept_bytes, rest);
+}
+
 /* What is gathered again in backward is there from the last operator that reads it to the first
  * one. Beside a computation it arrives in a buffer of its own, which is no workspace of the layer.
  * */
-static bool move_gathered(const cs_net_local *local, counts *of)
+static bool move_gathered(const cs_net_local *local, const cs_net_options *how, cs_net_chain *chain,
+                          const counts *of)
 {
     bool fits = true;
     for (uint32_t p = 0; p < local->net.n_ops; p++) {
         const cs_op *op = &local->net.ops[p];
         const cs_tensor_info *out = cs_net_tensor(&local->net, op->output);
-        storage *from = &of->storages[cs_net_tensor(&local->net, op->inputs[0])->storage];
-        storage *gathered = &of->storages[out->storage];
-        if (!cs_net_local_gathers_again(local, of->runs, p))
+        if (!op->gathers_again)
             continue;
-        from->kept = true;
-        gathered->kept = false;
+        const cs_gathered_bytes bytes =
+            cs_net_local_gathered(local, p, how->batch_size, how->precision, &how->kept);
+        if (!cs_net_local_gathers_again(local, of->runs, p)) {
+            fits = fits && hold_cast(local, &bytes, chain, of);
+            continue;
+        }
+        of->storages[cs_net_tensor(&local->net, op->inputs[0])->storage].kept |= bytes.tensor > 0;
+        of->storages[out->storage].kept = false;
         for (uint32_t q = cs_net_local_first_keeper(local, p);
              q <= out->last_reader && local->ops[p].deferred == 0; q++)
-            fits = fits && add(&of->workspaces[q], gathered->bytes);
+            fits = fits && add(&of->workspaces[q], bytes.tensor + bytes.cast);
     }
     return fits;
 }
@@ -663,7 +687,8 @@ static cs_status count_layers(const divided *d, const cs_net_options *how, cs_ne
     const cs_net *net = d->net;
     uint32_t exchange = 0;
     CS_TRY(find_runs(net, how, chain, of->runs, error));
-    if (!cost_layers(net, how, chain, of) || (d->local && !move_gathered(d->local, of)) ||
+    if (!cost_layers(net, how, chain, of) ||
+        (d->local && !move_gathered(d->local, how, chain, of)) ||
         (d->local && !add_halos(d->local, how, chain, of)) || !keep_storages(net, how, of, chain) ||
         !sum_kept(chain))
         return cs_error_add(error, CS_OVERFLOW, "%s: the sizes of a layer do not fit 64 bits",
@@ -861,6 +886,7 @@ static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_l
         .kept_bytes = from->kept_bytes,
         .carried_bytes = from->carried_bytes,
         .workspace_bytes = from->workspace_bytes,
+        .narrowed_bytes = from->narrowed_bytes,
         .recompute = how->recompute,
         .timing = from->n_measured == 0    ? "estimated"
                   : from->n_estimated == 0 ? "measured"

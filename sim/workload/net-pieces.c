@@ -1,5 +1,6 @@
 #include "sim/workload/net-pieces.h"
 
+#include <math.h>
 #include <string.h>
 
 typedef struct cutter {
@@ -26,11 +27,13 @@ static void close_piece(cutter *c)
 
 static int64_t bytes_of(const cutter *c, const cs_op_exchange *exchange, int64_t elements)
 {
-    const int64_t width = exchange->element == CS_ELEMENT_INT64 ? 8
-                          : exchange->element == CS_ELEMENT_FLOAT32
-                              ? 4
-                              : cs_precision_bytes(c->how->precision);
-    return elements * width * (exchange->once ? 1 : c->how->batch_size);
+    static const double widths[] = {[CS_ELEMENT_FLOAT32] = 4, [CS_ELEMENT_INT64] = 8};
+    const cs_precision precision = c->how->precision;
+    const double width = exchange->element == CS_ELEMENT_ACTIVATION ? cs_precision_bytes(precision)
+                         : exchange->element == CS_ELEMENT_OPERAND
+                             ? cs_precision_operand_bytes(precision)
+                             : widths[exchange->element];
+    return (int64_t)ceil((double)elements * width) * (exchange->once ? 1 : c->how->batch_size);
 }
 
 static void put_at(cutter *c, uint32_t at, const cs_op_exchange *exchange)

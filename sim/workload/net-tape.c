@@ -22,6 +22,7 @@ typedef struct op_memory {
     bool keeps_output;
     uint32_t keeps; /* bits of inputs */
     uint32_t gives; /* the storage whose gradient its backward is the last to read, + 1; or 0 */
+    cs_gathered_bytes gathered; /* of an exchange */
 } op_memory;
 
 typedef struct maker {
@@ -102,10 +103,13 @@ static void find_op(maker *m, uint32_t p)
     cs_op_cost_of(m->net, op, how->batch_size, how->precision, &cost);
     cs_kept_fuse(m->net, op, &how->kept, how->batch_size, how->precision, &cost);
     made->extra = cost.extra_kept_bytes;
-    made->forward_workspace = cost.workspace_bytes;
+    made->forward_workspace =
+        cost.workspace_bytes +
+        cs_kept_loss_steps(m->net, op, &how->kept, how->batch_size, how->precision, false);
     made->keeps_output = cost.keeps_output;
     m->workspaces[p] =
-        cost.workspace_bytes + cs_kept_query_sums(m->net, op, &how->kept, how->batch_size);
+        cost.workspace_bytes + cs_kept_query_sums(m->net, op, &how->kept, how->batch_size) +
+        cs_kept_loss_steps(m->net, op, &how->kept, how->batch_size, how->precision, true);
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         if (cost.keeps_input && !cs_kept_again(m->net, op, i, &how->kept))
             made->keeps |= 1u << i;
@@ -120,9 +124,11 @@ static void find_op(maker *m, uint32_t p)
         return;
     *(cost.keeps_input ? &made->extra : &made->forward_workspace) += each * m->local->ops[p].halo;
     m->workspaces[p] += each * m->local->ops[p].gradient_halo;
-    if (m->local->ops[p].gathers_again) {
+    if (op->gathers_again) {
+        made->gathered =
+            cs_net_local_gathered(m->local, p, how->batch_size, how->precision, &how->kept);
         m->storages[storage_of(m, op->output)].gathered_again = true;
-        made->keeps |= 1;
+        made->keeps |= made->gathered.tensor > 0;
     }
 }
 
@@ -257,14 +263,15 @@ static bool gather_again(maker *m, uint32_t op, bool begin)
 {
     bool enough = true;
     for (uint32_t p = 0; enough && m->local && p < m->net->n_ops; p++) {
-        if (!m->local->ops[p].gathers_again)
+        if (!m->net->ops[p].gathers_again)
             continue;
         const uint32_t end =
             m->local->ops[p].deferred > 0 ? p : cs_net_local_first_keeper(m->local, p);
         const uint32_t last = cs_net_tensor(m->net, m->net->ops[p].output)->last_reader;
-        const storage *at = &m->storages[storage_of(m, m->net->ops[p].output)];
+        const cs_gathered_bytes *of = &m->ops[p].gathered;
         if (begin && op == last)
-            enough = cs_tape_add(&m->tape, CS_TAPE_TAKE, number_of_gathered(m, p), at->bytes);
+            enough = cs_tape_add(&m->tape, CS_TAPE_TAKE, number_of_gathered(m, p),
+                                 of->tensor + of->cast);
         else if (!begin && op == end)
             enough = cs_tape_add(&m->tape, CS_TAPE_GIVE, number_of_gathered(m, p), 0);
     }

@@ -89,6 +89,7 @@ typedef enum cs_element {
     CS_ELEMENT_ACTIVATION, /* as wide as the precision says */
     CS_ELEMENT_FLOAT32,
     CS_ELEMENT_INT64,
+    CS_ELEMENT_OPERAND, /* of exchanges: as what linear layers multiply, cast where that is narrow */
 } cs_element;
 
 typedef struct cs_tensor_info {
@@ -173,6 +174,7 @@ typedef struct cs_op {
     cs_tensor inputs[CS_OP_INPUTS_MAX];
     cs_tensor output;
     bool in_place;
+    bool gathers_again;      /* of an exchange of a local network: see net-local.h */
     int64_t weights, biases; /* elements used */
     bool tied;               /* the weights are counted elsewhere */
     cs_extent kernel, stride, pad, dilation;

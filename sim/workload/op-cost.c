@@ -99,6 +99,17 @@ static void cast(const subject *s, double elements, uint32_t copies, cs_pass_cos
     before->launches++;
 }
 
+/* Elements of the input as it is kept: of what is gathered again, the part that was there. */
+static double kept_elements(const subject *s)
+{
+    const cs_op *op = s->op;
+    while (op > s->net->ops && op->output != s->op->inputs[0])
+        op--;
+    return op->gathers_again && op->output == s->op->inputs[0]
+               ? s->batch * (double)cs_net_tensor(s->net, op->inputs[0])->elements
+               : s->x;
+}
+
 /* The same product with operands that were cast; results are as wide as ever. Each operand has a
  * copy for each of the products that read it. */
 static void cost_narrow(const subject *s, cs_op_cost *cost)
@@ -113,7 +124,8 @@ static void cost_narrow(const subject *s, cs_op_cost *cost)
     cost->keeps_input = false;
     if (!is_cast_before(s)) {
         cast(s, s->x, 1 + trained, &cost->forward);
-        cost->extra_kept_bytes = trained ? (int64_t)ceil(thin * s->x) : 0;
+        cost->kept_cast = trained ? (int64_t)ceil(thin * kept_elements(s)) : 0;
+        cost->extra_kept_bytes = cost->kept_cast;
     }
     cast(s, s->y, s->needs_gradient + trained,
          s->needs_gradient ? &cost->backward_input : &cost->backward_weight);
@@ -146,9 +158,20 @@ static void cost_conv(const subject *s, cs_op_cost *cost)
     cost_product(s, s->y * (double)s->op->weights / channels, cost);
 }
 
+static void set_result(cs_pass_cost *pass, double rows, double columns)
+{
+    pass->rows = rows;
+    pass->columns = columns;
+}
+
 static void cost_linear(const subject *s, cs_op_cost *cost)
 {
-    cost_product(s, s->batch * rows_of(s->in) * (double)s->op->weights, cost);
+    const double rows = s->batch * rows_of(s->in);
+    const double in = s->in->shape.dims[s->in->shape.rank - 1], out = (double)s->op->weights / in;
+    cost_product(s, rows * (double)s->op->weights, cost);
+    set_result(&cost->forward, rows, out);
+    set_result(&cost->backward_input, rows, in);
+    set_result(&cost->backward_weight, out, in);
 }
 
 /* The products of all experts in one kernel, each row with one of the matrices. */
@@ -468,7 +491,7 @@ static void drop_unneeded(const subject *s, cs_op_cost *cost)
     if (s->out->differentiable)
         return;
     cost->keeps_input = cost->keeps_output = false;
-    cost->extra_kept_bytes = 0;
+    cost->extra_kept_bytes = cost->kept_cast = 0;
 }
 
 static void count_launches(cs_pass_cost *pass)

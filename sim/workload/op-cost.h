@@ -33,8 +33,8 @@
  * An operator whose result needs no gradient keeps nothing, and products with frozen weights keep
  * no input: only the gradient of the weights would read it.
  * With narrow types (precision.h) a linear layer keeps its input as it was cast for the gradient
- * of the weights, in the place of the input itself: once where several layers read it. The input
- * is cast before the first of them, the gradient of the result before the first product that reads
+ * of the weights, in the place of the input itself: once where several layers read it, and of
+ * what is gathered again (net-local.h) the part that the device has. The input is cast before the first of them, the gradient of the result before the first product that reads
  * it. Weights are cast once a step, behind their update.
  * Workspace is the matrix of weights of attention in memory; what a convolution library asks for is
  * not known here. Gradients of activations are counted over the whole network (backward-memory.h).
@@ -52,6 +52,8 @@ typedef struct cs_pass_cost {
     double cast_bytes; /* moved by kernels before it that cast operands to a narrow type */
     bool unaligned;    /* rows of operands do not start at multiples of 16 bytes, so that units for
                         * matrices cannot load them */
+    double rows,
+        columns; /* of the matrix that a linear layer's product makes; 0: another operator */
 } cs_pass_cost;
 
 typedef struct cs_op_cost {
@@ -63,8 +65,10 @@ typedef struct cs_op_cost {
     int64_t input_bytes, output_bytes; /* |x| and |y| */
     int64_t weights, biases;           /* parameters that it owns */
     int64_t copy_bytes;                /* of its weights, cast to a narrow type */
+    int64_t narrowed_bytes;            /* of its weights, which are there in that type only */
     int64_t frozen;                    /* of these, how many are not trained */
-    int64_t extra_kept_bytes;          /* what is kept and is no tensor of the network */
+    int64_t extra_kept_bytes;          /* what is kept and is no tensor of the network, */
+    int64_t kept_cast;                 /* of it, the input as it was cast */
     bool keeps_input, keeps_output;
     int64_t workspace_bytes;
 } cs_op_cost;

@@ -6,11 +6,13 @@
  * drawn from a fixed seed, so every run prints the same hashes, whatever the compiler: a speed-up
  * that changes one of them changed the answers.
  *
- *     bench-engine [PxM]...      without cases: 8x64 64x512 256x2048
+ *     bench-engine [--sharing none|fifo|max_min] [PxM]...      without cases: 8x64 64x512 256x2048
+ *
+ * With --sharing only nvlink_switch without a record, its links shared so; else they are by fifo.
  *
  * Each mode is measured in a process of its own, so that its peak memory is its own. It is repeated
  * until half a second has passed, but three times at least; beyond ten million tasks it runs once.
- * Times are the least and the median of the repeats, per task:
+ * CPU times are the least and the median of the repeats, per task:
  *   make    from the job to the checked graph (cs_schedule_graph), of which
  *   check   the check alone (cs_graph_check)
  *   run     cs_engine_run
@@ -44,6 +46,7 @@ typedef struct bench_mode {
     uint32_t n_stages, micro_batches;
     const char *topology, *link; /* the topology's keys, JSON */
     bool records;
+    cs_sharing sharing;
 } bench_mode;
 
 /* What is made once for a mode. */
@@ -134,7 +137,7 @@ static cs_status make_platform(const bench_mode *mode, bench_setting *setting, c
     if (status == CS_OK)
         status = topology->build(params, mode->n_stages, &setting->platform, error);
     if (status == CS_OK)
-        setting->platform.sharing = CS_SHARING_FIFO;
+        setting->platform.sharing = mode->sharing;
     return status;
 }
 
@@ -197,7 +200,7 @@ static void finish_setting(bench_setting *setting)
 static double now(void)
 {
     struct timespec time;
-    clock_gettime(CLOCK_MONOTONIC, &time);
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
     return (double)time.tv_sec + 1e-9 * (double)time.tv_nsec;
 }
 
@@ -364,38 +367,68 @@ static bool bench_apart(const bench_mode *mode)
            WEXITSTATUS(state) == EXIT_SUCCESS;
 }
 
+static const char switch_link[] = "{\"bandwidth\": \"150 GB/s\", \"latency\": \"3 us\"}";
+
 static bool bench_case(uint32_t n_stages, uint32_t micro_batches)
 {
-    static const char *const topologies[][2] = {
-        {"ideal", "{}"}, {"nvlink_switch", "{\"bandwidth\": \"150 GB/s\", \"latency\": \"3 us\"}"}};
+    static const char *const topologies[][2] = {{"ideal", "{}"}, {"nvlink_switch", switch_link}};
     bool done = true;
     for (size_t t = 0; t < 2; t++) {
         for (int records = 0; records < 2; records++) {
-            bench_mode mode = {n_stages, micro_batches, topologies[t][0], topologies[t][1],
-                               records == 1};
+            bench_mode mode = {n_stages,         micro_batches, topologies[t][0],
+                               topologies[t][1], records == 1,  CS_SHARING_FIFO};
             done = bench_apart(&mode) && done;
         }
     }
     return done;
 }
 
+/* The way of sharing links that the words begin with; false: they name an unknown one. */
+static bool read_sharing(int argc, char **argv, bool *given, cs_sharing *sharing)
+{
+    static const char *const names[] = {
+#define SHARING_NAME(name, text) [CS_SHARING_##name] = text,
+        CS_SHARING_MAP(SHARING_NAME)
+#undef SHARING_NAME
+    };
+    *given = argc > 1 && strcmp(argv[1], "--sharing") == 0;
+    for (size_t i = 0; *given && argc > 2 && i < sizeof(names) / sizeof(names[0]); i++)
+        if (strcmp(names[i], argv[2]) == 0) {
+            *sharing = (cs_sharing)i;
+            return true;
+        }
+    return !*given;
+}
+
+static bool read_case(const char *word, uint32_t *n_stages, uint32_t *micro_batches)
+{
+    char rest = 0;
+    return sscanf(word, "%" SCNu32 "x%" SCNu32 "%c", n_stages, micro_batches, &rest) == 2 &&
+           *n_stages >= 2 && *n_stages <= 1 << 16 && *micro_batches >= 1 &&
+           *micro_batches <= 1 << 20;
+}
+
 int main(int argc, char **argv)
 {
     static const char *const usual[] = {"8x64", "64x512", "256x2048"};
-    const char *const *cases = argc > 1 ? (const char *const *)argv + 1 : usual;
-    int n = argc > 1 ? argc - 1 : 3;
-    bool done = true;
+    bool given, done = true;
+    cs_sharing sharing = CS_SHARING_FIFO;
+    if (!read_sharing(argc, argv, &given, &sharing)) {
+        fprintf(stderr, "bench-engine: --sharing: none, fifo, phi, count or max_min\n");
+        return 2;
+    }
+    const int first = given ? 3 : 1;
+    const char *const *cases = argc > first ? (const char *const *)argv + first : usual;
+    const int n = argc > first ? argc - first : 3;
     print_head();
     for (int i = 0; i < n; i++) {
-        uint32_t n_stages = 0, micro_batches = 0;
-        char rest = 0;
-        if (sscanf(cases[i], "%" SCNu32 "x%" SCNu32 "%c", &n_stages, &micro_batches, &rest) != 2 ||
-            n_stages < 2 || n_stages > 1 << 16 || micro_batches < 1 || micro_batches > 1 << 20) {
+        bench_mode mode = {0, 0, "nvlink_switch", switch_link, false, sharing};
+        if (!read_case(cases[i], &mode.n_stages, &mode.micro_batches)) {
             fprintf(stderr, "usage: bench-engine [PxM]..., P from 2 and M from 1 (got \"%s\")\n",
                     cases[i]);
             return 2;
         }
-        done = bench_case(n_stages, micro_batches) && done;
+        done = (given ? bench_apart(&mode) : bench_case(mode.n_stages, mode.micro_batches)) && done;
     }
     return done ? EXIT_SUCCESS : EXIT_FAILURE;
 }

@@ -89,7 +89,7 @@ static void note_part(cs_trainer *trainer, uint32_t p)
     const cs_shape *out = &cs_net_tensor(trainer->net, op->output)->shape;
     const cs_axes tensor = cs_grid_axes(&part->split->grid, CS_AXES_TENSOR);
     const int64_t rows = part->whole->ops[local->origin].weights / out->dims[out->rank - 1];
-    if (local->gathers_again)
+    if (op->gathers_again)
         trainer->gathers[cs_net_tensor(trainer->net, op->output)->storage] = 1 + p;
     if (op->kind == CS_OP_EMBEDDING && local->made.axes[CS_LAYOUT_TENSOR].part == CS_PARTIAL)
         trainer->firsts[p] =

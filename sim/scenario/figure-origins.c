@@ -1,0 +1,289 @@
+#include "sim/scenario/figure-origins.h"
+
+#include "sim/scenario/build.h"
+#include "sim/scenario/runtime-section.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const cs_origin_names[CS_N_ORIGINS] = {"given", "measured", "assumed", "default"};
+
+const cs_runtime_member cs_runtime_members[] = {
+    {"/runtime/fused", true},
+    {"/runtime/flash", true},
+    {"/runtime/host", true},
+    {"/runtime/cuda_graphs", true},
+    {"/runtime/expert_loop", true},
+    {"/runtime/kernels", true},
+    {"/runtime/gradient_passes", true},
+    {"/model/gradients", true},
+    {"/model/main_weights", true},
+    {"/model/states", true},
+    {"/parallel/bucket", false},
+    {"/platform/blocking", false},
+    {"/platform/slowdown", false},
+    {"/collectives/reached", false},
+    {"/collectives/start", false},
+    {"/collectives/tensor_overlap", false},
+    {"/memory/allocator", true},
+    {"/memory/expandable_segments", true},
+    {"/memory/fused", true},
+    {"/memory/weight_gradients", true},
+    {"/memory/libraries", true},
+    {"/memory/routed_weights", true},
+    {"/memory/weight_buffer", true},
+    {"/memory/attention_buffer", true},
+    {"/platform/reserve", false},
+    {NULL, false},
+};
+
+/* ---- the document ---- */
+
+/* The value that a pointer of two keys leads to; NULL where there is none. `section` gets the
+ * object on the way. */
+static const cJSON *value_at(const cJSON *root, const char *pointer, const cJSON **section)
+{
+    char first[64];
+    const char *second = strchr(pointer + 1, '/');
+    snprintf(first, sizeof(first), "%.*s", (int)(second - pointer - 1), pointer + 1);
+    *section = cs_json_member(root, first);
+    return cJSON_IsObject(*section) ? cs_json_member(*section, second + 1) : NULL;
+}
+
+/* Whether "/section/key=value" holds, of a text or a number; "/section/key": it is given. */
+static bool holds(const cJSON *root, const char *condition)
+{
+    char pointer[128], number[32] = "";
+    const cJSON *section;
+    const char *equals = strchr(condition, '=');
+    const size_t length = equals ? (size_t)(equals - condition) : strlen(condition);
+    snprintf(pointer, sizeof(pointer), "%.*s", (int)length, condition);
+    const cJSON *value = value_at(root, pointer, &section);
+    if (!value || !equals)
+        return value != NULL;
+    if (cJSON_IsNumber(value))
+        snprintf(number, sizeof(number), "%.9g", value->valuedouble);
+    const char *text = cJSON_IsNumber(value) ? number : cJSON_GetStringValue(value);
+    return text && strcmp(text, equals + 1) == 0;
+}
+
+static bool starts(const char *text, const char *with)
+{
+    return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Whether the document has the section of a key, or may get it: that of collectives and of memory
+ * have defaults for all their keys. */
+static bool has_section(const char *key, const cJSON *section)
+{
+    return cJSON_IsObject(section) ||
+           (!section && (starts(key, "/collectives/") || starts(key, "/memory/")));
+}
+
+/* ---- where a member is from ---- */
+
+enum { MEASURED_ROWS = 3 }; /* behind the members */
+
+const char *cs_runtime_member_default(const char *key)
+{
+    static const struct {
+        const char *section;
+        const cs_field *fields;
+    } tables[] = {
+        {"/runtime/", cs_scenario_runtime_fields},   {"/model/", cs_scenario_model_fields},
+        {"/parallel/", cs_scenario_parallel_fields}, {"/platform/", cs_scenario_platform_fields},
+        {"/collectives/", cs_lower_fields},          {"/memory/", cs_scenario_memory_fields},
+    };
+    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
+        if (!starts(key, tables[i].section))
+            continue;
+        const cs_field *field = cs_field_find(tables[i].fields, key + strlen(tables[i].section));
+        return field && field->fallback ? field->fallback : "";
+    }
+    return "";
+}
+
+static cs_figure_source *find(const cs_origins *origins, const char *key)
+{
+    for (uint32_t i = 0; origins && i < origins->n; i++)
+        if (strcmp(origins->figures[i].key, key) == 0)
+            return &origins->figures[i];
+    return NULL;
+}
+
+/* The members that have an effect in this document, each as given or left to its default. */
+static cs_status list_members(const cJSON *root, cs_arena *arena, cs_origins *origins,
+                              cs_error *error)
+{
+    const cJSON *section;
+    const bool network = value_at(root, "/model/name", &section) != NULL;
+    uint32_t n = 0;
+    while (cs_runtime_members[n].key)
+        n++;
+    origins->figures = cs_arena_alloc(arena, n + MEASURED_ROWS, sizeof(*origins->figures));
+    if (!origins->figures)
+        return cs_error_no_memory(error);
+    for (const cs_runtime_member *m = cs_runtime_members; m->key; m++) {
+        const cJSON *given = value_at(root, m->key, &section);
+        if (!given && ((m->network && !network) || !has_section(m->key, section)))
+            continue;
+        origins->figures[origins->n++] = (cs_figure_source){
+            .key = m->key, .origin = given ? CS_ORIGIN_GIVEN : CS_ORIGIN_DEFAULT};
+    }
+    return CS_OK;
+}
+
+/* What members have become. */
+static cs_status note_values(const cJSON *root, cs_arena *arena, cs_origins *origins,
+                             cs_error *error)
+{
+    const cJSON *section;
+    for (uint32_t i = 0; i < origins->n; i++) {
+        cs_figure_source *figure = &origins->figures[i];
+        const cJSON *value = value_at(root, figure->key, &section);
+        const char *fallback = cs_runtime_member_default(figure->key);
+        char *printed = value ? cJSON_PrintUnformatted(value) : NULL;
+        if (value && !printed)
+            return cs_error_no_memory(error);
+        figure->value = cs_arena_copy(arena, printed ? printed : *fallback ? fallback : "none");
+        free(printed);
+        if (!figure->value)
+            return cs_error_no_memory(error);
+    }
+    return CS_OK;
+}
+
+/* ---- applying a bundle ---- */
+
+static cs_status apply(cJSON *root, const cs_convention *convention, const char *path,
+                       cs_origins *origins, cs_error *error)
+{
+    const cJSON *section;
+    const bool played = strcmp(convention->key, "/memory/allocator") == 0;
+    if ((played && !origins) || value_at(root, convention->key, &section) ||
+        !has_section(convention->key, section) ||
+        (convention->with && !holds(root, convention->with)))
+        return CS_OK;
+    cs_figure_source *figure = find(origins, convention->key);
+    if (figure) {
+        figure->origin = CS_ORIGIN_ASSUMED;
+        figure->source = convention->source;
+    }
+    return cs_json_set(root, convention->key, convention->value, path, error);
+}
+
+/* "megatron-core" becomes {"name": "megatron-core"}. */
+static cs_status lengthen(cJSON *root, const char *path, cs_error *error)
+{
+    const char *name = cJSON_GetStringValue(cs_json_member(root, "runtime"));
+    char text[128];
+    if (!name)
+        return CS_OK;
+    snprintf(text, sizeof(text), "{\"name\": \"%.64s\"}", name);
+    return cs_json_set(root, "/runtime", text, path, error);
+}
+
+cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena, cs_origins *origins,
+                           cs_error *error)
+{
+    cs_origins made = {0};
+    if (!cJSON_IsObject(root) || !cs_json_member(root, "runtime"))
+        return CS_OK;
+    CS_TRY(lengthen(root, path, error));
+    const char *name =
+        cJSON_GetStringValue(cs_json_member(cs_json_member(root, "runtime"), "name"));
+    uint32_t i = 0;
+    while (name && cs_runtime_names[i] && strcmp(cs_runtime_names[i], name) != 0)
+        i++;
+    if (!name || !cs_runtime_names[i])
+        return CS_OK; /* who reads the section says what is wrong */
+    made.runtime = cs_runtime_names[i];
+    if (origins)
+        CS_TRY(list_members(root, arena, &made, error));
+    for (const cs_convention *each = cs_runtime_conventions(i); each->key; each++)
+        CS_TRY(apply(root, each, path, origins ? &made : NULL, error));
+    if (!origins)
+        return CS_OK;
+    *origins = made;
+    return note_values(root, arena, origins, error);
+}
+
+/* ---- what was measured ---- */
+
+/* Times of operators: of the cost files, else by the device's figures. */
+static void add_operators(const cs_workload *workload, const cs_costs_use *use, cs_arena *arena,
+                          cs_origins *origins)
+{
+    cs_figure_source *row = &origins->figures[origins->n];
+    char text[96];
+    if (!workload->name)
+        return;
+    *row = (cs_figure_source){"/model/device", workload->device, CS_ORIGIN_ASSUMED,
+                              "figures of the device (sim list devices)"};
+    if (use->n_measured > 0) {
+        snprintf(text, sizeof(text), "%u of %u times of operators", use->n_measured,
+                 use->n_measured + use->n_estimated);
+        *row = (cs_figure_source){"/costs", cs_arena_copy(arena, text), CS_ORIGIN_MEASURED,
+                                  use->files};
+    } else if (workload->measured) {
+        *row = (cs_figure_source){"/model/measured", "times of layers", CS_ORIGIN_MEASURED,
+                                  workload->measured};
+    }
+    origins->n += row->value != NULL;
+}
+
+static void add_table(uint32_t n, const char *what, const cs_costs_use *use, cs_arena *arena,
+                      cs_origins *origins)
+{
+    char text[96];
+    if (n == 0)
+        return;
+    snprintf(text, sizeof(text), "%u %s", n, what);
+    origins->figures[origins->n++] =
+        (cs_figure_source){"/costs", cs_arena_copy(arena, text), CS_ORIGIN_MEASURED, use->files};
+}
+
+cs_status cs_origins_add_measured(const cs_sections *sections, const cs_costs *costs,
+                                  const cs_costs_use *use, cs_arena *arena, cs_origins *origins,
+                                  cs_error *error)
+{
+    if (!origins->runtime)
+        return CS_OK;
+    add_operators(&sections->model.workload, use, arena, origins);
+    add_table(costs->n_network, "times of collectives", use, arena, origins);
+    add_table(costs->n_bandwidths, "bandwidths of links", use, arena, origins);
+    for (uint32_t i = 0; i < origins->n; i++)
+        if (!origins->figures[i].value)
+            return cs_error_no_memory(error);
+    return CS_OK;
+}
+
+/* ---- JSON ---- */
+
+/* A value as JSON where it is, else as a text. */
+static bool add_value(cJSON *object, const char *value)
+{
+    cJSON *parsed = cJSON_Parse(value);
+    return cJSON_AddItemToObject(object, "value", parsed ? parsed : cJSON_CreateString(value));
+}
+
+cJSON *cs_origins_json(const cs_origins *origins)
+{
+    cJSON *root = cJSON_CreateObject();
+    cJSON *figures = cs_json_add_text(root, "name", origins->runtime)
+                         ? cJSON_AddArrayToObject(root, "figures")
+                         : NULL;
+    bool done = figures != NULL;
+    for (uint32_t i = 0; done && i < origins->n; i++) {
+        const cs_figure_source *figure = &origins->figures[i];
+        cJSON *object = cs_json_add_item(figures);
+        done = cs_json_add_text(object, "key", figure->key) && add_value(object, figure->value) &&
+               cs_json_add_text(object, "is", cs_origin_names[figure->origin]) &&
+               cs_json_add_text(object, "source", figure->source);
+    }
+    if (done)
+        return root;
+    cJSON_Delete(root);
+    return NULL;
+}

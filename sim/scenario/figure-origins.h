@@ -1,0 +1,61 @@
+/* Where the figures of a runtime come from: whether each is the user's, was measured, or is
+ * assumed, and on whose word. A scenario without the section "runtime" has none. */
+#ifndef CS_SCENARIO_FIGURE_ORIGINS_H
+#define CS_SCENARIO_FIGURE_ORIGINS_H
+
+#include "sim/base/arena.h"
+#include "sim/base/error.h"
+
+#include <cjson/cJSON.h>
+#include <stdint.h>
+
+typedef enum cs_origin {
+    CS_ORIGIN_GIVEN,    /* by the scenario */
+    CS_ORIGIN_MEASURED, /* by a cost file */
+    CS_ORIGIN_ASSUMED,  /* by the runtime */
+    CS_ORIGIN_DEFAULT,  /* assumed too: the runtime says nothing of it */
+    CS_N_ORIGINS
+} cs_origin;
+
+/* "given", "measured", "assumed", "default" */
+extern const char *const cs_origin_names[CS_N_ORIGINS];
+
+/* A member of a runtime, or what its figures stand on. */
+typedef struct cs_figure_source {
+    const char *key;   /* JSON pointer */
+    const char *value; /* JSON, or words of what cannot be written in one value */
+    cs_origin origin;
+    const char *source; /* of an assumed one or a measured one; else NULL */
+} cs_figure_source;
+
+/* In the arena that it was made with. */
+typedef struct cs_origins {
+    const char *runtime; /* its name; NULL: the scenario has none */
+    uint32_t n;
+    cs_figure_source *figures; /* members in the order of cs_runtime_members, then what was
+                                * measured */
+} cs_origins;
+
+/* Keys that runtimes have conventions for, all that there are, ended by {NULL}. */
+typedef struct cs_runtime_member {
+    const char *key; /* JSON pointer */
+    bool network;    /* without a model that is built from operators it has no effect */
+} cs_runtime_member;
+
+extern const cs_runtime_member cs_runtime_members[];
+
+/* The default of a key, as a user would write it; "" where it has none. */
+const char *cs_runtime_member_default(const char *key);
+
+/* Writes the conventions of the runtime that the document names into it, where their keys are not
+ * given, and the section in its long form. A document without the section stays as it is.
+ * `origins` gets where each member is from; NULL: the run is one of many that nobody looks at, for
+ * which the allocator is played only where the document says so. */
+CS_MUST_CHECK cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena,
+                                         cs_origins *origins, cs_error *error);
+
+/* {"name", "figures": [{"key", "value", "is", "source"}]}; `is` as the origins are called, the
+ * source null where there is none. NULL when memory runs out. */
+cJSON *cs_origins_json(const cs_origins *origins);
+
+#endif

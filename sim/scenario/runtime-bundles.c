@@ -1,0 +1,258 @@
+/* The conventions of runtimes, each with its source. */
+#include "sim/base/fitted.h"
+#include "sim/scenario/runtime-section.h"
+
+const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatron-lm-2021",
+                                        "pytorch-fsdp", "pytorch-ddp",   "deepspeed",
+                                        "torchtitan",   "llm-foundry",   NULL};
+
+/* ---- what several have ---- */
+
+#define HOST(time, source_)                                                                        \
+    {                                                                                              \
+        .key = "/runtime/host", .value = "\"" time "\"", .source = source_                         \
+    }
+
+#define PYTORCH_HOST                                                                               \
+    HOST("10 us", "assumed: PyTorch starts about a hundred thousand kernels a second")
+
+#define MEGATRON_HOST                                                                              \
+    HOST("20 us", "assumed: modules of TransformerEngine take the host longer than PyTorch's own")
+
+#define FLASH(version, source_)                                                                    \
+    {                                                                                              \
+        .key = "/runtime/flash", .value = "\"" version "\"", .source = source_                     \
+    }
+
+#define PYTORCH_FLASH                                                                              \
+    FLASH("flash2", "aten/src/ATen/native/transformers/cuda/flash_attn: the kernel of "            \
+                    "scaled_dot_product_attention since PyTorch 2.2")
+
+#define FUSED(source_)                                                                             \
+    {                                                                                              \
+        .key = "/runtime/fused", .value = "true", .source = source_                                \
+    }
+
+#define GRADIENT_PASSES(value_, source_)                                                           \
+    {                                                                                              \
+        .key = "/runtime/gradient_passes", .value = value_, .source = source_                      \
+    }
+
+#define PYTORCH_CLIPPING                                                                           \
+    GRADIENT_PASSES("3", "torch/nn/utils/clip_grad.py: the norm reads gradients, "                 \
+                         "_foreach_mul_ reads and writes them; zero_grad sets them to None")
+
+#define FP32_GRADIENTS(source_)                                                                    \
+    {                                                                                              \
+        .key = "/model/gradients", .value = "\"fp32\"", .source = source_,                         \
+        .with = "/model/precision=bf16"                                                            \
+    }
+
+#define BLOCKING(kind, source_)                                                                    \
+    {                                                                                              \
+        .key = "/platform/blocking", .value = "true", .source = source_,                           \
+        .with = "/schedule/kind=" kind                                                             \
+    }
+
+#define BESIDE                                                                                     \
+    {                                                                                              \
+        .key = "/platform/slowdown",                                                               \
+        .value = "[{\"factor\": 1.19, \"communication\": \"collectives\"}]",                       \
+        .source = "Lee et al., 2025 (arXiv 2507.03114): 1.19 on average beside communication"      \
+    }
+
+#define COLLECTIVES                                                                                \
+    {.key = "/collectives/reached",                                                                \
+     .value = "0.7",                                                                               \
+     .source = "SimuMax (4dcaae51), DGX B200: all-reduce 0.742, all-gather 0.674, reduce-scatter " \
+               "0.673 of 900 GB/s",                                                                \
+     .with = "/platform/topology=dgx-b200"},                                                       \
+        {.key = "/collectives/reached",                                                            \
+         .value = "0.8",                                                                           \
+         .source = "nccl-tests reach 230 to 240 of 300 GB/s on DGX A100, 360 of 450 on DGX H100"}, \
+    {                                                                                              \
+        .key = "/collectives/start", .value = "\"25 us\"",                                         \
+        .source = "SimuMax (4dcaae51), DGX B200: 22 to 26 us beside 5.5 to 9.2 us of latency"      \
+    }
+
+/* ---- memory, of models that are built from operators ---- */
+
+#define NAMED "/model/name"
+
+#define KEEPS(key_, value_, source_)                                                               \
+    {                                                                                              \
+        .key = "/memory/" key_, .value = value_, .source = source_, .with = NAMED                  \
+    }
+
+#define PYTORCH_ALLOCATOR                                                                          \
+    KEEPS("allocator", "\"pytorch\"",                                                              \
+          "c10/cuda/CUDACachingAllocator.cpp: PyTorch's default, \"native\"")
+
+#define PYTORCH_MEMORY                                                                             \
+    PYTORCH_ALLOCATOR,                                                                             \
+        KEEPS(                                                                                     \
+            "weight_gradients", "\"apart\"",                                                       \
+            "torch/csrc/autograd/functions/accumulate_grad.h: a gradient is made, and then added " \
+            "to the sum"),                                                                         \
+        KEEPS("libraries", "[\"cublas\"]",                                                         \
+              "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize")
+
+/* ---- the bundles ---- */
+
+static const cs_convention none[] = {{0}};
+
+static const cs_convention megatron_core[] = {
+    MEGATRON_HOST,
+    COLLECTIVES,
+    BESIDE,
+    FP32_GRADIENTS("megatron/training/arguments.py, validate_args: bf16 sets "
+                   "accumulate_allreduce_grads_in_fp32"),
+    {"/model/main_weights", "\"fp32\"",
+     "megatron/core/optimizer/optimizer_config.py: main_params_dtype", NULL},
+    {"/model/states", "\"fp32\"",
+     "megatron/core/optimizer/optimizer_config.py: exp_avg_dtype, exp_avg_sq_dtype", NULL},
+    BLOCKING("1f1b", "megatron/training/arguments.py, validate_args: overlap_p2p_comm is False "
+                     "without the interleaved schedule"),
+    {"/parallel/bucket", "\"160 MB\"",
+     "megatron/core/distributed/distributed_data_parallel.py: bucket_size is max(40000000, 1000000 "
+     "* dp_size) gradients, here of 4 bytes, with --overlap-grad-reduce (without it none overlaps: "
+     "set 0)",
+     NULL},
+    FUSED("TransformerEngine: LayerNormLinear, SwiGLU and rotary kernels; megatron/core/fusions"),
+    {"/runtime/expert_loop", "true",
+     "TransformerEngine: GroupedLinear is a product for each expert on cuBLAS's streams "
+     "(transformer_engine/pytorch/cpp_extensions/gemm.py, general_grouped_gemm), and "
+     "split_quantize a cast for each",
+     NULL},
+    FLASH("cudnn", "transformer_engine/pytorch/attention/dot_product_attention/utils.py, "
+                   "get_attention_backend: cuDNN's attention is preferred on sm90 and later"),
+    GRADIENT_PASSES("4", "megatron/core/optimizer/clip_grads.py: get_grad_norm_fp32 reads, "
+                         "clip_grad_by_total_norm_fp32 reads and writes where the norm is above "
+                         "the limit, as in the first steps; zero_grad_buffer writes"),
+    PYTORCH_ALLOCATOR,
+    KEEPS("fused", "[\"norm\", \"swiglu\", \"linear\"]",
+          "megatron/training/arguments.py: bias_swiglu_fusion and masked_softmax_fusion are on; "
+          "norms and linear layers are TransformerEngine's"),
+    KEEPS("weight_gradients", "\"transformer_engine\"",
+          "megatron/core/extensions/transformer_engine.py: fuse_wgrad_accumulation is "
+          "gradient_accumulation_fusion, which is on"),
+    KEEPS("libraries", "[\"cublas\", \"transformer_engine\"]",
+          "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize; "
+          "transformer_engine/pytorch/module/base.py: get_cublas_workspace_size_bytes"),
+    KEEPS("routed_weights", "\"features\"",
+          "megatron/core/transformer/moe/experts.py, TEGroupedMLP, from 0.11 on: permuted_probs "
+          "multiply what the activation makes"),
+    {"/memory/weight_buffer", "true",
+     "megatron/core/distributed/param_and_grad_buffer.py: parameters are moved into param_data "
+     "with "
+     "the distributed optimizer",
+     "/parallel/zero=1"},
+    {0}};
+
+static const cs_convention megatron_2021[] = {
+    HOST("20 us", "as megatron-core"),
+    COLLECTIVES,
+    BESIDE,
+    FP32_GRADIENTS("megatron/arguments.py: bf16 sets accumulate_allreduce_grads_in_fp32"),
+    BLOCKING("1f1b", "megatron/p2p_communication.py: torch.cuda.synchronize behind "
+                     "batch_isend_irecv"),
+    BLOCKING("interleaved_1f1b", "megatron/p2p_communication.py: torch.cuda.synchronize behind "
+                                 "batch_isend_irecv"),
+    FUSED(
+        "megatron/model/fused_*.py: masked softmax, layer norm, bias with GELU, bias with dropout "
+        "and sum"),
+    FLASH("flash2", "no other fused attention at the time"),
+    GRADIENT_PASSES("6",
+                    "megatron/optimizer: unscaling reads and writes gradients, the norm reads, "
+                    "scaling by it reads and writes, zeroing writes"),
+    PYTORCH_ALLOCATOR,
+    KEEPS(
+        "fused", "[\"norm\", \"linear\"]",
+        "megatron/model/fused_layer_norm.py; megatron/mpu/layers.py: products keep what they read "
+        "only"),
+    KEEPS("weight_gradients", "\"in_place\"",
+          "megatron/fused_kernels/fused_weight_gradient_dense.cpp: kernels add to main_grad"),
+    KEEPS("libraries", "[\"cublas\"]",
+          "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize"),
+    {0}};
+
+static const cs_convention fsdp[] = {PYTORCH_HOST,     COLLECTIVES,    BESIDE, PYTORCH_FLASH,
+                                     PYTORCH_CLIPPING, PYTORCH_MEMORY, {0}};
+
+static const cs_convention ddp[] = {
+    PYTORCH_HOST,
+    COLLECTIVES,
+    BESIDE,
+    {"/parallel/bucket", "\"25 MiB\"",
+     "torch/nn/parallel/distributed.py: bucket_cap_mb; Li et al., VLDB 2020, section 3.2.3", NULL},
+    PYTORCH_FLASH,
+    PYTORCH_MEMORY,
+    {0}};
+
+static const cs_convention deepspeed[] = {
+    HOST("20 us", "as megatron-core"),
+    COLLECTIVES,
+    BESIDE,
+    FP32_GRADIENTS("deepspeed/runtime/bf16_optimizer.py, BF16_Optimizer: "
+                   "fp32_groups_gradients_flat"),
+    BLOCKING("1f1b",
+             "deepspeed/runtime/pipe/engine.py: instructions of TrainSchedule run one after "
+             "the other"),
+    FUSED("Megatron-DeepSpeed has the fused kernels of Megatron-LM"),
+    {"/runtime/kernels", CS_FITTED_DEEPSPEED,
+     "fitted to measured runs by tests/fit-figures.py, with figures of devices "
+     "(docs/reference/points.md)",
+     NULL},
+    FLASH("flash2", "Megatron-DeepSpeed: --use-flash-attn is FlashAttention"),
+    GRADIENT_PASSES("4", "deepspeed/runtime/bf16_optimizer.py: get_global_norm_of_tensors reads, "
+                         "clip_tensors_by_global_norm reads and writes, clear_hp_grads writes"),
+    PYTORCH_ALLOCATOR,
+    KEEPS("fused", "[\"norm\", \"swiglu\", \"linear\"]",
+          "Megatron-DeepSpeed: megatron/model/fused_layer_norm.py"),
+    KEEPS("weight_gradients", "\"apart\"",
+          "deepspeed/runtime/bf16_optimizer.py, update_hp_grads: hp_grad.data.add_"),
+    KEEPS("libraries", "[\"cublas\"]",
+          "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize"),
+    {0}};
+
+static const cs_convention torchtitan[] = {
+    PYTORCH_HOST,
+    COLLECTIVES,
+    BESIDE,
+    FP32_GRADIENTS("torchtitan's mixed_precision_reduce is float32 by default"),
+    FUSED("torch.compile of each block fuses what only moves"),
+    PYTORCH_FLASH,
+    GRADIENT_PASSES("3",
+                    "torchtitan/distributed/utils.py, clip_grad_norm_: the norm reads gradients, "
+                    "clip_grads_with_norm_ reads and writes them"),
+    PYTORCH_MEMORY,
+    KEEPS("expandable_segments", "true",
+          "torchtitan/run_train.sh: PYTORCH_ALLOC_CONF is expandable_segments:True"),
+    {0}};
+
+static const cs_convention llm_foundry[] = {
+    PYTORCH_HOST,
+    COLLECTIVES,
+    BESIDE,
+    {"/model/gradients", "\"weights\"",
+     "llm-foundry, scripts/train/yamls/pretrain/mpt-7b.yaml: FSDP's mixed_precision is PURE, which "
+     "reduces gradients in the type of computing",
+     NULL},
+    FLASH(
+        "flash1",
+        "llm-foundry at 8c8dd48f: scripts/train/yamls/pretrain have attn_impl: triton, which is as "
+        "fast as the first FlashAttention"),
+    GRADIENT_PASSES("3",
+                    "composer/algorithms/gradient_clipping: FSDP's clip_grad_norm_, whose norm "
+                    "reads gradients and whose multiplication reads and writes them"),
+    PYTORCH_MEMORY,
+    {0}};
+
+/* In the order of the names. */
+static const cs_convention *const bundles[] = {none, megatron_core, megatron_2021, fsdp,
+                                               ddp,  deepspeed,     torchtitan,    llm_foundry};
+
+const cs_convention *cs_runtime_conventions(uint32_t name)
+{
+    return bundles[name];
+}

@@ -1,0 +1,338 @@
+/* What each member of a runtime does to a run, and where its value is said to be from. A member
+ * without a row fails the test, whoever adds it. */
+#include "sim/run/simulate.h"
+#include "sim/scenario/runtime-section.h"
+#include "tests/expect.h"
+
+#include <cjson/cJSON.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct run {
+    cs_scenario scenario;
+    cs_simulation simulation;
+} run;
+
+/* Two layers of 1 s forward, 2 s backward and 1 GB of weights each, on two replicas that 1 GB/s
+ * joins: a ring of two sums n GB in n s. 2 + 4 s are computed, then 2 GB are summed: 8 s. */
+static const char uniform[] =
+    "{\"schema_version\": 1, \"name\": \"t\", \"runtime\": {\"name\": \"ideal\"}, \"model\": "
+    "{\"uniform\": {\"layers\": 2, \"forward\": \"1 s\", \"backward\": \"2 s\", \"weights\": \"1 "
+    "GB\", \"activation\": \"1 B\"}}, \"platform\": {\"topology\": \"nvlink_switch\", \"devices\": "
+    "2, \"bandwidth\": \"1 GB/s\", \"latency\": \"0 s\"}, \"parallel\": {\"data\": 2}, "
+    "\"collectives\": {\"algorithm\": \"ring\", \"fidelity\": \"analytic\"}, \"schedule\": "
+    "{\"kind\": \"sequential\", \"micro_batches\": 1}}";
+
+/* The last stage of two sends what it made while the first one computes. */
+static const char pipeline[] =
+    "{\"schema_version\": 1, \"name\": \"t\", \"runtime\": {\"name\": \"ideal\"}, \"model\": "
+    "{\"uniform\": {\"layers\": 2, \"forward\": \"1 s\", \"backward\": \"2 s\", \"activation\": "
+    "\"1 "
+    "GB\"}}, \"platform\": {\"topology\": \"nvlink_switch\", \"devices\": 2, \"bandwidth\": \"1 "
+    "GB/s\", \"latency\": \"0 s\"}, \"schedule\": {\"kind\": \"gpipe\", \"micro_batches\": 2}}";
+
+/* A GPT of two blocks in bf16, on two replicas. The runtime has no conventions of its own: all are
+ * given where they would matter. */
+static const char network[] =
+    "{\"schema_version\": 1, \"name\": \"t\", \"runtime\": {\"name\": \"pytorch-ddp\", \"host\": "
+    "0}, \"model\": {\"name\": \"gpt\", \"parameters\": {\"layers\": 2, \"hidden\": 256, "
+    "\"heads\": "
+    "4, \"sequence\": 128, \"vocabulary\": 1024, \"intermediate\": 1024, \"dropout\": 0, "
+    "\"attention\": \"math\"}, \"device\": \"a100\", \"precision\": \"bf16\", \"optimizer\": "
+    "\"adam\", \"batch_size\": 2}, \"platform\": {\"topology\": \"nvlink_switch\", \"devices\": 2, "
+    "\"bandwidth\": \"1 GB/s\", \"latency\": \"0 s\", \"slowdown\": []}, \"parallel\": {\"data\": "
+    "2, "
+    "\"bucket\": 0}, \"collectives\": {\"algorithm\": \"ring\", \"fidelity\": \"analytic\", "
+    "\"reached\": 1, \"start\": 0}, \"memory\": {\"allocator\": \"none\", \"weight_gradients\": "
+    "\"in_place\", \"libraries\": []}, \"schedule\": {\"kind\": \"sequential\", "
+    "\"micro_batches\": 1}}";
+
+/* Of that network: two embeddings, of which the first is the last matrix too; in a block four
+ * matrices with biases and two norms; the last norm. */
+enum {
+    H = 256,
+    INNER = 1024,
+    TOKENS = 128,
+    WORDS = 1024,
+    BLOCK = 3 * H * H + 3 * H + H * H + H + H * INNER + INNER + INNER * H + H + 4 * H,
+    PARAMETERS = WORDS * H + TOKENS * H + 2 * BLOCK + 2 * H,
+};
+
+static void run_with(const char *text, const char *key, const char *value, run *made)
+{
+    cs_error error;
+    cs_error_init(&error);
+    cJSON *root = cJSON_Parse(text);
+    assert_non_null(root);
+    *made = (run){0};
+    if (cs_json_set(root, key, value, "test", &error) != CS_OK ||
+        cs_scenario_read(root, "test", &made->scenario, &error) != CS_OK ||
+        cs_simulate(&made->scenario, &(cs_simulation_options){0}, &made->simulation, &error) !=
+            CS_OK)
+        fail_msg("%s=%s: %s", key, value, error.text);
+    cJSON_Delete(root);
+}
+
+static void finish(run *made)
+{
+    cs_simulation_finish(&made->simulation);
+    cs_scenario_finish(&made->scenario);
+}
+
+/* ---- what is looked at ---- */
+
+typedef double figure_of(const run *of);
+
+static double seconds(const run *of)
+{
+    return cs_time_seconds(of->simulation.trace.makespan);
+}
+
+static double sent(const run *of)
+{
+    return of->simulation.lowering.moved[CS_PURPOSE_GRADIENTS];
+}
+
+static double states(const run *of)
+{
+    return (double)of->simulation.trace.devices[0].category_peak[CS_MEMORY_OPTIMIZER];
+}
+
+static double resident(const run *of)
+{
+    return of->scenario.job.libraries ? (double)of->scenario.job.libraries[0] : 0;
+}
+
+static double capacity(const run *of)
+{
+    return (double)of->scenario.platform.devices[0].capacity;
+}
+
+/* Of the first block, without the embedding in front and the head behind. */
+static double forward(const run *of)
+{
+    for (uint32_t l = 0; l < of->scenario.model->n_layers; l++)
+        if (strstr(of->scenario.model->layers[l].name, "h.0."))
+            return cs_time_seconds(of->scenario.model->layers[l].forward);
+    return NAN;
+}
+
+static double is_played(const run *of)
+{
+    return of->scenario.has_allocator;
+}
+
+/* A pass over all gradients, of 2 bytes: what an A100's description says that memory reaches. */
+static double pass(void)
+{
+    cs_accelerator device = {0};
+    assert_int_equal(cs_accelerator_load("a100", NULL, &device, NULL), CS_OK);
+    const double rate = device.bandwidth * device.training.memory->memory;
+    cs_accelerator_finish(&device);
+    return 2.0 * PARAMETERS / rate;
+}
+
+/* ---- the rows ---- */
+
+/* `to` - `from` of a figure, or their ratio, by the comment at the row. */
+typedef struct effect {
+    const char *key, *scenario, *from, *to;
+    figure_of *figure;
+    bool ratio;
+    double expected;
+    const char *elsewhere; /* the test that derives it; NULL: this row does */
+} effect;
+
+static const effect effects[] = {
+    {.key = "/runtime/fused", .elsewhere = "runtime-keys: fuses"},
+    {.key = "/runtime/flash", .elsewhere = "runtime: test_seconds"},
+    {.key = "/runtime/host", .elsewhere = "runtime-keys: waits_for_the_host"},
+    {.key = "/runtime/cuda_graphs", .elsewhere = "runtime-keys: waits_for_the_host"},
+    {.key = "/runtime/expert_loop", .elsewhere = "runtime: test_started"},
+    /* kernels take the factor longer, each of them */
+    {"/runtime/kernels", network, "1", "1.5", forward, true, 1.5, NULL},
+    /* two bytes of each gradient instead of four, from each of two ranks, twice a half of them */
+    {"/model/gradients", network, "\"weights\"", "\"fp32\"", sent, false, 4.0 * PARAMETERS, NULL},
+    /* 4 bytes less of each weight */
+    {"/model/main_weights", network, "\"fp32\"", "\"none\"", states, false, -4.0 * PARAMETERS,
+     NULL},
+    /* Adam's two states of 2 bytes, or one, in place of 4 */
+    {"/model/states", network, "\"fp32\"", "\"bf16\"", states, false, -4.0 * PARAMETERS, NULL},
+    {"/model/states", network, "\"fp32\"", "\"fp8\"", states, false, -6.0 * PARAMETERS, NULL},
+    /* the second layer's gradients are summed in 1 s of the 2 s in which the first one's are made */
+    {"/parallel/bucket", uniform, "0", "\"1 GB\"", seconds, false, -1, NULL},
+    /* Forwards of 1 s, messages of 1 s, backwards of 2 s. The second stage has F1 at 2 to 3 s, the
+     * second message at 2 to 3, F2 to 4, B2 to 6, whose message arrives at 7, B1 to 8; the first
+     * one B2 at 7 to 9, B1 to 11. Blocking, the second message waits for F1 and the second forward
+     * of the first stage, both until 3 s, and lasts until 4; F2 to 5, B2 to 7, message to 8. Then
+     * both compute B2 of the first stage and B1 of the second until 10, message to 11, B1 to 13. */
+    {"/platform/blocking", pipeline, "false", "true", seconds, false, 2, NULL},
+    /* all is summed behind all computing, of which none is slower then */
+    {"/platform/slowdown", uniform, "[]", "[{\"factor\": 2}]", seconds, false, 0, NULL},
+    {"/collectives/reached", uniform, "1", "0.5", seconds, false, 2, NULL},
+    {"/collectives/start", uniform, "0", "\"250 ms\"", seconds, false, 0.25, NULL},
+    {.key = "/collectives/tensor_overlap", .elsewhere = "runtime-keys: products_hide_chunks"},
+    {"/memory/allocator", network, "\"none\"", "\"pytorch\"", is_played, false, 1, NULL},
+    {.key = "/memory/expandable_segments", .elsewhere = "caching-allocator"},
+    {.key = "/memory/fused", .elsewhere = "tape: keeps_less"},
+    {.key = "/memory/weight_gradients", .elsewhere = "liveness: add_weight_gradients"},
+    /* on an A100 two threads with 2 x 4 MiB and 8 x 16 KiB each; TransformerEngine's 4 MiB */
+    {"/memory/libraries", network, "[]", "[\"cublas\"]", resident, false, 2 * (8192 + 128) * 1024.0,
+     NULL},
+    {"/memory/libraries", network, "[]", "[\"transformer_engine\"]", resident, false, 4096 * 1024.0,
+     NULL},
+    {.key = "/memory/routed_weights", .elsewhere = "tape: weighted features"},
+    {.key = "/memory/weight_buffer", .elsewhere = "resident-tensors"},
+    /* a matrix of weights of attention: one sample a device, four heads, 2 bytes */
+    {"/memory/attention_buffer", network, "false", "true", resident, false,
+     4.0 * TOKENS *TOKENS * 2, NULL},
+    {"/platform/reserve", network, "0", "\"1 GiB\"", capacity, false, -1073741824.0, NULL},
+};
+
+static double figure_with(const effect *row, const char *value)
+{
+    run made;
+    run_with(row->scenario, row->key, value, &made);
+    const double figure = row->figure(&made);
+    finish(&made);
+    return figure;
+}
+
+static void have_effects(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(effects); i++) {
+        const effect *row = &effects[i];
+        if (row->elsewhere)
+            continue;
+        const double from = figure_with(row, row->from), to = figure_with(row, row->to);
+        const double got = row->ratio ? to / from : to - from;
+        if (!(fabs(got - row->expected) <= 1e-6 * fabs(row->expected)))
+            fail_msg("%s from %s to %s: expected %.9g, got %.9g", row->key, row->from, row->to,
+                     row->expected, got);
+    }
+}
+
+static bool has_row(const char *key)
+{
+    bool found = strcmp(key, "/runtime/gradient_passes") == 0; /* passes_over_gradients */
+    for (size_t i = 0; i < ROWS(effects) && !found; i++)
+        found = strcmp(effects[i].key, key) == 0;
+    return found;
+}
+
+/* Each convention is of a member, and each member has a row and is a key of its section. */
+static void are_complete(void **state)
+{
+    (void)state;
+    for (const cs_runtime_member *m = cs_runtime_members; m->key; m++) {
+        if (!has_row(m->key) || strcmp(cs_runtime_member_default(m->key), "?") == 0)
+            fail_msg("%s has no row", m->key);
+    }
+    for (uint32_t r = 0; cs_runtime_names[r]; r++)
+        for (const cs_convention *c = cs_runtime_conventions(r); c->key; c++) {
+            const cs_runtime_member *m = cs_runtime_members;
+            while (m->key && strcmp(m->key, c->key) != 0)
+                m++;
+            if (!m->key)
+                fail_msg("%s of %s is no member", c->key, cs_runtime_names[r]);
+        }
+}
+
+/* Slower by that many passes; each layer's update is rounded to a picosecond. */
+static void passes_over_gradients(void **state)
+{
+    (void)state;
+    run none, five;
+    run_with(network, "/runtime/gradient_passes", "0", &none);
+    run_with(network, "/runtime/gradient_passes", "5", &five);
+    const double got = seconds(&five) - seconds(&none);
+    if (fabs(got - 5 * pass()) > 100e-12)
+        fail_msg("expected %.12g s, got %.12g s", 5 * pass(), got);
+    finish(&none);
+    finish(&five);
+}
+
+/* The rules of slowdown: 1 of the 2 s of a backward are beside the sum of a bucket; at half the
+ * speed half a second is done meanwhile. */
+static void is_slower_beside_buckets(void **state)
+{
+    (void)state;
+    run made;
+    cJSON *root = cJSON_Parse(uniform);
+    cs_error error;
+    cs_error_init(&error);
+    assert_int_equal(cs_json_set(root, "/parallel/bucket", "\"1 GB\"", "test", &error), CS_OK);
+    char *text = cJSON_PrintUnformatted(root);
+    run_with(text, "/platform/slowdown", "[{\"factor\": 2, \"communication\": \"collectives\"}]",
+             &made);
+    if (fabs(seconds(&made) - 7.5) > 1e-9)
+        fail_msg("expected 7.5 s, got %.12g s", seconds(&made));
+    finish(&made);
+    free(text);
+    cJSON_Delete(root);
+}
+
+/* ---- where values are from ---- */
+
+static const struct {
+    const char *key, *value; /* given to the network; NULL: nothing is */
+    const char *asked;
+    cs_origin origin;
+    const char *is;
+} origins[] = {
+    {NULL, NULL, "/runtime/flash", CS_ORIGIN_ASSUMED, "\"flash2\""},
+    {"/runtime/flash", "\"flash3\"", "/runtime/flash", CS_ORIGIN_GIVEN, "\"flash3\""},
+    {NULL, NULL, "/runtime/kernels", CS_ORIGIN_DEFAULT, "1"},
+    {NULL, NULL, "/parallel/bucket", CS_ORIGIN_GIVEN, "0"},
+    {NULL, NULL, "/model/device", CS_ORIGIN_ASSUMED, "a100"},
+    {NULL, NULL, "/platform/reserve", CS_ORIGIN_DEFAULT, "0"},
+    {"/runtime/name", "megatron-core", "/model/gradients", CS_ORIGIN_ASSUMED, "\"fp32\""},
+    {"/costs",
+     "{\"inline\": {\"schema_version\": 1, \"sources\": [{\"source\": \"s\", \"device\": \"A\", "
+     "\"date\": \"2026-11-23\"}], \"network\": [{\"collective\": \"all_reduce\", \"level\": "
+     "\"node\", "
+     "\"ranks\": 2, \"source\": 0, \"regimes\": [{\"from_bytes\": 0, \"error\": 0, \"points\": 2, "
+     "\"outliers\": 0, \"alpha_s\": {\"value\": 1e-6, \"low\": 1e-6, \"high\": 1e-6}, "
+     "\"beta_s_per_byte\": {\"value\": 1e-9, \"low\": 1e-9, \"high\": 1e-9}}], \"points\": "
+     "[[1, 1e-6], [1000, 2e-6]]}]}}",
+     "/costs", CS_ORIGIN_MEASURED, NULL},
+};
+
+static void are_named(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(origins); i++) {
+        run made;
+        const char *key = origins[i].key ? origins[i].key : "/name";
+        run_with(network, key, origins[i].key ? origins[i].value : "t", &made);
+        const cs_origins *all = &made.scenario.origins;
+        uint32_t f = 0;
+        while (f < all->n && strcmp(all->figures[f].key, origins[i].asked) != 0)
+            f++;
+        if (f == all->n)
+            fail_msg("%s is not named", origins[i].asked);
+        if (all->figures[f].origin != origins[i].origin)
+            fail_msg("%s with %s: expected %s, got %s", origins[i].asked, key,
+                     cs_origin_names[origins[i].origin], cs_origin_names[all->figures[f].origin]);
+        if (origins[i].is && strcmp(all->figures[f].value, origins[i].is) != 0)
+            fail_msg("%s: expected %s, got %s", origins[i].asked, origins[i].is,
+                     all->figures[f].value);
+        if (all->figures[f].origin == CS_ORIGIN_ASSUMED)
+            assert_true(strlen(all->figures[f].source) > 10);
+        finish(&made);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(have_effects),
+        cmocka_unit_test(are_complete),
+        cmocka_unit_test(passes_over_gradients),
+        cmocka_unit_test(is_slower_beside_buckets),
+        cmocka_unit_test(are_named),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
