@@ -59,7 +59,7 @@ class Mutants:
     """Makes them from scenarios, by name."""
 
     def __init__(self, root):
-        self.documents, self.values = {}, collections.defaultdict(list)
+        self.documents, self.values = {}, {}
         for at, _, names in sorted(os.walk(os.path.join(root, 'scenarios'))):
             for name in sorted(names):
                 if name.endswith('.json'):
@@ -70,7 +70,7 @@ class Mutants:
                         self.documents[os.path.relpath(path, root)] = document
         for document in self.documents.values():
             for path in places(document):
-                self.values[path[-1]].append(parent(document, path)[path[-1]])
+                self.values.setdefault(path[-1], []).append(parent(document, path)[path[-1]])
 
     def change(self, document, draw):
         path = draw.choice(list(places(document)))
@@ -88,7 +88,7 @@ class Mutants:
                 there = parent(document, other)
                 within[key], there[other[-1]] = there[other[-1]], within[key]
         elif kind == 3:  # what stands under this name elsewhere
-            within[key] = copy.deepcopy(draw.choice(self.values[key]))
+            within[key] = copy.deepcopy(draw.choice(self.values.get(key) or [extreme(draw)]))
         elif kind == 4:  # a key that stands elsewhere
             name = draw.choice([name for name in self.values if isinstance(name, str)])
             target = within if isinstance(within, dict) else document
