@@ -464,6 +464,21 @@ static int64_t cast_weights(const walk *w, const cs_op *op)
                : 0;
 }
 
+/* PyTorch's operators, each with its result: a copy in float32 unless the logits are that; backward
+ * the gradient of the logarithms and of the copy, which is the logits' where there is none, and
+ * from which that of the logits is made when the first of the two has gone. */
+static void add_loss(walk *w, uint32_t p)
+{
+    const int64_t single = 4 * elements(w, w->net->ops[p].inputs[0]);
+    const bool copies = width_of(w) < 4;
+    if (copies && w->how->kept.loss != CS_LOSS_IN_PLACE)
+        add_thing(w, WORK, single, p, p, 0);
+    if (w->how->kept.loss == CS_LOSS_EAGER && copies)
+        add_thing(w, WORK, single + single / 2, back(w, p), back(w, p), 0);
+    if (w->how->kept.loss == CS_LOSS_EAGER && !copies)
+        add_thing(w, WORK, single, back(w, p), back(w, p), 0);
+}
+
 /* Also its halo, and what its kernels take while they run. */
 static void add_besides(walk *w, uint32_t p)
 {
@@ -485,6 +500,9 @@ static void add_besides(walk *w, uint32_t p)
     if (has_gradient(w, op->output))
         add_thing(w, WORK, work + halo_bytes(w, w->local->ops[p].gradient_halo), back(w, p),
                   back(w, p), 0);
+    if (op->kind == CS_OP_CROSS_ENTROPY && !is_fused(w, CS_FUSED_CROSS_ENTROPY) &&
+        has_gradient(w, op->output))
+        add_loss(w, p);
 }
 
 /* Gradients of weights that are made aside, the largest of those that are made at an instant. */
@@ -826,6 +844,7 @@ static void compare_drawn(gsl_rng *random, const char *kind, uint32_t number, dr
                                                                       : CS_GRANULARITY_LAYER,
                           .kept = {.fused = random_from_to(random, 0, 7),
                                    .weight_gradients = random_from_to(random, 0, 2),
+                                   .loss = random_from_to(random, 0, 2),
                                    .narrow_weights = random_from_to(random, 0, 2),
                                    .one_copy = random_from_to(random, 0, 1),
                                    .wide_inputs = random_from_to(random, 0, 3) == 0},
@@ -867,6 +886,7 @@ static void test_graphs(void **state)
         d.split.grid.context = context[random_from_to(random, 0, 3)];
         d.split.grid.data = random_from_to(random, 1, 2);
         d.split.sequence_parallel = random_from_to(random, 0, 1);
+        d.split.keeps_tokens = random_from_to(random, 0, 3) == 0;
         d.split.context_method = (cs_context_method)random_from_to(random, 0, 2);
         random_net_graph(random, &d.net);
         compare_drawn(random, "graph", i, &d);

@@ -74,6 +74,14 @@ static bool sends_each_copy(const cs_point *point)
             point->parallel->ep > 8);
 }
 
+/* All of Megatron-Bridge's recipes have expert_tensor_parallel_size 1. */
+uint32_t cs_point_rules_expert_tensor(const cs_point *point)
+{
+    return point->parallel->etp > 0                      ? point->parallel->etp
+           : starts(point->framework, "Megatron-Bridge") ? 1
+                                                         : 0;
+}
+
 /* As Megatron-LM's argument says; else as in recipes. */
 static bool sends_once(const cs_point *point)
 {
@@ -82,6 +90,16 @@ static bool sends_once(const cs_point *point)
     if (point->parallel->ep < 2 || point->args)
         return point->parallel->ep > 1 && given && strcmp(given, "flex") == 0;
     return starts(point->framework, "Megatron-Bridge") && !sends_each_copy(point);
+}
+
+/* Under a pipeline torchtitan's FSDP keeps weights whole from one micro-batch to the next, and
+ * gradients until the last one, as ZeRO's stage 2 does that accumulates (torchtitan/models/llama3/
+ * infra/parallelize.py, apply_fsdp: reshard_after_forward; PyTorch's pipelining/stage.py,
+ * backward_maybe_with_nosync, and FSDP's unsharded_accumulated_grad, in the type of the sum). */
+static bool keeps_whole(const cs_point *point)
+{
+    return starts(point->framework, "torchtitan") && point->parallel->pp > 1 &&
+           point->parallel->zero == 3;
 }
 
 /* Megatron-LM sends a part from each tensor-parallel rank, unless it is told not to
@@ -95,20 +113,24 @@ void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
             "\"parallel\": {\"tensor\": %u, \"sequence_parallel\": %s, \"context\": %u, "
             "\"pipeline\": %u, \"data\": %u, \"expert\": %u, \"zero\": %u",
             mesh->tp, mesh->sp && mesh->tp > 1 ? "true" : "false", mesh->cp, mesh->pp, mesh->dp,
-            mesh->ep, mesh->zero);
+            mesh->ep, keeps_whole(point) ? 2 : mesh->zero);
+    /* a linear layer saves what it reads, which is gathered in front of it (PyTorch,
+     * torch/distributed/tensor/parallel/style.py, PrepareModuleInput) */
+    if (mesh->tp > 1 && mesh->sp && is_torchtitan(point))
+        fputs(", \"regather\": false", out);
     if (mesh->tp > 1 && mesh->pp > 1 && !mesh->sp && cs_point_rules_megatron(point))
         fputs(", \"scatter_gather\": true", out);
     if (mesh->cp > 1)
         fprintf(out, ", \"context_method\": \"%s\"", context_method(mesh->cp_comm));
-    if (mesh->ep > 1 && mesh->etp > 0)
-        fprintf(out, ", \"expert_tensor\": %u", mesh->etp);
+    if (mesh->ep > 1 && cs_point_rules_expert_tensor(point) > 0)
+        fprintf(out, ", \"expert_tensor\": %u", cs_point_rules_expert_tensor(point));
     if (sends_once(point)) {
         cs_point_rules_assume(rules, "tokens are sent once to a node, as by DeepEP and HybridEP");
         fputs(", \"dispatcher\": \"once_per_node\"", out);
     }
     if (mesh->zero > 0 && shard(point) > 0)
         fprintf(out, ", \"shard\": %u", shard(point));
-    if (mesh->zero >= 2)
+    if (mesh->zero >= 2 && !keeps_whole(point))
         fputs(", \"accumulate\": false", out);
     if (cs_point_rules_submission(point) && mesh->dp > 1)
         cs_point_rules_assume(rules, "gradients are reduced beside the backward in submissions");

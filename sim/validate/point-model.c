@@ -108,12 +108,12 @@ static void write_bert(cs_point_rules *rules, FILE *out)
  * attending to each other (docs/source/performance/performance_summary.md: "Packed Sequence
  * Length"). A paragraph of SQuAD has 117 words on average, a question 10 (Rajpurkar et al., 2016,
  * arXiv 1606.05250): with the words of the template about 200 tokens, of which a token attends to
- * half. 0: it attends to the sequence. */
+ * half. MLPerf's samples, of GovReport, are long. 0: it attends to the sequence. */
 static uint32_t window_of_samples(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
     const bool tuned = point->options->lora || strstr(point->id, "-sft-");
-    if (!tuned ||
+    if (!tuned || cs_point_rules_submission(point) ||
         !(starts(point->framework, "NeMo") || starts(point->framework, "Megatron-Bridge")))
         return 0;
     cs_point_rules_assume(rules, "samples of 200 tokens are packed in fine-tuning");
@@ -362,11 +362,14 @@ static const char *precision(cs_point_rules *rules)
 
 /* Stated; else Megatron-LM sums gradients of bf16 weights in fp32 (megatron/training/arguments.py:
  * "accumulate and all-reduce gradients in fp32 for bfloat16 data type"), unless it is told to
- * reduce them in bf16, and those of fp16 weights in fp16. */
+ * reduce them in bf16, and those of fp16 weights in fp16. torchtitan reduces them in fp32
+ * (mixed_precision_reduce, torchtitan/config_manager.py). */
 bool cs_point_rules_sums_in_fp32(const cs_point *point)
 {
     if (point->options->grad_dtype)
         return is(point->options->grad_dtype, "fp32");
+    if (starts(point->framework, "torchtitan"))
+        return true;
     return cs_point_rules_megatron(point) && is(point->precision, "bf16") &&
            !starts(point->framework, "Megatron-Bridge") &&
            !cs_point_rules_argument(point, "grad-reduce-in-bf16");

@@ -5,6 +5,7 @@
 const char *const cs_fused_names[] = {"norm", "swiglu", "cross_entropy", "linear", NULL};
 const char *const cs_weight_gradients_names[] = {"in_place", "apart", "transformer_engine", NULL};
 const char *const cs_narrow_weights_names[] = {"copies", "alone", "cast", NULL};
+const char *const cs_loss_names[] = {"in_place", "copied", "eager", NULL};
 
 enum { FLOAT = 4 };
 
@@ -156,6 +157,19 @@ int64_t cs_kept_query_sums(const cs_net *net, const cs_op *op, const cs_kept_rul
     const int64_t blocks = (int64_t)batch * a->heads;
     const int64_t sums = (rules->deterministic_multiprocessors + blocks - 1) / blocks;
     return FLOAT * sums * batch * cs_net_tensor(net, op->inputs[0])->elements;
+}
+
+int64_t cs_kept_loss_steps(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                           uint32_t batch, cs_precision precision, bool backward)
+{
+    if (op->kind != CS_OP_CROSS_ENTROPY || rules->loss == CS_LOSS_IN_PLACE ||
+        is_fused(rules, CS_FUSED_CROSS_ENTROPY) || !cs_net_tensor(net, op->output)->differentiable)
+        return 0;
+    const int64_t single = FLOAT * batch * cs_net_tensor(net, op->inputs[0])->elements;
+    const int64_t logits = cs_tensor_bytes(net, op->inputs[0], batch, precision);
+    if (backward)
+        return rules->loss == CS_LOSS_EAGER ? 2 * single - logits : 0;
+    return logits < single ? single : 0;
 }
 
 int64_t cs_kept_shared(const cs_op *op, const cs_kept_rules *rules, const cs_op_cost *cost,

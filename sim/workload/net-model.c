@@ -456,10 +456,13 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             count_started(how, &net->ops[p], &cost, launches);
             cs_kept_fuse(net, &net->ops[p], &how->kept, how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
-            fits = add(&of->workspaces[p],
-                       times.workspace >= 0 ? times.workspace : cost.workspace_bytes) &&
-                   add(&of->workspaces[p],
-                       cs_kept_query_sums(net, &net->ops[p], &how->kept, how->batch_size));
+            fits =
+                add(&of->workspaces[p],
+                    times.workspace >= 0 ? times.workspace : cost.workspace_bytes) &&
+                add(&of->workspaces[p],
+                    cs_kept_query_sums(net, &net->ops[p], &how->kept, how->batch_size)) &&
+                add(&of->workspaces[p], cs_kept_loss_steps(net, &net->ops[p], &how->kept,
+                                                           how->batch_size, how->precision, true));
             of->seconds[p] = seconds_of(how, &net->ops[p], &cost, &times);
             fits = fits && add_op(how, &net->ops[p], &cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases - cost.frozen));

@@ -103,10 +103,13 @@ static void find_op(maker *m, uint32_t p)
     cs_op_cost_of(m->net, op, how->batch_size, how->precision, &cost);
     cs_kept_fuse(m->net, op, &how->kept, how->batch_size, how->precision, &cost);
     made->extra = cost.extra_kept_bytes;
-    made->forward_workspace = cost.workspace_bytes;
+    made->forward_workspace =
+        cost.workspace_bytes +
+        cs_kept_loss_steps(m->net, op, &how->kept, how->batch_size, how->precision, false);
     made->keeps_output = cost.keeps_output;
     m->workspaces[p] =
-        cost.workspace_bytes + cs_kept_query_sums(m->net, op, &how->kept, how->batch_size);
+        cost.workspace_bytes + cs_kept_query_sums(m->net, op, &how->kept, how->batch_size) +
+        cs_kept_loss_steps(m->net, op, &how->kept, how->batch_size, how->precision, true);
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         if (cost.keeps_input && !cs_kept_again(m->net, op, i, &how->kept))
             made->keeps |= 1u << i;
