@@ -116,7 +116,7 @@ void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
             mesh->ep, keeps_whole(point) ? 2 : mesh->zero);
     /* a linear layer saves what it reads, which is gathered in front of it (PyTorch,
      * torch/distributed/tensor/parallel/style.py, PrepareModuleInput) */
-    if (mesh->tp > 1 && mesh->sp && is_torchtitan(point))
+    if (mesh->tp > 1 && mesh->sp && starts(point->framework, "torchtitan"))
         fputs(", \"regather\": false", out);
     if (mesh->tp > 1 && mesh->pp > 1 && !mesh->sp && cs_point_rules_megatron(point))
         fputs(", \"scatter_gather\": true", out);
