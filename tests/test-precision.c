@@ -3,6 +3,7 @@
 #include "sim/workload/op-shape.h"
 
 #include "tests/expect.h"
+#include "tests/run-scenario.h"
 
 #include <math.h>
 
@@ -194,11 +195,57 @@ static void test_keys(void **state)
     cs_net_finish(&net);
 }
 
+/* ---- weights ---- */
+
+/* Of a Llama of 2 blocks, 64 features, 4 heads of 16, MLPs of 128 and 96 words: the products of
+ * blocks have 2 (4 x 64^2 + 3 x 64 x 128) = 81,920 weights; table, last matrix and norms 2 x 96 x 64
+ * + 5 x 64 = 12,608, in bf16 always. fp8 takes a byte. Over two devices everything halves. */
+static void test_weights(void **state)
+{
+    (void)state;
+    enum { NARROW = 81920, WIDE = 12608 };
+    static const struct {
+        const char *row, *memory;
+        int64_t bytes;
+    } cases[] = {
+        {"copies", "", 2 * (NARROW + WIDE) + 2 * NARROW},
+        {"one copy", "'narrow_copies': 1", 2 * (NARROW + WIDE) + NARROW},
+        {"alone", "'narrow_weights': 'alone'", 2 * WIDE + 2 * NARROW},
+        {"alone, one copy", "'narrow_weights': 'alone', 'narrow_copies': 1", 2 * WIDE + NARROW},
+        {"cast", "'narrow_weights': 'cast'", 2 * (NARROW + WIDE)},
+    };
+    for (size_t i = 0; i < ROWS(cases); i++) {
+        for (uint32_t n = 1; n <= 2; n++) {
+            scenario_run run;
+            cs_error_init(&error);
+            if (scenario_run_init(
+                    &run, &error,
+                    "{'schema_version': 1, 'model': {'name': 'llama', 'parameters': {'layers': 2, "
+                    "'hidden': 64, 'heads': 4, 'kv_heads': 4, 'head': 16, 'intermediate': 128, "
+                    "'vocabulary': 96, 'sequence': 16}, 'device': 'h100', 'precision': 'fp8', "
+                    "'granularity': 'block', 'batch_size': %u}, 'platform': {'topology': "
+                    "'nvlink_switch', 'bandwidth': '1 GB/s', 'devices': %u}, 'parallel': {'data': "
+                    "%u, 'zero': %u}, 'schedule': {'kind': 'sequential', 'micro_batches': 1}, "
+                    "'iterations': 1, 'memory': {%s}}",
+                    n, n, n, n == 1 ? 0 : 3, cases[i].memory) != CS_OK)
+                fail_msg("%s: %s", cases[i].row, error.text);
+            const cs_graph *graph = &run.simulation.graph;
+            int64_t weights = 0;
+            for (uint32_t r = 0; r < graph->n_residents; r++)
+                if (graph->residents[r].device == 0 &&
+                    graph->residents[r].category == CS_MEMORY_WEIGHTS)
+                    weights += graph->residents[r].bytes;
+            expect_int(cases[i].row, cases[i].bytes / n, weights);
+            scenario_run_finish(&run);
+        }
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_linear), cmocka_unit_test(test_wide), cmocka_unit_test(test_times),
-        cmocka_unit_test(test_model),  cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_model),  cmocka_unit_test(test_keys), cmocka_unit_test(test_weights),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

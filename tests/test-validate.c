@@ -148,8 +148,8 @@ static const struct lack {
     const char *members, *missing;
 } lacks[] = {
     {GPT ", " TWO_GPUS ", 'parallel': {'pp': 2}, 'batch': {'global': 4, 'micro': 1}, "
-         "'schedule': 'zb-v', 'measured': {}, " REST,
-     "the schedule zb-v"},
+         "'schedule': 'dualpipe', 'measured': {}, " REST,
+     "the schedule dualpipe"},
     {GPT ", 'hardware': {'gpu': 'abacus', 'gpus': 1}, 'batch': {'global': 4, 'micro': 1}, "
          "'measured': {}, " REST,
      "the device abacus"},
@@ -199,6 +199,12 @@ static const struct lack {
     "'pos': 'learned', 'tied': true, 'experts': 4, 'topk': 2}, "                                   \
     "'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
 
+#define TITAN GPT ", 'framework': 'torchtitan', 'batch': {'global': 8, 'micro': 1}, "
+#define NARROW(framework, gpu, type, options)                                                      \
+    GPT ", 'framework': '" framework "', 'batch': {'global': 8, 'micro': 1}, 'hardware': "         \
+        "{'gpu': '" gpu "', 'gpus': 1}, 'measured': {}, 'recompute': 'none', 'precision': '" type  \
+        "', 'options': {" options "}"
+
 static const struct rule {
     const char *name, *members, *section, *key, *inner, *value;
 } rules[] = {
@@ -232,6 +238,57 @@ static const struct rule {
      "[\"cublas\",\"transformer_engine\"]"},
     {"products of groups", EXPERTS GPUS(1) "'args': {'moe-grouped-gemm': true}, " TOLD, "memory",
      "libraries", NULL, "[\"cublas\",\"transformer_engine\",\"grouped_products\"]"},
+    {"fp8 in an argument",
+     MEGATRON GPUS(1) "'args': {'fp8-param-gather': true}, 'measured': {}, 'recompute': 'none', "
+                      "'precision': 'fp8'",
+     "memory", "narrow_weights", NULL, "\"alone\""},
+    {"fp8 without it",
+     MEGATRON GPUS(1) "'args': {}, 'measured': {}, 'recompute': 'none', 'precision': 'fp8'",
+     "memory", "narrow_weights", NULL, "\"copies\""},
+    {"fp8 of NeMo", NARROW("NeMo 24.09", "H100-SXM5-80GB", "fp8", ""), "memory", "narrow_weights",
+     NULL, "\"alone\""},
+    {"in two copies on Hopper", NARROW("NeMo 24.09", "H100-SXM5-80GB", "fp8", ""), "memory",
+     "narrow_copies", NULL, "-"},
+    {"one copy on Blackwell", NARROW("NeMo 24.09", "B200-SXM-180GB", "fp8", ""), "memory",
+     "narrow_copies", NULL, "1"},
+    {"one copy for adapters", NARROW("NeMo 24.09", "H100-SXM5-80GB", "fp8", "'lora': true"),
+     "memory", "narrow_copies", NULL, "1"},
+    {"mxfp8 of NeMo", NARROW("NeMo 25.02", "B200-SXM-180GB", "mxfp8", ""), "memory",
+     "narrow_weights", NULL, "\"copies\""},
+    {"mxfp8 of Megatron-Bridge", NARROW("Megatron-Bridge", "B200-SXM-180GB", "mxfp8", ""), "memory",
+     "narrow_weights", NULL, "\"alone\""},
+    {"nvfp4", NARROW("Megatron-Bridge", "B200-SXM-180GB", "nvfp4", ""), "memory", "narrow_weights",
+     NULL, "\"copies\""},
+    {"fp8 of XLA", NARROW("MaxText (JAX/XLA)", "H100-SXM5-80GB", "fp8", ""), "memory",
+     "narrow_weights", NULL, "\"cast\""},
+    {"fp8 of torchao", NARROW("torchtitan", "H100-SXM5-80GB", "fp8", ""), "memory",
+     "narrow_weights", NULL, "\"cast\""},
+    {"its inputs", NARROW("torchtitan", "H100-SXM5-80GB", "fp8", ""), "memory", "narrow_inputs",
+     NULL, "false"},
+    {"gathered in fp8", NARROW("torchtitan", "H100-SXM5-80GB", "fp8", "'float8_allgather': true"),
+     "memory", "narrow_weights", NULL, "\"alone\""},
+    {"loss of torchtitan", NARROW("torchtitan", "H100-SXM5-80GB", "bf16", ""), "memory", "loss",
+     NULL, "\"eager\""},
+    {"loss of Megatron-LM", MEGATRON GPUS(1) "'args': {'cross-entropy-loss-fusion': true}, " TOLD,
+     "memory", "loss", NULL, "\"copied\""},
+    {"sums of torchtitan", NARROW("torchtitan", "H100-SXM5-80GB", "bf16", ""), "model", "gradients",
+     NULL, "\"fp32\""},
+    {"torchtitan's FSDP",
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 4, 'gpus_per_node': 8}, "
+           "'parallel': {'dp': 4, 'zero': 3}, " TOLD,
+     "parallel", "zero", NULL, "3"},
+    {"under a pipeline",
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 8, 'gpus_per_node': 8}, 'schedule': "
+           "'1f1b', 'parallel': {'dp': 4, 'pp': 2, 'zero': 3}, " TOLD,
+     "parallel", "zero", NULL, "2"},
+    {"its gradients",
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 8, 'gpus_per_node': 8}, 'schedule': "
+           "'1f1b', 'parallel': {'dp': 4, 'pp': 2, 'zero': 3}, " TOLD,
+     "parallel", "accumulate", NULL, "-"},
+    {"its gathered tokens",
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 2, 'gpus_per_node': 8}, 'parallel': "
+           "{'tp': 2, 'sp': true}, " TOLD,
+     "parallel", "regather", NULL, "false"},
     {"weights of rows", EXPERTS GPUS(1) "'args': {}, " TOLD, "memory", "routed_weights", NULL,
      "\"features\""},
 };
@@ -283,7 +340,7 @@ static cs_prediction predict(const char *row, const cs_points *points, cs_predic
     cs_error error;
     cs_error_init(&error);
     const cs_point *point = &points->points[0];
-    assert_int_equal(cs_predict(&point, 1, 1, NULL, NULL, predictions, &error), CS_OK);
+    assert_int_equal(cs_predict(&point, 1, 1, NULL, NULL, NULL, predictions, &error), CS_OK);
     if (predictions->items[0].state != CS_PREDICTION_MADE)
         fail_msg("%s: %s", row,
                  predictions->items[0].message ? predictions->items[0].message
@@ -470,6 +527,49 @@ static void predicts_as_by_hand(void **state)
     }
 }
 
+/* ---- verdicts ---- */
+
+/* 24 blocks of 256 features, 8 sequences of 1024 tokens, T = 8192 x 256 x 2 bytes = 4 MiB a tensor.
+ * Weights: 24 x 12 x 256^2 = 19 million, in bf16 with Adam 16 bytes each: 0.28 GiB, and little more
+ * for 1,000 words. A block keeps at least what its products and attention read: norms and products
+ * 2 x 2 T, queries, keys, values and result 4 T, an MLP of 4 x 256 features twice, 8 T: 16 T, and
+ * all of them 1.5 GiB; at most 40 T (Korthikanti et al.: 34 bytes a feature with masks of dropout),
+ * 3.8 GiB. Computed again, the inputs T of 24 blocks, 40 T of one, and logits in four copies of at
+ * most 4 bytes: below 0.09 + 0.16 + 0.13 GiB, less than 0.7 GiB with the weights. */
+#define DEEP                                                                                       \
+    "'model': {'name': 'g', 'kind': 'decoder', 'layers': 24, 'hidden': 256, 'heads': 4, 'ffn': "   \
+    "1024, 'vocab': 1000, 'seq': 1024, 'act': 'gelu', 'norm': 'layernorm', 'pos': 'learned', "     \
+    "'tied': true, 'bias': true}, 'framework': 'PyTorch DDP', 'options': {'flash_attention': "     \
+    "true}, 'batch': {'global': 8, 'micro': 8}, 'measured': {'step_time_s': 1}, 'precision': "     \
+    "'bf16', 'hardware': {'gpu': 'A100-SXM4-80GB', 'gpus': 1, 'memory_gb': "
+
+static void decides_what_it_can(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *members;
+        bool out, depends;
+    } rows[] = {
+        {"fits", DEEP "8}, 'recompute': 'unknown'", false, false},
+        {"depends", DEEP "1}, 'recompute': 'unknown'", true, true},
+        {"does not fit", DEEP "0.2}, 'recompute': 'unknown'", true, false},
+        {"nothing is recomputed", DEEP "1}, 'recompute': 'none'", true, false},
+        {"all is recomputed", DEEP "1}, 'recompute': 'full'", false, false},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_points points = {0};
+        cs_predictions predictions = {0};
+        read_point(rows[i].name, rows[i].members, &points);
+        const cs_prediction got = predict(rows[i].name, &points, &predictions);
+        expect_int(rows[i].name, rows[i].out, got.out_of_memory);
+        expect_int(rows[i].name, rows[i].depends, got.depends);
+        expect_int(rows[i].name, !rows[i].depends, cs_prediction_is_decided(&got));
+        expect_int(rows[i].name, !rows[i].out, cs_prediction_is_right(&got));
+        cs_predictions_finish(&predictions);
+        cs_points_finish(&points);
+    }
+}
+
 /* ---- errors ---- */
 
 /* Points of two datasets with predicted times of 1.1, 0.8, 1.05 and 1 s, measured 1 s each, the
@@ -625,17 +725,12 @@ static void selects(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_with_a_place),
-        cmocka_unit_test(ignores_other_keys),
-        cmocka_unit_test(finds_the_time_of_a_step),
-        cmocka_unit_test(takes_arguments),
-        cmocka_unit_test(names_what_is_missing),
-        cmocka_unit_test(takes_measured_passes),
-        cmocka_unit_test(blocks_as_megatron_does),
-        cmocka_unit_test(predicts_as_by_hand),
-        cmocka_unit_test(sums_errors_up),
-        cmocka_unit_test(finds_what_parts_lack),
-        cmocka_unit_test(selects),
+        cmocka_unit_test(refuses_with_a_place),     cmocka_unit_test(ignores_other_keys),
+        cmocka_unit_test(finds_the_time_of_a_step), cmocka_unit_test(takes_arguments),
+        cmocka_unit_test(names_what_is_missing),    cmocka_unit_test(takes_measured_passes),
+        cmocka_unit_test(blocks_as_megatron_does),  cmocka_unit_test(predicts_as_by_hand),
+        cmocka_unit_test(decides_what_it_can),      cmocka_unit_test(sums_errors_up),
+        cmocka_unit_test(finds_what_parts_lack),    cmocka_unit_test(selects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -83,7 +83,8 @@ static void print_counts(const char *title, const cs_note_counts *counts, FILE *
 
 /* Runs by what was predicted of them and what they did. */
 typedef struct verdicts {
-    uint32_t n[2][2]; /* [ran out of memory][was predicted to] */
+    uint32_t n[2][2];    /* [ran out of memory][was predicted to] */
+    uint32_t depends[2]; /* [ran out of memory]: the prediction depends on what is computed again */
 } verdicts;
 
 static verdicts count_verdicts(const cs_predictions *predictions, bool stated)
@@ -93,7 +94,8 @@ static verdicts count_verdicts(const cs_predictions *predictions, bool stated)
         const cs_prediction *from = &predictions->items[i];
         if (cs_prediction_has_verdict(from) &&
             !(stated && strcmp(from->point->recompute, "unknown") == 0))
-            counted.n[from->was_out_of_memory][from->out_of_memory]++;
+            (*(from->depends ? &counted.depends[from->was_out_of_memory]
+                             : &counted.n[from->was_out_of_memory][from->out_of_memory]))++;
     }
     return counted;
 }
@@ -105,18 +107,22 @@ static void print_right(const verdicts *of, const char *whose, FILE *out)
         fprintf(out, "  right: %u of %u (%.1f %%)%s\n", right, all, 100.0 * right / all, whose);
 }
 
-/* Memory depends on what is computed again, which some points do not say. */
+/* Memory depends on what is computed again, which some points do not say: predictions that it turns
+ * are neither right nor wrong. */
 static void print_verdicts(const cs_predictions *predictions, FILE *out)
 {
     const verdicts all = count_verdicts(predictions, false);
     const verdicts stated = count_verdicts(predictions, true);
-    if (all.n[0][0] + all.n[0][1] + all.n[1][0] + all.n[1][1] == 0)
+    if (all.n[0][0] + all.n[0][1] + all.n[1][0] + all.n[1][1] + all.depends[0] + all.depends[1] ==
+        0)
         return;
     fputs("\nout of memory or not\n", out);
-    fprintf(out, "  %-24s %12s %18s\n", "", "predicted to", "predicted to run");
-    fprintf(out, "  %-24s %12s %18s\n", "", "fit", "out of memory");
-    fprintf(out, "  %-24s %12u %18u\n", "ran", all.n[0][0], all.n[0][1]);
-    fprintf(out, "  %-24s %12u %18u\n", "ran out of memory", all.n[1][0], all.n[1][1]);
+    fprintf(out, "  %-18s %12s %22s %18s\n", "", "predicted to", "predicted to fit only",
+            "predicted to run");
+    fprintf(out, "  %-18s %12s %22s %18s\n", "", "fit", "if all is recomputed", "out of memory");
+    for (int was = 0; was < 2; was++)
+        fprintf(out, "  %-18s %12u %22u %18u\n", was ? "ran out of memory" : "ran", all.n[was][0],
+                all.depends[was], all.n[was][1]);
     print_right(&all, "", out);
     print_right(&stated, " of those that say what is computed again", out);
 }
@@ -185,9 +191,9 @@ static void print_point(const cs_prediction *prediction, FILE *out)
     for (uint32_t m = 0; m < CS_N_MEASURES; m++)
         print_values(prediction, (cs_measure)m, out);
     if (prediction->state == CS_PREDICTION_MADE && prediction->out_of_memory)
-        fprintf(out, "  out of memory%s",
-                prediction->knows_verdict && !prediction->was_out_of_memory ? ", measured: not"
-                                                                            : "");
+        fprintf(
+            out, "  out of memory%s%s", prediction->depends ? " (not if all is recomputed)" : "",
+            prediction->knows_verdict && !prediction->was_out_of_memory ? ", measured: not" : "");
     fputc('\n', out);
 }
 
@@ -304,6 +310,7 @@ static bool fill_point(cJSON *object, const cs_prediction *from)
     }
     if (from->state == CS_PREDICTION_MADE)
         done = done && cJSON_AddBoolToObject(object, "out_of_memory", from->out_of_memory) &&
+               cJSON_AddBoolToObject(object, "depends", from->depends) &&
                add_parts(object, "parts_s", from->parts.seconds);
     if (from->message)
         done = done && cJSON_AddStringToObject(object, "message", from->message);

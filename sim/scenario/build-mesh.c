@@ -296,6 +296,7 @@ static cs_parallel take_sizes(const cs_parallel_section *section, const mesh_siz
                            : section->channel > 1 ? CS_TENSOR_CHANNEL
                                                   : CS_TENSOR_PAIRS;
     split->sequence_parallel = section->sequence_parallel && section->tensor > 1;
+    split->keeps_tokens = split->sequence_parallel && !section->regather;
     split->context_method = (cs_context_method)section->context_method;
     split->space_until = section->space_until;
     split->routing.imbalance = section->expert_imbalance;

@@ -49,6 +49,10 @@ const cs_field cs_scenario_memory_fields[] = {
      .choices = routed_names,
      .doc = "what weights of routed rows multiply: rows that the experts made, or features that "
             "their last product reads (Megatron Core from 0.11 on)"},
+    {"loss", CS_FIELD_CHOICE, AT(loss), .fallback = "in_place", .choices = cs_loss_names,
+     .doc = "a loss that is not fused works in the memory of its logarithms; copies the logits in "
+            "float32 besides (Megatron-LM's cross-entropy-loss-fusion); or has the tensors of "
+            "PyTorch's operators (cross_entropy of logits.float())"},
     {"narrow_weights", CS_FIELD_CHOICE, AT(narrow_weights), .fallback = "copies",
      .choices = cs_narrow_weights_names,
      .doc =
@@ -101,6 +105,7 @@ cs_kept_rules cs_memory_section_rules(const cs_memory_section *section)
     cs_kept_rules rules = {.weight_gradients = section->weight_gradients,
                            .attention_buffer = section->attention_buffer,
                            .weighted_features = section->routed_weights == 1,
+                           .loss = section->loss,
                            .narrow_weights = section->narrow_weights,
                            .one_copy = section->narrow_copies == 1,
                            .wide_inputs = !section->narrow_inputs,

@@ -35,6 +35,9 @@ const cs_field cs_scenario_parallel_fields[] = {
             "vocabulary by features"},
     {"sequence_parallel", CS_FIELD_BOOL, AT(sequence_parallel), .fallback = "false",
      .doc = "with tensor: tokens are divided over the same devices where layers are not"},
+    {"regather", CS_FIELD_BOOL, AT(regather), .fallback = "true",
+     .doc = "with sequence_parallel: tokens that were gathered are not kept, but gathered again in "
+            "backward (Megatron-LM); false: they are kept (PyTorch's tensor parallelism)"},
     {"scatter_gather", CS_FIELD_BOOL, AT(scatter_gather), .fallback = "false",
      .doc = "with tensor, without sequence_parallel: each of the devices sends its part of what a "
             "stage hands on (Narayanan et al., SC 2021, section 4.1), else each sends all of it; "
@@ -185,6 +188,8 @@ static void warn_of_company(const cs_parallel_section *section, const cs_json_pl
         {"scatter_gather", section->scatter_gather,
          section->tensor > 1 && !section->sequence_parallel,
          "\"tensor\" above 1 and without \"sequence_parallel\""},
+        {"regather", !section->regather, section->tensor > 1 && section->sequence_parallel,
+         "\"sequence_parallel\""},
         {"space_until", section->space_until != NULL, n_parts(&section->space) > 1, "\"space\""},
         {"shard", section->shard > 0, zero > 0, "\"zero\" above 0"},
         {"keep_gathered", section->keep_gathered, zero == 3, "\"zero\": 3"},

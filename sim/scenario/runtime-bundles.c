@@ -1,4 +1,5 @@
 /* The conventions of runtimes, each with its source. */
+#include "sim/base/fitted.h"
 #include "sim/scenario/runtime-section.h"
 
 #include "sim/base/fitted.h"

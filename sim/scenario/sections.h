@@ -131,7 +131,7 @@ typedef struct cs_parallel_section {
     uint32_t context_method; /* cs_context_method */
     uint32_t dispatcher;     /* position in its choices; 0: all_to_all */
     uint32_t zero, shard, prefetch;
-    bool sequence_parallel, scatter_gather, synchronised_norm, keep_gathered, accumulate;
+    bool sequence_parallel, regather, scatter_gather, synchronised_norm, keep_gathered, accumulate;
     int64_t bucket;
     double expert_imbalance;
     cs_routing_section *routing; /* NULL: as the imbalance says */
@@ -153,6 +153,7 @@ typedef struct cs_memory_section {
     bool attention_buffer;
     uint32_t deterministic_multiprocessors; /* 0: another backward of attention */
     uint32_t routed_weights;                /* position in its choices; 0: of rows */
+    uint32_t loss;                          /* cs_loss_steps */
     uint32_t narrow_weights;                /* cs_narrow_weights */
     uint32_t narrow_copies;                 /* of weights: 1 or 2 */
     bool narrow_inputs;                     /* are kept as they were cast */

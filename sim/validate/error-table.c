@@ -86,10 +86,8 @@ static void count(const cs_prediction *prediction, cs_error_row *row)
 {
     row->n_points++;
     row->n_states[prediction->state]++;
-    if (!cs_prediction_has_verdict(prediction))
-        return;
-    row->n_verdicts++;
-    row->n_right += prediction->out_of_memory == prediction->was_out_of_memory;
+    row->n_verdicts += cs_prediction_is_decided(prediction);
+    row->n_right += cs_prediction_is_right(prediction);
 }
 
 static void fill(const cs_predictions *predictions, double *errors, cs_error_row *row)

@@ -28,7 +28,7 @@ typedef struct cs_error_row {
     const char *name; /* of the dataset, ...; "" of all */
     uint32_t n_points, n_states[CS_PREDICTION_FAILED + 1];
     cs_error_summary measures[CS_N_MEASURES];
-    uint32_t n_verdicts, n_right; /* whether the run is out of memory: of predicted points */
+    uint32_t n_verdicts, n_right; /* whether the run is out of memory, where that is decided */
 } cs_error_row;
 
 typedef struct cs_error_table {

@@ -52,6 +52,15 @@ static bool has_fused_loss(const cs_point *point)
     return point->options->fused_cross_entropy || contains(kernel, "te");
 }
 
+/* Megatron-LM's own fusion of the loss; torchtitan's loss is PyTorch's, of logits in float32 (train.py
+ * in 2024; from 2025 on it is compiled, where the model is). */
+static const char *loss_steps(const cs_point *point)
+{
+    if (has_flag(point, "cross-entropy-loss-fusion"))
+        return "copied";
+    return contains(point->framework, "torchtitan") ? "eager" : "in_place";
+}
+
 static void write_fused(const cs_point *point, FILE *out)
 {
     const bool megatron = is_megatron(point);
@@ -124,6 +133,8 @@ static bool is_xla(const cs_point *point)
  * There is none for nvfp4. */
 static const char *narrow_weights(const cs_point *point)
 {
+    if (point->options->float8_allgather)
+        return "alone";
     const bool gathers = point->args               ? has_flag(point, "fp8-param-gather")
                          : is_type(point, "mxfp8") ? contains(point->framework, "Megatron-Bridge")
                                                    : is_type(point, "fp8");
@@ -140,7 +151,7 @@ static const char *narrow_weights(const cs_point *point)
 static bool has_one_copy(const cs_point *point)
 {
     static const char *const known[] = {"B200", "B300", "GB200", "GB300", "MI"};
-    bool one = is_megatron(point) && point->options->lora;
+    bool one = (is_megatron(point) && point->options->lora) || point->options->float8_allgather;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
         one |=
             is_type(point, "fp8") && strncmp(point->hardware->gpu, known[i], strlen(known[i])) == 0;
@@ -196,6 +207,7 @@ void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
         return;
     }
     write_fused(point, out);
+    fprintf(out, ", \"loss\": \"%s\"", loss_steps(point));
     fprintf(out, ", \"weight_gradients\": \"%s\", ", weight_gradients(point));
     write_libraries(point, out);
     if (is_megatron(point) && point->args && !has_transformer_engine(point))

@@ -131,6 +131,7 @@ const cs_field cs_point_options_fields[] = {
     FLAG(dp_overlap, "gradients are reduced while the backward still runs"),
     FLAG(tp_overlap, "tensor-parallel collectives go on beside products"),
     FLAG(async_tp, "the same, in torchtitan"),
+    FLAG(float8_allgather, "weights are gathered in fp8, in torchtitan"),
     FLAG(compile, "a compiler fuses what only moves"),
     {"cuda_graphs", CS_FIELD_JSON, AT(cuda_graphs), .fallback = "",
      .doc = "whether kernels start from CUDA graphs, or whose these are",

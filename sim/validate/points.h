@@ -55,6 +55,7 @@ typedef struct cs_point_options {
     bool tp_overlap, async_tp;     /* tensor-parallel collectives go on beside products */
     bool compile;                  /* a compiler fuses what only moves */
     const cJSON *cuda_graphs;      /* true, or whose: "local", "none"; NULL: not stated */
+    bool float8_allgather;         /* weights are gathered in fp8 */
     bool dp_overlap;               /* gradients are reduced while the backward still runs */
     double moe_capacity_factor;    /* 0: none */
     const char *grad_dtype;        /* in which gradients are summed: "fp32" or "bf16" */

@@ -1,6 +1,6 @@
 #include "sim/validate/predict.h"
 
-#include "sim/base/pool.h"
+#include "sim/base/hash.h"
 #include "sim/run/figures.h"
 #include "sim/run/simulate.h"
 #include "sim/validate/point-rules.h"
@@ -25,6 +25,17 @@ bool cs_prediction_has_verdict(const cs_prediction *prediction)
 {
     return prediction->state == CS_PREDICTION_MADE && prediction->knows_verdict &&
            !isnan(prediction->values[CS_MEASURE_ALLOCATED]);
+}
+
+bool cs_prediction_is_decided(const cs_prediction *prediction)
+{
+    return cs_prediction_has_verdict(prediction) && !prediction->depends;
+}
+
+bool cs_prediction_is_right(const cs_prediction *prediction)
+{
+    return cs_prediction_is_decided(prediction) &&
+           prediction->out_of_memory == prediction->was_out_of_memory;
 }
 
 double cs_prediction_error(const cs_prediction *prediction, cs_measure measure)
@@ -105,8 +116,58 @@ static bool take_figures(const cs_point *point, const cs_scenario *scenario,
         }
     }
     return list && cJSON_AddNumberToObject(figures, "time", time) &&
-           cJSON_AddBoolToObject(figures, "out_of_memory", runs_out(simulation)) &&
            take_memory(point, &outcome, figures);
+}
+
+/* ---- what a point does not say ---- */
+
+/* The same scenario with everything computed again; NULL when memory runs out. */
+static cJSON *recomputed(const cJSON *document)
+{
+    cJSON *copy = cJSON_Duplicate(document, true);
+    cJSON *model = cJSON_GetObjectItemCaseSensitive(copy, "model");
+    cJSON *yes = cJSON_CreateTrue();
+    cJSON_DeleteItemFromObjectCaseSensitive(model, "recompute_operators");
+    cJSON_DeleteItemFromObjectCaseSensitive(model, "discard_operators");
+    if (model && yes && cJSON_ReplaceItemInObjectCaseSensitive(model, "recompute", yes))
+        return copy;
+    cJSON_Delete(yes);
+    cJSON_Delete(copy);
+    return NULL;
+}
+
+/* Whether a run that is out of memory would fit if it computed everything again. */
+static cs_status fits_recomputed(const cs_prediction *prediction, const cs_progress *progress,
+                                 bool *fits, cs_error *error)
+{
+    const cs_simulation_options how = {.progress = progress};
+    cJSON *document = recomputed(prediction->made.document);
+    cs_scenario scenario = {0};
+    cs_simulation simulation = {0};
+    if (!document)
+        return cs_error_no_memory(error);
+    cs_status status =
+        cs_scenario_read_watched(document, prediction->point->id, progress, &scenario, error);
+    if (status == CS_OK)
+        status = cs_simulate(&scenario, &how, &simulation, error);
+    *fits = status == CS_OK && !runs_out(&simulation);
+    cs_simulation_finish(&simulation);
+    cs_scenario_finish(&scenario);
+    cJSON_Delete(document);
+    return status;
+}
+
+static cs_status take_verdict(const cs_prediction *prediction, const cs_simulation *simulation,
+                              const cs_progress *progress, cs_pool_item *item)
+{
+    const bool is_out = runs_out(simulation);
+    bool fits = false;
+    if (is_out && strcmp(prediction->point->recompute, "unknown") == 0)
+        CS_TRY(fits_recomputed(prediction, progress, &fits, item->error));
+    return cJSON_AddBoolToObject(item->figures, "out_of_memory", is_out) &&
+                   cJSON_AddBoolToObject(item->figures, "depends", fits)
+               ? CS_OK
+               : cs_error_no_memory(item->error);
 }
 
 /* Runs in several threads at a time: all that it touches is its own. */
@@ -129,6 +190,8 @@ static void work(const void *context, uint32_t i, const cs_progress *progress, c
     if (item->status == CS_OK &&
         !take_figures(prediction->point, &scenario, &simulation, item->figures))
         item->status = cs_error_no_memory(item->error);
+    if (item->status == CS_OK)
+        item->status = take_verdict(prediction, &simulation, progress, item);
     cs_simulation_finish(&simulation);
     cs_scenario_finish(&scenario);
 }
@@ -143,7 +206,8 @@ static void take_parts(const cJSON *list, cs_prediction *to)
 {
     uint32_t p = 0;
     const cJSON *seconds;
-    cJSON_ArrayForEach(seconds, list) to->parts.seconds[p++] = seconds->valuedouble;
+    cJSON_ArrayForEach(seconds, list) to->parts.seconds[p++] =
+        cJSON_IsNumber(seconds) ? seconds->valuedouble : (double)NAN;
     to->parts.step = to->values[CS_MEASURE_TIME];
 }
 
@@ -166,6 +230,7 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
     to->values[CS_MEASURE_DEVICE] = number_of(item->figures, "device");
     take_parts(cs_json_member(item->figures, "parts"), to);
     to->out_of_memory = cJSON_IsTrue(cs_json_member(item->figures, "out_of_memory"));
+    to->depends = cJSON_IsTrue(cs_json_member(item->figures, "depends"));
     return CS_OK;
 }
 
@@ -216,7 +281,41 @@ static cs_status prepare(const cs_point *const *points, uint32_t n,
     return CS_OK;
 }
 
-cs_status cs_predict(const cs_point *const *points, uint32_t n, uint32_t jobs,
+/* Passes of all micro-batches over all devices. */
+static double cost_of(const void *context, uint32_t i)
+{
+    const cs_point *point = ((const cs_predictions *)context)->items[i].point;
+    const cs_point_parallel *parallel = point->parallel;
+    const double devices = (double)parallel->tp * parallel->pp * parallel->cp;
+    return point->batch->micro > 0 ? devices * point->batch->global / point->batch->micro : devices;
+}
+
+/* Of all scenarios. */
+static cs_status identify(const cs_predictions *predictions, uint64_t *identity, cs_error *error)
+{
+    *identity = predictions->n;
+    for (uint32_t i = 0; i < predictions->n; i++) {
+        const cJSON *document = predictions->items[i].made.document;
+        char *text = document ? cs_json_print(document) : NULL;
+        if (document && !text)
+            return cs_error_no_memory(error);
+        *identity = text ? cs_hash_bytes(text, strlen(text), *identity) : *identity;
+        free(text);
+    }
+    return CS_OK;
+}
+
+static cs_status share(const cs_pool *pool, cs_team *team, const cs_predictions *predictions,
+                       const cs_progress *progress, cs_error *error)
+{
+    uint64_t identity = 0;
+    if (team)
+        CS_TRY(identify(predictions, &identity, error));
+    cs_team_identify(team, identity);
+    return cs_team_run(team, 0, pool, progress, error);
+}
+
+cs_status cs_predict(const cs_point *const *points, uint32_t n, uint32_t jobs, cs_team *team,
                      const cs_scenario_change *change, const cs_progress *progress,
                      cs_predictions *predictions, cs_error *error)
 {
@@ -234,11 +333,12 @@ cs_status cs_predict(const cs_point *const *points, uint32_t n, uint32_t jobs,
                           .work_context = predictions,
                           .collect = collect,
                           .collect_context = predictions,
+                          .cost = cost_of,
                           .points = ready,
                           .n_points = n_ready,
                           .jobs = jobs};
     if (status == CS_OK)
-        status = cs_pool_run(&pool, progress, error);
+        status = share(&pool, team, predictions, progress, error);
     for (uint32_t i = 0; i < n && status == CS_OK; i++)
         predictions->n_states[predictions->items[i].state]++;
     free(ready);

@@ -4,6 +4,7 @@
 
 #include "sim/base/progress.h"
 #include "sim/run/step-parts.h"
+#include "sim/team/team.h"
 #include "sim/validate/point-scenario.h"
 
 typedef enum cs_prediction_state {
@@ -28,12 +29,14 @@ typedef enum cs_measure {
 typedef struct cs_prediction {
     const cs_point *point;
     cs_prediction_state state;
-    cs_point_scenario made;                /* its notes; and the scenario */
-    char *message;                         /* of a failure; NULL otherwise */
-    double values[CS_N_MEASURES];          /* predicted; NaN where it is not */
-    double measured[CS_N_MEASURES];        /* NaN where it was not */
-    cs_step_parts parts;                   /* of the predicted time of a step */
-    bool out_of_memory;                    /* predicted */
+    cs_point_scenario made;         /* its notes; and the scenario */
+    char *message;                  /* of a failure; NULL otherwise */
+    double values[CS_N_MEASURES];   /* predicted; NaN where it is not */
+    double measured[CS_N_MEASURES]; /* NaN where it was not */
+    cs_step_parts parts;            /* of the predicted time of a step */
+    bool out_of_memory;             /* predicted */
+    bool depends; /* out_of_memory, but with everything computed again it fits, and the point does
+                   * not say what is */
     bool knows_verdict, was_out_of_memory; /* measured: a run that took a time did fit */
 } cs_prediction;
 
@@ -51,14 +54,21 @@ typedef struct cs_scenario_change {
     const void *context;
 } cs_scenario_change;
 
-/* Predicts `n` points, in `jobs` threads; the outcome does not depend on how many. `change` may be
- * NULL. CS_OK also where points fail. CS_INTERRUPTED, CS_NO_MEMORY, what `change` returns. */
+/* Predicts `n` points, in `jobs` threads, and with the processes of a team, if it is not NULL; the
+ * outcome does not depend on how many. Those that help get no predictions. `change` may be NULL.
+ * CS_OK also where points fail. CS_INTERRUPTED, CS_NO_MEMORY, what `change` returns. */
 CS_MUST_CHECK cs_status cs_predict(const cs_point *const *points, uint32_t n, uint32_t jobs,
-                                   const cs_scenario_change *change, const cs_progress *progress,
-                                   cs_predictions *predictions, cs_error *error);
+                                   cs_team *team, const cs_scenario_change *change,
+                                   const cs_progress *progress, cs_predictions *predictions,
+                                   cs_error *error);
 
 /* Whether it is known, and was predicted, if the run is out of memory. */
 bool cs_prediction_has_verdict(const cs_prediction *prediction);
+
+/* Whether the prediction says one or the other, and it is what happened. What `depends` says
+ * neither. */
+bool cs_prediction_is_decided(const cs_prediction *prediction);
+bool cs_prediction_is_right(const cs_prediction *prediction);
 
 /* predicted / measured - 1; NaN where one of them is not known. */
 double cs_prediction_error(const cs_prediction *prediction, cs_measure measure);

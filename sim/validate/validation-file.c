@@ -64,10 +64,12 @@ static cs_h5_value measured_of(const void *source, uint64_t row, uint32_t which)
 static cs_h5_value verdict_of(const void *source, uint64_t row, uint32_t which)
 {
     const cs_prediction *prediction = prediction_of(source, row);
-    const bool known = which == 0 ? prediction->state == CS_PREDICTION_MADE &&
+    const bool known = which != 1 ? prediction->state == CS_PREDICTION_MADE &&
                                         isfinite(prediction->values[CS_MEASURE_ALLOCATED])
                                   : prediction->knows_verdict;
-    const bool value = which == 0 ? prediction->out_of_memory : prediction->was_out_of_memory;
+    const bool values[] = {prediction->out_of_memory, prediction->was_out_of_memory,
+                           prediction->depends};
+    const bool value = values[which];
     return (cs_h5_value){.float64 = known ? value : (double)NAN};
 }
 
@@ -77,7 +79,7 @@ static cs_h5_value verdict_of(const void *source, uint64_t row, uint32_t which)
     }
 
 static const cs_h5_column points[] = {
-    {"point", CS_H5_UINT32, "1", "number of the point", .get = cs_h5_row_number},
+    {"point", CS_H5_UINT32, "1", "number of the point", .fill = cs_h5_row_numbers},
     {"id", CS_H5_TEXT, "1", "the point's own name", .get = text_of, .which = ID},
     {"dataset", CS_H5_TEXT, "1", "that the point is from", .get = text_of, .which = DATASET},
     {"gpu", CS_H5_TEXT, "1", "as the point calls it", .get = text_of, .which = GPU},
@@ -128,6 +130,11 @@ static const cs_h5_column points[] = {
     PART("bubble", BUBBLE, "waiting for others that compute"),
     {"predicted_out_of_memory", CS_H5_DOUBLE, "1", "1: predicted to be out of memory",
      .get = verdict_of, .which = 0},
+    {"depends", CS_H5_DOUBLE, "1",
+     "1: predicted to be out of memory, but not if everything is computed again, and the point "
+     "does "
+     "not say what is",
+     .get = verdict_of, .which = 2},
     {"measured_out_of_memory", CS_H5_DOUBLE, "1", "1: it was out of memory", .get = verdict_of,
      .which = 1},
     {0},
@@ -199,7 +206,7 @@ static cs_h5_value statistic_of(const void *source, uint64_t row, uint32_t which
     }
 
 static const cs_h5_column errors[] = {
-    {"row", CS_H5_UINT32, "1", "number of the row", .get = cs_h5_row_number},
+    {"row", CS_H5_UINT32, "1", "number of the row", .fill = cs_h5_row_numbers},
     {"grouping", CS_H5_TEXT, "1", "by what points are put together", .get = grouping_of},
     {"name", CS_H5_TEXT, "1", "of the group", .get = name_of},
     {"points", CS_H5_UINT32, "1", "points of the group", .get = count_of, .which = N_POINTS},
@@ -210,8 +217,8 @@ static const cs_h5_column errors[] = {
     {"failed", CS_H5_UINT32, "1", "points that fail", .get = count_of, .which = N_FAILED},
     {"times", CS_H5_UINT32, "1", "points with a measured time of those", .get = count_of,
      .which = N_TIMES},
-    {"verdicts", CS_H5_UINT32, "1", "points of which it is known whether they fit", .get = count_of,
-     .which = N_VERDICTS},
+    {"verdicts", CS_H5_UINT32, "1", "points of which it is known and predicted whether they fit",
+     .get = count_of, .which = N_VERDICTS},
     {"right", CS_H5_UINT32, "1", "verdicts that are right", .get = count_of, .which = N_RIGHT},
     STATISTICS("step_time", CS_MEASURE_TIME),
     STATISTICS("allocated", CS_MEASURE_ALLOCATED),
@@ -259,7 +266,7 @@ static cs_h5_value decomposed_share(const void *source, uint64_t row, uint32_t w
 }
 
 static const cs_h5_column decomposition[] = {
-    {"row", CS_H5_UINT32, "1", "number of the row", .get = cs_h5_row_number},
+    {"row", CS_H5_UINT32, "1", "number of the row", .fill = cs_h5_row_numbers},
     {"dataset", CS_H5_TEXT, "1", "or empty, of all", .get = decomposed_text, .which = OF_DATASET},
     {"part", CS_H5_TEXT, "1", "of a step, or the rest", .get = decomposed_text, .which = OF_PART},
     {"points", CS_H5_UINT32, "1", "with a measured time", .get = decomposed_points},

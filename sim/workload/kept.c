@@ -5,6 +5,7 @@
 const char *const cs_fused_names[] = {"norm", "swiglu", "cross_entropy", "linear", NULL};
 const char *const cs_weight_gradients_names[] = {"in_place", "apart", "transformer_engine", NULL};
 const char *const cs_narrow_weights_names[] = {"copies", "alone", "cast", NULL};
+const char *const cs_loss_names[] = {"in_place", "copied", "eager", NULL};
 
 enum { FLOAT = 4 };
 
@@ -156,6 +157,32 @@ int64_t cs_kept_query_sums(const cs_net *net, const cs_op *op, const cs_kept_rul
     const int64_t blocks = (int64_t)batch * a->heads;
     const int64_t sums = (rules->deterministic_multiprocessors + blocks - 1) / blocks;
     return FLOAT * sums * batch * cs_net_tensor(net, op->inputs[0])->elements;
+}
+
+/* Of the logits in float32, where a loss is computed of them step by step. */
+static int64_t single_bytes(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                            uint32_t batch)
+{
+    return op->kind == CS_OP_CROSS_ENTROPY && !is_fused(rules, CS_FUSED_CROSS_ENTROPY) &&
+                   cs_net_tensor(net, op->output)->differentiable
+               ? FLOAT * batch * cs_net_tensor(net, op->inputs[0])->elements
+               : 0;
+}
+
+int64_t cs_kept_loss_copy(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                          uint32_t batch, cs_precision precision)
+{
+    const int64_t single = single_bytes(net, op, rules, batch);
+    return rules->loss != CS_LOSS_IN_PLACE && single > 0 &&
+                   cs_tensor_bytes(net, op->inputs[0], batch, precision) < single
+               ? single
+               : 0;
+}
+
+int64_t cs_kept_loss_step(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                          uint32_t batch)
+{
+    return rules->loss == CS_LOSS_EAGER ? single_bytes(net, op, rules, batch) : 0;
 }
 
 int64_t cs_kept_shared(const cs_op *op, const cs_kept_rules *rules, const cs_op_cost *cost,

@@ -39,6 +39,14 @@
  * They keep what they read as it was cast, or as it was, to cast it again in backward (torchao: the
  * same file, matmul_with_hp_or_float8_args, which saves input_hp).
  *
+ * A loss that is not fused keeps logarithms in float32. Besides, while it runs:
+ *   in_place  nothing: what it computes on the way takes their memory
+ *   copied    forward, a copy of the logits in float32 (Megatron-LM's cross-entropy-loss-fusion:
+ *             megatron/core/fusions/fused_cross_entropy.py, whose jitted steps do not work in place)
+ *   eager     that copy, where logits are narrower; and backward the gradient of the logarithms and
+ *             that of the copy, before it is cast to the gradient of the logits (PyTorch's
+ *             cross_entropy of logits.float(): torchtitan, train.py; aten/src/ATen/native/LossNLL.cpp)
+ *
  * The backward of FlashAttention sums the gradients of queries in float32. Where it must be
  * deterministic, it has a sum for each wave of blocks, ceil(multiprocessors / (sequences x heads)),
  * and adds them up (flash-attention 2.4.1 and above, csrc/flash_attn/flash_api.cpp, mha_bwd).
@@ -66,8 +74,9 @@ typedef enum cs_weight_gradients {
 extern const char *const cs_fused_names[];
 extern const char *const cs_weight_gradients_names[];
 
-/* "copies", "alone", "cast", ended by NULL. */
+/* "copies", "alone", "cast"; "in_place", "copied", "eager"; ended by NULL. */
 extern const char *const cs_narrow_weights_names[];
+extern const char *const cs_loss_names[];
 
 /* How weights are there that products read in a narrow type (precision.h). */
 typedef enum cs_narrow_weights {
@@ -76,6 +85,13 @@ typedef enum cs_narrow_weights {
     CS_NARROW_WEIGHTS_CAST,   /* as wide ones, cast for each product */
 } cs_narrow_weights;
 
+/* How a loss that is not fused is computed. */
+typedef enum cs_loss_steps {
+    CS_LOSS_IN_PLACE, /* in the memory of the logarithms */
+    CS_LOSS_COPIED,   /* of a copy of the logits in float32, besides */
+    CS_LOSS_EAGER,    /* operator by operator */
+} cs_loss_steps;
+
 typedef struct cs_kept_rules {
     uint32_t fused;            /* bits 1 << cs_fused */
     uint32_t weight_gradients; /* cs_weight_gradients */
@@ -83,6 +99,7 @@ typedef struct cs_kept_rules {
         attention_buffer; /* attention by math has a buffer as large as its matrix of weights, which
                                 * all layers use (Megatron-LM, megatron/core/transformer/
                                 * dot_product_attention.py, the global memory buffer "mpu") */
+    uint32_t loss;        /* cs_loss_steps */
     uint32_t narrow_weights;                /* cs_narrow_weights */
     bool one_copy;                          /* which both products with weights read */
     bool wide_inputs;                       /* narrow products keep what they read as it was */
@@ -111,6 +128,16 @@ int64_t cs_kept_gradient(const cs_op *op, const cs_kept_rules *rules, cs_precisi
  * of `batch` sequences; 0 of other operators. */
 int64_t cs_kept_query_sums(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                            uint32_t batch);
+
+/* Bytes of the copy of the logits that a loss has besides while it runs forward; 0 of other
+ * operators. */
+int64_t cs_kept_loss_copy(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                          uint32_t batch, cs_precision precision);
+
+/* Bytes of each gradient in float32 that a loss makes on the way to that of the logits; 0: it makes
+ * none. See `steps` of cs_backward. */
+int64_t cs_kept_loss_step(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                          uint32_t batch);
 
 /* Bytes that are there for good once the operator has run, and that the same operators of other
  * layers share: the placeholder of its weights (of an expert's matrix, where there are several), or

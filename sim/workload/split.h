@@ -124,7 +124,8 @@ typedef enum cs_tensor_method {
 typedef struct cs_split {
     cs_grid grid;
     cs_tensor_method tensor_method;
-    bool sequence_parallel; /* with PAIRS: tokens are divided over the tensor axis elsewhere */
+    bool sequence_parallel; /* with PAIRS: tokens are divided over the tensor axis elsewhere, */
+    bool keeps_tokens;      /* and those that were gathered are kept, not gathered again backward */
     cs_context_method context_method;
     const char *space_until; /* operator or block before which space is gathered; NULL: where the
                               * network has space no longer */
