@@ -88,6 +88,8 @@ man-db           | man, for the manual page       | has man
 zsh              | zsh, for its completion        | has zsh
 fish             | fish, for its completion       | has fish
 groff-base       | groff, for the manual page     | has groff
+slurm-wlm        | Slurm, to run studies under it | has slurmctld
+iproute2         | ip, which makes a second host  | has ip
 '
 
 # Prints the packages, or with "what" the descriptions, of those rows of $1 that are missing.

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Up to so many devices get a panel each; more get a bar each, and one panel for the fullest. */
+/* Up to so many devices get a panel each; more get a bar each, and one panel for the fullest. Of
+ * several runs each has a panel, of its fullest device. */
 enum { MAX_PANELS = 8, MAX_CATEGORIES = 16 };
 
 enum { PANEL_HEIGHT = 104, HEADING = 18, BARS_HEIGHT = 190, WORST_HEIGHT = 170 };
@@ -19,6 +20,8 @@ typedef struct level {
 
 typedef struct memory {
     cs_sheet *sheet;
+    cs_reader *reader;
+    uint32_t run, n_shown; /* of the sheet's runs; devices of it from the sheet's first on */
     const char *const *categories;
     uint32_t n_categories;
     /* per sample */
@@ -38,6 +41,11 @@ typedef struct memory {
     bool bars;
 } memory;
 
+typedef struct shown_panel {
+    const memory *of;
+    uint32_t device;
+} shown_panel;
+
 /* ---- reading ---- */
 
 static cs_status read_samples(memory *m, cs_error *error)
@@ -46,7 +54,7 @@ static cs_status read_samples(memory *m, cs_error *error)
                                         {"memory/bytes", CS_READER_INT64, &m->bytes},
                                         {"memory/device", CS_READER_UINT32, &m->device},
                                         {"memory/category", CS_READER_UINT32, &m->category}};
-    cs_reader *reader = m->sheet->reader;
+    cs_reader *reader = m->reader;
     CS_TRY(cs_reader_read(reader, columns, 4, &m->n_samples, error));
     CS_TRY(cs_reader_meanings(reader, "memory/category", &m->categories, &m->n_categories, error));
     if (m->n_categories > MAX_CATEGORIES)
@@ -73,20 +81,20 @@ static cs_status read_devices(memory *m, cs_error *error)
         snprintf(names[c], sizeof(names[c]), "devices/at_peak_%s", m->categories[c]);
         columns[5 + c] = (cs_reader_column){names[c], CS_READER_INT64, &m->at_peak[c]};
     }
-    return cs_reader_read(m->sheet->reader, columns, 5 + m->n_categories, &m->n_devices, error);
+    return cs_reader_read(m->reader, columns, 5 + m->n_categories, &m->n_devices, error);
 }
 
 /* ---- scale and legend ---- */
 
 static bool is_shown(const memory *m, uint32_t device)
 {
-    return device >= m->sheet->first_device &&
-           device - m->sheet->first_device < m->sheet->n_devices && device < m->n_devices;
+    return device >= m->sheet->first_device && device - m->sheet->first_device < m->n_shown &&
+           device < m->n_devices;
 }
 
 /* Capacities far above all peaks would press everything to the ground: they are named in the
  * headings instead. */
-static void choose_scale(memory *m)
+static double top_of(const memory *m)
 {
     int64_t peak = 1, capacity = 0;
     for (uint32_t d = m->sheet->first_device; is_shown(m, d); d++) {
@@ -94,11 +102,20 @@ static void choose_scale(memory *m)
         if (m->capacity[d] != unlimited && m->capacity[d] > capacity)
             capacity = m->capacity[d];
     }
-    double top = (double)peak * 1.15;
-    if ((double)capacity <= 2 * (double)peak && (double)capacity * 1.08 > top)
-        top = (double)capacity * 1.08;
-    m->unit = cs_byte_unit_of((int64_t)(top / 1.15));
-    m->highest = top / m->unit->bytes;
+    const double top = (double)peak * 1.15;
+    return (double)capacity <= 2 * (double)peak ? fmax(top, (double)capacity * 1.08) : top;
+}
+
+/* One for all runs. */
+static void choose_scale(memory *runs, uint32_t n)
+{
+    double top = 0;
+    for (uint32_t r = 0; r < n; r++)
+        top = fmax(top, top_of(&runs[r]));
+    for (uint32_t r = 0; r < n; r++) {
+        runs[r].unit = cs_byte_unit_of((int64_t)(top / 1.15));
+        runs[r].highest = top / runs[r].unit->bytes;
+    }
 }
 
 static bool capacities_are_drawn(const memory *m)
@@ -109,21 +126,33 @@ static bool capacities_are_drawn(const memory *m)
     return false;
 }
 
-static void write_legend(memory *m)
+/* The categories that any of the runs has; their words are those of the first. */
+static void find_used(memory *runs, uint32_t n)
+{
+    for (uint32_t r = 0; r < n; r++)
+        for (uint64_t i = 0; i < runs[r].n_samples; i++)
+            if (runs[r].category[i] < runs[0].n_categories &&
+                is_shown(&runs[r], runs[r].device[i]) && runs[r].bytes[i] > 0)
+                runs[0].used[runs[r].category[i]] = true;
+    for (uint32_t r = 1; r < n; r++)
+        memcpy(runs[r].used, runs[0].used, sizeof(runs[r].used));
+}
+
+static void write_legend(const memory *runs, uint32_t n_runs)
 {
     cs_legend_entry entries[MAX_CATEGORIES + 1];
+    const memory *m = &runs[0];
     uint32_t n = 0;
-    for (uint64_t i = 0; i < m->n_samples; i++) {
-        if (m->category[i] < m->n_categories && is_shown(m, m->device[i]) && m->bytes[i] > 0)
-            m->used[m->category[i]] = true;
-    }
+    bool capacities = false;
     for (uint32_t c = 0; c < m->n_categories; c++) {
         uint32_t colour = cs_style_of(m->categories[c])->colour;
         if (m->used[c])
             entries[n++] = (cs_legend_entry){m->categories[c], colour, colour};
     }
-    entries[n++] = (cs_legend_entry){
-        .text = capacities_are_drawn(m) ? "circle: peak; dashed line: capacity" : "circle: peak"};
+    for (uint32_t r = 0; r < n_runs; r++)
+        capacities = capacities || capacities_are_drawn(&runs[r]);
+    entries[n++] = (cs_legend_entry){.text = capacities ? "circle: peak; dashed line: capacity"
+                                                        : "circle: peak"};
     cs_sheet_legend(m->sheet, entries, n);
 }
 
@@ -208,6 +237,12 @@ static void stack(const memory *m, const int64_t *live, cs_time time, level *at)
     at->time = time < m->sheet->from ? m->sheet->from : time;
 }
 
+/* A run may end before those beside it. */
+static cs_time end_of(const memory *m)
+{
+    return m->reader->makespan < m->sheet->until ? m->reader->makespan : m->sheet->until;
+}
+
 /* All samples of one instant make one level. What was before the range counts at its start. */
 static void write_levels(const memory *m, layers *out, uint32_t device)
 {
@@ -228,10 +263,11 @@ static void write_levels(const memory *m, layers *out, uint32_t device)
     stack(m, live, time, &at);
     add_level(m, out, &t, &at);
     flush_cell(m, out, &t);
-    write_level(m, out, &at, m->sheet->until, true);
+    write_level(m, out, &at, end_of(m), true);
 }
 
-static cs_status write_panel_data(const memory *m, uint32_t panel, uint32_t device, cs_error *error)
+static cs_status write_panel_data(const memory *m, uint32_t number, uint32_t device,
+                                  cs_error *error)
 {
     layers out = {0};
     char names[MAX_CATEGORIES][32];
@@ -240,7 +276,7 @@ static cs_status write_panel_data(const memory *m, uint32_t panel, uint32_t devi
     for (uint32_t c = 0; c < m->n_categories && status == CS_OK; c++) {
         if (!m->used[c])
             continue;
-        snprintf(names[c], sizeof(names[c]), "panel-%u-%u.dat", panel, ++layer);
+        snprintf(names[c], sizeof(names[c]), "panel-%u-%u.dat", number, ++layer);
         status = cs_gnuplot_open(m->sheet->job, names[c], &out.files[c], error);
     }
     if (status == CS_OK)
@@ -263,10 +299,10 @@ static void add_part(const memory *m, char *text, size_t size, const char *part)
 }
 
 /* "device 3: peak 12.3 GB at 4.56 ms, capacity 16 GB" */
-static void write_heading(memory *m, uint32_t device, double y, const char *what)
+static void write_heading(const memory *m, uint32_t device, double y, const char *what)
 {
-    char text[256], part[128], bytes[64], time[64], name[64];
-    cs_sheet_device_name(m->sheet, 0, device, name, sizeof(name));
+    char text[320], part[128], bytes[64], time[64], name[64];
+    cs_sheet_device_name(m->sheet, m->run, device, name, sizeof(name));
     snprintf(text, sizeof(text), "%sdevice%s %s: peak %s", what, strpbrk(name, "-(") ? "s" : "",
              name, cs_sheet_bytes(m->peak[device], bytes, sizeof(bytes)));
     snprintf(part, sizeof(part), ", OUT OF MEMORY from %s on",
@@ -290,7 +326,7 @@ static double in_bytes_unit(const memory *m, int64_t bytes)
 }
 
 /* Panel, its upper and lower edge, its capacity (0: none), its peak: for gnuplot, one line each. */
-static void write_place(memory *m, FILE *out, uint32_t device, double top, double bottom)
+static void write_place(const memory *m, FILE *out, uint32_t device, double top, double bottom)
 {
     double peak_time = (double)m->peak_time[device] / m->time_unit;
     fprintf(out, "%.2f %.2f %.9g %.15g %.9g\n", top, bottom,
@@ -298,7 +334,18 @@ static void write_place(memory *m, FILE *out, uint32_t device, double top, doubl
             in_bytes_unit(m, m->peak[device]));
 }
 
-static cs_status write_panels(memory *m, const uint32_t *devices, double top, double bottom,
+/* What stands before the device: which of several it is. */
+static void name_panel(const memory *m, char *text, size_t size)
+{
+    char name[128];
+    *text = '\0';
+    if (m->sheet->n_readers > 1)
+        snprintf(text, size, "%s, ", cs_sheet_run_name(m->sheet, m->run, name, sizeof(name)));
+    else if (m->bars)
+        snprintf(text, size, "the fullest one, ");
+}
+
+static cs_status write_panels(const memory *m, const shown_panel *panels, double top, double bottom,
                               cs_error *error)
 {
     FILE *out;
@@ -307,10 +354,13 @@ static cs_status write_panels(memory *m, const uint32_t *devices, double top, do
     if (status != CS_OK)
         return status;
     for (uint32_t i = 0; i < m->n_panels && status == CS_OK; i++) {
+        const memory *of = panels[i].of;
+        char what[160];
         double upper = top + i * height;
-        write_heading(m, devices[i], upper + HEADING / 2., m->bars ? "the fullest one, " : "");
-        write_place(m, out, devices[i], upper + HEADING, upper + height - 6);
-        status = write_panel_data(m, i, devices[i], error);
+        name_panel(of, what, sizeof(what));
+        write_heading(of, panels[i].device, upper + HEADING / 2., what);
+        write_place(of, out, panels[i].device, upper + HEADING, upper + height - 6);
+        status = write_panel_data(of, i, panels[i].device, error);
     }
     cs_status closed = cs_gnuplot_close(out, "panels.dat", error);
     return status == CS_OK ? closed : status;
@@ -400,13 +450,16 @@ static void write_parameters(memory *m, double bars_bottom)
         cs_gnuplot_number(m->sheet->job, numbers[i].name, numbers[i].value);
 }
 
-/* Few devices: panels below each other. Many: the bars above, one panel below. */
-static cs_status lay_out(memory *m, double *bars_bottom, cs_error *error)
+/* Few devices: panels below each other. Many: the bars above, one panel below. Several runs: a panel
+ * of each. */
+static cs_status lay_out(memory *runs, double *bars_bottom, cs_error *error)
 {
+    memory *m = &runs[0];
     cs_sheet *sheet = m->sheet;
-    uint32_t devices[MAX_PANELS];
-    m->bars = sheet->n_devices > MAX_PANELS;
-    m->n_panels = m->bars ? 1 : sheet->n_devices;
+    shown_panel panels[MAX_PANELS];
+    const bool several = sheet->n_readers > 1;
+    m->bars = !several && sheet->n_devices > MAX_PANELS;
+    m->n_panels = several ? sheet->n_readers : m->bars ? 1 : sheet->n_devices;
     double content = m->bars ? BARS_HEIGHT + WORST_HEIGHT : m->n_panels * PANEL_HEIGHT;
     if (sheet->height == 0)
         sheet->height = ceil(sheet->top + content + sheet->bottom);
@@ -418,22 +471,39 @@ static cs_status lay_out(memory *m, double *bars_bottom, cs_error *error)
         top = below;
     }
     for (uint32_t i = 0; i < m->n_panels; i++)
-        devices[i] = m->bars ? fullest(m) : sheet->first_device + i;
+        panels[i] = several   ? (shown_panel){&runs[i], fullest(&runs[i])}
+                    : m->bars ? (shown_panel){m, fullest(m)}
+                              : (shown_panel){m, sheet->first_device + i};
     CS_TRY(m->bars ? write_bars(m, error) : CS_OK);
-    return write_panels(m, devices, top, bottom, error);
+    return write_panels(m, panels, top, bottom, error);
+}
+
+static cs_status read_run(memory *m, cs_sheet *sheet, uint32_t run, cs_error *error)
+{
+    *m = (memory){.sheet = sheet, .reader = sheet->readers[run], .run = run};
+    CS_TRY(cs_sheet_shown_devices(sheet, run, &m->n_shown, error));
+    CS_TRY(read_samples(m, error));
+    if (m->n_shown == 0)
+        return cs_error_add(error, CS_USAGE, "%s: has no device %u", m->reader->path,
+                            sheet->first_device);
+    return read_devices(m, error);
 }
 
 cs_status cs_plot_memory(cs_sheet *sheet, const char *output, cs_error *error)
 {
-    memory m = {.sheet = sheet};
+    memory runs[CS_PLOT_INPUTS_MAX];
+    const uint32_t n = sheet->n_readers;
     double bars_bottom = 0;
-    CS_TRY(read_samples(&m, error));
-    CS_TRY(read_devices(&m, error));
-    m.time_unit = cs_sheet_time_unit(sheet);
-    choose_scale(&m);
+    for (uint32_t r = 0; r < n; r++)
+        CS_TRY(read_run(&runs[r], sheet, r, error));
+    const double time_unit = cs_sheet_time_unit(sheet);
+    for (uint32_t r = 0; r < n; r++)
+        runs[r].time_unit = time_unit;
+    choose_scale(runs, n);
+    find_used(runs, n);
     cs_sheet_run_title(sheet);
-    write_legend(&m);
-    CS_TRY(lay_out(&m, &bars_bottom, error));
-    write_parameters(&m, bars_bottom);
+    write_legend(runs, n);
+    CS_TRY(lay_out(runs, &bars_bottom, error));
+    write_parameters(&runs[0], bars_bottom);
     return cs_sheet_draw(sheet, output, "memory.gp", error);
 }

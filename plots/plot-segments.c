@@ -221,32 +221,16 @@ static void add_part(const segment_plot *p, char *text, size_t size, const char 
         snprintf(text + used, size - used, "%s", part);
 }
 
-/* The devices that were played as this one. */
-static void name_devices(const segment_plot *p, char *text, size_t size)
-{
-    uint64_t first = p->devices.n, last = 0, n = 0;
-    for (uint64_t d = 0; d < p->devices.n; d++) {
-        if (p->devices.played_as[d] != p->played)
-            continue;
-        first = d < first ? d : first;
-        last = d;
-        n++;
-    }
-    if (n == 1)
-        snprintf(text, size, "device %u", p->device);
-    else if (last - first + 1 == n)
-        snprintf(text, size, "devices %u-%u", (unsigned)first, (unsigned)last);
-    else
-        snprintf(text, size, "device %u and %u like it", p->device, (unsigned)n - 1);
-}
-
-/* "device 0: reserves 64.54 GB at its peak, at 671.9 ms, allocates up to 63.48 GB" */
-static void write_heading(const segment_plot *p, double y)
+/* "devices 0-31: reserved 64.54 GB, allocated 63.48 GB at most, capacity 85.9 GB" */
+static cs_status write_heading(const segment_plot *p, double y, cs_error *error)
 {
     const device_figures *d = &p->devices;
-    char text[256], part[128], bytes[64], name[64];
-    name_devices(p, name, sizeof(name));
-    snprintf(text, sizeof(text), "%s: reserved %s", name,
+    char text[256], part[128], bytes[64];
+    const char *name =
+        cs_reader_kind_name(p->sheet->reader, d->played_as, (uint32_t)d->n, p->played);
+    if (!name)
+        return cs_error_no_memory(error);
+    snprintf(text, sizeof(text), "device%s %s: reserved %s", strpbrk(name, "-(") ? "s" : "", name,
              cs_sheet_bytes(d->peak_reserved[p->device], bytes, sizeof(bytes)));
     snprintf(part, sizeof(part), ", allocated %s at most",
              cs_sheet_bytes(d->peak_allocated[p->device], bytes, sizeof(bytes)));
@@ -256,6 +240,7 @@ static void write_heading(const segment_plot *p, double y)
     if (d->capacity[p->device] != INT64_MAX)
         add_part(p, text, sizeof(text), part);
     cs_sheet_text(p->sheet, p->sheet->left, y, CS_COLOUR_TEXT, text);
+    return CS_OK;
 }
 
 /* " for forward 3 of stage 1" */
@@ -524,7 +509,7 @@ static cs_status lay_out(segment_plot *p, cs_error *error)
     cs_sheet *sheet = p->sheet;
     const double rows = p->n_rows * (ROW + ROW_GAP) + CS_SHEET_MARGIN;
     const double headings = HEADING * (p->failed ? 2 : 1);
-    write_heading(p, sheet->top + HEADING / 2.);
+    CS_TRY(write_heading(p, sheet->top + HEADING / 2., error));
     sheet->top += HEADING;
     if (sheet->height == 0)
         sheet->height = ceil(sheet->top + PANEL + CS_SHEET_AXIS + headings + rows);

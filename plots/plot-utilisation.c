@@ -22,12 +22,20 @@ typedef struct link_use {
     double share;
 } link_use;
 
-typedef struct utilisation {
-    cs_sheet *sheet;
+/* The devices of a run. */
+typedef struct device_use {
     const char *uses[MAX_USES]; /* of a device's time: kinds of computation first */
     const int64_t *times[MAX_USES];
     uint32_t n_uses, n_compute;
     uint64_t n_devices;
+    uint32_t n_shown; /* from the sheet's first device on */
+    double first_row; /* where they stand; of several runs there is a heading before them */
+} device_use;
+
+typedef struct utilisation {
+    cs_sheet *sheet;
+    device_use runs[CS_PLOT_INPUTS_MAX];
+    double n_device_rows; /* of all runs, with headings */
     const char *const *names;
     const double *shares; /* of a link's capacity */
     const double *bandwidths;
@@ -41,6 +49,8 @@ typedef struct utilisation {
     bool one_place; /* of all links that are used */
 } utilisation;
 
+static const double heading_rows = 0.9; /* rows of devices that the name of a run takes */
+
 static const char compute_prefix[] = "compute_";
 static const char *const waits[] = {"communication", "dependency", "flush"};
 
@@ -48,9 +58,8 @@ enum { N_WAITS = sizeof(waits) / sizeof(waits[0]) };
 
 /* ---- reading ---- */
 
-static cs_status read_devices(utilisation *u, cs_error *error)
+static cs_status read_run(cs_reader *reader, device_use *run, cs_error *error)
 {
-    cs_reader *reader = u->sheet->reader;
     const char *const *kinds = NULL;
     uint32_t n = 0;
     CS_TRY(cs_reader_names(reader, "devices", compute_prefix, &kinds, &n, error));
@@ -63,13 +72,27 @@ static cs_status read_devices(utilisation *u, cs_error *error)
     cs_reader_column columns[MAX_USES];
     for (uint32_t i = 0; i < n + N_WAITS; i++) {
         const char *column = i < n ? kinds[i] : waits[i - n];
-        u->uses[i] = i < n ? kinds[i] + strlen(compute_prefix) : column;
+        run->uses[i] = i < n ? kinds[i] + strlen(compute_prefix) : column;
         snprintf(names[i], sizeof(names[i]), "devices/%s", column);
-        columns[i] = (cs_reader_column){names[i], CS_READER_INT64, &u->times[i]};
+        columns[i] = (cs_reader_column){names[i], CS_READER_INT64, &run->times[i]};
     }
-    u->n_compute = n;
-    u->n_uses = n + N_WAITS;
-    return cs_reader_read(reader, columns, u->n_uses, &u->n_devices, error);
+    run->n_compute = n;
+    run->n_uses = n + N_WAITS;
+    return cs_reader_read(reader, columns, run->n_uses, &run->n_devices, error);
+}
+
+static cs_status read_devices(utilisation *u, cs_error *error)
+{
+    const cs_sheet *sheet = u->sheet;
+    for (uint32_t r = 0; r < sheet->n_readers; r++) {
+        device_use *run = &u->runs[r];
+        CS_TRY(read_run(sheet->readers[r], run, error));
+        CS_TRY(cs_sheet_shown_devices(sheet, r, &run->n_shown, error));
+        u->n_device_rows += sheet->n_readers > 1 ? heading_rows : 0;
+        run->first_row = u->n_device_rows;
+        u->n_device_rows += run->n_shown;
+    }
+    return CS_OK;
 }
 
 static int compare_links(const void *a, const void *b)
@@ -130,12 +153,20 @@ static cs_status read_links(utilisation *u, cs_error *error)
 
 /* ---- lay-out ---- */
 
-static bool is_used(const utilisation *u, uint32_t use)
+static bool uses(const device_use *run, uint32_t first, const char *use)
 {
-    for (uint32_t i = 0; i < u->sheet->n_devices; i++) {
-        if (u->times[use][u->sheet->first_device + i] > 0)
+    for (uint32_t u = 0; u < run->n_uses; u++)
+        for (uint32_t i = 0; i < run->n_shown && strcmp(run->uses[u], use) == 0; i++)
+            if (run->times[u][first + i] > 0)
+                return true;
+    return false;
+}
+
+static bool is_used(const utilisation *u, const char *use)
+{
+    for (uint32_t r = 0; r < u->sheet->n_readers; r++)
+        if (uses(&u->runs[r], u->sheet->first_device, use))
             return true;
-    }
     return false;
 }
 
@@ -144,16 +175,18 @@ static void write_legend(const utilisation *u)
     static const char *const texts[] = {"waiting for messages", "for others", "for the flush"};
     cs_legend_entry entries[MAX_USES];
     uint32_t n = 0;
-    for (uint32_t i = 0; i < u->n_uses; i++) {
-        uint32_t colour = cs_style_of(u->uses[i])->colour;
-        if (is_used(u, i))
-            entries[n++] = (cs_legend_entry){
-                i < u->n_compute ? u->uses[i] : texts[i - u->n_compute], colour, colour};
+    const device_use *first = &u->runs[0];
+    for (uint32_t i = 0; i < first->n_uses; i++) {
+        uint32_t colour = cs_style_of(first->uses[i])->colour;
+        if (is_used(u, first->uses[i]))
+            entries[n++] = (cs_legend_entry){i < first->n_compute ? first->uses[i]
+                                                                  : texts[i - first->n_compute],
+                                             colour, colour};
     }
     cs_sheet_legend(u->sheet, entries, n);
 }
 
-static double choose_row_height(uint32_t n)
+static double choose_row_height(double n)
 {
     double height = fmin(34, fmax(14, 420. / n));
     return n * height > 2400 ? fmax(2400. / n, 2) : height;
@@ -239,7 +272,7 @@ static void lay_out(utilisation *u)
     sheet->top += HEADING;
     sheet->right = CS_SHEET_MARGIN + VALUE_WIDTH;
     const double links = fmin(u->n_rows, MOST_BELOW) * LINK_ROW;
-    const double rows = sheet->n_devices * choose_row_height(sheet->n_devices);
+    const double rows = u->n_device_rows * choose_row_height(u->n_device_rows);
     const double both = rows + (links > 0 ? CS_SHEET_AXIS + HEADING + links : 0);
     if (sheet->height == 0)
         sheet->height = ceil(sheet->top + sheet->bottom + (u->below ? both : fmax(rows, links)));
@@ -249,7 +282,7 @@ static void lay_out(utilisation *u)
     else
         place_beside(u, bottom);
     end_at_devices(u);
-    u->row_height = fmax(u->devices_bottom - sheet->top, 1) / sheet->n_devices;
+    u->row_height = fmax(u->devices_bottom - sheet->top, 1) / u->n_device_rows;
 }
 
 static void write_headings(const utilisation *u)
@@ -258,6 +291,10 @@ static void write_headings(const utilisation *u)
     double y = u->sheet->top - HEADING / 2.;
     cs_sheet_text(u->sheet, u->sheet->left, y, CS_COLOUR_TEXT,
                   "time of each device; figures: computing");
+    for (uint32_t r = 0; u->sheet->n_readers > 1 && r < u->sheet->n_readers; r++)
+        cs_sheet_text(u->sheet, u->sheet->left,
+                      u->sheet->top + (u->runs[r].first_row - heading_rows / 2) * u->row_height,
+                      CS_COLOUR_TEXT, cs_sheet_run_name(u->sheet, r, text, sizeof(text)));
     if (u->n_links == 0)
         return;
     if (u->n_links < u->n_rows)
@@ -270,37 +307,58 @@ static void write_headings(const utilisation *u)
 
 /* ---- data ---- */
 
-static void write_device(const utilisation *u, FILE *bars, FILE *values, uint32_t row)
+static void write_device(const utilisation *u, const device_use *run, FILE *bars, FILE *values,
+                         uint32_t row)
 {
-    uint32_t device = u->sheet->first_device + row;
+    const uint32_t device = u->sheet->first_device + row;
+    const double top = run->first_row + row;
     double whole = 0, sum = 0, compute = 0;
-    for (uint32_t i = 0; i < u->n_uses; i++)
-        whole += (double)u->times[i][device];
+    for (uint32_t i = 0; i < run->n_uses; i++)
+        whole += (double)run->times[i][device];
     whole = whole > 0 ? whole : 1;
-    for (uint32_t i = 0; i < u->n_uses; i++) {
-        double share = 100 * (double)u->times[i][device] / whole;
+    for (uint32_t i = 0; i < run->n_uses; i++) {
+        double share = 100 * (double)run->times[i][device] / whole;
         if (share > 0)
-            fprintf(bars, "%.9g %.9g %.6g %.6g %u\n", sum, sum + share, row + 0.08, row + 0.92,
-                    cs_style_of(u->uses[i])->colour);
+            fprintf(bars, "%.9g %.9g %.6g %.6g %u\n", sum, sum + share, top + 0.08, top + 0.92,
+                    cs_style_of(run->uses[i])->colour);
         sum += share;
-        compute += i < u->n_compute ? share : 0;
+        compute += i < run->n_compute ? share : 0;
     }
     if (u->row_height >= CS_SHEET_FONT + 1)
-        fprintf(values, "100 %.6g \"%.1f %%\"\n", row + 0.5, compute);
+        fprintf(values, "100 %.6g \"%.1f %%\"\n", top + 0.5, compute);
+}
+
+/* Names of as many rows as there is room for. */
+static void write_names(const utilisation *u, uint32_t r, FILE *names)
+{
+    const uint32_t step = (uint32_t)ceil((CS_SHEET_FONT + 1) / u->row_height);
+    char name[64];
+    for (uint32_t row = 0; row < u->runs[r].n_shown; row += step) {
+        fprintf(names, "%.6g ", u->runs[r].first_row + row + 0.5);
+        cs_sheet_quote(names, cs_sheet_device_name(u->sheet, r, u->sheet->first_device + row, name,
+                                                   sizeof(name)));
+        fputc('\n', names);
+    }
 }
 
 static cs_status write_devices(const utilisation *u, cs_error *error)
 {
-    FILE *bars = NULL, *values = NULL;
-    cs_status status = cs_gnuplot_open(u->sheet->job, "bars.dat", &bars, error);
-    if (status == CS_OK)
-        status = cs_gnuplot_open(u->sheet->job, "values.dat", &values, error);
-    for (uint32_t row = 0; row < u->sheet->n_devices && status == CS_OK; row++)
-        write_device(u, bars, values, row);
-    cs_status closed = bars ? cs_gnuplot_close(bars, "bars.dat", error) : CS_OK;
-    status = status == CS_OK ? closed : status;
-    closed = values ? cs_gnuplot_close(values, "values.dat", error) : CS_OK;
-    return status == CS_OK ? closed : status;
+    static const char *const file_names[] = {"bars.dat", "values.dat", "names.dat"};
+    FILE *files[3] = {0};
+    cs_status status = CS_OK;
+    for (int i = 0; i < 3 && status == CS_OK; i++)
+        status = cs_gnuplot_open(u->sheet->job, file_names[i], &files[i], error);
+    for (uint32_t r = 0; r < u->sheet->n_readers && status == CS_OK; r++) {
+        for (uint32_t row = 0; row < u->runs[r].n_shown; row++)
+            write_device(u, &u->runs[r], files[0], files[1], row);
+        write_names(u, r, files[2]);
+    }
+    for (int i = 0; i < 3; i++) {
+        const cs_status closed =
+            files[i] ? cs_gnuplot_close(files[i], file_names[i], error) : CS_OK;
+        status = status == CS_OK ? closed : status;
+    }
+    return status;
 }
 
 static cs_status write_links(const utilisation *u, cs_error *error)
@@ -328,7 +386,7 @@ static cs_status write_data(const utilisation *u, cs_error *error)
         const char *name;
         double value;
     } numbers[] = {
-        {"tick_step", ceil((CS_SHEET_FONT + 1) / u->row_height)},
+        {"n_rows", u->n_device_rows},
         {"devices_right", u->devices_right},
         {"links_bottom", u->links_bottom},
         {"links_left", u->links_left},
@@ -356,7 +414,7 @@ cs_status cs_plot_utilisation(cs_sheet *sheet, const char *output, cs_error *err
                             "utilisation: is of the whole run; takes no time range and no "
                             "mini-batches");
     cs_status status = read_devices(&u, error);
-    if (status == CS_OK)
+    if (status == CS_OK && sheet->n_readers == 1)
         status = read_links(&u, error);
     if (status == CS_OK) {
         cs_sheet_run_title(sheet);

@@ -47,10 +47,10 @@ static const struct {
 } functions[] = {
     {cs_plot_timeline, RUN, true, false},
     {cs_plot_boxes, RUN, true, false},
-    {cs_plot_memory, RUN, false, false},
+    {cs_plot_memory, RUN, true, false},
     {cs_plot_mean_memory, RUN, true, false},
     {cs_plot_segments, RUN, false, false},
-    {cs_plot_utilisation, RUN, false, false},
+    {cs_plot_utilisation, RUN, true, false},
     {cs_plot_spread, RUN, true, true},
     {cs_plot_heatmap, SWEEP, false, true},
     {cs_plot_lines, SWEEP, false, true},
@@ -128,8 +128,8 @@ static cs_status check_input(const cs_plot_options *options, size_t kind, cs_err
                             1 + options->n_others);
     if (options->n_others > 0 && !functions[kind].several)
         return cs_error_add(error, CS_USAGE,
-                            "%s: draws one file (got %zu); timeline, boxes, mean-memory and spread "
-                            "draw several runs",
+                            "%s: draws one file (got %zu); timeline, boxes, memory, mean-memory, "
+                            "utilisation and spread draw several runs",
                             options->kind, 1 + options->n_others);
     if (options->value && !functions[kind].figure)
         return cs_error_add(error, CS_USAGE,

@@ -1,5 +1,5 @@
 # Where the time of each device went, as bars that add up to 100 %; beside them how much of the links'
-# capacity was used.
+# capacity was used. Of several runs the devices below each other, without links.
 
 load programs.'/common.gp'
 load programs.'/frame.gp'
@@ -9,16 +9,14 @@ set rmargin at screen across(devices_right)
 set tmargin at screen down(area_top)
 set bmargin at screen down(area_bottom)
 set xrange [0:100] noextend
-set yrange [n_devices:0] noextend
+set yrange [n_rows:0] noextend
 set xtics 20
 set xlabel x_title offset 0, 0.3 textcolor rgb text_colour
 set label 2 y_title at screen across(16), 0.5 * (down(area_top) + down(area_bottom)) \
     center rotate by 90 textcolor rgb text_colour
-set ytics scale 0 ()
-do for [i = 0:n_devices - 1:tick_step] {
-    set ytics add (device_name(first_device + i) i + 0.5)
-}
+unset ytics
 plot folder.'/bars.dat' using 1:3:1:2:3:4:5 with boxxyerror lc rgb variable, \
+     folder.'/names.dat' using (0):1:2 with labels right offset -0.8, 0 textcolor rgb text_colour, \
      folder.'/values.dat' using 1:2:3 with labels left offset 0.6, 0 textcolor rgb text_colour
 
 if (n_links > 0) {

@@ -569,13 +569,11 @@ class Messages(Case):
             'platform': {'topology': 'nvlink_mesh', 'devices': 3, 'memory': '6 GB'},
             'schedule': {'kind': 'periodic', 'micro_batches': 8, 'partition': 'contiguous_optimal'},
             'iterations': 4})
-        planned = json.loads(run('plan', 'workspace.json', '--json', '-P', 'all,best', '-P',
-                                 'contiguous_optimal', '-p', 'kicks=1').stdout)['planners']
-        self.assertEqual(planned[3]['planner'], 'contiguous_optimal')
+        planned = json.loads(run('plan', 'workspace.json', '--json', '-P', 'contiguous_optimal').stdout)['planners'][0]
         simulated = json.loads(run('run', 'workspace.json', '--json', '--no-output').stdout)
-        self.assertEqual([d['peak_memory_bytes'] for d in planned[3]['devices']],
+        self.assertEqual([d['peak_memory_bytes'] for d in planned['devices']],
                          [d['peak_memory_bytes'] for d in simulated['devices']])
-        self.assertAlmostEqual(8 * planned[3]['period_s'], simulated['iteration_time_s'], 12)
+        self.assertAlmostEqual(8 * planned['period_s'], simulated['iteration_time_s'], 12)
 
     def test_partition_by_planner(self):
         write('chain.json', dict(UNIFORM, platform={
@@ -1500,7 +1498,7 @@ class Osdp(Case):
         self.assertAlmostEqual(study['of_fsdp'], product, delta=1e-12)
 
     def test_depth_first_agrees_where_it_ends(self):
-        done = run('osdp', self.scenario, '--json', '--depth-first', '0', '--max-batch', '4', '-s',
+        done = run('osdp', self.scenario, '--json', '--depth-first', '0', '--max-batch', '2', '-s',
                    '/model/parameters/layers=2', '-s', '/platform/memory=2.2 GB')
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = {row['strategy']: row for row in json.loads(done.stdout)['strategies']}

@@ -2,14 +2,14 @@
 """Fits the figures of training that no source states: fit-figures.py [--write] SIM DEVICES POINTS.json ...
 
 Each row of FIGURES is one figure of a device, or of devices of one kind, or of a runtime: a place in files of DEVICES,
-or a key of scenarios. Its logarithm is fitted, with that of all others, to the step times of all points whose
+or a key of scenarios, kept in sim/base/fitted.h. Its logarithm is fitted, with that of all others, to the step times of all points whose
 quality is not C and that have at most 512 GPUs: least squares of log(predicted / measured), Huber's loss beyond 10 %, every dataset with the square root of
 its points as weight, and every figure held to where it starts (its source, or the best guess) by a spring of the
 spread that its row states, so that what no run knows about stays there. Gauss-Newton from the figures that DEVICES have, with differences of 5 %.
 
 Printed are the figures, before and after; the errors of each dataset before, after, and with figures fitted to all
 other datasets (leave-one-out, with the derivatives of the last step); and how many figures a device and a runtime
-have. --write writes them to DEVICES.
+have. --write writes them to DEVICES and to sim/base/fitted.h beside it.
 """
 import collections
 import fnmatch
@@ -35,18 +35,22 @@ WARM = HOPPER + ['h100-96gb']
 BLACKWELL = ['b200', 'b300', 'gb200', 'gb300']
 CDNA = ['mi100', 'mi210', 'mi250']
 
+# What is known of a device without a measurement: products in fp32 reach 0.85 of the peak, and
+# kernels that only move 0.75 of the bandwidth, as on A100.
+SINGLE, MEMORY = (0.85, 0.2), (0.75, 0.15)
+
 # name, devices, places in their "training", where it starts, spread of its logarithm
 FIGURES = [
     ('A100 SXM in_step', AMPERE, ['in_step/factor'], 1.05, 0.1),
     ('A100 PCIe in_step', PCIE, ['in_step/factor'], 1.05, 0.1),
-    ('A100 single', AMPERE + PCIE, ['single/compute'], 0.85, 0.15),
+    ('A100 single', AMPERE + PCIE, ['single/compute'], *SINGLE),
     ('H100 in_step', HOPPER, ['in_step/factor'], 1.05, 0.1),
     ('H100 500 W in_step', ['h100-96gb'], ['in_step/factor'], 1.2, 0.15),
-    ('H100 memory', WARM, ['memory/memory'], 0.75, 0.15),
+    ('H100 memory', WARM, ['memory/memory'], *MEMORY),
     ('H100 narrow', WARM, ['narrow/compute'], 0.7, 0.15),
     ('H100 grouped', WARM, ['grouped/compute'], 0.69, 0.2),
     ('H100 grouped_narrow', WARM, ['grouped_narrow/compute'], 0.61, 0.2),
-    ('H100 single', WARM, ['single/compute'], 0.7, 0.15),
+    ('H100 single', WARM, ['single/compute'], *SINGLE),
     ('B200 in_step', BLACKWELL, ['in_step/factor'], 1.054, 0.1),
     ('B200 grouped', ['b200', 'b300'], ['grouped/compute'], 0.449, 0.2),
     ('GB200 grouped', ['gb200', 'gb300'], ['grouped/compute'], 0.422, 0.2),
@@ -57,16 +61,20 @@ FIGURES = [
     ('B200 grouped_narrow', ['b200', 'b300'], ['grouped_narrow/compute'], 0.55, 0.2),
     ('GB200 grouped_narrow', ['gb200', 'gb300'], ['grouped_narrow/compute'], 0.53, 0.2),
     ('V100 in_step', ['v100'], ['in_step/factor'], 1.05, 0.1),
-    ('MI100 to MI250 single', CDNA, ['single/compute'], 0.55, 0.25),
-    ('MI100 to MI250 memory', CDNA, ['memory/memory', 'single/memory'], 0.65, 0.15),
+    ('MI100 to MI250 single', CDNA, ['single/compute'], *SINGLE),
+    ('MI100 to MI250 memory', CDNA, ['memory/memory', 'single/memory'], *MEMORY),
     ('MI355X narrow', ['mi355x'], ['narrow/compute'], 0.5, 0.25),
 ]
-# name, key of scenarios, which points, where it starts, its unit, spread, their device
+# name, key of scenarios, which points, where it starts, its unit, spread, their device, its macro
+# of sim/base/fitted.h. Of a runtime nothing is known before: all start at 1, with the same spread.
 KEYS = [
-    ('deepspeed kernels', '/runtime/kernels', 'framework=Megatron-DeepSpeed*', 1.1, '', 0.15, 'a100'),
-    ('llm-foundry on H100 kernels', '/runtime/kernels', 'framework=Composer*', 1.05, '', 0.15, 'h100'),
-    ('PaxML kernels', '/runtime/kernels', 'framework=PaxML*', 1.2, '', 0.2, 'h100'),
-    ('blocking exchange', '/platform/latency', 'dataset=zero-bubble,id=*1f1b-i', 0.37, ' ms', 0.3, None),
+    ('deepspeed kernels', '/runtime/kernels', 'framework=Megatron-DeepSpeed*', 1, '', 0.15, 'a100',
+     'DEEPSPEED'),
+    ('llm-foundry on H100 kernels', '/runtime/kernels', 'framework=Composer*', 1, '', 0.15, 'h100',
+     'LLM_FOUNDRY_H100'),
+    ('PaxML kernels', '/runtime/kernels', 'framework=PaxML*', 1, '', 0.15, 'h100', 'PAXML'),
+    ('blocking exchange', '/platform/latency', 'dataset=zero-bubble,id=*1f1b-i', 0.37, ' ms', 0.3, None,
+     'EXCHANGE'),
 ]
 
 
@@ -329,14 +337,37 @@ def write(devices, values):
             file.write(json.dumps(root, indent=2) + '\n')
 
 
+def header(devices):
+    return os.path.join(devices, os.pardir, 'sim', 'base', 'fitted.h')
+
+
+def fitted(text, macro):
+    """The value of a macro, and where it stands."""
+    found = re.search(rf'#define CS_FITTED_{macro} "([0-9.e+-]+)', text)
+    return float(found.group(1)), found.span(1)
+
+
+def write_keys(devices, values):
+    with open(header(devices), encoding='utf-8') as file:
+        text = file.read()
+    for key, value in zip(KEYS, values):
+        start, end = fitted(text, key[7])[1]
+        text = text[:start] + f'{value:.3g}' + text[end:]
+    with open(header(devices), 'w', encoding='utf-8') as file:
+        file.write(text)
+
+
 def current(devices):
-    """Figures as the devices have them, and keys where they start."""
+    """Figures as the devices and the header have them."""
     values = list(STARTS)
     for k, figure in enumerate(FIGURES):
         with open(f'{devices}/{figure[1][0]}.json', encoding='utf-8') as file:
             training = json.load(file).get('training', {})
         group, member = figure[2][0].split('/')
         values[k] = training.get(group, {}).get(member, STARTS[k])
+    with open(header(devices), encoding='utf-8') as file:
+        text = file.read()
+    values[len(FIGURES):] = [fitted(text, key[7])[0] for key in KEYS]
     return values
 
 
@@ -357,6 +388,7 @@ def main():
     print_errors(program.base, errors, slopes, [math.log(v / s) for v, s in zip(values, STARTS)])
     if '--write' in sys.argv:
         write(arguments[1], values)
+        write_keys(arguments[1], values[len(FIGURES):])
     return 0
 
 

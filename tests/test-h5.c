@@ -386,7 +386,7 @@ static void test_members_of_records_are_columns(void **state)
                               .id = get_id(NULL, row, 0).uint32,
                               .word = get_word(NULL, row, 0).text};
     memcpy(members, columns, sizeof(columns));
-    members[0].get = cs_h5_row_number;
+    members[0].fill = cs_h5_row_numbers;
     for (size_t i = 1; i < ROWS(offsets); i++) {
         members[i].get = NULL;
         members[i].which = offsets[i];

@@ -129,8 +129,54 @@ class Pictures(unittest.TestCase):
         # (2 + 1) x 3 s, and (2 + 2) x 3 s
         self.assertIn('gpipe: iteration time 9 s', texts)
         self.assertIn('1f1b: iteration time 12 s (+33.3 %)', texts)
-        self.sim('plot', *files, '-k', 'memory', '-o', 'x.svg', status=2)
+        self.sim('plot', *files, '-k', 'segments', '-o', 'x.svg', status=2)
         self.sim('plot', *files, '-o', 'x.svg')
+
+    def test_memory_of_several_runs(self):
+        """A panel of the fullest device of each, on one scale. gpipe keeps both micro-batches on each
+        of two devices, whose runs end at 9 s; 1f1b of three stages ends at 12 s."""
+        try:
+            import h5py
+        except ImportError:
+            self.skipTest('no h5py')
+        self.run_of('two.h5', scenario(kind='gpipe', micro_batches=2))
+        self.run_of('three.h5', scenario(3, kind='1f1b', micro_batches=2))
+        words = ('two.h5', 'three.h5', '-k', 'memory')
+        for i, (name, end) in enumerate((('two.h5', 9), ('three.h5', 12))):
+            with h5py.File(self.path(name)) as file:
+                peaks = file['devices/peak'][:].tolist()
+                device = peaks.index(max(peaks))
+                samples = [row for row in zip(*(file['memory'][c][:].tolist() for c in (
+                    'device', 'time', 'category', 'bytes'))) if row[0] == device]
+            text = f'{("gpipe", "1f1b")[i]}, device {device}: peak {max(peaks) / 1e3:g} kB'
+            texts = [row[2] for row in self.data('memory.gp', 'texts.dat', *words)]
+            self.assertTrue(any(line.startswith(text) for line in texts), texts)
+            layers = next(int(row[2]) for row in self.data('memory.gp', 'parameters.gp', *words)
+                          if row[0] == 'n_layers')
+            drawn = self.numbers('memory.gp', f'panel-{i}-{layers}.dat', *words)
+            self.assertEqual(drawn[-1][0], end)
+            for seconds in (0.5, 2.5, 4.5, 6.5, 8.5):
+                live = {c: b for _, time, c, b in samples if time <= seconds * 1e12}
+                at = [y for x, y in drawn if x <= seconds][-1]
+                self.assertAlmostEqual(at * 1e3, sum(live.values()), places=4)
+
+    def test_utilisation_of_several_runs(self):
+        """Of gpipe with two micro-batches both devices compute 6 s of 9 s, of one 3 s of 6 s: a row
+        each, below the run's name."""
+        self.run_of('two.h5', scenario(kind='gpipe', micro_batches=2))
+        self.run_of('one.h5', scenario(kind='gpipe', micro_batches=1))
+        words = ('two.h5', 'one.h5', '-k', 'utilisation')
+        bars = self.numbers('utilisation.gp', 'bars.dat', *words)
+        rows = sorted({row[2] for row in bars})
+        self.assertEqual(len(rows), 4)
+        computing = [sum(right - left for left, right, top, _, colour in bars
+                         if top == row and colour in (0x56B4E9, 0xE69F00)) for row in rows]
+        for share, expected in zip(computing, (100 * 6 / 9, 100 * 6 / 9, 50, 50)):
+            self.assertAlmostEqual(share, expected, places=5)
+        names = self.data('utilisation.gp', 'names.dat', *words)
+        self.assertEqual([row[1] for row in names], ['0', '1', '0', '1'])
+        texts = [row[2] for row in self.data('utilisation.gp', 'texts.dat', *words)]
+        self.assertTrue({'two', 'one'} <= set(texts), texts)
 
     def test_mean_memory(self):
         """The sum of what all devices hold over their number, at every time, from the samples."""

@@ -262,14 +262,15 @@ static void test_kinds_are_listed(void **state)
     expect_text("second", "boxes", kinds[1].name);
     expect_text("third", "memory", kinds[2].name);
     expect_text("fourth", "mean-memory", kinds[3].name);
-    expect_text("fifth", "utilisation", kinds[4].name);
-    expect_text("sixth", "spread", kinds[5].name);
-    expect_text("seventh", "heatmap", kinds[6].name);
-    expect_text("eighth", "lines", kinds[7].name);
-    expect_text("ninth", "plans", kinds[8].name);
-    expect_text("tenth", "validation", kinds[9].name);
-    expect_text("eleventh", "fit", kinds[10].name);
-    assert_null(kinds[11].name);
+    expect_text("fifth", "segments", kinds[4].name);
+    expect_text("sixth", "utilisation", kinds[5].name);
+    expect_text("seventh", "spread", kinds[6].name);
+    expect_text("eighth", "heatmap", kinds[7].name);
+    expect_text("ninth", "lines", kinds[8].name);
+    expect_text("tenth", "plans", kinds[9].name);
+    expect_text("eleventh", "validation", kinds[10].name);
+    expect_text("twelfth", "fit", kinds[11].name);
+    assert_null(kinds[12].name);
 }
 
 /* ---- pictures ---- */
@@ -363,7 +364,8 @@ static void draw_all(void **state, const char *results)
 {
     static const char *const formats[] = {"svg", "png", "pdf"};
     for (const cs_plot_kind *kind = cs_plot_kinds(); strcmp(kind->name, "spread") != 0; kind++) {
-        for (size_t f = 0; f < ROWS(formats); f++) {
+        const bool drawn = strcmp(kind->name, "segments") != 0; /* of runs with an allocator */
+        for (size_t f = 0; drawn && f < ROWS(formats); f++) {
             char output[PATH];
             cs_error error;
             snprintf(output, sizeof(output), "%s/%s.%s", (const char *)*state, kind->name,

@@ -6,6 +6,7 @@ reads it.
 """
 import json
 import os
+import shlex
 import subprocess
 import sys
 import tempfile
@@ -226,6 +227,29 @@ class Run(Case):
                 tip = self.hover(x, top + 60)
                 self.assertEqual(int(tip['bytes']), sum(held[1].values()))
 
+    def test_mean_memory(self):
+        """What all devices hold over their number, and the fullest of them."""
+        self.page.run('(() => { const select = document.querySelector(".panel-head select");'
+                      ' select.value = -1; select.dispatchEvent(new Event("change")); })()')
+        self.page.run('new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))')
+        top = self.page.run('view.panels.find(p => p.kind === "memory").canvas.getBoundingClientRect().top')
+        hits = 0
+        for x in self.columns(40):
+            held = [[sum(self.results.live(row, self.time_at(x + d)).values()) for row in range(4)]
+                    for d in (-0.01, 0, 0.01)]
+            if held[0] == held[1] == held[2]:
+                tip = self.hover(x, top + 60)
+                self.assertAlmostEqual(float(tip['bytes']), sum(held[1]) / 4, places=3)
+                number, unit = tip['rows']['fullest device'].split(' ')
+                self.assertAlmostEqual(float(number) * {'GB': 1e9, 'MB': 1e6}[unit] / max(held[1]), 1,
+                                       places=4)
+                hits += 1
+        self.assertGreater(hits, 10)
+        times = sorted(set(self.results.memory['time']))
+        highest = max(sum(sum(self.results.live(row, t).values()) for row in range(4)) / 4 for t in times)
+        self.assertIn(f'On average a device holds {highest / 1e6:.1f} MB', self.text(self.page, '#peak .lead'))
+        self.quiet(self.page)
+
     def test_peak(self):
         """The table beside the picture has what the file says, for a device that is chosen."""
         for device in range(4):
@@ -339,6 +363,106 @@ class Links(Case):
             self.assertAlmostEqual(part, 1, places=9)
 
 
+class Segments(Case):
+    """What PyTorch's allocator held, at a point of the picture: the bytes before it, in segments from the
+    largest to the smallest, the small pool's last, of the file's blocks."""
+
+    MODEL = {'name': 'llama', 'device': 'a100', 'precision': 'bf16', 'batch_size': 16, 'granularity': 'block',
+             'parameters': {'layers': 4, 'hidden': 512, 'heads': 8, 'kv_heads': 4, 'head': 64,
+                            'sequence': 2048, 'vocabulary': 8192, 'intermediate': 1536}}
+    SCENARIO = {'schema_version': 1, 'name': 'llama', 'model': MODEL,
+                'platform': {'topology': 'dgx-a100', 'devices': 2}, 'parallel': {'pipeline': 2},
+                'schedule': {'kind': '1f1b', 'micro_batches': 4}}
+
+    def held(self, results, device, moment):
+        """[(bytes before, bytes, category or None, bytes of the segment)]"""
+        blocks, segments = results.blocks, {}
+        for i, of in enumerate(blocks['device']):
+            if (of, blocks['moment'][i]) == (device, moment):
+                segments.setdefault(blocks['segment_address'][i], []).append(i)
+
+        def size(segment):
+            return sum(blocks['bytes'][i] for i in segment)
+
+        def key(segment):
+            return blocks['pool'][segment[0]], -size(segment), blocks['address'][segment[0]]
+
+        found, before = [], 0
+        for segment in sorted(segments.values(), key=key):
+            for i in sorted(segment, key=lambda i: blocks['address'][i]):
+                category = blocks['category'][i] if blocks['state'][i] else None
+                found.append((before, blocks['bytes'][i], category, size(segment)))
+                before += blocks['bytes'][i]
+        return found
+
+    def tip(self, page, canvas, x, y):
+        box = page.run('(() => { const b = document.querySelectorAll("#segments canvas")'
+                       f'[{canvas}].getBoundingClientRect(); return [b.left, b.top]; }})()')
+        page.mouse('mouseMoved', box[0] + x, box[1] + y)
+        return page.run(
+            '(() => { const tip = document.getElementById("tip"), rows = {}; if (tip.hidden) return null;'
+            ' for (const dt of tip.querySelectorAll("dt")) rows[dt.textContent] = dt.nextSibling.textContent;'
+            ' return {title: tip.querySelector(".title").textContent, rows, ...tip.dataset}; })()')
+
+    def check(self, page, results, device, moment):
+        left, wide, in_row = page.run('(() => { const p = view.panels.find(p => p.kind === "timeline")'
+                                      '.run.segments.panels[1];'
+                                      ' return [LEFT, view.width - LEFT - RIGHT, p.inRow]; })()')
+        with h5py.File(self.path('r.h5')) as file:
+            words = file['blocks/category'].attrs['flag_meanings'].split()
+        page.run('document.querySelectorAll("#segments canvas")[1].scrollIntoView({block: "center"})')
+        checked = set()
+        for before, size, category, segment in self.held(results, device, moment):
+            middle = before + size / 2
+            row, rest = divmod(middle, in_row)
+            if min(rest, in_row - rest) < 2 * in_row / wide or size < 3 * in_row / wide:
+                continue  # too narrow to point at
+            tip = self.tip(page, 1, left + rest / in_row * wide, 3 + row * 20 + 8)
+            self.assertEqual(int(tip['bytes']), size)
+            self.assertEqual(tip['title'], 'free' if category is None else words[category].replace('_', ' '))
+            number, unit = tip['rows']['segment'].split(' ')
+            exact = segment / {'GB': 1e9, 'MB': 1e6, 'kB': 1e3}[unit]
+            self.assertAlmostEqual(float(number), exact, delta=1e-5 * exact)
+            checked.add(tip['title'])
+        self.assertIn('free', checked)
+        self.assertGreater(len(checked), 3)
+
+    def test_peak(self):
+        results = self.run_of(self.SCENARIO, '--allocator', 'pytorch')
+        page = self.report('r')
+        self.quiet(page)
+        fullest = results.allocator['peak_reserved'].index(max(results.allocator['peak_reserved']))
+        self.check(page, results, fullest, 0)
+        self.assertIn(f'GPU {fullest} reserves', self.text(page, '#segments .lead'))
+        other = 1 - fullest
+        page.run('(() => { const select = document.querySelector("#segments select");'
+                 f' select.value = {other}; select.dispatchEvent(new Event("change")); }})()')
+        self.check(page, results, other, 0)
+        # over time: what the last change before a point left
+        of = [row for row in zip(*(results.reserved[name] for name in ('device', 'time', 'allocated')))
+              if row[0] == other]
+        left, wide = page.run('[LEFT, view.width - LEFT - RIGHT]')
+        page.run('document.querySelectorAll("#segments canvas")[0].scrollIntoView({block: "center"})')
+        for x in range(5, int(wide), 29):
+            time = 2 * results.attributes['makespan'] * x / wide
+            if min(abs(time - row[1]) for row in of) > results.attributes['makespan'] / wide:
+                self.assertEqual(int(self.tip(page, 0, left + x, 60)['bytes']),
+                                 [row[2] for row in of if row[1] <= time][-1])
+
+    def test_failure(self):
+        results = self.run_of(self.SCENARIO, '--allocator', 'pytorch', '-s', '/platform/memory=700 MB')
+        page = self.report('r')
+        device = next(d for d, n in enumerate(results.allocator['failures']) if n > 0)
+        self.check(page, results, device, 1)
+        said = self.text(page, '#segments .lead')
+        self.assertIn(f'{results.allocator["failed_bytes"][device] / 1e6:.3f} MB for forward', said)
+        self.assertIn(f'{results.allocator["failed_largest"][device] / 1e6:.3f} MB', said)
+
+    def test_without(self):
+        self.run_of('uniform-1f1b')
+        self.assertEqual(self.report('r').run('document.querySelectorAll("#segments").length'), 0)
+
+
 class Compare(Case):
     """Two runs on one axis of time."""
 
@@ -403,6 +527,46 @@ class Points(Case):
         page.run('document.querySelector("table.points tbody tr").click()')
         command = page.run('document.querySelector("#chosen pre").textContent')
         self.assertIn('--set /schedule/micro_batches=4', command)
+
+    def opens(self, page, run, point):
+        """A point's link leads to its run, and back."""
+        links = page.run('[...document.querySelectorAll("table.points a")]'
+                         '.map(a => [a.closest("tr").cells[0].textContent, a.textContent])')
+        self.assertEqual(links, [[point, f'open {run}.h5']])
+        page.run('document.querySelector("table.points a").click()')
+        wait = 'new Promise(r => setTimeout(r, 20))'
+        while page.run('view.panels.length') == 0:
+            page.run(wait)
+        with h5py.File(self.path(run + '.h5')) as file:
+            self.assertEqual(page.run('view.until'), file.attrs['makespan'])
+        page.run('document.querySelector(".back a").click()')
+        while page.run('document.querySelectorAll("table.points").length') == 0:
+            page.run(wait)
+        self.assertEqual(page.run('view.panels.length'), 0)
+        self.quiet(page)
+
+    def test_runs_of_points(self):
+        """A run beside a sweep belongs to the point with its settings; one with others to none."""
+        scenario = os.path.join(ROOT, 'scenarios/heterogeneous.json')
+        self.sim('sweep', scenario, '-o', 's.h5', '--vary', '/schedule/micro_batches=4,8,16')
+        self.run_of('heterogeneous', '-s', '/schedule/micro_batches=8', name='eight')
+        self.run_of('heterogeneous', '-s', '/schedule/micro_batches=32', name='other')
+        page = self.report('s', 'eight', 'other')
+        self.quiet(page)
+        self.assertIn('other.h5 has the settings and the results of none',
+                      self.text(page, '.warning'))
+        self.opens(page, 'eight', '8')
+
+    def test_run_of_plan(self):
+        """The command that a plan shows makes a run that the page knows as the plan's."""
+        self.sim('advise', os.path.join(ROOT, 'scenarios/heterogeneous.json'), '-o', 'p.h5')
+        page = self.report('p')
+        page.run('document.querySelector("table.points tbody tr").click()')
+        plan = page.run('document.querySelector("table.points tbody tr").cells[0].textContent')
+        words = shlex.split(self.text(page, '#chosen pre'))
+        self.assertEqual(words[:2], ['sim', 'run'])
+        self.sim(*words[1:], '-o', 'best.h5')
+        self.opens(self.report('p', 'best'), 'best', plan)
 
     def test_plans(self):
         self.sim('advise', os.path.join(ROOT, 'scenarios/uniform-1f1b.json'), '-o', 'p.h5')

@@ -95,6 +95,110 @@ static void products_hide_chunks(void **state)
     }
 }
 
+static double folded_seconds(const char *fold)
+{
+    scenario_run run;
+    cs_error error;
+    cs_error_init(&error);
+    if (scenario_run_init(
+            &run, &error,
+            "{'schema_version': 1, 'name': 't', 'model': {'name': 'gpt', 'parameters': "
+            "{'layers': 2, 'hidden': 256, 'heads': 4, 'sequence': 128, 'vocabulary': 1024, "
+            "'intermediate': 1024}, 'device': 'a100', 'batch_size': 4}, 'platform': {'topology': "
+            "'nvlink_switch', 'devices': 8, 'bandwidth': '1 GB/s', 'latency': '1 us'}, "
+            "'parallel': {'tensor': 2, 'data': 4, 'fold': '%s'}, 'collectives': {'fidelity': "
+            "'analytic', 'tensor_overlap': 0.84, 'reached': 0.8, 'start': '25 us'}, "
+            "'schedule': {'kind': 'sequential', 'micro_batches': 1}}",
+            fold) != CS_OK)
+        fail_msg("%s", error.text);
+    const double seconds = figure_of(&run, "makespan_s");
+    scenario_run_finish(&run);
+    return seconds;
+}
+
+/* Replicas on a switch are alike: one that stands for all takes what all take by themselves. */
+static void folded_replicas_hide_as_much(void **state)
+{
+    (void)state;
+    expect_seconds("folded", folded_seconds("no"), folded_seconds("yes"));
+}
+
+static double seconds_of_experts(const char *sharing)
+{
+    scenario_run run;
+    cs_error error;
+    cs_error_init(&error);
+    if (scenario_run_init(
+            &run, &error,
+            "{'schema_version': 1, 'name': 't', 'model': {'name': 'mixtral', 'parameters': "
+            "{'layers': 1, 'hidden': 256, 'heads': 4, 'kv_heads': 4, 'sequence': 128, "
+            "'vocabulary': 1024, 'experts': 4, 'top_k': 2, 'expert_intermediate': 512}, 'device': "
+            "'a100', 'precision': 'bf16', 'batch_size': 4}, 'platform': {'topology': "
+            "'nvlink_switch', 'devices': 4, 'bandwidth': '1 GB/s', 'latency': '0 s', 'sharing': "
+            "'none'}, 'parallel': {'data': 4, 'expert': 4}, 'collectives': {'fidelity': "
+            "'analytic', 'sharing': '%s'}, 'schedule': {'kind': 'sequential', 'micro_batches': 1}}",
+            sharing) != CS_OK)
+        fail_msg("%s", error.text);
+    const double seconds = figure_of(&run, "makespan_s");
+    scenario_run_finish(&run);
+    return seconds;
+}
+
+/* Of two copies of 128 tokens of 256 features in two bytes a rank sends a quarter, 32,768 bytes, to
+ * each of three others: all at once in 32.768 us where messages share no links, in three times that
+ * over the rank's own link of 1 GB/s. There are four such exchanges, two forward and two backward;
+ * a ring's messages share none. */
+static void experts_share_links(void **state)
+{
+    (void)state;
+    const double longer = seconds_of_experts("max_min") - seconds_of_experts("platform");
+    if (!(fabs(longer - 4 * 2 * 32.768e-6) < 1e-11))
+        fail_msg("expected 262.144 us more, got %.9g us", 1e6 * longer);
+}
+
+/* Of what device 0 gathers over tensor-parallel ranks in a step, bytes. */
+static int64_t gathered_bytes(const char *precision)
+{
+    scenario_run run;
+    cs_error error;
+    cs_error_init(&error);
+    if (scenario_run_init(
+            &run, &error,
+            "{'schema_version': 1, 'name': 't', 'model': {'name': 'gpt', 'parameters': "
+            "{'layers': 2, 'hidden': 256, 'heads': 4, 'sequence': 128, 'vocabulary': 1024, "
+            "'intermediate': 1024}, 'device': 'h100', 'precision': '%s', 'batch_size': 3}, "
+            "'platform': {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s', "
+            "'latency': '1 us'}, 'parallel': {'tensor': 2, 'sequence_parallel': true}, "
+            "'schedule': {'kind': 'sequential', 'micro_batches': 1}}",
+            precision) != CS_OK)
+        fail_msg("%s", error.text);
+    const cs_scenario *scenario = &run.scenario;
+    cs_graph graph;
+    int64_t bytes = 0;
+    if (cs_schedule_graph(scenario->schedule, &scenario->job, scenario->params, &graph, &error) !=
+        CS_OK)
+        fail_msg("%s", error.text);
+    for (uint32_t t = 0; t < graph.n_tasks; t++) {
+        const cs_class *cls = cs_graph_class(&graph, t);
+        if (cls->device == 0 && cls->kind == CS_ALL_GATHER && cls->purpose == CS_PURPOSE_TENSOR)
+            bytes += cls->bytes;
+    }
+    cs_graph_finish(&graph);
+    scenario_run_finish(&run);
+    return bytes;
+}
+
+/* Of 3 samples of 128 tokens of 256 features, a block gathers what its first and its third linear
+ * layer read, the same again for the gradients of their weights, and the gradients of what its
+ * second and its fourth one make: six times 98,304 elements, cast to a byte each with fp8 where
+ * bf16 has two. The last matrix is not narrow. */
+static void operands_are_gathered_cast(void **state)
+{
+    (void)state;
+    const int64_t elements = INT64_C(3) * 128 * 256;
+    expect_int("of two blocks", 2 * 6 * elements, gathered_bytes("bf16") - gathered_bytes("fp8"));
+}
+
 /* ---- kernels ---- */
 
 static cs_error error;
@@ -229,9 +333,9 @@ static void waits_for_the_host(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(collectives_take_longer),
-        cmocka_unit_test(products_hide_chunks),
-        cmocka_unit_test(fuses),
+        cmocka_unit_test(collectives_take_longer),      cmocka_unit_test(products_hide_chunks),
+        cmocka_unit_test(folded_replicas_hide_as_much), cmocka_unit_test(experts_share_links),
+        cmocka_unit_test(operands_are_gathered_cast),   cmocka_unit_test(fuses),
         cmocka_unit_test(waits_for_the_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -670,7 +670,7 @@ static void resolves_defaults(void **state)
         "    \"fidelity\": \"auto\",\n    \"order\": \"auto\",\n    \"sharing\": \"platform\",\n   "
         " "
         "\"reached\": 1,\n    "
-        "\"tensor_overlap\": 0,\n    "
+        "\"tensor_overlap\": 0,\n    \"expert_overlap\": 0,\n    "
         "\"start\": 0,\n    \"most_flows\": 4000000\n"
         "  }\n}\n";
     cs_scenario scenario;

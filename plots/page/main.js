@@ -106,29 +106,35 @@ function timelineWords(run) {
       '. The tables below say the same; arrow keys go from task to task.';
 }
 
+const memoryLabel = (run, row) => row === MEAN ?
+    'the mean over the devices; line: the fullest one' :
+    `${rowName(run, row)} · peak ${formatBytes(run.rows[row].peak)}`;
+
 function chooseRow(run, row) {
   if (run.chosen === row) return;
   run.chosen = row;
   run.parts.select.value = row;
-  run.parts.who.textContent = `${rowName(run, row)} · peak ${formatBytes(run.rows[row].peak)}`;
+  run.parts.who.textContent = memoryLabel(run, row);
   run.parts.legend.refill();
   run.parts.peak.replaceChildren(peakTable(run));
   invalidate();
 }
 
 function memoryHead(run) {
-  const label = row => `${rowName(run, row)} · peak ${formatBytes(run.rows[row].peak)}`;
   const select = element(
       'select', {
         'aria-label': 'Device whose memory is shown',
         change: () => chooseRow(run, Number(select.value))
       },
-      run.rows.map((_, r) => element('option', {value: r, selected: r === run.chosen}, label(r))));
+      run.rows.map(
+          (_, r) => element(
+              'option', {value: r, selected: r === run.chosen}, memoryLabel(run, r))),
+      run.rows.length > 1 ? element('option', {value: MEAN}, memoryLabel(run, MEAN)) : []);
   run.parts.select = select;
   run.parts.legend = memoryLegend(run);
   return element(
       'div', {class: 'panel-head'}, element('h3', null, 'Memory of'), select,
-      run.parts.who = element('span', {class: 'on-paper'}, label(run.chosen)), run.parts.legend);
+      run.parts.who = element('span', {class: 'on-paper'}, memoryLabel(run, run.chosen)), run.parts.legend);
 }
 
 function runPanels(run, several) {
@@ -258,12 +264,13 @@ const KEYS = {
 /* Arrows move the page unless the timeline has the focus. */
 function pressed(event) {
   const {target, key} = event, home = view.home && view.home.node();
+  if (!home && key !== 't') return;
   if (event.ctrlKey || event.metaKey || event.altKey || target.closest('input, select, dialog')) {
     if (key === 'Escape' && target.id === 'search') target.blur();
     return;
   }
   const act = KEYS[key.length === 1 ? key.toLowerCase() : key];
-  if (!act || !home || (key.startsWith('Arrow') || key === 'Home') && target !== home) return;
+  if (!act || (key.startsWith('Arrow') || key === 'Home') && target !== home) return;
   event.preventDefault();
   act();
 }
@@ -337,6 +344,9 @@ function runPage(runs) {
             'div', {class: 'columns'},
             section('peak', 'Memory at the peak', perRun(runs, run => run.parts.peak)),
             section('path', 'Critical path', perRun(runs, pathParts))),
+        runs.some(run => run.allocator) ?
+            section('segments', 'Segments of PyTorch’s allocator', perRun(runs, segmentParts)) :
+            [],
         section('uses', 'Where the time went', perRun(runs, useParts)),
         section('links', 'Links', perRun(runs, linkTable)),
         section('versions', 'Versions of weights', perRun(runs, versionParts)),
@@ -346,17 +356,17 @@ function runPage(runs) {
   ];
 }
 
+const resized = new ResizeObserver(() => {
+  if (view.home && Math.max(480, view.home.node().clientWidth) !== view.width) {
+    measure();
+    drawAll(true);
+  }
+});
+
 function listen() {
   document.addEventListener('keydown', pressed);
-  new ResizeObserver(() => {
-    if (Math.max(480, view.home.node().clientWidth) !== view.width) {
-      measure();
-      drawAll(true);
-    }
-  }).observe(view.home.node());
   window.addEventListener('scroll', invalidate, {passive: true});
   dark.addEventListener('change', themeChanged);
-  themeListeners.push(() => drawAll(true));
   window.addEventListener('beforeprint', () => print(true));
   window.addEventListener('afterprint', () => print(false));
 }
@@ -373,26 +383,62 @@ function print(begins) {
   else
     delete root.theme;
   themeChanged();
+  if (!view.home) return;
   measure();
   drawAll(true);
 }
 
-function showRuns(runs) {
-  document.body.append(...runPage(runs));
+/* ---- which page ---- */
+
+const page = element('div', {id: 'page'});
+
+/* In place of what is shown. */
+function showPage(parts) {
+  resized.disconnect();
+  page.replaceChildren(...parts);
+}
+
+/* Nothing of an earlier page is drawn any more. */
+function forget() {
+  themeListeners.length = 0;
+  Object.assign(view, {panels: [], home: null, x: null});
+  hideTip();
+}
+
+function showRuns(runs, back) {
+  showPage([...(back ? [back] : []), ...runPage(runs)]);
   makeZoom(document.getElementById('panels'));
   measure();
-  listen();
+  resized.observe(view.home.node());
+  themeListeners.push(() => drawAll(true));
   drawAll(true);
+}
+
+/* The run that the address names, "#run-1", or all points. */
+async function showChosen(points) {
+  const [, i] = location.hash.match(/^#run-(\d+)$/) || [];
+  const run = points.runs.find(({index}) => `${index}` === i);
+  forget();
+  if (!run) return showPoints(points);
+  const name = points.what === 'sweep' ? 'sweep' : 'search';
+  showRuns(
+      [await readRun(run.index)],
+      element('nav', {class: 'back'}, element('a', {href: '#all'}, `← all points of the ${name}`)));
+  window.scrollTo(0, 0);
 }
 
 async function start() {
   readInk();
+  document.body.append(page);
+  listen();
   const points = await readPoints(), runs = [];
-  for (let i = 0; document.getElementById(`run-${i}`); i++) runs.push(await readRun(i));
-  if (points)
-    showPoints(points);
-  else
+  if (points) {
+    window.addEventListener('hashchange', () => showChosen(points));
+    await showChosen(points);
+  } else {
+    for (let i = 0; document.getElementById(`run-${i}`); i++) runs.push(await readRun(i));
     showRuns(runs);
+  }
   document.documentElement.dataset.ready = 'yes';
 }
 

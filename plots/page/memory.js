@@ -1,6 +1,7 @@
-/* What the memory of one device holds over time, by category, below the timeline. */
+/* What the memory of one device, or the mean device, holds over time, by category, below the timeline.
+ */
 
-const MEMORY_HEIGHT = 168;
+const MEMORY_HEIGHT = 168, MEAN = -1; /* as run.chosen */
 
 function memoryPanel(run, canvas) {
   const panel = {run, canvas, height: MEMORY_HEIGHT, kind: 'memory'};
@@ -39,10 +40,69 @@ function readMemory(run, row) {
   };
 }
 
+/* The same of the mean over all devices; fullest[i] is the most that any of them holds. Bytes are
+ * summed up as whole numbers, so that nothing is lost on the way. */
+function readMean(run) {
+  const n = run.categories.length, {rows} = run, time = run.all['memory/time'],
+        bytes = run.all['memory/bytes'], category = run.all['memory/category'],
+        device = run.all['memory/device'];
+  const order = Uint32Array.from(time.keys()).sort((a, b) => time[a] - time[b] || a - b);
+  const live = new Float64Array(rows.length * n), held = new Float64Array(rows.length),
+        sum = new Float64Array(n), times = [], sums = [], levels = [], most = [];
+  const devices = rows.reduce((all, row) => all + row.devices, 0);
+  let fullest = 0, lower = false; /* the fullest row; whether it was, and now holds less */
+  order.forEach((i, at) => {
+    const row = device[i], place = row * n + category[i], more = bytes[i] - live[place];
+    live[place] = bytes[i];
+    sum[category[i]] += more * rows[row].devices;
+    held[row] += more;
+    if (held[row] > held[fullest]) fullest = row;
+    lower ||= row === fullest && more < 0;
+    if (at + 1 < order.length && time[order[at + 1]] === time[i]) return;
+    if (lower) fullest = held.reduce((best, value, r) => value > held[best] ? r : best, 0);
+    lower = false;
+    times.push(time[i]);
+    for (const all of sum) levels.push(all / devices);
+    sums.push(sum.reduce((a, b) => a + b, 0) / devices);
+    most.push(held[fullest]);
+  });
+  const used = run.categories.map((_, c) => c)
+                   .filter(c => levels.some((level, at) => level > 0 && at % n === c));
+  return {
+    row: MEAN,
+    n,
+    times: Float64Array.from(times),
+    sums: Float64Array.from(sums),
+    levels: Float64Array.from(levels),
+    fullest: Float64Array.from(most),
+    used
+  };
+}
+
 function memoryOf(run) {
-  if (!run.memory || run.memory.row !== run.chosen) run.memory = readMemory(run, run.chosen);
+  if (!run.memory || run.memory.row !== run.chosen)
+    run.memory = run.chosen === MEAN ? readMean(run) : readMemory(run, run.chosen);
   return run.memory;
 }
+
+/* What is said of the device that is chosen, or of the mean. */
+function chosenRow(run) {
+  if (run.chosen !== MEAN) return run.rows[run.chosen];
+  const memory = memoryOf(run), {sums, times, levels, n} = memory;
+  const at = sums.reduce((best, sum, i) => sum > sums[best] ? i : best, 0),
+        capacities = new Set(run.rows.map(row => row.capacity));
+  memory.mean ||= {
+    capacity: capacities.size === 1 ? run.rows[0].capacity : null,
+    peak: sums[at] || 0,
+    peak_time: times[at] || 0,
+    highest: memory.fullest.reduce((a, b) => Math.max(a, b), 0),
+    at_peak: Object.fromEntries(run.categories.map((c, i) => [c.word, levels[at * n + i]]))
+  };
+  return memory.mean;
+}
+
+const chosenName = run =>
+    run.chosen === MEAN ? 'the mean over the devices' : rowName(run, run.chosen);
 
 /* [{x, peak, last}]: from point x on the state `last` holds; in the first pixel the highest one is
  * drawn. */
@@ -63,7 +123,7 @@ function memorySteps(memory) {
 }
 
 function memoryScale(run, height) {
-  const row = run.rows[run.chosen], {capacity, peak} = row;
+  const row = chosenRow(run), {capacity} = row, peak = row.highest || row.peak;
   const most = capacity !== null && capacity < 2.5 * peak ? Math.max(capacity * 1.06, peak * 1.05) :
                                                             peak * 1.08;
   return d3.scaleLinear().domain([0, most || 1]).range([height - 5, 16]);
@@ -75,6 +135,7 @@ function drawMemory(panel, pen) {
   clipped(pen, height, () => {
     drawGrid(pen, height);
     drawStack(pen, run, memory, y);
+    if (memory.fullest) drawFullest(pen, run, memory, y);
     drawCapacity(pen, run, y);
     drawPeak(pen, run, y);
     drawEnd(panel, pen);
@@ -125,8 +186,21 @@ function drawStack(pen, run, memory, y) {
   }
 }
 
+/* A thin line: what the fullest device holds. */
+function drawFullest(pen, run, memory, y) {
+  const steps = memorySteps(memory);
+  pen.strokeStyle = ink.text;
+  pen.beginPath();
+  steps.forEach(({x, peak, last}, s) => {
+    const next = s + 1 < steps.length ? steps[s + 1].x : view.x(run.makespan);
+    pen.lineTo(x, y(Math.max(memory.fullest[peak], memory.fullest[last])));
+    pen.lineTo(next, y(memory.fullest[last]));
+  });
+  pen.stroke();
+}
+
 function drawCapacity(pen, run, y) {
-  const {capacity} = run.rows[run.chosen];
+  const {capacity} = chosenRow(run);
   if (capacity === null || capacity > y.domain()[1]) return;
   const at = Math.round(y(capacity)) + 0.5;
   pen.strokeStyle = pen.fillStyle = ink.bad;
@@ -137,7 +211,7 @@ function drawCapacity(pen, run, y) {
   pen.stroke();
   pen.setLineDash([]);
   /* on the side on which the peak is not */
-  const toLeft = view.x(run.rows[run.chosen].peak_time) > (LEFT + view.width - RIGHT) / 2;
+  const toLeft = view.x(chosenRow(run).peak_time) > (LEFT + view.width - RIGHT) / 2;
   pen.textAlign = toLeft ? 'left' : 'right';
   const x = toLeft ? LEFT + 6 : view.width - RIGHT - 6;
   haloText(pen, `capacity ${formatBytes(capacity)}`, x, at - 8);
@@ -154,7 +228,7 @@ function haloText(pen, text, x, y) {
 }
 
 function drawPeak(pen, run, y) {
-  const {peak, peak_time: time} = run.rows[run.chosen], x = view.x(time);
+  const {peak, peak_time: time} = chosenRow(run), x = view.x(time);
   if (peak <= 0) return;
   pen.fillStyle = ink.text;
   pen.beginPath();
@@ -182,16 +256,22 @@ function hoverMemory(panel, event, x) {
               c => [words(run.categories[c].word), formatBytes(memory.levels[i * memory.n + c], 5)])
           .reverse();
   fillTip(
-      {fill: ink.soft}, `${rowName(run, run.chosen)}: ${formatBytes(memory.sums[i], 5)}`,
-      [...rows, ['since', exactTime(memory.times[i])]]);
+      {fill: ink.soft}, `${sentence(chosenName(run))}: ${formatBytes(memory.sums[i], 5)}`,
+      [
+        ...rows,
+        ...(memory.fullest ? [['fullest device', formatBytes(memory.fullest[i], 5)]] : []),
+        ['since', exactTime(memory.times[i])]
+      ]);
   delete tip.dataset.task;
   tip.dataset.bytes = memory.sums[i];
   placeTip(event.clientX, event.clientY);
 }
 
 /* "GPU 0 holds 1.745 GB at its peak, at 32.63 ms: 5.08 % of its capacity." */
-function peakWords(run, r) {
-  const {peak, peak_time: time, capacity} = run.rows[r];
+function peakWords(run) {
+  const {peak, peak_time: time, capacity} = chosenRow(run), r = run.chosen;
+  if (r === MEAN)
+    return `On average a device holds ${formatBytes(peak)} when that is most, at ${formatTime(time)}.`;
   const who = isSeveral(run, r) ? `Each of ${rowName(run, r)}` : rowName(run, r);
   const share = capacity === null ? '' :
       peak > capacity             ? `: more than its capacity of ${formatBytes(capacity)}` :
@@ -201,7 +281,7 @@ function peakWords(run, r) {
 
 /* What the peak of the chosen device is made of. */
 function peakTable(run) {
-  const row = run.rows[run.chosen], colours = palette(run.categories);
+  const row = chosenRow(run), colours = palette(run.categories);
   const parts = run.categories
                     .map((category, c) => ({
                            word: category.word,
@@ -219,10 +299,10 @@ function peakTable(run) {
       },
       parts.map(part => barPart(part.bytes / row.peak, part.colour, words(part.word))));
   return element(
-      'div', {class: 'peak'}, element('p', {class: 'lead'}, peakWords(run, run.chosen)),
+      'div', {class: 'peak'}, element('p', {class: 'lead'}, peakWords(run)),
       bar,
       table(
-          `Memory of ${rowName(run, run.chosen)} at its peak`,
+          `Memory of ${chosenName(run)} at its peak`,
           [{title: 'category'}, {title: 'bytes', number: true}, {title: 'share', number: true}],
           parts.map(
               part => [

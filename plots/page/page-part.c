@@ -1,5 +1,36 @@
 #include "plots/page/page-part.h"
 
+#include <stdlib.h>
+
+static cs_status pack_column(cs_page_part *part, cs_reader *reader, const cs_page_column *of,
+                             cs_error *error)
+{
+    const cs_reader_type type = of->cell == CS_CELL_F64 ? CS_READER_DOUBLE : CS_READER_UINT32;
+    const void *values;
+    uint64_t n = 0;
+    const cs_reader_column column = {of->name, type, &values};
+    CS_TRY(cs_reader_read(reader, &column, 1, &n, error));
+    if (of->cell != CS_CELL_U8)
+        return cs_packed_add(&part->packed, of->name, of->cell, values, n, error);
+    const uint32_t *wide = values;
+    uint8_t *narrow = malloc((size_t)n + 1);
+    if (!narrow)
+        return cs_error_no_memory(error);
+    for (uint64_t i = 0; i < n; i++)
+        narrow[i] = (uint8_t)wide[i];
+    const cs_status status = cs_packed_add(&part->packed, of->name, of->cell, narrow, n, error);
+    free(narrow);
+    return status;
+}
+
+cs_status cs_page_part_pack(cs_page_part *part, cs_reader *reader, const cs_page_column *columns,
+                            cs_error *error)
+{
+    for (; columns->name; columns++)
+        CS_TRY(pack_column(part, reader, columns, error));
+    return CS_OK;
+}
+
 cs_status cs_page_part_end(cs_page_part *part, cs_error *error)
 {
     cJSON *columns = part->packed.columns;

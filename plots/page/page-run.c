@@ -1,6 +1,7 @@
 #include "plots/page/page-run.h"
 
 #include "plots/page/lanes.h"
+#include "plots/page/page-segments.h"
 #include "plots/sheet.h"
 #include "sim/base/vector.h"
 #include "sim/run/figures.h"
@@ -107,12 +108,22 @@ typedef struct device_columns {
     const uint32_t *out_of_memory;
 } device_columns;
 
+/* How many devices a row stands for. */
+static uint32_t count_devices(const cs_reader *reader, uint64_t row)
+{
+    uint32_t n = 0;
+    for (uint32_t d = 0; reader->row_of && d < reader->n_file_devices; d++)
+        n += reader->stand_in_of[d] == row;
+    return reader->row_of ? n : 1;
+}
+
 static void add_row(made *m, cJSON *rows, const device_columns *c, uint64_t r)
 {
     char name[32];
     cJSON *row = cs_page_append_object(m->json, rows);
     snprintf(name, sizeof(name), "%" PRIu64, r);
     cs_page_add_text(m->json, row, "name", m->reader->row_of ? m->reader->kinds[r] : name);
+    cs_page_add_number(m->json, row, "devices", count_devices(m->reader, r));
     cs_page_add_number(m->json, row, "capacity",
                        c->capacity[r] == INT64_MAX ? NAN : (double)c->capacity[r]);
     cs_page_add_number(m->json, row, "peak", (double)c->peak[r]);
@@ -161,42 +172,9 @@ static cs_status pack(made *m, const char *name, cs_cell cell, const void *value
     return cs_packed_add(&m->run->packed, name, cell, values, n, error);
 }
 
-/* A column of the file as it is, in cells of `cell`. */
-static cs_status pack_column(made *m, const char *name, cs_cell cell, cs_error *error)
-{
-    const cs_reader_type type = cell == CS_CELL_F64 ? CS_READER_DOUBLE : CS_READER_UINT32;
-    const void *values;
-    uint64_t n = 0;
-    const cs_reader_column column = {name, type, &values};
-    CS_TRY(cs_reader_read(m->reader, &column, 1, &n, error));
-    if (cell != CS_CELL_U8)
-        return pack(m, name, cell, values, n, error);
-    const uint32_t *wide = values;
-    uint8_t *narrow = malloc((size_t)n + 1);
-    if (!narrow)
-        return cs_error_no_memory(error);
-    for (uint64_t i = 0; i < n; i++)
-        narrow[i] = (uint8_t)wide[i];
-    const cs_status status = pack(m, name, cell, narrow, n, error);
-    free(narrow);
-    return status;
-}
-
-typedef struct packed_column {
-    const char *name;
-    cs_cell cell;
-} packed_column;
-
-static cs_status pack_columns(made *m, const packed_column *columns, cs_error *error)
-{
-    for (; columns->name; columns++)
-        CS_TRY(pack_column(m, columns->name, columns->cell, error));
-    return CS_OK;
-}
-
 static cs_status pack_tables(made *m, cs_error *error)
 {
-    static const packed_column always[] = {
+    static const cs_page_column always[] = {
         {"tasks/start", CS_CELL_F64},
         {"tasks/end", CS_CELL_F64},
         {"tasks/bytes", CS_CELL_F64},
@@ -213,18 +191,18 @@ static cs_status pack_tables(made *m, cs_error *error)
         {"versions/version", CS_CELL_U32},
         {NULL, CS_CELL_U8},
     };
-    static const packed_column waits[] = {
+    static const cs_page_column waits[] = {
         {"waits/start", CS_CELL_F64}, {"waits/end", CS_CELL_F64}, {"waits/device", CS_CELL_U32},
         {"waits/cause", CS_CELL_U8},  {NULL, CS_CELL_U8},
     };
     const char *const *causes;
     uint32_t n = 0;
-    CS_TRY(pack_columns(m, always, error));
+    CS_TRY(cs_page_part_pack(m->run, m->reader, always, error));
     if (!cs_reader_has(m->reader, "waits"))
         return CS_OK;
     CS_TRY(cs_reader_meanings(m->reader, "waits/cause", &causes, &n, error));
     cs_page_add_words(m->json, "causes", causes, n);
-    return pack_columns(m, waits, error);
+    return cs_page_part_pack(m->run, m->reader, waits, error);
 }
 
 /* ---- memory, device by device ---- */
@@ -372,17 +350,19 @@ static cs_status add_links(made *m, cs_error *error)
 /* How busy the busiest of them were over time; files of earlier versions do not say. */
 static cs_status pack_link_use(made *m, cs_error *error)
 {
-    static const packed_column columns[] = {
+    static const cs_page_column columns[] = {
         {"link_use/start", CS_CELL_F64},       {"link_use/end", CS_CELL_F64},
         {"link_use/utilisation", CS_CELL_F64}, {"link_use/bytes", CS_CELL_F64},
         {"link_use/link", CS_CELL_U32},        {NULL, CS_CELL_U8},
     };
-    return cs_reader_has(m->reader, "link_use") ? pack_columns(m, columns, error) : CS_OK;
+    return cs_reader_has(m->reader, "link_use")
+               ? cs_page_part_pack(m->run, m->reader, columns, error)
+               : CS_OK;
 }
 
 static cs_status pack_staleness(made *m, cs_error *error)
 {
-    static const packed_column columns[] = {
+    static const cs_page_column columns[] = {
         {"staleness/mini_batch", CS_CELL_U32},
         {"staleness/slot", CS_CELL_U32},
         {"staleness/stage", CS_CELL_U32},
@@ -396,15 +376,16 @@ static cs_status pack_staleness(made *m, cs_error *error)
         {"weights/peak_versions", CS_CELL_U32},
         {NULL, CS_CELL_U8},
     };
-    return pack_columns(m, columns, error);
+    return cs_page_part_pack(m->run, m->reader, columns, error);
 }
 
 /* ---- all of it ---- */
 
 static cs_status read_run(made *m, cs_error *error)
 {
-    CS_TRY(cs_reader_fold(m->reader, error));
     m->json->root = cJSON_CreateObject();
+    CS_TRY(cs_page_segments_read(m->reader, m->run, error));
+    CS_TRY(cs_reader_fold(m->reader, error));
     add_names(m);
     CS_TRY(add_rows(m, error));
     CS_TRY(

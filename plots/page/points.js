@@ -18,7 +18,57 @@ async function readPoints() {
   }
   points.fields = points.fields.filter(field => field.texts || field.values);
   points.chosen = null;
+  readRunsOf(points);
   return points;
+}
+
+/* ---- runs of points ---- */
+
+/* A value of a scenario by its JSON pointer; undefined: it is not there. */
+function valueAt(document, pointer) {
+  const names = pointer.split('/').slice(1).map(
+      name => name.replace(/~1/g, '/').replace(/~0/g, '~'));
+  return names.reduce((value, name) => value?.[name], document);
+}
+
+/* Whether a run has the point's settings, as far as its scenario shows them in the same form, and
+ * its results, bit for bit. */
+function isRunOf(points, row, run) {
+  const scenario = JSON.parse(run.scenario || '{}');
+  const figure = key => run.figures.find(of => of.key === key)?.value;
+  const same = points.fields.filter(field => field.key).every(field => {
+    const value = valueAt(scenario, field.title),
+          wanted = field.texts ? field.texts[row] : field.values[row];
+    return typeof value !== typeof wanted || value === wanted;
+  });
+  const results = [
+    ['makespan_s', 'makespan_s'], ['step_time', 'makespan_s'],
+    ['peak_memory_bytes', 'peak_memory_bytes'], ['peak_memory', 'peak_memory_bytes']
+  ].filter(([name]) => fieldOf(points, name));
+  return same && results.length > 0 &&
+      results.every(([name, key]) => fieldOf(points, name).values[row] === figure(key));
+}
+
+/* Runs that stand beside the points: points.runs, [{index, file, row}]; row null: of no point. */
+function readRunsOf(points) {
+  points.runs = [];
+  for (let i = 1; document.getElementById(`run-${i}`); i++) {
+    const run = readJson(`run-${i}`), row = allRows(points).find(r => isRunOf(points, r, run));
+    points.runs.push({index: i, file: run.file, row: row === undefined ? null : row});
+  }
+}
+
+const runsAt = (points, row) => points.runs.filter(run => run.row === row);
+
+const runLink = run => element('a', {href: `#run-${run.index}`}, `open ${run.file}`);
+
+/* Those that are of none of the points, so that nobody looks for them in vain. */
+function strangers(points) {
+  return points.runs.filter(run => run.row === null)
+      .map(
+          run => element(
+              'p', {class: 'warning', role: 'note'},
+              `${run.file} has the settings and the results of none of the points. `, runLink(run)));
 }
 
 const fieldOf = (points, name) => points.fields.find(field => field.name === name);
@@ -53,8 +103,9 @@ const varies = (field, rows) =>
 
 const allRows = points => Array.from({length: points.n}, (_, i) => i);
 
-/* How to run the point by itself. */
+/* How to run the point by itself; "" of a plan that was not simulated. */
 function commandOf(points, row) {
+  if (points.what === 'plans') return fieldOf(points, 'command')?.texts[row] || '';
   const keys = points.fields.filter(field => field.key);
   const scenario = (points.command || '').split(' ')[2] || 'SCENARIO.json';
   const quoted = text => /^[\w./=-]+$/.test(text) ? text : `'${text.replace(/'/g, "'\\''")}'`;
@@ -69,7 +120,9 @@ function commandOf(points, row) {
 function choosePoint(points, row) {
   points.chosen = row;
   const figures = points.fields.filter(
-      field => !field.key && valueText(field, row) !== '–' && field.name !== 'number');
+      field => !field.key && valueText(field, row) !== '–' &&
+          !['number', 'command'].includes(field.name));
+  const command = commandOf(points, row);
   points.detail.replaceChildren(
       element(
           'h3', null,
@@ -77,7 +130,8 @@ function choosePoint(points, row) {
                   .map(field => `${field.title} = ${valueText(field, row)}`)
                   .join(', ') ||
               fieldOf(points, 'plan').texts[row]),
-      points.what === 'sweep' ? element('pre', {tabindex: '0'}, commandOf(points, row)) : null,
+      ...runsAt(points, row).map(run => element('p', {class: 'lead'}, runLink(run))),
+      ...(command ? [element('pre', {tabindex: '0'}, command)] : []),
       table(
           'Figures of the point',
           [{title: 'figure'}, {title: 'value', number: true}, {title: 'meaning', class: 'meaning'}],
@@ -298,7 +352,10 @@ function pointRow(points, fields, row) {
           if (event.key === 'Enter') choose();
         }
       },
-      cells, element('td', null, stateWords(points, row)));
+      cells,
+      element(
+          'td', null, stateWords(points, row),
+          runsAt(points, row).map(run => element('span', null, ', ', runLink(run)))));
 }
 
 function pointTable(points, fields) {
@@ -401,7 +458,7 @@ function pointPage(points) {
   return [
     pointHeader(points),
     element(
-        'main', null,
+        'main', null, strangers(points),
         keys.length > 0 && figures.length > 0 ? linesPanel(points, keys, figures) : null,
         keys.length > 1 && figures.length > 0 ? heatPanel(points, keys, figures) : null,
         time && memory ? frontPanel(points, time, memory) : null, all, chosen,
@@ -413,9 +470,6 @@ function pointPage(points) {
 }
 
 function showPoints(points) {
-  document.body.append(...pointPage(points));
-  dark.addEventListener('change', themeChanged);
-  document.addEventListener('keydown', event => {
-    if (event.key === 't' && !event.target.closest('input, select')) switchTheme();
-  });
+  showPage(pointPage(points));
+  if (points.chosen !== null) choosePoint(points, points.chosen);
 }

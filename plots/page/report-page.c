@@ -10,11 +10,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything that a page shows: runs, or what one sweep or search has. */
+/* Everything that a page shows: runs; or what one sweep or search has, and then runs of its points. */
 typedef struct contents {
-    cs_page_part parts[CS_PAGE_RUNS_MAX];
+    cs_page_part parts[1 + CS_PAGE_RUNS_MAX];
     size_t n;
-    const char *kind; /* "run", "points" */
+    bool points; /* the first part */
 } contents;
 
 static void write_html(const char *text, FILE *out)
@@ -60,7 +60,8 @@ static cs_status write_page(const contents *all, FILE *out, cs_error *error)
     const cJSON *name = cJSON_GetObjectItemCaseSensitive(all->parts[0].json.root, "name");
     write_head(cJSON_IsString(name) ? name->valuestring : "report", out);
     for (size_t i = 0; i < all->n; i++)
-        CS_TRY(cs_page_part_write(&all->parts[i], all->kind, i, out, error));
+        CS_TRY(cs_page_part_write(&all->parts[i], all->points && i == 0 ? "points" : "run", i, out,
+                                  error));
     write_programs(out);
     return CS_OK;
 }
@@ -92,11 +93,23 @@ static cs_status read_points(const char *input, contents *all, cs_status refused
         cs_page_part_finish(&all->parts[0]);
         if (readers[i](input, &all->parts[0], &none) != CS_OK)
             continue;
-        all->kind = "points";
+        all->points = true;
         cs_error_init(error);
         return CS_OK;
     }
     return refused;
+}
+
+static cs_status read_all(const char *const *inputs, contents *all, cs_error *error)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        cs_status status = cs_page_run_read(inputs[i], &all->parts[i], error);
+        if (status == CS_INVALID && i == 0)
+            status = read_points(inputs[0], all, status, error);
+        if (status != CS_OK)
+            return status;
+    }
+    return CS_OK;
 }
 
 cs_status cs_page_write(const char *const *inputs, size_t n, const char *output, cs_error *error)
@@ -105,18 +118,16 @@ cs_status cs_page_write(const char *const *inputs, size_t n, const char *output,
         return cs_error_add(error, CS_FAILED,
                             "report: this sim was built without D3; on Debian or Ubuntu install "
                             "node-d3-scale and node-d3-zoom, and build it again");
-    if (n > CS_PAGE_RUNS_MAX)
-        return cs_error_add(error, CS_USAGE, "report: must be at most %d results files (got %zu)",
-                            CS_PAGE_RUNS_MAX, n);
-    contents all = {.n = n, .kind = "run"};
+    contents all = {.n = n};
     cs_status status = CS_OK;
-    for (size_t i = 0; i < n && status == CS_OK; i++)
-        status = cs_page_run_read(inputs[i], &all.parts[i], error);
-    if (status == CS_INVALID && n == 1)
-        status = read_points(inputs[0], &all, status, error);
+    if (n <= 1 + CS_PAGE_RUNS_MAX)
+        status = read_all(inputs, &all, error);
+    if (status == CS_OK && n > CS_PAGE_RUNS_MAX + (size_t)all.points)
+        status = cs_error_add(error, CS_USAGE, "report: must be at most %d runs (got %zu)",
+                              CS_PAGE_RUNS_MAX, n - all.points);
     if (status == CS_OK)
         status = write_file(&all, output, error);
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n && i <= CS_PAGE_RUNS_MAX; i++)
         cs_page_part_finish(&all.parts[i]);
     return status;
 }

@@ -6,7 +6,7 @@ const view = {
   until: 1,        /* ps, the end of the axis when nothing is zoomed */
   width: 0,        /* points, of all panels */
   x: null,         /* ps to points */
-  panels: [],      /* {canvas, height, draw(pen), hover(x, y) or null} */
+  panels: [],      /* {canvas, height, draw(pen), fixed: not on the axis of time} */
   behaviour: null, /* D3's zoom */
   home: null,      /* the element that listens */
   waiting: false,  /* a frame is asked for */
@@ -60,7 +60,7 @@ function drawAll(everything) {
   view.frames++;
   view.everything = everything;
   for (const panel of view.panels)
-    if (everything || inWindow(panel.canvas)) panel.draw(penOf(panel));
+    if (everything || (!panel.fixed && inWindow(panel.canvas))) panel.draw(penOf(panel));
 }
 
 /* ---- moving ---- */

@@ -9,6 +9,7 @@
 typedef struct source {
     const cs_advice *advice;
     char (*texts)[CS_CANDIDATE_TEXT_BYTES], (*strategies)[CS_CANDIDATE_TEXT_BYTES];
+    char **commands; /* of plans that were simulated; else NULL */
 } source;
 
 static const cs_advice *advice_of(const void *from)
@@ -16,11 +17,13 @@ static const cs_advice *advice_of(const void *from)
     return ((const source *)from)->advice;
 }
 
-enum { PLAN, STRATEGY };
+enum { PLAN, STRATEGY, COMMAND };
 
 static cs_h5_value text_of(const void *from, uint64_t row, uint32_t which)
 {
     const source *s = from;
+    if (which == COMMAND)
+        return (cs_h5_value){.text = s->commands[row] ? s->commands[row] : ""};
     return (cs_h5_value){.text = which == PLAN ? s->texts[row] : s->strategies[row]};
 }
 
@@ -75,6 +78,12 @@ static cs_h5_value choice_of(const void *from, uint64_t row, uint32_t which)
     return (cs_h5_value){.uint8 = (uint8_t)choices[which]};
 }
 
+static bool was_simulated(const cs_advice *advice, uint64_t row)
+{
+    const cs_candidate_state state = advice->outcomes[row].state;
+    return state == CS_CANDIDATE_SIMULATED || state == CS_CANDIDATE_OVER;
+}
+
 enum { BUCKET, TIME_BOUND, MEMORY_BOUND, TIME, PEAK, OVER, THROUGHPUT, COST };
 
 /* Of what was not simulated there are bounds only. */
@@ -82,8 +91,7 @@ static cs_h5_value number_of(const void *from, uint64_t row, uint32_t which)
 {
     const cs_advice *advice = advice_of(from);
     const cs_candidate_outcome *outcome = &advice->outcomes[row];
-    const bool simulated =
-        outcome->state == CS_CANDIDATE_SIMULATED || outcome->state == CS_CANDIDATE_OVER;
+    const bool simulated = was_simulated(advice, row);
     const bool possible = outcome->state != CS_CANDIDATE_IMPOSSIBLE;
     const cs_step *step = &outcome->step;
     const int64_t bucket = advice->candidates.items[row].bucket;
@@ -116,9 +124,11 @@ static cs_h5_value number_of(const void *from, uint64_t row, uint32_t which)
 static const char *const no_yes[] = {"no", "yes", NULL};
 
 static const cs_h5_column plans[] = {
-    {"number", CS_H5_UINT32, "1", "number of the plan", .get = cs_h5_row_number},
+    {"number", CS_H5_UINT32, "1", "number of the plan", .fill = cs_h5_row_numbers},
     {"plan", CS_H5_TEXT, "1", "in words", .get = text_of, .which = PLAN},
     {"strategy", CS_H5_TEXT, "1", "the axes that it uses", .get = text_of, .which = STRATEGY},
+    {"command", CS_H5_TEXT, "1", "runs the plan by itself; of plans that were simulated",
+     .get = text_of, .which = COMMAND},
     SIZE("devices", DEVICES, "that it runs on"),
     SIZE("tensor", TENSOR, "size of the axis"),
     SIZE("filter", FILTER, "size of the axis"),
@@ -168,19 +178,37 @@ static cs_status fill(cs_h5_file *file, const cs_advice_info *info, const source
     return cs_h5_write_table(file, &table, error);
 }
 
+static cs_status write_texts(source *from, const char *path, cs_error *error)
+{
+    const cs_advice *advice = from->advice;
+    for (uint32_t i = 0; i < advice->candidates.n; i++) {
+        const cs_candidate *c = &advice->candidates.items[i];
+        cs_candidate_text(c, from->texts[i], sizeof(from->texts[i]));
+        cs_candidate_strategy(c, from->strategies[i], sizeof(from->strategies[i]));
+        if (!was_simulated(advice, i))
+            continue;
+        from->commands[i] = cs_candidate_command(&advice->base, c, path);
+        if (!from->commands[i])
+            return cs_error_no_memory(error);
+    }
+    return CS_OK;
+}
+
 cs_status cs_advice_write(cs_h5_file *file, const cs_advice_info *info, const cs_advice *advice,
                           cs_error *error)
 {
     const size_t n = advice->candidates.n + (size_t)1;
-    source from = {advice, malloc(n * sizeof(*from.texts)), malloc(n * sizeof(*from.strategies))};
-    cs_status status = from.texts && from.strategies ? CS_OK : cs_error_no_memory(error);
-    for (uint32_t i = 0; i < advice->candidates.n && status == CS_OK; i++) {
-        const cs_candidate *c = &advice->candidates.items[i];
-        cs_candidate_text(c, from.texts[i], sizeof(from.texts[i]));
-        cs_candidate_strategy(c, from.strategies[i], sizeof(from.strategies[i]));
-    }
+    source from = {advice, malloc(n * sizeof(*from.texts)), malloc(n * sizeof(*from.strategies)),
+                   calloc(n, sizeof(*from.commands))};
+    cs_status status =
+        from.texts && from.strategies && from.commands ? CS_OK : cs_error_no_memory(error);
+    if (status == CS_OK)
+        status = write_texts(&from, info->path, error);
     if (status == CS_OK)
         status = fill(file, info, &from, error);
+    for (uint32_t i = 0; from.commands && i < advice->candidates.n; i++)
+        free(from.commands[i]);
+    free(from.commands);
     free(from.texts);
     free(from.strategies);
     return status;

@@ -10,6 +10,7 @@ typedef struct cs_advice_info {
     const char *name;     /* of the scenario */
     const char *topology; /* of its platform */
     const char *program_version;
+    const char *path; /* of the scenario's file, for commands */
 } cs_advice_info;
 
 /* The table /plans. CS_IO, CS_NO_MEMORY, CS_INTERRUPTED. */

@@ -248,18 +248,12 @@ static void print_misfit(const cs_advice *advice, FILE *out)
 static cs_status print_command(const cs_advice_shown *shown, FILE *out, cs_error *error)
 {
     const cs_advice *advice = shown->advice;
-    cJSON *changes =
-        cs_candidate_changes(&advice->base, plan_of(advice, advice->rows[0].candidate));
-    if (!changes)
+    char *command = cs_candidate_command(&advice->base, plan_of(advice, advice->rows[0].candidate),
+                                         shown->path);
+    if (!command)
         return cs_error_no_memory(error);
-    fprintf(out, "\nsim run %s", shown->path);
-    for (const cJSON *at = changes->child; at; at = at->next) {
-        char *text = cJSON_PrintUnformatted(at);
-        fprintf(out, " --set '%s=%s'", at->string, text ? text : "");
-        free(text);
-    }
-    fputc('\n', out);
-    cJSON_Delete(changes);
+    fprintf(out, "\n%s\n", command);
+    free(command);
     return CS_OK;
 }
 

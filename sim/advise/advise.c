@@ -37,8 +37,13 @@ static cs_status advise(const cJSON *document, const char *path, const cs_advise
     CS_TRY(cs_advise_base_read(document, path, &advice->arena, &advice->base, error));
     CS_TRY(cs_candidates_make(&advice->base, &advice->candidates, error));
     CS_TRY(cs_osdp_candidates_add(&advice->base, options->progress, &advice->candidates, error));
-    CS_TRY(cs_bounds_find(&advice->base, &advice->candidates, options->jobs, options->progress,
-                          &advice->bounds, error));
+    CS_TRY(cs_advise_identify(options, advice, error));
+    CS_TRY(cs_bounds_find(&advice->base, &advice->candidates, options->jobs, options->team,
+                          options->progress, &advice->bounds, error));
+    if (cs_team_helps(options->team)) {
+        CS_TRY(cs_advise_help_search(options, advice, error));
+        return cs_advise_examine(options, advice, error);
+    }
     advice->outcomes = calloc(advice->candidates.n + 1ULL, sizeof(*advice->outcomes));
     if (!advice->outcomes)
         return cs_error_no_memory(error);

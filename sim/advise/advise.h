@@ -21,6 +21,7 @@
 
 #include "sim/advise/bounds.h"
 #include "sim/advise/limits.h"
+#include "sim/team/team.h"
 
 enum { CS_ADVISE_ROUND = 64, CS_ADVISE_TOP = 10, CS_ADVISE_TOP_MAX = 1000 }; /* TOP: if not said */
 
@@ -90,13 +91,14 @@ typedef struct cs_advise_options {
     bool resume;
     const char *program_version; /* for the journal */
     const cs_progress *progress;
+    cs_team *team; /* of processes that share the work; NULL: this one is alone */
 } cs_advise_options;
 
 void cs_advice_finish(cs_advice *advice);
 
 /* The document must live as long as the advice. CS_OK also when the budget ran out, or `progress`
  * asked to stop (`interrupted`): then rows need not be complete. CS_INVALID for the scenario,
- * CS_LIMIT, CS_IO, CS_NO_MEMORY. */
+ * CS_LIMIT, CS_IO, CS_NO_MEMORY. A process that helps others gets no outcomes. */
 CS_MUST_CHECK cs_status cs_advise(const cJSON *document, const char *path,
                                   const cs_advise_options *options, cs_advice *advice,
                                   cs_error *error);

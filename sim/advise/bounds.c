@@ -323,7 +323,38 @@ typedef struct pricing {
 /* A model is the size of all its layers and operators. */
 enum { MODELS_KEPT = 4096 };
 
-/* Each thread writes the prices of its own points. */
+/* All that is plain data, and then the stages. */
+static bool pack(const cs_priced *priced, cs_pool_item *item)
+{
+    const size_t stages = priced->stages ? priced->n_stages * sizeof(*priced->stages) : 0;
+    cs_priced plain = *priced;
+    plain.why = NULL;
+    plain.stages = NULL;
+    plain.scenario = NULL;
+    item->value = malloc(sizeof(plain) + stages);
+    if (!item->value)
+        return false;
+    item->value_bytes = sizeof(plain) + stages;
+    memcpy(item->value, &plain, sizeof(plain));
+    if (stages > 0)
+        memcpy((char *)item->value + sizeof(plain), priced->stages, stages);
+    return true;
+}
+
+/* But for the scenario. */
+static bool unpack(const cs_pool_item *item, cs_priced *priced)
+{
+    cs_scenario *scenario = priced->scenario;
+    const size_t stages = item->value_bytes - sizeof(*priced);
+    memcpy(priced, item->value, sizeof(*priced));
+    priced->scenario = scenario;
+    priced->stages = stages > 0 ? malloc(stages) : NULL;
+    if (priced->stages)
+        memcpy(priced->stages, (const char *)item->value + sizeof(*priced), stages);
+    return priced->stages || stages == 0;
+}
+
+/* Each thread keeps the scenarios of its own points. */
 static void work(const void *context, uint32_t i, const cs_progress *progress, cs_pool_item *item)
 {
     const pricing *p = context;
@@ -331,23 +362,31 @@ static void work(const void *context, uint32_t i, const cs_progress *progress, c
     const bool first = p->bounds->model[i] == i;
     const cs_scenario_parts parts = {.model = first ? NULL : model_of(p->bounds, i),
                                      .platform = platform_of(p->bounds, candidate->devices)};
-    cs_priced *priced = &p->bounds->priced[i];
-    item->status = cs_bounds_price(p->base, candidate, &parts, progress, priced, item->error);
-    if (first && p->n_kept > i)
-        return;
-    if (priced->scenario)
-        cs_scenario_finish(priced->scenario);
-    free(priced->scenario);
-    priced->scenario = NULL;
+    cs_priced priced;
+    item->status = cs_bounds_price(p->base, candidate, &parts, progress, &priced, item->error);
+    if (!pack(&priced, item))
+        item->status = cs_error_no_memory(item->error);
+    if (first && p->n_kept > i) {
+        p->bounds->priced[i].scenario = priced.scenario;
+        priced.scenario = NULL;
+    }
+    cs_priced_finish(&priced);
+}
+
+static double cost_of(const void *context, uint32_t i)
+{
+    const pricing *p = context;
+    const cs_candidate *candidate = &p->candidates->items[p->first[i]];
+    return (double)candidate->pipeline * candidate->chunks;
 }
 
 static cs_status collect(void *context, const cs_pool_item *item, cs_error *error)
 {
     const pricing *p = context;
+    if (item->status == CS_NO_MEMORY || !unpack(item, &p->bounds->priced[item->point]))
+        return cs_error_no_memory(error);
     if (item->status == CS_OK)
         return CS_OK;
-    if (item->status == CS_NO_MEMORY)
-        return cs_error_no_memory(error);
     const char *text = item->error->text;
     char *why = cs_arena_copy_length(&p->bounds->arena, text, strcspn(text, "\n"));
     p->bounds->priced[item->point].why = why;
@@ -403,8 +442,8 @@ static uint32_t number_of(numbering *numbers, const cs_candidates *all, uint32_t
     return numbers->n++;
 }
 
-/* Prices that are the first ones of their models, or the others. */
-static cs_status run_pricing(const pricing *p, bool first, uint32_t jobs,
+/* Prices that are the first ones of their models, which every process needs, or the others. */
+static cs_status run_pricing(const pricing *p, bool first, uint32_t jobs, cs_team *team,
                              const cs_progress *progress, cs_error *error)
 {
     uint32_t *points = malloc((p->bounds->n_priced + 1ULL) * sizeof(*points)), n = 0;
@@ -420,10 +459,12 @@ static cs_status run_pricing(const pricing *p, bool first, uint32_t jobs,
                           .work_context = p,
                           .collect = collect,
                           .collect_context = &collector,
+                          .cost = cost_of,
                           .points = points,
                           .n_points = n,
                           .jobs = jobs};
-    const cs_status status = cs_pool_run(&pool, progress, error);
+    const cs_status status =
+        cs_team_run(first ? NULL : team, CS_ADVISE_PRICING, &pool, progress, error);
     free(points);
     return status;
 }
@@ -461,14 +502,14 @@ static cs_status number_all(const cs_candidates *candidates, numbering *models, 
 }
 
 static cs_status find(const cs_advise_base *base, const cs_candidates *candidates, uint32_t jobs,
-                      const cs_progress *progress, const numbering *prices, cs_bounds *bounds,
-                      cs_error *error)
+                      cs_team *team, const cs_progress *progress, const numbering *prices,
+                      cs_bounds *bounds, cs_error *error)
 {
     CS_TRY(take_devices(base, bounds, error));
     CS_TRY(make_platforms(base, candidates, bounds, error));
     const pricing p = {base, candidates, prices->first, MODELS_KEPT, bounds};
-    CS_TRY(run_pricing(&p, true, jobs, progress, error));
-    CS_TRY(run_pricing(&p, false, jobs, progress, error));
+    CS_TRY(run_pricing(&p, true, jobs, team, progress, error));
+    CS_TRY(run_pricing(&p, false, jobs, team, progress, error));
     for (uint32_t i = 0; i < candidates->n; i++) {
         const cs_priced *priced = &bounds->priced[bounds->of[i]];
         const cs_candidate *c = &candidates->items[i];
@@ -495,7 +536,8 @@ void cs_bounds_finish(cs_bounds *bounds)
 }
 
 cs_status cs_bounds_find(const cs_advise_base *base, const cs_candidates *candidates, uint32_t jobs,
-                         const cs_progress *progress, cs_bounds *bounds, cs_error *error)
+                         cs_team *team, const cs_progress *progress, cs_bounds *bounds,
+                         cs_error *error)
 {
     const size_t n = candidates->n + (size_t)1;
     numbering models, prices;
@@ -509,7 +551,7 @@ cs_status cs_bounds_find(const cs_advise_base *base, const cs_candidates *candid
     cs_status status =
         room ? number_all(candidates, &models, &prices, bounds, error) : cs_error_no_memory(error);
     if (status == CS_OK)
-        status = find(base, candidates, jobs, progress, &prices, bounds, error);
+        status = find(base, candidates, jobs, team, progress, &prices, bounds, error);
     finish_numbering(&models);
     finish_numbering(&prices);
     if (status != CS_OK)

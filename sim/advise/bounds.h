@@ -29,6 +29,14 @@
 
 #include "sim/advise/candidates.h"
 #include "sim/base/progress.h"
+#include "sim/team/team.h"
+
+/* What processes of a team share, in this order. */
+typedef enum cs_advise_stage {
+    CS_ADVISE_PRICING,
+    CS_ADVISE_SEARCHING,
+    CS_ADVISE_EXAMINING
+} cs_advise_stage;
 
 /* A stage on a device; sizes in bytes, times in s. */
 typedef struct cs_stage_price {
@@ -69,9 +77,10 @@ typedef struct cs_bounds {
 
 void cs_bounds_finish(cs_bounds *bounds);
 
-/* Of all candidates, in `jobs` threads. CS_NO_MEMORY, CS_INTERRUPTED. */
+/* Of all candidates, in `jobs` threads, and with the processes of a team, if it is not NULL: those that
+ * help get what cs_bounds_read takes, but no bounds. CS_NO_MEMORY, CS_INTERRUPTED. */
 CS_MUST_CHECK cs_status cs_bounds_find(const cs_advise_base *base, const cs_candidates *candidates,
-                                       uint32_t jobs, const cs_progress *progress,
+                                       uint32_t jobs, cs_team *team, const cs_progress *progress,
                                        cs_bounds *bounds, cs_error *error);
 
 /* Prices the stages of a candidate. CS_INVALID and others where it is refused. `parts` as for

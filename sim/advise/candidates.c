@@ -651,3 +651,48 @@ char *cs_candidate_strategy(const cs_candidate *c, char *text, size_t size)
         say(&w, "one device");
     return text;
 }
+
+/* Within single quotes of a shell. */
+static void put_quoted(const char *text, FILE *out)
+{
+    for (; *text; text++) {
+        if (*text == '\'')
+            fputs("'\\''", out);
+        else
+            fputc(*text, out);
+    }
+}
+
+static bool put_changes(const cJSON *changes, FILE *out)
+{
+    for (const cJSON *at = changes->child; at; at = at->next) {
+        char *text = cJSON_PrintUnformatted(at);
+        if (!text)
+            return false;
+        fprintf(out, " --set '%s=", at->string);
+        put_quoted(text, out);
+        fputc('\'', out);
+        free(text);
+    }
+    return true;
+}
+
+char *cs_candidate_command(const cs_advise_base *base, const cs_candidate *candidate,
+                           const char *path)
+{
+    cJSON *changes = cs_candidate_changes(base, candidate);
+    char *text = NULL;
+    size_t length = 0;
+    FILE *out = changes ? open_memstream(&text, &length) : NULL;
+    bool done = out != NULL;
+    if (out) {
+        fprintf(out, "sim run %s", path);
+        done = put_changes(changes, out);
+        done = fclose(out) == 0 && done;
+    }
+    cJSON_Delete(changes);
+    if (done)
+        return text;
+    free(text);
+    return NULL;
+}

@@ -94,6 +94,11 @@ cJSON *cs_own_document(const cs_advise_base *base);
 /* The same as changes: {"/json/pointer": value, ...}, as `--set` takes them. */
 cJSON *cs_candidate_changes(const cs_advise_base *base, const cs_candidate *candidate);
 
+/* "sim run PATH --set '/parallel=...' ...": what runs the plan by itself, for a shell; the caller
+ * frees it. NULL when memory runs out. */
+char *cs_candidate_command(const cs_advise_base *base, const cs_candidate *candidate,
+                           const char *path);
+
 /* "tensor 8 x pipeline 4 x data 2, zero 1; 1f1b, 32 micro-batches of 1". Returns `text`. */
 char *cs_candidate_text(const cs_candidate *candidate, char *text, size_t size);
 

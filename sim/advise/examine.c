@@ -2,22 +2,25 @@
  * not as described. */
 #include "sim/advise/search.h"
 
-#include "sim/base/pool.h"
-
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* What is simulated of each row: in full, and once per doubt. */
 enum { PARTS = 1 + CS_N_DOUBTS };
 
-typedef struct examination {
-    cs_advice *advice;
-    uint32_t n_rows; /* with the misfit, which comes last */
-} examination;
+/* What comes of a part: candidate * PARTS + 0, in full, or + 1 + doubt. */
+typedef struct examined {
+    cs_limits limits; /* in full; without the axis */
+    double time;      /* of a doubt */
+} examined;
 
-static cs_advice_row *row_of(const examination *e, uint32_t r)
+static cs_advice_row *row_of(cs_advice *advice, uint32_t candidate)
 {
-    return r < e->advice->n_rows ? &e->advice->rows[r] : &e->advice->misfit;
+    for (uint32_t r = 0; r < advice->n_rows; r++)
+        if (advice->rows[r].candidate == candidate)
+            return &advice->rows[r];
+    return &advice->misfit;
 }
 
 /* ---- other links, other devices ---- */
@@ -93,19 +96,18 @@ static const char *name_limit(const cs_advice *advice, const cs_candidate *c)
                                                                   : NULL;
 }
 
-static cs_status examine(const examination *e, const cs_scenario *scenario, cs_advice_row *row,
-                         const cs_progress *progress, cs_error *error)
+static cs_status examine(const cs_advice *advice, uint32_t candidate, const cs_scenario *scenario,
+                         const cs_progress *progress, cs_limits *limits, cs_error *error)
 {
-    const cs_candidate *candidate = &e->advice->candidates.items[row->candidate];
     const cs_simulation_options how = {.progress = progress};
     cs_simulation simulation = {0};
     double alone;
     CS_TRY(cs_simulate(scenario, &how, &simulation, error));
     cs_status status = simulate_changed(scenario, 1, 1, false, progress, &alone, error);
     if (status == CS_OK) {
-        const double undivided = undivided_time(e->advice, candidate);
-        cs_limits_find(scenario, &simulation, undivided, alone, &row->limits);
-        row->limits.axis = name_limit(e->advice, candidate);
+        const double undivided = undivided_time(advice, &advice->candidates.items[candidate]);
+        cs_limits_find(scenario, &simulation, undivided, alone, limits);
+        limits->axis = NULL;
     }
     cs_simulation_finish(&simulation);
     return status;
@@ -113,22 +115,20 @@ static cs_status examine(const examination *e, const cs_scenario *scenario, cs_a
 
 /* ---- all of them ---- */
 
-/* Runs in several threads at a time: each writes its own part of a row. */
-static cs_status do_part(const examination *e, uint32_t part, const cs_progress *progress,
-                         cs_error *error)
+/* Runs in several threads at a time, and in other processes. */
+static cs_status do_part(const cs_advice *advice, uint32_t part, const cs_progress *progress,
+                         examined *to, cs_error *error)
 {
     static const double bandwidths[] = {0.9, 1.1, 1, 1}, speeds[] = {1, 1, 0.9, 1.1};
-    cs_advice_row *row = row_of(e, part / PARTS);
-    const cs_advice *advice = e->advice;
-    const uint32_t doubt = part % PARTS;
+    const uint32_t candidate = part / PARTS, doubt = part % PARTS;
     cs_scenario scenario = {0};
     cs_status status = cs_bounds_read(&advice->base, &advice->candidates, &advice->bounds,
-                                      row->candidate, progress, &scenario, error);
+                                      candidate, progress, &scenario, error);
     if (status == CS_OK && doubt == 0)
-        status = examine(e, &scenario, row, progress, error);
+        status = examine(advice, candidate, &scenario, progress, &to->limits, error);
     else if (status == CS_OK)
         status = simulate_changed(&scenario, bandwidths[doubt - 1], speeds[doubt - 1], true,
-                                  progress, &row->times[doubt - 1], error);
+                                  progress, &to->time, error);
     cs_scenario_finish(&scenario);
     return status;
 }
@@ -136,17 +136,40 @@ static cs_status do_part(const examination *e, uint32_t part, const cs_progress 
 static void work(const void *context, uint32_t part, const cs_progress *progress,
                  cs_pool_item *item)
 {
-    item->status = do_part(context, part, progress, item->error);
+    item->value = calloc(1, sizeof(examined));
+    item->value_bytes = sizeof(examined);
+    item->status = item->value ? do_part(context, part, progress, item->value, item->error)
+                               : cs_error_no_memory(item->error);
 }
 
 static cs_status collect(void *context, const cs_pool_item *item, cs_error *error)
 {
-    (void)context;
+    cs_advice *advice = context;
+    const uint32_t candidate = item->point / PARTS, doubt = item->point % PARTS;
+    cs_advice_row *row = row_of(advice, candidate);
+    examined made;
     if (item->status == CS_NO_MEMORY)
         return cs_error_no_memory(error);
-    if (item->status != CS_OK)
+    if (item->status != CS_OK) {
         cs_error_add_all(error, item->error);
-    return item->status;
+        return item->status;
+    }
+    memcpy(&made, item->value, sizeof(made));
+    if (doubt > 0) {
+        row->times[doubt - 1] = made.time;
+        return CS_OK;
+    }
+    row->limits = made.limits;
+    row->limits.axis = name_limit(advice, &advice->candidates.items[candidate]);
+    return CS_OK;
+}
+
+static double cost_of(const void *context, uint32_t part)
+{
+    const cs_advice *advice = context;
+    const cs_candidate *c = &advice->candidates.items[part / PARTS];
+    const uint32_t simulations = part % PARTS == 0 ? 2 : 1;
+    return (double)c->pipeline * c->chunks * c->micro_batches * simulations;
 }
 
 /* Ranks among the rows, were all of them so. */
@@ -169,36 +192,35 @@ static void note_interrupt(cs_advice *advice)
     advice->cut = "it was interrupted";
 }
 
-static cs_status examine_all(const cs_advise_options *options, examination *e, uint32_t *parts,
-                             cs_error *error)
+static cs_status examine_all(const cs_advise_options *options, cs_advice *advice,
+                             const uint32_t *parts, uint32_t n, cs_error *error)
 {
     cs_error why;
     cs_error_init(&why);
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < e->n_rows * PARTS; i++)
-        if (i / PARTS < e->advice->n_rows || i % PARTS == 0) /* the misfit in full only */
-            parts[n++] = i;
     const cs_pool pool = {.what = "examining plans",
                           .points_are = "simulations",
                           .work = work,
-                          .work_context = e,
+                          .work_context = advice,
                           .collect = collect,
-                          .collect_context = e,
+                          .collect_context = advice,
+                          .cost = cost_of,
                           .points = parts,
                           .n_points = n,
                           .jobs = options->jobs};
-    const cs_status status = cs_pool_run(&pool, options->progress, &why);
+    const cs_status status =
+        cs_team_run(options->team, CS_ADVISE_EXAMINING, &pool, options->progress, &why);
     if (status == CS_INTERRUPTED) {
-        note_interrupt(e->advice);
+        note_interrupt(advice);
         return CS_OK;
     }
     if (status != CS_OK) {
         cs_error_add_all(error, &why);
         return status;
     }
-    for (uint32_t r = 0; r < e->n_rows; r++)
-        row_of(e, r)->complete = true;
-    rank_doubts(e->advice);
+    for (uint32_t r = 0; r < advice->n_rows; r++)
+        advice->rows[r].complete = true;
+    advice->misfit.complete = advice->misfit.candidate != CS_NO_CANDIDATE;
+    rank_doubts(advice);
     return CS_OK;
 }
 
@@ -223,12 +245,14 @@ cs_status cs_advise_own(const cs_advise_options *options, cs_advice *advice, cs_
 
 cs_status cs_advise_examine(const cs_advise_options *options, cs_advice *advice, cs_error *error)
 {
-    const bool misfit = advice->misfit.candidate != CS_NO_CANDIDATE;
-    examination e = {advice, advice->n_rows + misfit};
-    uint32_t *parts = malloc((e.n_rows * (size_t)PARTS + 1) * sizeof(*parts));
+    uint32_t *parts = malloc((advice->n_rows * (size_t)PARTS + 1) * sizeof(*parts)), n = 0;
     if (!parts)
         return cs_error_no_memory(error);
-    const cs_status status = examine_all(options, &e, parts, error);
+    for (uint32_t i = 0; i < advice->n_rows * PARTS; i++)
+        parts[n++] = advice->rows[i / PARTS].candidate * PARTS + i % PARTS;
+    if (advice->misfit.candidate != CS_NO_CANDIDATE)
+        parts[n++] = advice->misfit.candidate * PARTS; /* in full only */
+    const cs_status status = examine_all(options, advice, parts, n, error);
     free(parts);
     return status;
 }

@@ -1,7 +1,6 @@
 #include "sim/advise/search.h"
 
 #include "sim/base/hash.h"
-#include "sim/base/pool.h"
 #include "sim/base/time.h"
 #include "sim/sweep/journal.h"
 
@@ -83,8 +82,10 @@ typedef struct search {
     uint32_t *order; /* candidates by bound on time */
     uint32_t at;     /* in `order`: those before are settled */
     uint32_t n_simulated;
-    bool *known;     /* per candidate: an earlier run simulated it; its outcome is there */
-    double deadline; /* s of cs_clock_seconds; infinite: none */
+    const uint32_t *round; /* its candidates */
+    uint32_t refused;      /* whose message advice->refusal is: those before were not refused */
+    bool *known;           /* per candidate: an earlier run simulated it; its outcome is there */
+    double deadline;       /* s of cs_clock_seconds; infinite: none */
     bool late, stopped;
     uint32_t n_settled; /* for progress */
 } search;
@@ -94,18 +95,31 @@ static cs_candidate_state state_of(const cs_step *step)
     return step->over > 0 ? CS_CANDIDATE_OVER : CS_CANDIDATE_SIMULATED;
 }
 
-/* Runs in several threads at a time: it writes the outcome of its own candidate. */
+/* Runs in several threads at a time, and in other processes. */
 static void work(const void *context, uint32_t i, const cs_progress *progress, cs_pool_item *item)
 {
     const search *s = context;
     const cs_advice *advice = s->advice;
-    cs_step *step = &s->advice->outcomes[i].step;
+    cs_step *step = malloc(sizeof(*step));
     cs_scenario scenario = {0};
+    if (!step) {
+        item->status = cs_error_no_memory(item->error);
+        return;
+    }
+    item->value = step;
+    item->value_bytes = sizeof(*step);
+    *step = (cs_step){0};
     item->status = cs_bounds_read(&advice->base, &advice->candidates, &advice->bounds, i, progress,
                                   &scenario, item->error);
     if (item->status == CS_OK)
         item->status = cs_simulate_step(&scenario, progress, step, item->error);
     cs_scenario_finish(&scenario);
+}
+
+static double cost_of(const void *context, uint32_t i)
+{
+    const cs_candidate *c = &((const search *)context)->advice->candidates.items[i];
+    return (double)c->pipeline * c->chunks * c->micro_batches;
 }
 
 /* ---- the journal ---- */
@@ -159,15 +173,15 @@ static bool take_earlier(void *context, const char *text, cs_journal_place place
 }
 
 /* Which search it is: a hash of all that decides its outcomes. */
-static cs_status identify(const search *s, uint64_t *identity, cs_error *error)
+static cs_status identify(const cs_advise_options *options, const cs_advise_base *base,
+                          uint64_t *identity, cs_error *error)
 {
-    const cs_advise_base *base = &s->advice->base;
     char *text = cs_json_print(base->document);
-    const char *version = s->options->program_version;
+    const char *version = options->program_version;
     cs_scenario scenario = {0};
     if (!text)
         return cs_error_no_memory(error);
-    *identity = cs_hash_bytes(version, strlen(version) + 1, s->options->exhaustive);
+    *identity = cs_hash_bytes(version, strlen(version) + 1, options->exhaustive);
     *identity = cs_hash_bytes(text, strlen(text) + 1, *identity);
     free(text);
     CS_TRY(cs_scenario_read(base->document, base->path, &scenario, error));
@@ -176,12 +190,23 @@ static cs_status identify(const search *s, uint64_t *identity, cs_error *error)
     return CS_OK;
 }
 
+cs_status cs_advise_identify(const cs_advise_options *options, const cs_advice *advice,
+                             cs_error *error)
+{
+    uint64_t identity;
+    if (!options->team)
+        return CS_OK;
+    CS_TRY(identify(options, &advice->base, &identity, error));
+    cs_team_identify(options->team, identity + advice->candidates.n);
+    return CS_OK;
+}
+
 static cs_status open_journal(search *s, cs_error *error)
 {
     uint64_t identity;
     if (!s->options->journal)
         return CS_OK;
-    CS_TRY(identify(s, &identity, error));
+    CS_TRY(identify(s->options, &s->advice->base, &identity, error));
     return cs_journal_open(&s->journal, "search", s->options->journal, identity, s->options->resume,
                            take_earlier, s, error);
 }
@@ -208,7 +233,11 @@ static cs_status settle_failure(search *s, const cs_pool_item *item, cs_error *e
         return CS_IO;
     }
     outcome->state = CS_CANDIDATE_IMPOSSIBLE;
-    if (!s->advice->refusal) {
+    uint32_t at = 0;
+    while (s->round[at] != item->point)
+        at++;
+    if (at < s->refused) { /* what is said does not depend on which is collected first */
+        s->refused = at;
         const char *text = item->error->text;
         s->advice->refusal = cs_arena_copy_length(&s->advice->arena, text, strcspn(text, "\n"));
     }
@@ -221,8 +250,23 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
     cs_candidate_outcome *outcome = &s->advice->outcomes[item->point];
     if (item->status != CS_OK)
         return settle_failure(s, item, error);
+    memcpy(&outcome->step, item->value, sizeof(outcome->step));
     outcome->state = state_of(&outcome->step);
     return note(s, item->point, error);
+}
+
+static cs_pool pool_of(search *s, const uint32_t *points, uint32_t n)
+{
+    return (cs_pool){.what = "simulating plans",
+                     .points_are = "plans",
+                     .work = work,
+                     .work_context = s,
+                     .collect = collect,
+                     .collect_context = s,
+                     .cost = cost_of,
+                     .points = points,
+                     .n_points = n,
+                     .jobs = s->options->jobs};
 }
 
 /* Simulates the candidates of a round; CS_OK also when it was stopped. */
@@ -231,16 +275,11 @@ static cs_status run_round(search *s, const uint32_t *points, uint32_t n, cs_err
     const cs_progress progress = {goes_on, s};
     cs_error why;
     cs_error_init(&why);
-    const cs_pool pool = {.what = "simulating plans",
-                          .points_are = "plans",
-                          .work = work,
-                          .work_context = s,
-                          .collect = collect,
-                          .collect_context = s,
-                          .points = points,
-                          .n_points = n,
-                          .jobs = s->options->jobs};
-    const cs_status status = cs_pool_run(&pool, &progress, &why);
+    const cs_pool pool = pool_of(s, points, n);
+    s->round = points;
+    s->refused = s->advice->refusal ? 0 : n;
+    const cs_status status =
+        cs_team_run(s->options->team, CS_ADVISE_SEARCHING, &pool, &progress, &why);
     if (status == CS_INTERRUPTED && (s->late || s->stopped))
         return CS_OK;
     if (status != CS_OK)
@@ -352,6 +391,14 @@ static cs_status sort_candidates(search *s, cs_error *error)
         s->order[i] = all[i].candidate;
     free(all);
     return CS_OK;
+}
+
+cs_status cs_advise_help_search(const cs_advise_options *options, cs_advice *advice,
+                                cs_error *error)
+{
+    search s = {.options = options, .advice = advice};
+    const cs_pool pool = pool_of(&s, NULL, 0);
+    return cs_team_run(options->team, CS_ADVISE_SEARCHING, &pool, options->progress, error);
 }
 
 cs_status cs_advise_search(const cs_advise_options *options, cs_advice *advice, cs_error *error)

@@ -4,6 +4,14 @@
 
 #include "sim/advise/advise.h"
 
+/* Tells the team what is searched. */
+CS_MUST_CHECK cs_status cs_advise_identify(const cs_advise_options *options,
+                                           const cs_advice *advice, cs_error *error);
+
+/* Simulates candidates for another process. */
+CS_MUST_CHECK cs_status cs_advise_help_search(const cs_advise_options *options, cs_advice *advice,
+                                              cs_error *error);
+
 /* Simulates candidates, or leaves them out, until none is open, the budget is used or it is asked
  * to stop. */
 CS_MUST_CHECK cs_status cs_advise_search(const cs_advise_options *options, cs_advice *advice,
@@ -17,7 +25,8 @@ CS_MUST_CHECK cs_status cs_advise_rank(const cs_advise_options *options, cs_advi
 CS_MUST_CHECK cs_status cs_advise_own(const cs_advise_options *options, cs_advice *advice,
                                       cs_error *error);
 
-/* Completes rows and misfit. What is interrupted stays incomplete. */
+/* Completes rows and misfit, those of another process where this one helps. What is interrupted stays
+ * incomplete. */
 CS_MUST_CHECK cs_status cs_advise_examine(const cs_advise_options *options, cs_advice *advice,
                                           cs_error *error);
 

@@ -94,7 +94,7 @@ static uint32_t occupied(const study *s, uint32_t task, uint32_t devices[2])
 }
 
 /* Lists them device by device, in order of task: first[d + 1] becomes the end of device d. */
-static void gather_occupants(const study *s, uint32_t *first, occupant *out)
+static bool gather_occupants(study *s, uint32_t *first)
 {
     uint32_t devices[2], n_devices = s->graph->n_devices;
     for (uint32_t task = 0; task < s->graph->n_tasks; task++)
@@ -102,9 +102,11 @@ static void gather_occupants(const study *s, uint32_t *first, occupant *out)
             first[devices[i] + 2]++;
     for (uint32_t d = 0; d < n_devices; d++)
         first[d + 2] += first[d + 1];
-    for (uint32_t task = 0; task < s->graph->n_tasks; task++)
+    s->occupants = malloc(((size_t)first[n_devices + 1] + 1) * sizeof(*s->occupants));
+    for (uint32_t task = 0; s->occupants && task < s->graph->n_tasks; task++)
         for (uint32_t i = occupied(s, task, devices); i-- > 0;)
-            out[first[devices[i] + 1]++] = (occupant){s->trace->spans[task], task, 0};
+            s->occupants[first[devices[i] + 1]++] = task;
+    return s->occupants;
 }
 
 /* A device that runs its program has its tasks in order. */
@@ -135,24 +137,28 @@ static bool order_occupants(study *s, occupant *of, uint32_t n)
     return true;
 }
 
+/* Puts the tasks of each device in order, one device at a time. */
 static bool list_occupants(study *s)
 {
-    uint32_t n_devices = s->graph->n_devices;
-    occupant *all = malloc((2 * (size_t)s->graph->n_tasks + 1) * sizeof(*all));
-    s->occupants = malloc((2 * (size_t)s->graph->n_tasks + 1) * sizeof(*s->occupants));
-    s->first_occupant = calloc((size_t)n_devices + 2, sizeof(*s->first_occupant));
-    if (!all || !s->occupants || !s->first_occupant) {
-        free(all);
+    const uint32_t n_devices = s->graph->n_devices;
+    uint32_t *first = s->first_occupant = calloc((size_t)n_devices + 2, sizeof(*first));
+    uint32_t most = 0;
+    if (!first || !gather_occupants(s, first))
         return false;
+    for (uint32_t d = 0; d < n_devices; d++)
+        most = first[d + 1] - first[d] > most ? first[d + 1] - first[d] : most;
+    occupant *of = malloc(((size_t)most + 1) * sizeof(*of));
+    bool done = of;
+    for (uint32_t d = 0; d < n_devices && done; d++) {
+        uint32_t *tasks = s->occupants + first[d];
+        const uint32_t n = first[d + 1] - first[d];
+        for (uint32_t i = 0; i < n; i++)
+            of[i] = (occupant){s->trace->spans[tasks[i]], tasks[i], 0};
+        done = order_occupants(s, of, n);
+        for (uint32_t i = 0; i < n; i++)
+            tasks[i] = of[i].task;
     }
-    uint32_t *first = s->first_occupant;
-    gather_occupants(s, first, all);
-    bool done = true;
-    for (uint32_t d = 0; d < n_devices && done; d++)
-        done = order_occupants(s, all + first[d], first[d + 1] - first[d]);
-    for (uint32_t i = 0; i < first[n_devices]; i++)
-        s->occupants[i] = all[i].task;
-    free(all);
+    free(of);
     return done;
 }
 
@@ -323,6 +329,16 @@ static void explain_wait(const study *s, uint32_t task, cs_time from, account *o
     account_dependency(of, from, until);
 }
 
+/* Those from the first one on were found from the last back. */
+static void reverse_waits(cs_waits *waits, uint32_t first)
+{
+    for (uint32_t last = waits->n; first + 1 < last; first++) {
+        const cs_wait moved = waits->all[first];
+        waits->all[first] = waits->all[--last];
+        waits->all[last] = moved;
+    }
+}
+
 /* The idle time of a device before `task`; `before` ran on it before, or is CS_NONE. */
 static void explain_gap(const study *s, uint32_t before, uint32_t task, cs_time from, account *of)
 {
@@ -336,7 +352,10 @@ static void explain_gap(const study *s, uint32_t before, uint32_t task, cs_time 
             from = flush;
         }
     }
+    const uint32_t first = of->waits ? of->waits->n : 0;
     explain_wait(s, task, from, of);
+    if (of->waits)
+        reverse_waits(of->waits, first);
 }
 
 static void explain_device(const study *s, account *of)
@@ -542,14 +561,6 @@ cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batc
 
 /* ---- each stretch ---- */
 
-static int compare_waits(const void *left, const void *right)
-{
-    const cs_wait *a = left, *b = right;
-    CS_COMPARE(a->device, b->device);
-    CS_COMPARE(a->start, b->start);
-    return 0;
-}
-
 /* Stretches that follow each other for one cause become one. */
 static void join_waits(cs_waits *waits)
 {
@@ -584,8 +595,6 @@ cs_status cs_waits_find(const cs_graph *graph, const cs_trace *trace, cs_waits *
         cs_waits_finish(&made);
         return cs_error_no_memory(error);
     }
-    if (made.n > 0)
-        qsort(made.all, made.n, sizeof(*made.all), compare_waits);
     join_waits(&made);
     *waits = made;
     return CS_OK;

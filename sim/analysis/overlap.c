@@ -7,40 +7,43 @@
 /* What a device does: computing, or sending or receiving a transfer. */
 typedef struct interval {
     cs_time start, end;
-    uint32_t device;
     bool computes;
 } interval;
 
-/* Of the ranks of a collective that is one delay, those that are simulated. */
-static uint32_t ranks_of(const cs_graph *graph, uint32_t group, interval of, interval *out)
+/* The tasks of each device, one device after the other, in order: those of device d from first[d] to
+ * first[d + 1]. */
+typedef struct tasks_of_devices {
+    size_t *first;
+    uint32_t *tasks;
+} tasks_of_devices;
+
+/* Of the ranks of a collective that is one delay, the devices that are simulated. */
+static uint32_t devices_of_ranks(const cs_graph *graph, uint32_t group, uint32_t *out)
 {
     const cs_group *ranks = &graph->groups[group];
     uint32_t n = 0;
     for (uint32_t rank = 0; rank < ranks->n; rank++) {
-        of.device = graph->group_devices[ranks->first + rank];
-        if (!cs_graph_has(graph, of.device))
-            continue;
-        out[n++] = of;
+        const uint32_t device = graph->group_devices[ranks->first + rank];
+        if (cs_graph_has(graph, device))
+            out[n++] = device;
     }
     return n;
 }
 
-/* How many intervals a task has: at most two, or one for each device. */
-static uint32_t intervals_of(const cs_graph *graph, const cs_trace *trace, uint32_t task,
-                             interval *out)
+/* The devices that a task takes time of: at most two, or all. */
+static uint32_t devices_of(const cs_graph *graph, const cs_trace *trace, uint32_t task,
+                           uint32_t *out)
 {
     const cs_class *cls = cs_graph_class(graph, task);
     const cs_span span = trace->spans[task];
-    const bool computes = cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE;
     if (span.start < 0 || span.end <= span.start)
         return 0;
-    const interval own = {span.start, span.end, cls->device, computes};
     if (cls->ranks > 0)
-        return ranks_of(graph, cls->ranks - 1, own, out);
-    const bool two = !computes && cls->peer != cls->device && cls->peer < graph->n_devices;
-    out[0] = own;
-    out[1] = (interval){span.start, span.end, cls->peer, false};
-    return two ? 2 : 1;
+        return devices_of_ranks(graph, cls->ranks - 1, out);
+    const bool computes = cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE;
+    out[0] = cls->device;
+    out[1] = cls->peer;
+    return !computes && cls->peer != cls->device && cls->peer < graph->n_devices ? 2 : 1;
 }
 
 static int by_start(const void *left, const void *right)
@@ -90,35 +93,58 @@ static void add_intervals(const interval *at, size_t n, cs_time_use *use)
     }
 }
 
-/* Lists the intervals device by device, in order of task: first[d + 1] becomes the end of device d.
- * */
-static interval *gather_intervals(const cs_graph *graph, const cs_trace *trace, interval *scratch,
-                                  size_t *first)
+/* first[d + 1] becomes the end of device d as its tasks are listed. */
+static bool list_tasks(const cs_graph *graph, const cs_trace *trace, uint32_t *devices,
+                       tasks_of_devices *list)
 {
+    size_t *first = list->first;
     for (uint32_t task = 0; task < graph->n_tasks; task++)
-        for (uint32_t i = intervals_of(graph, trace, task, scratch); i-- > 0;)
-            first[scratch[i].device + 2]++;
+        for (uint32_t i = devices_of(graph, trace, task, devices); i-- > 0;)
+            first[devices[i] + 2]++;
     for (uint32_t d = 0; d < graph->n_devices; d++)
         first[d + 2] += first[d + 1];
-    interval *all = malloc((first[graph->n_devices + 1] + 1) * sizeof(*all));
-    for (uint32_t task = 0; all && task < graph->n_tasks; task++)
-        for (uint32_t i = intervals_of(graph, trace, task, scratch); i-- > 0;)
-            all[first[scratch[i].device + 1]++] = scratch[i];
-    return all;
+    list->tasks = malloc((first[graph->n_devices + 1] + 1) * sizeof(*list->tasks));
+    for (uint32_t task = 0; list->tasks && task < graph->n_tasks; task++)
+        for (uint32_t i = devices_of(graph, trace, task, devices); i-- > 0;)
+            list->tasks[first[devices[i] + 1]++] = task;
+    return list->tasks;
+}
+
+/* In place of all at once, one device's at a time: there may be several for each task. */
+static bool add_devices(const cs_graph *graph, const cs_trace *trace, const tasks_of_devices *list,
+                        cs_time_use *devices)
+{
+    size_t most = 0;
+    for (uint32_t d = 0; d < graph->n_devices; d++) {
+        const size_t n = list->first[d + 1] - list->first[d];
+        most = n > most ? n : most;
+    }
+    interval *of = malloc((most + 1) * sizeof(*of));
+    for (uint32_t d = 0; of && d < graph->n_devices; d++) {
+        const uint32_t *tasks = list->tasks + list->first[d];
+        const size_t n = list->first[d + 1] - list->first[d];
+        for (size_t i = 0; i < n; i++) {
+            const cs_class *cls = cs_graph_class(graph, tasks[i]);
+            const cs_span span = trace->spans[tasks[i]];
+            of[i] =
+                (interval){span.start, span.end, cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE};
+        }
+        sort_intervals(of, n);
+        add_intervals(of, n, &devices[d]);
+    }
+    const bool done = of;
+    free(of);
+    return done;
 }
 
 bool cs_overlap_find(const cs_graph *graph, const cs_trace *trace, cs_time_use *devices)
 {
-    interval *scratch = malloc(((size_t)graph->n_devices + 2) * sizeof(*scratch));
-    size_t *first = calloc((size_t)graph->n_devices + 2, sizeof(*first));
-    interval *all = scratch && first ? gather_intervals(graph, trace, scratch, first) : NULL;
-    for (uint32_t d = 0; all && d < graph->n_devices; d++) {
-        sort_intervals(all + first[d], first[d + 1] - first[d]);
-        add_intervals(all + first[d], first[d + 1] - first[d], &devices[d]);
-    }
-    const bool done = all != NULL;
+    tasks_of_devices list = {calloc((size_t)graph->n_devices + 2, sizeof(*list.first)), NULL};
+    uint32_t *scratch = malloc(((size_t)graph->n_devices + 2) * sizeof(*scratch));
+    const bool done = list.first && scratch && list_tasks(graph, trace, scratch, &list) &&
+                      add_devices(graph, trace, &list, devices);
     free(scratch);
-    free(first);
-    free(all);
+    free(list.first);
+    free(list.tasks);
     return done;
 }

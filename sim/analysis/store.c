@@ -34,7 +34,7 @@ static const cs_h5_column device_columns[] = {
 };
 
 static const cs_h5_column path_columns[] = {
-    {"step", CS_H5_UINT32, "1", "number of the step", .get = cs_h5_row_number},
+    {"step", CS_H5_UINT32, "1", "number of the step", .fill = cs_h5_row_numbers},
     {"task", CS_H5_UINT32, "1", "id of the task", .optional = true,
      .which = offsetof(cs_path_step, task)},
     {"start", CS_H5_INT64, "ps", "start of the step", .which = offsetof(cs_path_step, start)},
@@ -49,17 +49,21 @@ static const char *const causes[] = {
         NULL,
 };
 
-static cs_h5_value wait_cause(const void *waits, uint64_t row, uint32_t which)
+static void wait_causes(const void *waits, uint64_t first, uint64_t count, uint32_t which,
+                        void *values)
 {
     (void)which;
-    return (cs_h5_value){.uint8 = (uint8_t)((const cs_wait *)waits)[row].cause};
+    const cs_wait *from = waits;
+    uint8_t *out = values;
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = (uint8_t)from[first + i].cause;
 }
 
 static const cs_h5_column wait_columns[] = {
-    {"wait", CS_H5_UINT32, "1", "number of the row", .get = cs_h5_row_number},
+    {"wait", CS_H5_UINT32, "1", "number of the row", .fill = cs_h5_row_numbers},
     {"device", CS_H5_UINT32, "1", "device that does not compute",
      .which = offsetof(cs_wait, device)},
-    {"cause", CS_H5_UINT8, "1", "why", .meanings = causes, .get = wait_cause},
+    {"cause", CS_H5_UINT8, "1", "why", .meanings = causes, .fill = wait_causes},
     {"start", CS_H5_INT64, "ps", "start of the stretch", .which = offsetof(cs_wait, start)},
     {"end", CS_H5_INT64, "ps", "end of the stretch", .which = offsetof(cs_wait, end)},
     {0},
@@ -68,7 +72,7 @@ static const cs_h5_column wait_columns[] = {
 #define ROW_OF(member) CS_H5_UINT32, "1", .which = offsetof(cs_staleness_row, member)
 
 static const cs_h5_column staleness_columns[] = {
-    {"row", CS_H5_UINT32, "1", "number of the row", .get = cs_h5_row_number},
+    {"row", CS_H5_UINT32, "1", "number of the row", .fill = cs_h5_row_numbers},
     {"mini_batch", ROW_OF(mini_batch), .long_name = "mini-batch"},
     {"slot", ROW_OF(slot), .long_name = "weights, see /weights"},
     {"stage", ROW_OF(stage), .long_name = "stage of the weights"},
@@ -89,7 +93,7 @@ static const cs_h5_column staleness_columns[] = {
 #define SLOT_OF(member) CS_H5_UINT32, "1", .which = offsetof(cs_slot_staleness, member)
 
 static const cs_h5_column slot_columns[] = {
-    {"slot", CS_H5_UINT32, "1", "number of the slot", .get = cs_h5_row_number},
+    {"slot", CS_H5_UINT32, "1", "number of the slot", .fill = cs_h5_row_numbers},
     {"stage", SLOT_OF(stage), .long_name = "stage of the weights"},
     {"device", SLOT_OF(device), .long_name = "device that has them"},
     {"versions_made", SLOT_OF(versions_made),
@@ -99,7 +103,7 @@ static const cs_h5_column slot_columns[] = {
 };
 
 static const cs_h5_column batch_columns[] = {
-    {"mini_batch", CS_H5_UINT32, "1", "mini-batch", .get = cs_h5_row_number},
+    {"mini_batch", CS_H5_UINT32, "1", "mini-batch", .fill = cs_h5_row_numbers},
     {"version_difference", CS_H5_INT64, "1",
      "its number, from 1, less that of the newest mini-batch whose update its backward on the last "
      "stage read",

@@ -35,6 +35,7 @@ static struct {
     volatile sig_atomic_t asked, pressed, looks, gentle;
     atomic_int held;         /* by how many calls of cs_interrupt_hold */
     atomic_bool over, ended; /* the program is to end; somebody ends it */
+    atomic_bool silent;
     timer_t timer;
     int grace; /* ms; 0: there is no timer */
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -100,7 +101,8 @@ static void end_now(void)
     remove_paths();
     if (isatty(STDERR_FILENO) == 1)
         (void)!write(STDERR_FILENO, wipe, sizeof(wipe) - 1);
-    (void)!write(STDERR_FILENO, message, sizeof(message) - 1);
+    if (!atomic_load(&state.silent))
+        (void)!write(STDERR_FILENO, message, sizeof(message) - 1);
     _exit(cs_status_exit_code(CS_INTERRUPTED));
 }
 
@@ -157,6 +159,11 @@ void cs_interrupt_catch(int grace)
     for (int i = 0; i < N_ENDS; i++)
         if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             (void)sigaction(ends[i], &action, NULL);
+}
+
+void cs_interrupt_silence(void)
+{
+    atomic_store(&state.silent, true);
 }
 
 void cs_interrupt_reset(void)

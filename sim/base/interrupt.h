@@ -24,6 +24,9 @@ enum { CS_INTERRUPT_GRACE = 800, CS_INTERRUPT_GRACE_OF_CHILD = 300 };
 
 void cs_interrupt_catch(int grace);
 
+/* Ends without a word then: another process says it for all that were started together. */
+void cs_interrupt_silence(void);
+
 /* For a child that was forked: signals have their usual effect again. */
 void cs_interrupt_reset(void);
 

@@ -15,7 +15,7 @@ enum { LEVELS = sizeof(level_names) / sizeof(level_names[0]) };
  * standard error cannot be told to anyone, so results of printing are not looked at. */
 void cs_log_write(const cs_log *log, cs_log_level level, const char *format, ...)
 {
-    if (level > log->level)
+    if (!log->out || level > log->level)
         return;
     va_list arguments;
     va_start(arguments, format);

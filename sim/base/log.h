@@ -11,7 +11,7 @@
 typedef enum cs_log_level { CS_LOG_ERROR, CS_LOG_WARNING, CS_LOG_INFO, CS_LOG_DEBUG } cs_log_level;
 
 typedef struct cs_log {
-    FILE *out;
+    FILE *out;          /* NULL: all messages are dropped */
     cs_log_level level; /* messages above it are dropped */
 } cs_log;
 

@@ -11,8 +11,16 @@ void cs_terminal_init(cs_terminal *terminal)
     *terminal = (cs_terminal){.shows = isatty(STDERR_FILENO) == 1};
 }
 
+/* In s: a line of its own is a row of somebody's log. */
+static double pause_of(const cs_terminal *terminal)
+{
+    return terminal->shows ? 0.1 : 10;
+}
+
 static void show(cs_terminal *terminal, const char *what, uint64_t done, uint64_t total)
 {
+    const char *begin = terminal->shows ? "\r\033[K" : "sim: ";
+    const char *end = terminal->shows ? "" : "\n";
     const double now = cs_clock_seconds();
     if (terminal->what != what) {
         terminal->what = what;
@@ -21,24 +29,25 @@ static void show(cs_terminal *terminal, const char *what, uint64_t done, uint64_
     }
     if (total > 0 && done >= total)
         cs_terminal_clear(terminal);
-    if ((total > 0 && done >= total) || now - terminal->started < 1 || now - terminal->latest < 0.1)
+    if ((total > 0 && done >= total) || now - terminal->started < 1 ||
+        now - terminal->latest < pause_of(terminal))
         return;
     terminal->latest = now;
-    terminal->shown = true;
+    terminal->shown = terminal->shows;
     const double so_far = now - terminal->started;
     if (total > 0)
-        fprintf(stderr, "\r\033[K%s: %.0f %%, %.0f s left", what,
+        fprintf(stderr, "%s%s: %.0f %%, %.0f s left%s", begin, what,
                 100.0 * (double)done / (double)total,
-                done > 0 ? so_far * ((double)total / (double)done - 1) : 0);
+                done > 0 ? so_far * ((double)total / (double)done - 1) : 0, end);
     else
-        fprintf(stderr, "\r\033[K%s: %.0f s", what, so_far);
+        fprintf(stderr, "%s%s: %.0f s%s", begin, what, so_far, end);
     fflush(stderr);
 }
 
 static bool step(void *context, const char *what, uint64_t done, uint64_t total)
 {
     cs_terminal *terminal = context;
-    if (terminal->shows)
+    if (terminal->shows || terminal->lines)
         show(terminal, what, done, total);
     return !cs_interrupt_asked();
 }

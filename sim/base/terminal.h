@@ -6,6 +6,7 @@
 
 typedef struct cs_terminal {
     bool shows;     /* standard error is a terminal */
+    bool lines;     /* else: now and then a line of its own */
     bool shown;     /* a line of progress is on it */
     double started; /* s, of cs_clock_seconds: when the present work began */
     double latest;  /* when the line was last written */

@@ -1,8 +1,10 @@
 #include "sim/cli/bench-program.h"
 
+#include "sim/base/beside.h"
 #include "sim/base/file.h"
 #include "sim/base/process.h"
 #include "sim/base/temporary.h"
+#include "sim/team/launch.h"
 
 #include <errno.h>
 #include <limits.h>
@@ -16,37 +18,18 @@
 /* ---- finding it ---- */
 
 /* From the folder of `sim` itself. */
-static const char *const places[] = {".", "../../calib/bench", "../libexec/sim"};
-
-static bool own_folder(char *folder, size_t size)
-{
-    ssize_t length = readlink("/proc/self/exe", folder, size - 1);
-    if (length <= 0)
-        return false;
-    folder[length] = '\0';
-    char *slash = strrchr(folder, '/');
-    if (slash)
-        *slash = '\0';
-    return slash != NULL;
-}
-
-static bool is_there(char *path, size_t size, const char *folder, const char *place,
-                     const char *backend)
-{
-    int length = snprintf(path, size, "%s/%s/sim-bench-%s", folder, place, backend);
-    return length > 0 && (size_t)length < size && access(path, X_OK) == 0;
-}
+static const char *const places[] = {".", "../../calib/bench", "../libexec/sim", NULL};
 
 static cs_status find(const char *backend, char *path, size_t size, cs_error *error)
 {
     const char *asked = getenv("SIM_BENCH_DIR");
-    char folder[PATH_MAX];
-    if (asked && is_there(path, size, asked, ".", backend))
+    char name[64];
+    snprintf(name, sizeof(name), "sim-bench-%s", backend);
+    const int length = asked ? snprintf(path, size, "%s/%s", asked, name) : -1;
+    if (length > 0 && (size_t)length < size && access(path, X_OK) == 0)
         return CS_OK;
-    bool known = own_folder(folder, sizeof(folder));
-    for (size_t i = 0; known && i < sizeof(places) / sizeof(places[0]); i++)
-        if (is_there(path, size, folder, places[i], backend))
-            return CS_OK;
+    if (cs_beside_find(name, places, X_OK, path, size))
+        return CS_OK;
     if (strcmp(backend, "cuda") == 0)
         return cs_error_add(error, CS_FAILED,
                             "there is no program sim-bench-cuda: install the CUDA toolkit with "
@@ -198,16 +181,13 @@ static cs_status judge(const cs_process_end *end, bool listened, const char *pro
 /* Each process of a job that is already there would start a job of its own. */
 static cs_status check_alone(cs_error *error)
 {
-    static const char *const sizes[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "SLURM_STEP_NUM_TASKS"};
-    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
-        const char *size = getenv(sizes[i]);
-        if (size && atoi(size) > 1)
-            return cs_error_add(error, CS_USAGE,
-                                "sim was started as %s processes (%s): start it once, it starts "
-                                "the others itself by mpirun, or by what --launcher says",
-                                size, sizes[i]);
-    }
-    return CS_OK;
+    const cs_launch launch = cs_launch_find();
+    if (launch.size <= 1)
+        return CS_OK;
+    return cs_error_add(error, CS_USAGE,
+                        "sim was started as %u processes (%s): start it once, it starts the others "
+                        "itself by mpirun, or by what --launcher says",
+                        launch.size, launch.variable);
 }
 
 static cs_status start(const char *const *words, bool listen, cs_error *error)

@@ -61,7 +61,7 @@ static cs_status show(const cs_context *context, const cs_arguments *arguments,
 {
     const char *output = cs_arguments_value(arguments, "output");
     const cs_advice_shown shown = cs_advice_shown_of(advice, document, arguments->words[0]);
-    const cs_advice_info info = {shown.name, shown.topology, SIM_VERSION};
+    const cs_advice_info info = {shown.name, shown.topology, SIM_VERSION, shown.path};
     CS_TRY(cs_arguments_flag(arguments, "json")
                ? cs_print_json(cs_advice_json(&shown), context->out, error)
                : cs_advice_print(&shown, context->out, error));
@@ -88,9 +88,13 @@ static cs_status advise(const cs_context *context, const cs_arguments *arguments
 {
     cs_advice advice = {0};
     cs_status status = cs_advise(document, arguments->words[0], how, &advice, error);
+    if (cs_team_is_orphan(context->team) && how->journal)
+        cs_log_write(&(cs_log){stderr, CS_LOG_INFO}, CS_LOG_INFO,
+                     "what was simulated is in %s; --resume continues", how->journal);
     if (status != CS_OK)
         return status;
-    status = show(context, arguments, &advice, document, error);
+    if (!cs_team_helps(context->team))
+        status = show(context, arguments, &advice, document, error);
     if (status == CS_OK && advice.interrupted)
         status =
             cs_error_add(error, CS_INTERRUPTED, "interrupted: %u of %u plans were not looked at",
@@ -101,7 +105,8 @@ static cs_status advise(const cs_context *context, const cs_arguments *arguments
 
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
-    cs_advise_options how = {.program_version = SIM_VERSION, .progress = context->progress};
+    cs_advise_options how = {
+        .program_version = SIM_VERSION, .progress = context->progress, .team = context->team};
     const char *output = cs_arguments_value(arguments, "output");
     char *journal = NULL;
     cJSON *document = NULL;
@@ -133,5 +138,6 @@ const cs_command cs_command_advise = {
         "out by bounds that are proven (docs/how-to/find-a-plan.md). So the answer is that of "
         "trying all, whatever the number of threads. Ctrl-C prints the best so far.",
     .options = options,
+    .shared = true,
     .run = run,
 };

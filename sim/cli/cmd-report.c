@@ -41,9 +41,9 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 
 const cs_command cs_command_report = {
     .name = "report",
-    .words = "RESULTS.h5 [MORE.h5 ...]",
+    .words = "RESULTS.h5 [MORE.h5 ...] | SWEEP.h5 [RESULTS.h5 ...]",
     .min_words = 1,
-    .max_words = CS_PAGE_RUNS_MAX,
+    .max_words = 1 + CS_PAGE_RUNS_MAX,
     .summary = "make a page for the browser",
     .doc =
         "Makes one HTML file that opens in any browser, without a network: what each device does "
@@ -52,7 +52,8 @@ const cs_command cs_command_report = {
         "results files are shown below each other on one axis of time, with the differences of "
         "their figures.\n\n"
         "Of the file of a sweep or of a search for plans: all points in a table to sort, lines, a "
-        "heat map, and time against memory.",
+        "heat map, and time against memory. Results files behind it are those of points, which "
+        "then open their run.",
     .options = options,
     .run = run,
 };

@@ -8,6 +8,7 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const cs_option options[] = {
     {"vary", 'v', "/json/pointer=VALUES",
@@ -143,9 +144,37 @@ static cs_status show(const cs_context *context, const setup *s, const cs_journa
     return status;
 }
 
+static void tell_rest(const cs_log *log, const setup *s, const cs_sweep_results *results)
+{
+    uint32_t first = 0;
+    while (first < results->n_points && results->done[first])
+        first++;
+    char *set = first < results->n_points ? cs_space_describe(&s->swept.sweep.space, first) : NULL;
+    cs_log_write(log, CS_LOG_INFO, "%u of %u points are done%s%s; --resume continues",
+                 results->n_done, results->n_points, set ? "; the first that is missing: " : "",
+                 set ? set : "");
+    free(set);
+}
+
+/* When the leader died, its journal has what was done. */
+static cs_status help(const cs_context *context, const setup *s, cs_journal *journal,
+                      cs_sweep_results *results, cs_error *error)
+{
+    const cs_log log = {stderr, CS_LOG_INFO};
+    const cs_sweep *swept = &s->swept.sweep;
+    const cs_status status = cs_sweep_run(swept, context->progress, journal, results, error);
+    if (status == CS_INTERRUPTED && cs_team_is_orphan(swept->team) && s->journal &&
+        access(s->journal, R_OK) == 0 &&
+        cs_sweep_open(swept, s->journal, s->identity, true, journal, results, error) == CS_OK)
+        tell_rest(&log, s, results);
+    return status;
+}
+
 static cs_status sweep(const cs_context *context, const setup *s, bool resume, cs_journal *journal,
                        cs_sweep_results *results, cs_error *error)
 {
+    if (cs_team_helps(context->team))
+        return help(context, s, journal, results, error);
     CS_TRY(
         cs_sweep_open(&s->swept.sweep, s->journal, s->identity, resume, journal, results, error));
     if (resume)
@@ -153,8 +182,7 @@ static cs_status sweep(const cs_context *context, const setup *s, bool resume, c
                      results->n_done, results->n_points);
     cs_status status = cs_sweep_run(&s->swept.sweep, context->progress, journal, results, error);
     if (status != CS_OK && s->journal)
-        cs_log_write(&context->log, CS_LOG_INFO, "%u of %u points are done; --resume continues",
-                     results->n_done, results->n_points);
+        tell_rest(&context->log, s, results);
     if (status == CS_OK)
         status = show(context, s, journal, results, error);
     if (status == CS_OK)
@@ -169,9 +197,11 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     cs_sweep_results results = {0};
     cs_swept_init(&s.swept, arguments->words[0]);
     s.swept.sweep.origin = "--vary";
+    s.swept.sweep.team = context->team;
     cs_status status = prepare(&s, arguments, error);
     if (status == CS_OK)
         cs_log_each(&context->log, CS_LOG_WARNING, &s.swept.warnings);
+    cs_team_identify(context->team, s.identity);
     if (status == CS_OK)
         status = cs_sweep_results_init(&results, s.swept.sweep.space.n_points, error);
     if (status == CS_OK)
@@ -204,5 +234,6 @@ const cs_command cs_command_sweep = {
         "sweeps are about: iteration time, throughput, bubble, peak memory. With -o FILE.csv they "
         "are what the file has, in SI base units; without --table it has all.",
     .options = options,
+    .shared = true,
     .run = run,
 };

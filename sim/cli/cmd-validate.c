@@ -162,9 +162,9 @@ static cs_status validate(const cs_context *context, const cs_arguments *argumen
     uint32_t n = 0, jobs = 1;
     CS_TRY(cs_arguments_jobs(arguments, &jobs, error));
     CS_TRY(cs_points_select(points, select, n_select, &selected, &n, error));
-    cs_status status =
-        cs_predict(selected, n, jobs, &change, context->progress, &predictions, error);
-    if (status == CS_OK)
+    cs_status status = cs_predict(selected, n, jobs, context->team, &change, context->progress,
+                                  &predictions, error);
+    if (status == CS_OK && !cs_team_helps(context->team))
         status = show(context, arguments, &predictions, error);
     cs_predictions_finish(&predictions);
     free(selected);
@@ -199,5 +199,6 @@ const cs_command cs_command_validate = {
            "single point.\n\n"
            "--scenario prints a point's scenario, which `sim check` and `sim run` take.",
     .options = options,
+    .shared = true,
     .run = run,
 };

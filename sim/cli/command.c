@@ -238,9 +238,7 @@ cs_status cs_arguments_count(const cs_arguments *arguments, const char *option, 
 cs_status cs_arguments_jobs(const cs_arguments *arguments, uint32_t *jobs, cs_error *error)
 {
     enum { MOST = 4096 };
-    const long processors = sysconf(_SC_NPROCESSORS_ONLN);
-    return cs_arguments_between(arguments, "jobs", processors > 0 ? (uint32_t)processors : 1, 1,
-                                MOST, jobs, error);
+    return cs_arguments_between(arguments, "jobs", cs_launch_processors(), 1, MOST, jobs, error);
 }
 
 /* ---- help ---- */

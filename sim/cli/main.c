@@ -28,17 +28,29 @@ static cs_status flush(FILE *out, cs_error *error)
 }
 
 static cs_status run_command(const cs_command *command, int argc, char **argv, cs_context *context,
-                             cs_error *error)
+                             cs_terminal *terminal, cs_error *error)
 {
     cs_arguments arguments;
     CS_TRY(cs_command_parse(command, argc, argv, &arguments, error));
     cs_status status = set_level(&arguments, &context->log, error);
+    terminal->lines =
+        context->team && context->log.level >= CS_LOG_INFO && !cs_team_helps(context->team);
     if (status == CS_OK && cs_arguments_flag(&arguments, "help"))
         cs_command_print_help(command, context->out);
     else if (status == CS_OK)
         status = command->run(context, &arguments, error);
     cs_arguments_finish(&arguments);
     return status;
+}
+
+/* Of processes that were started together the first one speaks. */
+static cs_status run_shared(const cs_command *command, int argc, char **argv, cs_context *context,
+                            cs_terminal *terminal, cs_error *error)
+{
+    if (cs_launch_find().rank > 0)
+        context->log.out = NULL;
+    CS_TRY(cs_team_open(&context->team, error));
+    return run_command(command, argc, argv, context, terminal, error);
 }
 
 /* More is asked for where that is allowed: Linux lets the stack grow up to a limit that may still
@@ -56,7 +68,8 @@ static cs_status check_stack(cs_error *error)
                         (unsigned long long)limit.rlim_cur >> 10, (unsigned long long)least >> 10);
 }
 
-static cs_status run_program(int argc, char **argv, cs_context *context, cs_error *error)
+static cs_status run_program(int argc, char **argv, cs_context *context, cs_terminal *terminal,
+                             cs_error *error)
 {
     CS_TRY(check_stack(error));
     const char *name = argc > 1 ? argv[1] : "";
@@ -67,8 +80,10 @@ static cs_status run_program(int argc, char **argv, cs_context *context, cs_erro
     if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
         name = "help";
     const cs_command *command = cs_command_find(name);
+    if (command && command->shared)
+        return run_shared(command, argc - 1, argv + 1, context, terminal, error);
     if (command)
-        return run_command(command, argc - 1, argv + 1, context, error);
+        return run_command(command, argc - 1, argv + 1, context, terminal, error);
     if (argc < 2)
         return cs_error_add(error, CS_USAGE, "a command is missing (sim --help lists them)");
     return cs_command_unknown(name, error);
@@ -97,12 +112,14 @@ int main(int argc, char **argv)
     cs_context context = {.out = stdout, .log = {stderr, CS_LOG_INFO}, .progress = &progress};
     cs_error error;
     cs_error_init(&error);
-    cs_status status = run_program(argc, argv, &context, &error);
+    cs_status status = run_program(argc, argv, &context, &terminal, &error);
     cs_status flushed = flush(stdout, &error);
     if (status == CS_OK)
         status = flushed;
     cs_terminal_clear(&terminal);
     if (status != CS_OK)
         cs_log_error(&context.log, &error);
-    return cs_status_exit_code(status);
+    const bool helps = !context.log.out; /* the exit code of the first process is that of all */
+    cs_team_close(context.team, status, &error);
+    return helps && status != CS_INTERRUPTED ? 0 : cs_status_exit_code(status);
 }

@@ -171,7 +171,7 @@ static cs_status take_advice(const cs_advice *advice, const cJSON *document, con
                              clustersim_result *result, cs_error *error)
 {
     const cs_advice_shown shown = cs_advice_shown_of(advice, document, path);
-    const cs_advice_info info = {shown.name, shown.topology, clustersim_version()};
+    const cs_advice_info info = {shown.name, shown.topology, clustersim_version(), shown.path};
     size_t length;
     cs_h5_file *file = NULL;
     CS_TRY(cs_contents_open(&result->contents, NULL, &file, error));

@@ -46,11 +46,13 @@ static cs_status compare_groups(cs_prices *prices, const cs_class *cls, cs_way *
     CS_TRY(cs_prices_family(prices, way->group, &way->collective, way->algorithm, &family, error));
     for (uint32_t i = 0; i < family.n; i++) {
         const uint32_t other = family.groups[i];
-        if (family.costs[i] == own || !stands_for_group(graph, way->group, other))
+        cs_time cost = family.costs[i];
+        CS_TRY(cs_way_delay(prices->options, way, &cost, error));
+        if (cost == own || !stands_for_group(graph, way->group, other))
             continue;
         if (!*unlike)
-            note_unlike(graph, cls, own, family.costs[i], other, unlike);
-        way->cost = family.costs[i] > way->cost ? family.costs[i] : way->cost;
+            note_unlike(graph, cls, own, cost, other, unlike);
+        way->cost = cost > way->cost ? cost : way->cost;
     }
     return CS_OK;
 }

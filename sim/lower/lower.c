@@ -74,6 +74,10 @@ const cs_field cs_lower_fields[] = {
      .max = 1,
      .doc = "of a tensor-parallel collective that is one delay: what products hide of all but its "
             "first chunk, of as many as ranks"},
+    {"expert_overlap", CS_FIELD_NUMBER, offsetof(cs_lower_options, expert_overlap), .fallback = "0",
+     .max = 1,
+     .doc =
+         "of an all_to_all of experts that is one delay: what layers of another micro-batch hide"},
     {"start", CS_FIELD_TIME, offsetof(cs_lower_options, start), .fallback = "0",
      .doc = "of a collective that is one delay: what its kernel takes to begin on all ranks"},
     {"most_flows", CS_FIELD_COUNT, offsetof(cs_lower_options, most_flows), .fallback = "4000000",

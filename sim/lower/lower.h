@@ -43,6 +43,7 @@ typedef struct cs_lower_options {
     uint32_t order;        /* cs_rank_order */
     uint32_t sharing;      /* of links, by delays: 0: the platform's, 1: max_min */
     double tensor_overlap; /* of all but the first chunk, hidden by products */
+    double expert_overlap; /* of all_to_alls of experts, hidden by another micro-batch's layers */
     double reached;        /* of the links' bandwidths, by delays */
     cs_time start;         /* of a delay, whatever its bytes */
     uint32_t copies;       /* of a token, in all_to_alls of experts that send it once to a node; 0:

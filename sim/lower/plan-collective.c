@@ -36,17 +36,20 @@ static bool several_nodes(const cs_platform *platform, const uint32_t *devices, 
 /* ---- algorithm and chunks ---- */
 
 /* Delays reach less than the links have, and take a while to begin. Tensor-parallel ones that are
- * cut into a chunk per rank go on beside the product that reads or writes them, all but one. */
-static cs_status hold_back(const cs_lower_options *options, cs_way *way, cs_error *error)
+ * cut into a chunk per rank go on beside the product that reads or writes them, all but one; those
+ * of experts beside the layers of another micro-batch. */
+cs_status cs_way_delay(const cs_lower_options *options, const cs_way *way, cs_time *time,
+                       cs_error *error)
 {
     const double rest = way->tensor ? 1 - 1.0 / way->collective.n : 0;
-    const double exposed = 1 - rest * options->tensor_overlap;
-    const double cost = ((double)way->cost / options->reached + (double)options->start) * exposed;
+    const double exposed =
+        (1 - rest * options->tensor_overlap) * (way->expert ? 1 - options->expert_overlap : 1);
+    const double cost = ((double)*time / options->reached + (double)options->start) * exposed;
     if (!(options->reached > 0) || (options->reached >= 1 && options->start == 0 && exposed >= 1))
         return CS_OK;
     if (cost > (double)(INT64_MAX / 2))
         return cs_error_add(error, CS_OVERFLOW, "a collective takes too long");
-    way->cost = (cs_time)cost;
+    *time = (cs_time)cost;
     return CS_OK;
 }
 
@@ -59,7 +62,7 @@ cs_status cs_way_price(cs_prices *prices, cs_way *way, cs_error *error)
         return CS_OK;
     CS_TRY(cs_prices_find(prices, way->group, &way->collective, way->algorithm, way->devices,
                           &way->cost, error));
-    return hold_back(prices->options, way, error);
+    return cs_way_delay(prices->options, way, &way->cost, error);
 }
 
 /* Takes the cheapest of the chunk counts, and of all algorithms that fit where none is named. */
@@ -157,6 +160,7 @@ cs_status cs_way_decide(cs_prices *prices, const cs_class *cls, cs_way *way, cs_
                                   .copies = copies_of(options, cls)},
                    .group = cls->peer,
                    .tensor = cls->purpose == CS_PURPOSE_TENSOR,
+                   .expert = cls->kind == CS_ALL_TO_ALL && cls->purpose == CS_PURPOSE_EXPERT,
                    .order = malloc(group.n * sizeof(*made.order)),
                    .devices = malloc(group.n * sizeof(*made.devices)),
                    .n_members = cs_graph_count_members(graph, cls->peer),

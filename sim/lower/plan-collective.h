@@ -19,6 +19,7 @@ typedef struct cs_way {
     uint64_t n_sends;
     cs_time cost; /* -1: not computed */
     bool tensor;  /* between devices that divide layers */
+    bool expert;  /* all_to_all of experts */
     bool network; /* ranks in several nodes */
     bool
         one_nic; /* a ring that nobody asked for, through one of the NICs of nodes that are unlike */
@@ -31,6 +32,11 @@ CS_MUST_CHECK cs_status cs_way_decide(cs_prices *prices, const cs_class *cls, cs
 /* Fills in the cost, if it is not there yet: that which was measured, else that of the algorithm
  * while the other groups of its family do the same. */
 CS_MUST_CHECK cs_status cs_way_price(cs_prices *prices, cs_way *way, cs_error *error);
+
+/* Turns what messages take into the delay that the options make of it: at a fraction of the
+ * bandwidth, with a start, and without what is hidden. CS_OVERFLOW. */
+CS_MUST_CHECK cs_status cs_way_delay(const cs_lower_options *options, const cs_way *way,
+                                     cs_time *time, cs_error *error);
 
 /* Accepts a zeroed one. */
 void cs_way_finish(cs_way *way);

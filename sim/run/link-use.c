@@ -126,7 +126,7 @@ static uint64_t list_rows(const link_use *use, row *rows)
 }
 
 static const cs_h5_column columns[] = {
-    {"row", CS_H5_UINT32, "1", "number of the row", .get = cs_h5_row_number},
+    {"row", CS_H5_UINT32, "1", "number of the row", .fill = cs_h5_row_numbers},
     {"link", CS_H5_UINT32, "1", "number of the link, see /links", .which = offsetof(row, link)},
     {"start", CS_H5_INT64, "ps", "start of the stretch", .which = offsetof(row, start)},
     {"end", CS_H5_INT64, "ps", "end of the stretch", .which = offsetof(row, end)},

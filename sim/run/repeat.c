@@ -163,7 +163,7 @@ cs_status cs_runs_store(cs_h5_file *file, const cs_runs *runs, cs_error *error)
     if (!columns)
         return cs_error_no_memory(error);
     columns[0] =
-        (cs_h5_column){"run", CS_H5_UINT32, "1", "number of the run", .get = cs_h5_row_number};
+        (cs_h5_column){"run", CS_H5_UINT32, "1", "number of the run", .fill = cs_h5_row_numbers};
     columns[1] = (cs_h5_column){"seed", CS_H5_INT64, "1", "of its random streams", .get = run_seed};
     for (uint32_t f = 0; f < runs->n_figures; f++) {
         const cs_run_figure *figure = cs_run_figure_main(f);

@@ -238,7 +238,7 @@ static cs_h5_value played_as(const void *source, uint64_t row, uint32_t which)
 }
 
 static const cs_h5_column device_columns[] = {
-    {"device", CS_H5_UINT32, "1", "number of the device", .get = cs_h5_row_number},
+    {"device", CS_H5_UINT32, "1", "number of the device", .fill = cs_h5_row_numbers},
     {"played_as", CS_H5_UINT32, "1", "device that was played in its place, or itself",
      .get = played_as},
     {"peak_allocated", CS_H5_INT64, "bytes", "torch.cuda.max_memory_allocated",
@@ -271,7 +271,7 @@ static const cs_h5_column device_columns[] = {
 };
 
 static const cs_h5_column sample_columns[] = {
-    {"sample", CS_H5_UINT32, "1", "number of the sample", .get = cs_h5_row_number},
+    {"sample", CS_H5_UINT32, "1", "number of the sample", .fill = cs_h5_row_numbers},
     {"time", CS_H5_INT64, "ps", "time of the change", .which = offsetof(sample, time)},
     {"device", CS_H5_UINT32, "1", "device", .which = offsetof(sample, device)},
     {"allocated", CS_H5_INT64, "bytes", "allocated from then on",
@@ -298,7 +298,7 @@ static cs_h5_value segment_expandable(const void *source, uint64_t row, uint32_t
 }
 
 static const cs_h5_column segment_columns[] = {
-    {"segment", CS_H5_UINT32, "1", "number of the row", .get = cs_h5_row_number},
+    {"segment", CS_H5_UINT32, "1", "number of the row", .fill = cs_h5_row_numbers},
     {"device", CS_H5_UINT32, "1", "device", .which = offsetof(cs_segment, device)},
     {"pool", CS_H5_UINT8, "1", "for which blocks", pools, .get = segment_pool},
     {"stream", CS_H5_UINT32, "1", "0: computing; 1: gathered weights",
@@ -321,7 +321,7 @@ static cs_h5_value block_coded(const void *source, uint64_t row, uint32_t offset
 }
 
 static const cs_h5_column block_columns[] = {
-    {"block", CS_H5_UINT32, "1", "number of the row", .get = cs_h5_row_number},
+    {"block", CS_H5_UINT32, "1", "number of the row", .fill = cs_h5_row_numbers},
     {"device", CS_H5_UINT32, "1", "device", .which = offsetof(held_block, device)},
     {"moment", CS_H5_UINT8, "1", "when", moments, .get = block_coded,
      .which = offsetof(held_block, moment)},

@@ -1,4 +1,5 @@
 /* The conventions of runtimes, each with its source. */
+#include "sim/base/fitted.h"
 #include "sim/scenario/runtime-section.h"
 
 const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatron-lm-2021",
@@ -198,7 +199,7 @@ static const cs_convention deepspeed[] = {
              "deepspeed/runtime/pipe/engine.py: instructions of TrainSchedule run one after "
              "the other"),
     FUSED("Megatron-DeepSpeed has the fused kernels of Megatron-LM"),
-    {"/runtime/kernels", "1.18",
+    {"/runtime/kernels", CS_FITTED_DEEPSPEED,
      "fitted to measured runs by tests/fit-figures.py, with figures of devices "
      "(docs/reference/points.md)",
      NULL},

@@ -45,7 +45,7 @@ static cs_h5_column axis_column(const source *s, uint32_t a)
 static cs_status write_axes(cs_h5_file *file, source *s, cs_error *error)
 {
     static const cs_h5_column point[] = {
-        {"point", CS_H5_UINT32, "1", "number of the point", .get = cs_h5_row_number}, {0}};
+        {"point", CS_H5_UINT32, "1", "number of the point", .fill = cs_h5_row_numbers}, {0}};
     cs_h5_table table = {"/", "point", point, s->space->n_points, s, NULL};
     bool grid = s->space->form == CS_SPACE_GRID;
     CS_TRY(grid ? CS_OK : cs_h5_write_table(file, &table, error));

@@ -1,7 +1,6 @@
 #include "sim/sweep/sweep.h"
 
 #include "sim/base/hash.h"
-#include "sim/base/pool.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -258,6 +257,25 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
     return status;
 }
 
+/* What a number of tasks grows with: of two points that differ in these keys, the larger product
+ * takes longer. */
+static double cost_of(const void *context, uint32_t point)
+{
+    static const char *const counts[] = {"iterations", "micro_batches", "layers",  "devices",
+                                         "workers",    "nodes",         "pipeline"};
+    const cs_space *space = &((const cs_sweep *)context)->space;
+    double cost = 1;
+    for (uint32_t a = 0; a < space->n_axes; a++) {
+        const char *key = strrchr(space->axes[a].pointer, '/') + 1;
+        for (size_t i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
+            const double value = strtod(cs_space_value(space, point, a), NULL);
+            if (strcmp(key, counts[i]) == 0 && value > 0)
+                cost *= value;
+        }
+    }
+    return cost;
+}
+
 cs_status cs_sweep_run(const cs_sweep *sweep, const cs_progress *progress, cs_journal *journal,
                        cs_sweep_results *results, cs_error *error)
 {
@@ -269,16 +287,17 @@ cs_status cs_sweep_run(const cs_sweep *sweep, const cs_progress *progress, cs_jo
         if (!results->done[i])
             points[n++] = i;
     }
-    cs_pool pool = {.what = "sweeping",
-                    .points_are = "points",
-                    .work = work,
-                    .work_context = sweep,
-                    .collect = collect,
-                    .collect_context = &collector,
-                    .points = points,
-                    .n_points = n,
-                    .jobs = sweep->jobs};
-    cs_status status = cs_pool_run(&pool, progress, error);
+    const cs_pool pool = {.what = "sweeping",
+                          .points_are = "points",
+                          .work = work,
+                          .work_context = sweep,
+                          .collect = collect,
+                          .collect_context = &collector,
+                          .cost = cost_of,
+                          .points = points,
+                          .n_points = n,
+                          .jobs = sweep->jobs};
+    cs_status status = cs_team_run(sweep->team, 0, &pool, progress, error);
     cs_status flushed = cs_journal_flush(journal, true, status == CS_OK ? error : NULL);
     cs_figure_table_sort(&results->figures);
     free(points);

@@ -13,6 +13,7 @@
 #include "sim/sweep/journal.h"
 #include "sim/sweep/space.h"
 #include "sim/sweep/sweep-figures.h"
+#include "sim/team/team.h"
 
 /* Runs one document and hands out its report, an object. Called by several threads at a time. */
 typedef cs_status cs_sweep_function(const void *context, const cJSON *document,
@@ -26,6 +27,7 @@ typedef struct cs_sweep {
     bool keep_results; /* whole reports, not only their figures */
     cs_sweep_function *run;
     const void *context;
+    cs_team *team; /* of processes that share the points; NULL: this one is alone */
 } cs_sweep;
 
 /* What came of the points. */
@@ -54,7 +56,8 @@ CS_MUST_CHECK cs_status cs_sweep_open(const cs_sweep *sweep, const char *journal
                                       uint64_t identity, bool resume, cs_journal *journal,
                                       cs_sweep_results *results, cs_error *error);
 
-/* Runs the points that are not done. CS_OK also where points failed; CS_INTERRUPTED, CS_IO and
+/* Runs the points that are not done, or, in a process that helps, those that it is given: then there
+ * are neither journal (zeroed, with file -1) nor results. CS_OK also where points failed; CS_INTERRUPTED, CS_IO and
  * CS_NO_MEMORY end it early, and the journal has what was done. */
 CS_MUST_CHECK cs_status cs_sweep_run(const cs_sweep *sweep, const cs_progress *progress,
                                      cs_journal *journal, cs_sweep_results *results,

@@ -42,13 +42,12 @@ static bool copy_shape(cs_arena *arena, cs_h5_table *to)
     return true;
 }
 
-static cs_h5_value kept_value(const void *source, uint64_t row, uint32_t which)
+static void kept_values(const void *source, uint64_t first, uint64_t count, uint32_t which,
+                        void *values)
 {
     const cs_contents_table *contents = source;
     const size_t size = cs_h5_size(contents->table.columns[which].type);
-    cs_h5_value value = {0};
-    memcpy(&value, (const char *)contents->values[which] + row * size, size);
-    return value;
+    memcpy(values, (const char *)contents->values[which] + first * size, count * size);
 }
 
 /* Values of a column; of texts, copies. */
@@ -74,7 +73,7 @@ static bool copy_column(cs_arena *arena, const cs_h5_column *from, uint32_t whic
                          .units = cs_arena_copy(arena, from->units),
                          .long_name = cs_arena_copy(arena, from->long_name),
                          .optional = from->optional,
-                         .get = kept_value,
+                         .fill = kept_values,
                          .which = which};
     if (from->meanings)
         to->meanings = copy_words(arena, from->meanings);

@@ -1,6 +1,7 @@
 #include "sim/trace/h5.h"
 
 #include "sim/base/file.h"
+#include "sim/trace/pack.h"
 #include "sim/trace/seal.h"
 
 #include <errno.h>
@@ -13,7 +14,7 @@
 enum {
     BLOCK_ROWS = 1 << 16,       /* rows gathered at once; also the length of a chunk */
     COMPRESSED_FROM = 1 << 12,  /* rows; shorter columns are stored as they are */
-    DEFLATE_LEVEL = 1,          /* the higher ones cost several times the time for a few percent */
+    DEFLATE_LEVEL = 1,          /* what the file says that columns were packed with */
     MEMORY_INCREMENT = 1 << 20, /* bytes by which the file in memory grows */
     NAME_BYTES = 64,
     TEXT_BYTES = 1024,
@@ -23,6 +24,7 @@ struct cs_h5_file {
     cs_file_draft draft;
     const cs_progress *progress;
     const cs_h5_receiver *receiver; /* NULL: it is a file */
+    cs_packer *packer;              /* once there is something to pack */
     hid_t id;                       /* negative once closed */
 };
 
@@ -223,10 +225,27 @@ size_t cs_h5_size(cs_h5_type type)
     return sizes[type];
 }
 
-cs_h5_value cs_h5_row_number(const void *source, uint64_t row, uint32_t which)
+void cs_h5_row_numbers(const void *source, uint64_t first, uint64_t count, uint32_t which,
+                       void *values)
 {
     (void)source, (void)which;
-    return (cs_h5_value){.uint32 = (uint32_t)row};
+    uint32_t *out = values;
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = (uint32_t)(first + i);
+}
+
+/* The same member of every record: copies of a fixed size are single moves. */
+static void gather_members(const char *from, size_t step, size_t size, uint64_t count, char *to)
+{
+    if (size == sizeof(uint64_t))
+        for (uint64_t i = 0; i < count; i++, from += step, to += sizeof(uint64_t))
+            memcpy(to, from, sizeof(uint64_t));
+    else if (size == sizeof(uint32_t))
+        for (uint64_t i = 0; i < count; i++, from += step, to += sizeof(uint32_t))
+            memcpy(to, from, sizeof(uint32_t));
+    else
+        for (uint64_t i = 0; i < count; i++, from += step)
+            *to++ = *from;
 }
 
 /* Every member of a cs_h5_value stands at its beginning. */
@@ -234,14 +253,18 @@ void cs_h5_gather(const cs_h5_table *table, const cs_h5_column *column, uint64_t
                   uint64_t count, void *values)
 {
     const size_t size = cs_h5_size(column->type);
+    if (column->fill) {
+        column->fill(table->source, first, count, column->which, values);
+        return;
+    }
+    if (!column->get) {
+        gather_members((const char *)table->source + first * table->row_size + column->which,
+                       table->row_size, size, count, values);
+        return;
+    }
     for (uint64_t i = 0; i < count; i++) {
-        cs_h5_value value;
-        const void *from = &value;
-        if (column->get)
-            value = column->get(table->source, first + i, column->which);
-        else
-            from = (const char *)table->source + (first + i) * table->row_size + column->which;
-        memcpy((char *)values + i * size, from, size);
+        const cs_h5_value value = column->get(table->source, first + i, column->which);
+        memcpy((char *)values + i * size, &value, size);
     }
 }
 
@@ -258,6 +281,46 @@ static bool write_block(const writer *w, hsize_t first, hsize_t count, const voi
     return close_id(memory) && done;
 }
 
+/* Long columns of numbers are packed here, not by HDF5. */
+static bool is_packed(const writer *w)
+{
+    return w->table->n_rows >= COMPRESSED_FROM && !w->table->shape && w->column->type != CS_H5_TEXT;
+}
+
+/* The last chunk is as long as the others: what is beyond the rows nobody reads; it repeats the
+ * last value. */
+static cs_status pack_block(const writer *w, hsize_t first, uint64_t count, uint64_t room,
+                            char *block, cs_error *error)
+{
+    const void *packed;
+    size_t packed_size;
+    for (uint64_t i = count; i < room; i++)
+        memcpy(block + i * w->size, block + (count - 1) * w->size, w->size);
+    if (!w->file->packer)
+        w->file->packer = cs_packer_create();
+    if (!w->file->packer ||
+        !cs_packer_pack(w->file->packer, block, room, w->size, &packed, &packed_size))
+        return cs_error_no_memory(error);
+    if (H5Dwrite_chunk(w->dataset, H5P_DEFAULT, 0, &first, packed_size, packed) >= 0)
+        return CS_OK;
+    return fail(w->file, error, w->table->group, w->column->name);
+}
+
+/* The next rows, to the file and to whoever watches. */
+static cs_status write_next(const writer *w, uint64_t first, uint64_t count, uint64_t room,
+                            void *block, cs_error *error)
+{
+    cs_h5_gather(w->table, w->column, first, count, block);
+    if (is_packed(w))
+        CS_TRY(pack_block(w, first, count, room, block, error));
+    else if (!write_block(w, first, count, block))
+        return fail(w->file, error, w->table->group, w->column->name);
+    if (cs_progress_step(w->file->progress, "writing results", first + count, w->table->n_rows))
+        return CS_OK;
+    return cs_error_add(error, CS_INTERRUPTED, "%s: interrupted, nothing was written",
+                        w->file->draft.path);
+}
+
 static cs_status write_rows(const writer *w, cs_error *error)
 {
     uint64_t n_rows = w->table->n_rows;
@@ -268,12 +331,7 @@ static cs_status write_rows(const writer *w, cs_error *error)
     cs_status status = CS_OK;
     for (uint64_t first = 0; first < n_rows && status == CS_OK; first += room) {
         uint64_t count = n_rows - first < room ? n_rows - first : room;
-        cs_h5_gather(w->table, w->column, first, count, block);
-        if (!write_block(w, first, count, block))
-            status = fail(w->file, error, w->table->group, w->column->name);
-        else if (!cs_progress_step(w->file->progress, "writing results", first + count, n_rows))
-            status = cs_error_add(error, CS_INTERRUPTED, "%s: interrupted, nothing was written",
-                                  w->file->draft.path);
+        status = write_next(w, first, count, room, block, error);
     }
     free(block);
     return status;
@@ -314,6 +372,107 @@ static bool create_dataset(writer *w)
     return close_id(space) && closed && w->dataset >= 0;
 }
 
+/* ---- an index, and the columns that refer to it ----
+ *
+ * As H5DSattach_scale does, which reads and writes anew for each column what the index knows of the
+ * others: the attribute DIMENSION_LIST of a column refers to its index, REFERENCE_LIST of the index to
+ * all columns (HDF5 Dimension Scale Specification). */
+
+static const char dimension_list[] = "DIMENSION_LIST", reference_list[] = "REFERENCE_LIST";
+
+typedef struct user {
+    hobj_ref_t dataset;
+    unsigned dimension; /* of the dataset, that the index is of */
+} user;
+
+static bool refer_to_index(const writer *w)
+{
+    hobj_ref_t index;
+    hvl_t list = {1, &index};
+    const hid_t type = H5Tvlen_create(H5T_STD_REF_OBJ);
+    bool done = type >= 0 &&
+                H5Rcreate(&index, w->group, w->table->index, H5R_OBJECT, H5I_INVALID_HID) >= 0 &&
+                set_attribute(w->dataset, dimension_list, type, 1, &list);
+    return close_id(type) && done;
+}
+
+static hid_t user_type(void)
+{
+    const hid_t type = H5Tcreate(H5T_COMPOUND, sizeof(user));
+    if (type < 0 || (H5Tinsert(type, "dataset", HOFFSET(user, dataset), H5T_STD_REF_OBJ) >= 0 &&
+                     H5Tinsert(type, "dimension", HOFFSET(user, dimension), H5T_NATIVE_INT) >= 0))
+        return type;
+    close_id(type);
+    return H5I_INVALID_HID;
+}
+
+/* How many the index has already, of an earlier table of its group; -1: it cannot be read. */
+static hssize_t count_users(hid_t index)
+{
+    const htri_t there = H5Aexists(index, reference_list);
+    if (there <= 0)
+        return there;
+    const hid_t attribute = H5Aopen(index, reference_list, H5P_DEFAULT);
+    const hid_t space = attribute < 0 ? attribute : H5Aget_space(attribute);
+    const hssize_t n = space < 0 ? -1 : H5Sget_simple_extent_npoints(space);
+    close_id(space);
+    close_id(attribute);
+    return n;
+}
+
+/* Takes the list off the index. */
+static bool take_users(hid_t index, hid_t type, user *users)
+{
+    const hid_t attribute = H5Aopen(index, reference_list, H5P_DEFAULT);
+    const bool done = attribute >= 0 && H5Aread(attribute, type, users) >= 0;
+    return close_id(attribute) && done && H5Adelete(index, reference_list) >= 0;
+}
+
+static bool refers_to_index(const writer *w, const cs_h5_column *column)
+{
+    return !w->table->shape && strcmp(column->name, w->table->index) != 0;
+}
+
+/* Adds the columns of the table to the `before` users that there are. */
+static bool store_users(const writer *w, hid_t index, hid_t type, user *users, hsize_t before)
+{
+    hsize_t n = before;
+    if (before > 0 && !take_users(index, type, users))
+        return false;
+    for (const cs_h5_column *column = w->table->columns; column->name; column++)
+        if (refers_to_index(w, column)) {
+            memset(&users[n], 0, sizeof(users[n]));
+            if (H5Rcreate(&users[n++].dataset, w->group, column->name, H5R_OBJECT,
+                          H5I_INVALID_HID) < 0)
+                return false;
+        }
+    return n == 0 || set_attribute(index, reference_list, type, n, users);
+}
+
+static cs_status name_users(const writer *w, cs_error *error)
+{
+    size_t n = 0;
+    if (w->table->shape)
+        return CS_OK;
+    while (w->table->columns[n].name)
+        n++;
+    const hid_t index = H5Dopen2(w->group, w->table->index, H5P_DEFAULT);
+    const hid_t type = user_type();
+    const hssize_t before = index < 0 ? -1 : count_users(index);
+    user *users = before < 0 ? NULL : calloc((size_t)before + n + 1, sizeof(*users));
+    bool done = type >= 0 && users && store_users(w, index, type, users, (hsize_t)before);
+    cs_status status = CS_OK;
+    if (before >= 0 && !users)
+        status = cs_error_no_memory(error);
+    else if (!done)
+        status = fail(w->file, error, w->table->group, w->table->index);
+    free(users);
+    done = close_id(type);
+    done = close_id(index) && done;
+    return status == CS_OK && !done ? fail(w->file, error, w->table->group, w->table->index)
+                                    : status;
+}
+
 static bool attach_scale(const writer *w, const char *name, uint32_t dimension)
 {
     hid_t scale = H5Dopen2(w->group, name, H5P_DEFAULT);
@@ -325,10 +484,10 @@ static bool attach_scale(const writer *w, const char *name, uint32_t dimension)
 static bool join_index(const writer *w)
 {
     const cs_h5_shape *shape = w->table->shape;
-    if (!shape && strcmp(w->column->name, w->table->index) == 0)
+    if (!shape && !refers_to_index(w, w->column))
         return H5DSset_scale(w->dataset, w->table->index) >= 0;
     if (!shape)
-        return attach_scale(w, w->table->index, 0);
+        return refer_to_index(w);
     bool done = true;
     for (uint32_t i = 0; i < shape->n && done; i++)
         done = attach_scale(w, shape->scales[i], i);
@@ -379,6 +538,8 @@ cs_status cs_h5_write_table(cs_h5_file *file, const cs_h5_table *table, cs_error
     cs_status status = CS_OK;
     for (w.column = table->columns; w.column->name && status == CS_OK; w.column++)
         status = write_column(&w, error);
+    if (status == CS_OK)
+        status = name_users(&w, error);
     if (!close_id(w.group) && status == CS_OK)
         status = fail(file, error, table->group, "");
     return status;
@@ -390,8 +551,10 @@ cs_status cs_h5_write_table(cs_h5_file *file, const cs_h5_table *table, cs_error
 static hid_t access_properties(void)
 {
     hid_t properties = H5Pcreate(H5P_FILE_ACCESS);
-    if (properties < 0 || (H5Pset_fapl_core(properties, MEMORY_INCREMENT, false) >= 0 &&
-                           H5Pset_fclose_degree(properties, H5F_CLOSE_STRONG) >= 0))
+    if (properties < 0 ||
+        (H5Pset_fapl_core(properties, MEMORY_INCREMENT, false) >= 0 &&
+         H5Pset_libver_bounds(properties, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST) >= 0 &&
+         H5Pset_fclose_degree(properties, H5F_CLOSE_STRONG) >= 0))
         return properties;
     close_id(properties);
     return H5I_INVALID_HID;
@@ -450,28 +613,28 @@ void cs_h5_destroy(cs_h5_file *file)
     if (!file)
         return;
     close_id(file->id);
+    cs_packer_destroy(file->packer);
     cs_file_draft_drop(&file->draft);
     free(file);
 }
 
-static cs_status take_image(cs_h5_file *file, void **image, size_t *size, cs_error *error)
+/* What HDF5 has in its memory, until the file is closed: as H5Fget_file_image copies it, which clears
+ * the superblock's flags of consistency as well, "open to be written". Where they are is what versions
+ * 0 and 1 have in common; access_properties asks for 0. */
+static cs_status find_image(const cs_h5_file *file, const void **image, size_t *size,
+                            cs_error *error)
 {
+    enum { VERSION_AT = 8, FLAGS_AT = 20, FLAG_BYTES = 4, VERSION_MOST = 1 };
     ssize_t length = -1;
+    unsigned char **memory = NULL;
     if (H5Fflush(file->id, H5F_SCOPE_GLOBAL) >= 0)
         length = H5Fget_file_image(file->id, NULL, 0);
-    if (length < 0)
+    if (length < FLAGS_AT + FLAG_BYTES ||
+        H5Fget_vfd_handle(file->id, H5P_DEFAULT, (void **)&memory) < 0 || !memory ||
+        (*memory)[VERSION_AT] > VERSION_MOST)
         return fail(file, error, "", "the file");
-    void *bytes = malloc((size_t)length);
-    if (!bytes)
-        return cs_error_no_memory(error);
-    ssize_t got = H5Fget_file_image(file->id, bytes, (size_t)length);
-    bool closed = close_id(file->id);
-    file->id = H5I_INVALID_HID;
-    if (got != length || !closed) {
-        free(bytes);
-        return fail(file, error, "", "the file");
-    }
-    *image = bytes;
+    memset(*memory + FLAGS_AT, 0, FLAG_BYTES);
+    *image = *memory;
     *size = (size_t)length;
     return CS_OK;
 }
@@ -494,11 +657,14 @@ static cs_status write_image(const cs_file_draft *draft, const void *image, size
 
 cs_status cs_h5_commit(cs_h5_file *file, cs_error *error)
 {
-    void *image = NULL;
+    const void *image = NULL;
     size_t size = 0;
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    CS_TRY(take_image(file, &image, &size, error));
-    cs_status status = write_image(&file->draft, image, size, error);
-    free(image);
-    return status == CS_OK ? cs_file_draft_commit(&file->draft, error) : status;
+    CS_TRY(find_image(file, &image, &size, error));
+    const cs_status status = write_image(&file->draft, image, size, error);
+    const bool closed = close_id(file->id);
+    file->id = H5I_INVALID_HID;
+    if (status != CS_OK || !closed)
+        return status == CS_OK ? fail(file, error, "", "the file") : status;
+    return cs_file_draft_commit(&file->draft, error);
 }

@@ -8,7 +8,8 @@
  *
  * HDF5 works in memory here, and the finished file is written at once under a temporary name and
  * renamed. A full disk so never reaches HDF5, which would try again at the end of the process; it
- * costs the size of the compressed file in memory, twice for a moment. Nothing that depends on the
+ * costs the size of the compressed file in memory. Long columns are packed (pack.h) before HDF5 gets
+ * them. Nothing that depends on the
  * time or on addresses is stored: equal tables give files that are equal byte by byte.
  *
  * HDF5 prints errors by itself; the functions here turn that off for the calling thread. A file is
@@ -55,10 +56,14 @@ typedef struct cs_h5_column {
     /* The value of a row; NULL: it is a member of the record that `source` has for each row. */
     cs_h5_value (*get)(const void *source, uint64_t row, uint32_t which);
     uint32_t which; /* handed to `get`; without one: the offset of the member, which is of `type` */
+    /* Instead of `get`, for long columns: the values of `count` rows from `first` on, of cs_h5_size
+     * bytes each, to `values`. */
+    void (*fill)(const void *source, uint64_t first, uint64_t count, uint32_t which, void *values);
 } cs_h5_column;
 
-/* For the `get` of an index: the number of the row, CS_H5_UINT32. */
-cs_h5_value cs_h5_row_number(const void *source, uint64_t row, uint32_t which);
+/* For the `fill` of an index: the number of the row, CS_H5_UINT32. */
+void cs_h5_row_numbers(const void *source, uint64_t first, uint64_t count, uint32_t which,
+                       void *values);
 
 /* Of a table whose rows are the points of a grid, the last dimension's following each other
  * fastest: every column becomes an array of several dimensions. */

@@ -423,8 +423,7 @@ cs_status cs_reader_read(cs_reader *reader, const cs_reader_column *columns, siz
 
 /* ---- devices that others stand for ---- */
 
-/* "0-63" where the devices follow each other, else "64(x16)". */
-static const char *name_kind(cs_reader *reader, const uint32_t *by, uint32_t n, uint32_t device)
+const char *cs_reader_kind_name(cs_reader *reader, const uint32_t *by, uint32_t n, uint32_t device)
 {
     char text[32];
     uint32_t count = 0, last = device;
@@ -454,7 +453,7 @@ static cs_status fold(cs_reader *reader, const uint32_t *by, uint32_t n, cs_erro
         row_of[d] = UINT32_MAX;
         if (by[d] != d)
             continue;
-        kinds[n_kinds] = name_kind(reader, by, n, d);
+        kinds[n_kinds] = cs_reader_kind_name(reader, by, n, d);
         if (!kinds[n_kinds])
             return cs_error_no_memory(error);
         row_of[d] = n_kinds++;

@@ -38,12 +38,37 @@ static const char *const purpose_names[] = {
 
 static const char *const no_yes[] = {"no", "yes", NULL};
 
-/* Members are found by their offset, so that one getter serves all columns of a type. */
-static int64_t int64_at(const void *record, uint32_t offset)
+/* ---- tasks and versions ---- */
+
+static uint32_t task_of(const source *from, uint64_t row)
 {
-    int64_t value;
-    memcpy(&value, (const char *)record + offset, sizeof(value));
-    return value;
+    return from->rows ? from->rows[row] : (uint32_t)row;
+}
+
+/* A function that fills a column of values of the type: the expression of `task`, and of the `offset`
+ * that the column names. */
+#define TASK_COLUMN(name, type, expression)                                                        \
+    static void name(const void *data, uint64_t first, uint64_t count, uint32_t offset,            \
+                     void *values)                                                                 \
+    {                                                                                              \
+        const source *from = data;                                                                 \
+        type *out = values;                                                                        \
+        (void)offset;                                                                              \
+        for (uint64_t i = 0; i < count; i++) {                                                     \
+            const uint32_t task = task_of(from, first + i);                                        \
+            out[i] = (expression);                                                                 \
+        }                                                                                          \
+    }
+
+static const cs_class *class_of(const source *from, uint32_t task)
+{
+    return cs_graph_class(from->graph, task);
+}
+
+/* Members are found by their offset, so that one function serves all columns of a type. */
+static uint8_t uint8_at(const void *record, uint32_t offset)
+{
+    return ((const uint8_t *)record)[offset];
 }
 
 static uint32_t uint32_at(const void *record, uint32_t offset)
@@ -53,130 +78,83 @@ static uint32_t uint32_at(const void *record, uint32_t offset)
     return value;
 }
 
-/* ---- tasks and versions ---- */
-
-static uint32_t task_of(const source *from, uint64_t row)
+static int64_t int64_at(const void *record, uint32_t offset)
 {
-    return from->rows ? from->rows[row] : (uint32_t)row;
-}
-
-static const cs_class *class_of(const source *from, uint64_t row)
-{
-    return cs_graph_class(from->graph, task_of(from, row));
-}
-
-static cs_h5_value task_id(const void *data, uint64_t row, uint32_t which)
-{
-    (void)which;
-    return (cs_h5_value){.uint32 = task_of(data, row)};
-}
-
-static cs_h5_value task_coded(const void *data, uint64_t row, uint32_t offset)
-{
-    return (cs_h5_value){.uint8 = ((const uint8_t *)class_of(data, row))[offset]};
-}
-
-static cs_h5_value task_uint32(const void *data, uint64_t row, uint32_t offset)
-{
-    return (cs_h5_value){.uint32 = uint32_at(class_of(data, row), offset)};
-}
-
-static cs_h5_value task_bytes(const void *data, uint64_t row, uint32_t which)
-{
-    (void)which;
-    return (cs_h5_value){.int64 = class_of(data, row)->bytes};
+    int64_t value;
+    memcpy(&value, (const char *)record + offset, sizeof(value));
+    return value;
 }
 
 /* Of what is computed: none. */
-static cs_h5_value task_purpose(const void *data, uint64_t row, uint32_t which)
+static uint8_t purpose_of(const cs_class *cls)
 {
-    (void)which;
-    const cs_class *cls = class_of(data, row);
     const bool computed = cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE;
-    return (cs_h5_value){.uint8 = computed ? CS_N_PURPOSES : cls->purpose};
+    return computed ? CS_N_PURPOSES : cls->purpose;
 }
 
-static cs_h5_value task_span(const void *data, uint64_t row, uint32_t offset)
-{
-    const source *from = data;
-    return (cs_h5_value){.int64 = int64_at(&from->trace->spans[task_of(from, row)], offset)};
-}
-
-static cs_h5_value task_mini_batch(const void *data, uint64_t row, uint32_t which)
-{
-    (void)which;
-    const source *from = data;
-    return (cs_h5_value){.uint32 = cs_graph_mini_batch(from->graph, task_of(from, row))};
-}
-
-static cs_h5_value task_micro_batch(const void *data, uint64_t row, uint32_t which)
-{
-    (void)which;
-    const source *from = data;
-    return (cs_h5_value){.uint32 = cs_graph_micro_batch(from->graph, task_of(from, row))};
-}
-
-static cs_h5_value task_version(const void *data, uint64_t row, uint32_t which)
-{
-    (void)which;
-    const source *from = data;
-    return (cs_h5_value){.uint32 = from->trace->versions[task_of(from, row)]};
-}
+TASK_COLUMN(task_ids, uint32_t, task)
+TASK_COLUMN(task_coded, uint8_t, uint8_at(class_of(from, task), offset))
+TASK_COLUMN(task_purposes, uint8_t, purpose_of(class_of(from, task)))
+TASK_COLUMN(task_uint32s, uint32_t, uint32_at(class_of(from, task), offset))
+TASK_COLUMN(task_bytes, int64_t, class_of(from, task)->bytes)
+TASK_COLUMN(task_times, int64_t, int64_at(&from->trace->spans[task], offset))
+TASK_COLUMN(task_mini_batches, uint32_t, cs_graph_mini_batch(from->graph, task))
+TASK_COLUMN(task_micro_batches, uint32_t, cs_graph_micro_batch(from->graph, task))
+TASK_COLUMN(task_versions, uint32_t, from->trace->versions[task])
 
 static const cs_h5_column task_columns[] = {
-    {"task", CS_H5_UINT32, "1", "id of the task", .get = task_id},
-    {"kind", CS_H5_UINT8, "1", "kind of task", kind_names, .get = task_coded,
+    {"task", CS_H5_UINT32, "1", "id of the task", .fill = task_ids},
+    {"kind", CS_H5_UINT8, "1", "kind of task", kind_names, .fill = task_coded,
      .which = offsetof(cs_class, kind)},
     {"origin", CS_H5_UINT8, "1", "what a transfer is part of, or the kind", kind_names,
-     .get = task_coded, .which = offsetof(cs_class, origin)},
-    {"purpose", CS_H5_UINT8, "1", "what a transfer is for", purpose_names, .get = task_purpose},
-    {"device", CS_H5_UINT32, "1", "device that computes or sends", .get = task_uint32,
+     .fill = task_coded, .which = offsetof(cs_class, origin)},
+    {"purpose", CS_H5_UINT8, "1", "what a transfer is for", purpose_names, .fill = task_purposes},
+    {"device", CS_H5_UINT32, "1", "device that computes or sends", .fill = task_uint32s,
      .which = offsetof(cs_class, device)},
     {"peer", CS_H5_UINT32, "1", "device that receives a transfer", .optional = true,
-     .get = task_uint32, .which = offsetof(cs_class, peer)},
-    {"stage", CS_H5_UINT32, "1", "stage of the model", .optional = true, .get = task_uint32,
+     .fill = task_uint32s, .which = offsetof(cs_class, peer)},
+    {"stage", CS_H5_UINT32, "1", "stage of the model", .optional = true, .fill = task_uint32s,
      .which = offsetof(cs_class, stage)},
-    {"mini_batch", CS_H5_UINT32, "1", "mini-batch", .get = task_mini_batch},
-    {"micro_batch", CS_H5_UINT32, "1", "micro-batch of its mini-batch", .get = task_micro_batch},
-    {"start", CS_H5_INT64, "ps", "start, -1 if it never ran", .get = task_span,
+    {"mini_batch", CS_H5_UINT32, "1", "mini-batch", .fill = task_mini_batches},
+    {"micro_batch", CS_H5_UINT32, "1", "micro-batch of its mini-batch", .fill = task_micro_batches},
+    {"start", CS_H5_INT64, "ps", "start, -1 if it never ran", .fill = task_times,
      .which = offsetof(cs_span, start)},
-    {"end", CS_H5_INT64, "ps", "end, -1 if it never ran", .get = task_span,
+    {"end", CS_H5_INT64, "ps", "end, -1 if it never ran", .fill = task_times,
      .which = offsetof(cs_span, end)},
-    {"bytes", CS_H5_INT64, "bytes", "size of a transfer", .get = task_bytes},
+    {"bytes", CS_H5_INT64, "bytes", "size of a transfer", .fill = task_bytes},
     {0},
 };
 
 static const cs_h5_column version_columns[] = {
-    {"task", CS_H5_UINT32, "1", "id of the task", .get = task_id},
-    {"stage", CS_H5_UINT32, "1", "stage of the model", .optional = true, .get = task_uint32,
+    {"task", CS_H5_UINT32, "1", "id of the task", .fill = task_ids},
+    {"stage", CS_H5_UINT32, "1", "stage of the model", .optional = true, .fill = task_uint32s,
      .which = offsetof(cs_class, stage)},
-    {"device", CS_H5_UINT32, "1", "device that computes", .get = task_uint32,
+    {"device", CS_H5_UINT32, "1", "device that computes", .fill = task_uint32s,
      .which = offsetof(cs_class, device)},
-    {"mini_batch", CS_H5_UINT32, "1", "mini-batch", .get = task_mini_batch},
+    {"mini_batch", CS_H5_UINT32, "1", "mini-batch", .fill = task_mini_batches},
     {"version", CS_H5_UINT32, "1", "version of the weights read (an update: made)",
-     .optional = true, .get = task_version},
+     .optional = true, .fill = task_versions},
     {0},
 };
 
 /* Over the whole span of the transfer: latencies and waiting for links included. */
-static cs_h5_value transfer_rate(const void *data, uint64_t row, uint32_t which)
+static double rate_of(const source *from, uint32_t task)
 {
-    (void)which;
-    const source *from = data;
-    const cs_span span = from->trace->spans[task_of(from, row)];
+    const cs_span span = from->trace->spans[task];
     const double seconds = cs_time_seconds(span.end - span.start);
-    const double bytes = (double)class_of(from, row)->bytes;
-    return (cs_h5_value){.float64 = seconds > 0 ? bytes / seconds : INFINITY};
+    return seconds > 0 ? (double)class_of(from, task)->bytes / seconds : INFINITY;
 }
 
+TASK_COLUMN(transfer_rates, double, rate_of(from, task))
+
 static const cs_h5_column transfer_columns[] = {
-    {"task", CS_H5_UINT32, "1", "id of the task", .get = task_id},
-    {"rate", CS_H5_DOUBLE, "bytes/s", "bytes over time from start to end", .get = transfer_rate},
+    {"task", CS_H5_UINT32, "1", "id of the task", .fill = task_ids},
+    {"rate", CS_H5_DOUBLE, "bytes/s", "bytes over time from start to end", .fill = transfer_rates},
     {0},
 };
 
 static const cs_h5_column rate_columns[] = {
-    {"sample", CS_H5_UINT32, "1", "number of the sample", .get = cs_h5_row_number},
+    {"sample", CS_H5_UINT32, "1", "number of the sample", .fill = cs_h5_row_numbers},
     {"time", CS_H5_INT64, "ps", "time of the change", .which = offsetof(cs_rate_sample, time)},
     {"task", CS_H5_UINT32, "1", "transfer", .which = offsetof(cs_rate_sample, task)},
     {"rate", CS_H5_DOUBLE, "bytes/s", "rate of its bytes from then on",
@@ -186,17 +164,22 @@ static const cs_h5_column rate_columns[] = {
 
 /* ---- memory ---- */
 
-static cs_h5_value sample_category(const void *data, uint64_t row, uint32_t which)
+static void sample_categories(const void *data, uint64_t first, uint64_t count, uint32_t which,
+                              void *values)
 {
     (void)which;
-    return (cs_h5_value){.uint8 = (uint8_t)((const cs_memory_sample *)data)[row].category};
+    const cs_memory_sample *samples = data;
+    uint8_t *out = values;
+    for (uint64_t i = 0; i < count; i++)
+        out[i] = (uint8_t)samples[first + i].category;
 }
 
 static const cs_h5_column memory_columns[] = {
-    {"sample", CS_H5_UINT32, "1", "number of the sample", .get = cs_h5_row_number},
+    {"sample", CS_H5_UINT32, "1", "number of the sample", .fill = cs_h5_row_numbers},
     {"time", CS_H5_INT64, "ps", "time of the change", .which = offsetof(cs_memory_sample, time)},
     {"device", CS_H5_UINT32, "1", "device", .which = offsetof(cs_memory_sample, device)},
-    {"category", CS_H5_UINT8, "1", "what the memory holds", category_names, .get = sample_category},
+    {"category", CS_H5_UINT8, "1", "what the memory holds", category_names,
+     .fill = sample_categories},
     {"bytes", CS_H5_INT64, "bytes", "live bytes from then on",
      .which = offsetof(cs_memory_sample, bytes)},
     {0},
@@ -205,7 +188,7 @@ static const cs_h5_column memory_columns[] = {
 /* ---- links ---- */
 
 static const cs_h5_column link_columns[] = {
-    {"link", CS_H5_UINT32, "1", "number of the link", .get = cs_h5_row_number},
+    {"link", CS_H5_UINT32, "1", "number of the link", .fill = cs_h5_row_numbers},
     {"name", CS_H5_TEXT, "1", "name of the link", .which = offsetof(cs_link_record, name)},
     {"bandwidth", CS_H5_DOUBLE, "bytes/s", "bandwidth",
      .which = offsetof(cs_link_record, bandwidth)},
@@ -268,7 +251,7 @@ static const cs_h5_column device_fold_columns[] = {
 #define BYTES_OF(member) CS_H5_INT64, "bytes", .which = offsetof(cs_device_record, member)
 
 static const cs_h5_column device_columns[] = {
-    {"device", CS_H5_UINT32, "1", "number of the device", .get = cs_h5_row_number},
+    {"device", CS_H5_UINT32, "1", "number of the device", .fill = cs_h5_row_numbers},
     {"capacity", BYTES_OF(capacity), .long_name = "memory, the largest int64 when unlimited"},
     {"peak", BYTES_OF(peak), .long_name = "most live bytes"},
     {"peak_time", CS_H5_INT64, "ps", "when the peak is first reached",

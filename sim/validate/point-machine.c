@@ -1,4 +1,5 @@
 /* Rules for the section "platform": which GPU, in which nodes, joined by what. */
+#include "sim/base/fitted.h"
 #include "sim/base/number.h"
 #include "sim/validate/point-rules.h"
 
@@ -83,12 +84,13 @@ static const char *const as_preset[] = {"8 x HDR", "1600 Gbit/s", "NDR 400", "40
                                         "NDR InfiniBand"};
 
 /* Two sockets with two PCIe 4 switches each, as in a DGX A100 (topologies/dgx-a100.c) without its
- * NVLinks. */
+ * NVLinks. Between the sockets four pairs that gather at once reach 4 GB/s each (SimuMax,
+ * MooreThreads, 4dcaae51, configs/system/a100_pcie.json: dp_fixed_bw), 0.8 of 20 GB/s in all. */
 static void write_pcie(FILE *out)
 {
     fputs("\"topology\": \"pcie_tree\", \"sockets\": 2, \"switches_per_socket\": 2, "
           "\"bandwidth\": \"24 GB/s\", \"uplink_bandwidth\": \"24 GB/s\", \"socket_bandwidth\": "
-          "\"16 GB/s\", \"latency\": \"0.5 us\"",
+          "\"20 GB/s\", \"latency\": \"0.5 us\"",
           out);
 }
 
@@ -254,17 +256,18 @@ static bool blocks(cs_point_rules *rules)
  */
 static void write_measured_links(cs_point_rules *rules, bool blocking, FILE *out)
 {
-    static const double exchange = 0.37e-3; /* s, for each message */
     const cs_point *point = rules->point;
     char latency[CS_NUMBER_TEXT_BYTES];
-    double message = point->options->profiled_ms->message * 1e-3;
+    fputs("\"topology\": \"nvlink_switch\", \"bandwidth\": \"1 PB/s\", \"latency\": ", out);
     if (blocking && point->parallel->vpp > 1) {
-        cs_point_rules_assume(rules, "a message of interleaved stages takes 0.37 ms, whatever "
-                                     "its size, where the host waits for it");
-        message = exchange;
+        cs_point_rules_assume(rules, "a message of interleaved stages takes " CS_FITTED_EXCHANGE
+                                     ", whatever its size, where the host waits for it");
+        fputs("\"" CS_FITTED_EXCHANGE "\"", out);
+    } else {
+        fputs(
+            cs_number_format(point->options->profiled_ms->message * 1e-3, latency, sizeof(latency)),
+            out);
     }
-    fprintf(out, "\"topology\": \"nvlink_switch\", \"bandwidth\": \"1 PB/s\", \"latency\": %s",
-            cs_number_format(message, latency, sizeof(latency)));
 }
 
 void cs_point_rules_platform(cs_point_rules *rules, FILE *out)

@@ -84,6 +84,14 @@ static bool sends_each_copy(const cs_point *point)
             point->parallel->ep > 8);
 }
 
+/* All of Megatron-Bridge's recipes have expert_tensor_parallel_size 1. */
+uint32_t cs_point_rules_expert_tensor(const cs_point *point)
+{
+    return point->parallel->etp > 0                      ? point->parallel->etp
+           : starts(point->framework, "Megatron-Bridge") ? 1
+                                                         : 0;
+}
+
 /* As Megatron-LM's argument says; else as in recipes. */
 static bool sends_once(const cs_point *point)
 {
@@ -114,8 +122,8 @@ void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
         fputs(", \"scatter_gather\": true", out);
     if (mesh->cp > 1)
         fprintf(out, ", \"context_method\": \"%s\"", context_method(mesh->cp_comm));
-    if (mesh->ep > 1 && mesh->etp > 0)
-        fprintf(out, ", \"expert_tensor\": %u", mesh->etp);
+    if (mesh->ep > 1 && cs_point_rules_expert_tensor(point) > 0)
+        fprintf(out, ", \"expert_tensor\": %u", cs_point_rules_expert_tensor(point));
     if (sends_once(point)) {
         cs_point_rules_assume(rules, "tokens are sent once to a node, as by DeepEP and HybridEP");
         fputs(", \"dispatcher\": \"once_per_node\"", out);

@@ -108,12 +108,12 @@ static void write_bert(cs_point_rules *rules, FILE *out)
  * attending to each other (docs/source/performance/performance_summary.md: "Packed Sequence
  * Length"). A paragraph of SQuAD has 117 words on average, a question 10 (Rajpurkar et al., 2016,
  * arXiv 1606.05250): with the words of the template about 200 tokens, of which a token attends to
- * half. 0: it attends to the sequence. */
+ * half. MLPerf's samples, of GovReport, are long. 0: it attends to the sequence. */
 static uint32_t window_of_samples(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
     const bool tuned = point->options->lora || strstr(point->id, "-sft-");
-    if (!tuned ||
+    if (!tuned || cs_point_rules_submission(point) ||
         !(starts(point->framework, "NeMo") || starts(point->framework, "Megatron-Bridge")))
         return 0;
     cs_point_rules_assume(rules, "samples of 200 tokens are packed in fine-tuning");

@@ -38,6 +38,9 @@ bool cs_point_rules_submission(const cs_point *point);
  * the next forward does. */
 bool cs_point_rules_overlaps(const cs_point *point);
 
+/* Ranks that divide each expert; 0: as many as divide layers. */
+uint32_t cs_point_rules_expert_tensor(const cs_point *point);
+
 /* Whether gradients are summed in fp32, whatever the type of weights. */
 bool cs_point_rules_sums_in_fp32(const cs_point *point);
 

@@ -1,4 +1,5 @@
 /* Rules for the section "runtime": what trained, and what is switched on of it. */
+#include "sim/base/fitted.h"
 #include "sim/validate/point-rules.h"
 
 #include <string.h>
@@ -20,13 +21,13 @@ static const framework frameworks[] = {
     {"Megatron", "megatron-lm-2021", NULL, NULL, NULL},
     {"NeMo", "megatron-core", NULL, NULL, NULL},
     {"LiBai", "megatron-lm-2021", "LiBai has the fused kernels of Megatron-LM", NULL, NULL},
-    {"Composer", "llm-foundry", NULL, "1.04", "h100"},
+    {"Composer", "llm-foundry", NULL, CS_FITTED_LLM_FOUNDRY_H100, "h100"},
     {"PyTorch FSDP", "pytorch-fsdp", NULL, NULL, NULL},
     {"PyTorch", "pytorch-ddp", NULL, NULL, NULL},
     {"torchgpipe", "pytorch-ddp", NULL, NULL, NULL},
     {"torchtitan", "torchtitan", NULL, NULL, NULL},
     {"MaxText", "megatron-core", "XLA fuses what TransformerEngine does", NULL, NULL},
-    {"PaxML", "megatron-core", "XLA fuses what TransformerEngine does", "1.33", NULL},
+    {"PaxML", "megatron-core", "XLA fuses what TransformerEngine does", CS_FITTED_PAXML, NULL},
 };
 
 /* Submissions to MLPerf are called by who made them; they train with NeMo. */

@@ -1,6 +1,6 @@
 #include "sim/validate/predict.h"
 
-#include "sim/base/pool.h"
+#include "sim/base/hash.h"
 #include "sim/run/figures.h"
 #include "sim/run/simulate.h"
 #include "sim/validate/point-rules.h"
@@ -206,7 +206,8 @@ static void take_parts(const cJSON *list, cs_prediction *to)
 {
     uint32_t p = 0;
     const cJSON *seconds;
-    cJSON_ArrayForEach(seconds, list) to->parts.seconds[p++] = seconds->valuedouble;
+    cJSON_ArrayForEach(seconds, list) to->parts.seconds[p++] =
+        cJSON_IsNumber(seconds) ? seconds->valuedouble : (double)NAN;
     to->parts.step = to->values[CS_MEASURE_TIME];
 }
 
@@ -280,7 +281,40 @@ static cs_status prepare(const cs_point *const *points, uint32_t n,
     return CS_OK;
 }
 
-cs_status cs_predict(const cs_point *const *points, uint32_t n, uint32_t jobs,
+static double cost_of(const void *context, uint32_t i)
+{
+    const cs_point *point = ((const cs_predictions *)context)->items[i].point;
+    const double micro_batches = point->batch->micro_batches > 0 ? point->batch->micro_batches : 1;
+    const double stages = point->parallel->pp > 0 ? point->parallel->pp : 1;
+    return micro_batches * (stages + point->model->layers);
+}
+
+/* Of all scenarios. */
+static cs_status identify(const cs_predictions *predictions, uint64_t *identity, cs_error *error)
+{
+    *identity = predictions->n;
+    for (uint32_t i = 0; i < predictions->n; i++) {
+        const cJSON *document = predictions->items[i].made.document;
+        char *text = document ? cs_json_print(document) : NULL;
+        if (document && !text)
+            return cs_error_no_memory(error);
+        *identity = text ? cs_hash_bytes(text, strlen(text), *identity) : *identity;
+        free(text);
+    }
+    return CS_OK;
+}
+
+static cs_status share(const cs_pool *pool, cs_team *team, const cs_predictions *predictions,
+                       const cs_progress *progress, cs_error *error)
+{
+    uint64_t identity = 0;
+    if (team)
+        CS_TRY(identify(predictions, &identity, error));
+    cs_team_identify(team, identity);
+    return cs_team_run(team, 0, pool, progress, error);
+}
+
+cs_status cs_predict(const cs_point *const *points, uint32_t n, uint32_t jobs, cs_team *team,
                      const cs_scenario_change *change, const cs_progress *progress,
                      cs_predictions *predictions, cs_error *error)
 {
@@ -298,11 +332,12 @@ cs_status cs_predict(const cs_point *const *points, uint32_t n, uint32_t jobs,
                           .work_context = predictions,
                           .collect = collect,
                           .collect_context = predictions,
+                          .cost = cost_of,
                           .points = ready,
                           .n_points = n_ready,
                           .jobs = jobs};
     if (status == CS_OK)
-        status = cs_pool_run(&pool, progress, error);
+        status = share(&pool, team, predictions, progress, error);
     for (uint32_t i = 0; i < n && status == CS_OK; i++)
         predictions->n_states[predictions->items[i].state]++;
     free(ready);

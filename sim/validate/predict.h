@@ -4,6 +4,7 @@
 
 #include "sim/base/progress.h"
 #include "sim/run/step-parts.h"
+#include "sim/team/team.h"
 #include "sim/validate/point-scenario.h"
 
 typedef enum cs_prediction_state {
@@ -53,11 +54,13 @@ typedef struct cs_scenario_change {
     const void *context;
 } cs_scenario_change;
 
-/* Predicts `n` points, in `jobs` threads; the outcome does not depend on how many. `change` may be
- * NULL. CS_OK also where points fail. CS_INTERRUPTED, CS_NO_MEMORY, what `change` returns. */
+/* Predicts `n` points, in `jobs` threads, and with the processes of a team, if it is not NULL; the
+ * outcome does not depend on how many. Those that help get no predictions. `change` may be NULL.
+ * CS_OK also where points fail. CS_INTERRUPTED, CS_NO_MEMORY, what `change` returns. */
 CS_MUST_CHECK cs_status cs_predict(const cs_point *const *points, uint32_t n, uint32_t jobs,
-                                   const cs_scenario_change *change, const cs_progress *progress,
-                                   cs_predictions *predictions, cs_error *error);
+                                   cs_team *team, const cs_scenario_change *change,
+                                   const cs_progress *progress, cs_predictions *predictions,
+                                   cs_error *error);
 
 /* Whether it is known, and was predicted, if the run is out of memory. */
 bool cs_prediction_has_verdict(const cs_prediction *prediction);

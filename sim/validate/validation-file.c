@@ -79,7 +79,7 @@ static cs_h5_value verdict_of(const void *source, uint64_t row, uint32_t which)
     }
 
 static const cs_h5_column points[] = {
-    {"point", CS_H5_UINT32, "1", "number of the point", .get = cs_h5_row_number},
+    {"point", CS_H5_UINT32, "1", "number of the point", .fill = cs_h5_row_numbers},
     {"id", CS_H5_TEXT, "1", "the point's own name", .get = text_of, .which = ID},
     {"dataset", CS_H5_TEXT, "1", "that the point is from", .get = text_of, .which = DATASET},
     {"gpu", CS_H5_TEXT, "1", "as the point calls it", .get = text_of, .which = GPU},
@@ -206,7 +206,7 @@ static cs_h5_value statistic_of(const void *source, uint64_t row, uint32_t which
     }
 
 static const cs_h5_column errors[] = {
-    {"row", CS_H5_UINT32, "1", "number of the row", .get = cs_h5_row_number},
+    {"row", CS_H5_UINT32, "1", "number of the row", .fill = cs_h5_row_numbers},
     {"grouping", CS_H5_TEXT, "1", "by what points are put together", .get = grouping_of},
     {"name", CS_H5_TEXT, "1", "of the group", .get = name_of},
     {"points", CS_H5_UINT32, "1", "points of the group", .get = count_of, .which = N_POINTS},
@@ -266,7 +266,7 @@ static cs_h5_value decomposed_share(const void *source, uint64_t row, uint32_t w
 }
 
 static const cs_h5_column decomposition[] = {
-    {"row", CS_H5_UINT32, "1", "number of the row", .get = cs_h5_row_number},
+    {"row", CS_H5_UINT32, "1", "number of the row", .fill = cs_h5_row_numbers},
     {"dataset", CS_H5_TEXT, "1", "or empty, of all", .get = decomposed_text, .which = OF_DATASET},
     {"part", CS_H5_TEXT, "1", "of a step, or the rest", .get = decomposed_text, .which = OF_PART},
     {"points", CS_H5_UINT32, "1", "with a measured time", .get = decomposed_points},

@@ -80,6 +80,12 @@ const char *const cs_flash_names[] = {"flash2", "flash1", "flash3", "cudnn", NUL
                                                               .size = sizeof(type), .doc = what    \
     }
 
+static const cs_field tiling_fields[] = {
+    {"multiprocessors", CS_FIELD_COUNT, offsetof(cs_tiling, multiprocessors), .min = 1,
+     .max = 1 << 20, .doc = "each computes a tile of a product's result at a time"},
+    {"source", CS_FIELD_TEXT, offsetof(cs_tiling, source), .doc = "where it comes from"},
+    {0}};
+
 static const cs_field training_fields[] = {
     PART("matrix", matrix, efficiency_fields, cs_efficiency, "products"),
     PART("grouped", grouped, efficiency_fields, cs_efficiency, "products of experts"),
@@ -91,6 +97,7 @@ static const cs_field training_fields[] = {
     PART("flash1", flash[CS_FLASH_1], flash_fields, cs_flash_rate, "FlashAttention, and Triton's"),
     PART("flash3", flash[CS_FLASH_3], flash_fields, cs_flash_rate, "FlashAttention-3"),
     PART("cudnn", flash[CS_FLASH_CUDNN], flash_fields, cs_flash_rate, "cuDNN's attention"),
+    PART("tiling", tiling, tiling_fields, cs_tiling, "of fp32 products; else tiles cost nothing"),
     PART("in_step", in_step, factor_fields, cs_factor, "of all kernels, in a training step"),
     {0}};
 

@@ -60,6 +60,12 @@ typedef struct cs_factor {
     const char *source;
 } cs_factor;
 
+/* Multiprocessors, each of which computes a tile of a product's result at a time. */
+typedef struct cs_tiling {
+    uint32_t multiprocessors;
+    const char *source;
+} cs_tiling;
+
 /* What kernels take in training, beside the groups' rooflines (runtime-kernels.h); NULL: not
  * stated. */
 typedef struct cs_training {
@@ -68,6 +74,7 @@ typedef struct cs_training {
     cs_efficiency *narrow;  /* with fp8, mxfp8 and nvfp4 operands, by their peak; else as matrix */
     cs_efficiency *grouped_narrow;    /* else as narrow */
     cs_efficiency *single;            /* fp32 products; else as matrix */
+    cs_tiling *tiling;                /* of fp32 products; else tiles cost nothing */
     cs_efficiency *memory;            /* kernels that move only; else as the group elementwise */
     cs_flash_rate *flash[CS_N_FLASH]; /* else as the group attention */
     cs_factor *in_step;               /* what they take in a step by what they take alone; else 1 */

@@ -158,9 +158,20 @@ static void cost_conv(const subject *s, cs_op_cost *cost)
     cost_product(s, s->y * (double)s->op->weights / channels, cost);
 }
 
+static void set_result(cs_pass_cost *pass, double rows, double columns)
+{
+    pass->rows = rows;
+    pass->columns = columns;
+}
+
 static void cost_linear(const subject *s, cs_op_cost *cost)
 {
-    cost_product(s, s->batch * rows_of(s->in) * (double)s->op->weights, cost);
+    const double rows = s->batch * rows_of(s->in);
+    const double in = s->in->shape.dims[s->in->shape.rank - 1], out = (double)s->op->weights / in;
+    cost_product(s, rows * (double)s->op->weights, cost);
+    set_result(&cost->forward, rows, out);
+    set_result(&cost->backward_input, rows, in);
+    set_result(&cost->backward_weight, out, in);
 }
 
 /* The products of all experts in one kernel, each row with one of the matrices. */

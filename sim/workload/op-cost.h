@@ -52,6 +52,8 @@ typedef struct cs_pass_cost {
     double cast_bytes; /* moved by kernels before it that cast operands to a narrow type */
     bool unaligned;    /* rows of operands do not start at multiples of 16 bytes, so that units for
                         * matrices cannot load them */
+    double rows,
+        columns; /* of the matrix that a linear layer's product makes; 0: another operator */
 } cs_pass_cost;
 
 typedef struct cs_op_cost {

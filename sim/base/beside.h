@@ -1,0 +1,12 @@
+/* Files that were built or installed together with the running program. */
+#ifndef CS_BASE_BESIDE_H
+#define CS_BASE_BESIDE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* The path of the file that can be read (and, where `mode` has X_OK, be run) in the first of `places`,
+ * folders relative to the program's own, ended by NULL. False when there is none. */
+bool cs_beside_find(const char *name, const char *const *places, int mode, char *path, size_t size);
+
+#endif
