@@ -36,6 +36,11 @@ static void collectives_take_longer(void **state)
         {"half of them", "'fidelity': 'analytic', 'reached': 0.5", 5},
         {"a start", "'fidelity': 'analytic', 'start': '250 ms'", 4.25},
         {"both", "'fidelity': 'analytic', 'reached': 0.5, 'start': '250 ms'", 5.25},
+        /* 6.6 + 2 x 1.0 us of LL, 56 us of trees or 8.4 + 2 x 5.7 us of Simple, the last the
+         * fastest for 1 GB, over links that are no NVLinks */
+        {"NCCL", "'fidelity': 'analytic', 'nccl': 'ampere'", 4 + 19.8e-6},
+        {"NCCL's trees", "'fidelity': 'analytic', 'nccl': 'ampere', 'nccl_algorithm': 'tree'",
+         3 + 2 / 0.92 + 56e-6},
         {"flows have neither", "'fidelity': 'flow', 'reached': 0.5, 'start': '250 ms'", 4},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {

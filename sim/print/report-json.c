@@ -187,6 +187,24 @@ static bool add_sharing(cJSON *root, const cs_platform *platform)
 }
 
 /* How they became messages; null where there are none. */
+/* {"ring LL": 20, ...}: nothing where NCCL's model was not asked. */
+static bool add_choices(cJSON *object, const cs_lower_report *lowering)
+{
+    cJSON *choices = NULL;
+    char name[32];
+    for (int a = 0; a < CS_NCCL_ALGORITHMS; a++)
+        for (int p = 0; p < CS_NCCL_PROTOCOLS; p++) {
+            if (lowering->nccl[a][p] == 0)
+                continue;
+            snprintf(name, sizeof(name), "%s %s", cs_nccl_algorithm_names[a],
+                     cs_nccl_protocol_names[p]);
+            choices = choices ? choices : cJSON_AddObjectToObject(object, "nccl");
+            if (!choices || !cs_json_add_number(choices, name, (double)lowering->nccl[a][p]))
+                return false;
+        }
+    return true;
+}
+
 static bool add_collectives(cJSON *root, const cs_lower_report *lowering)
 {
     if (lowering->n_collectives == 0)
@@ -195,7 +213,8 @@ static bool add_collectives(cJSON *root, const cs_lower_report *lowering)
     return object && cs_json_add_number(object, "number", (double)lowering->n_collectives) &&
            cJSON_AddStringToObject(object, "algorithms", lowering->algorithms) &&
            cJSON_AddStringToObject(object, "fidelity", cs_fidelity_name(lowering->fidelity)) &&
-           cs_json_add_number(object, "messages", (double)lowering->n_flows);
+           cs_json_add_number(object, "messages", (double)lowering->n_flows) &&
+           add_choices(object, lowering);
 }
 
 static bool add_form(cJSON *list, const cs_simulation *simulation, const cs_form *form)

@@ -717,6 +717,23 @@ static void print_out_of_memory(const cs_simulation *simulation, FILE *out)
         fprintf(out, "the run was stopped there, as asked\n");
 }
 
+/* Collectives by the algorithm and the protocol that NCCL picks. */
+static void print_choices(const cs_lower_report *lowering, FILE *out)
+{
+    const char *before = "NCCL picks ";
+    bool any = false;
+    for (int a = 0; a < CS_NCCL_ALGORITHMS; a++)
+        for (int p = 0; p < CS_NCCL_PROTOCOLS; p++) {
+            if (lowering->nccl[a][p] == 0)
+                continue;
+            fprintf(out, "%s%s %s for %llu", any ? ", " : before, cs_nccl_algorithm_names[a],
+                    cs_nccl_protocol_names[p], (unsigned long long)lowering->nccl[a][p]);
+            any = true;
+        }
+    if (any)
+        fputs("\n\n", out);
+}
+
 /* What messages and collectives take depends on both, so no summary is without. */
 static void print_network(const cs_platform *platform, const cs_lower_report *lowering, FILE *out)
 {
@@ -736,6 +753,7 @@ static void print_network(const cs_platform *platform, const cs_lower_report *lo
                 (unsigned long long)lowering->n_flows);
     else
         fprintf(out, "%llu messages\n\n", (unsigned long long)lowering->n_flows);
+    print_choices(lowering, out);
 }
 
 /* Where devices are simulated for others that do not do the same. */

@@ -154,12 +154,16 @@ static cs_status state_forms(const cs_scenario *scenario, cs_forms *forms, cs_er
 static bool collectives_are_usual(const cs_scenario *scenario, const cs_platform *platform,
                                   const cs_lower_report *lowering)
 {
+    const cs_lower_options *options = &scenario->collectives;
+    const bool delayed = lowering->fidelity != CS_FIDELITY_FLOW;
     bool by_levels = false;
     for (uint32_t i = 0; i < CS_N_LEVELS; i++)
-        by_levels |= scenario->collectives.levels[i].bandwidth > 0;
+        by_levels |= options->levels[i].bandwidth > 0;
     if (lowering->n_collectives == 0)
         return true;
     if (by_levels || lowering->n_measured > 0)
+        return false;
+    if (delayed && (options->reached < 1 || options->start > 0 || options->nccl != CS_NCCL_NONE))
         return false;
     return platform->n_links == 0 || strcmp(lowering->algorithms, "ring") == 0;
 }
