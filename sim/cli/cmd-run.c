@@ -1,3 +1,4 @@
+#include "sim/base/text.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/print/report.h"
@@ -136,10 +137,13 @@ static cs_status print(const cs_context *context, const cs_arguments *arguments,
     cs_report_print(scenario, &made->simulation, context->out);
     CS_TRY(draw(context, arguments, &made->simulation, error));
     const cs_status status = cs_runs_print(&made->runs, context->out, error);
-    if (status == CS_OK && output)
-        fprintf(context->out, "\nresults: %s (%u tasks, hash %016" PRIx64 ")\n", output,
-                made->simulation.graph.n_tasks, made->simulation.hash);
-    return status;
+    if (status != CS_OK || !output)
+        return status;
+    fputs("\nresults: ", context->out);
+    cs_text_print(context->out, output, strlen(output));
+    fprintf(context->out, " (%u tasks, hash %016" PRIx64 ")\n", made->simulation.graph.n_tasks,
+            made->simulation.hash);
+    return CS_OK;
 }
 
 static cs_status repeat(const cs_arguments *arguments, const cs_scenario *scenario,
