@@ -3,6 +3,7 @@
 #include "sim/cli/scenario-option.h"
 #include "sim/print/report.h"
 #include "sim/print/run-picture.h"
+#include "sim/run/steady-run.h"
 #include "sim/run/store-run.h"
 
 #include <inttypes.h>
@@ -27,6 +28,8 @@ static const cs_option options[] = {
     {"rates", 0, NULL, "Store how the rate of each message changes, too"},
     {"every-event", 0, NULL,
      "Simulate every event by itself, without the shortcuts that give the same results faster"},
+    {"steady", 0, NULL,
+     "Once the run is periodic, skip whole periods: the same figures sooner, and no results file"},
     {"runs", 0, "N", "Run it N times, with seed, seed + 1, ..., and print how the figures spread"},
     CS_OPTION_JOBS,
     {0},
@@ -40,6 +43,11 @@ static cs_status output_name(const cs_arguments *arguments, const cs_scenario *s
     *name = NULL;
     if (cs_arguments_flag(arguments, "no-output") && cs_arguments_flag(arguments, "rates"))
         return cs_error_add(error, CS_USAGE, "run: --rates and --no-output exclude each other");
+    if (cs_arguments_flag(arguments, "steady") &&
+        (!cs_arguments_flag(arguments, "no-output") || cs_arguments_value(arguments, "runs")))
+        return cs_error_add(error, CS_USAGE,
+                            "run: --steady gives the figures of one run: it needs --no-output, "
+                            "and no --runs");
     if (cs_arguments_flag(arguments, "no-output"))
         return given ? cs_error_add(error, CS_USAGE,
                                     "run: --output and --no-output exclude each other")
@@ -109,7 +117,8 @@ static cs_status draw(const cs_context *context, const cs_arguments *arguments,
     const int terminal = fileno(context->out);
     const char *kind = getenv("TERM");
     const bool dumb = !kind || strcmp(kind, "dumb") == 0;
-    if (cs_arguments_flag(arguments, "no-picture") || !isatty(terminal))
+    if (cs_arguments_flag(arguments, "no-picture") || !isatty(terminal) ||
+        simulation->skipped.n > 0)
         return CS_OK;
     if (ioctl(terminal, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         size.ws_col = USUAL;
@@ -144,6 +153,8 @@ static cs_status repeat(const cs_arguments *arguments, const cs_scenario *scenar
     uint32_t n, jobs;
     CS_TRY(cs_arguments_between(arguments, "runs", 1, 1, MOST_RUNS, &n, error));
     CS_TRY(cs_arguments_jobs(arguments, &jobs, error));
+    if (cs_arguments_flag(arguments, "steady"))
+        return cs_simulate_steadily(scenario, how, &made->simulation, error);
     cs_status status = cs_simulate(scenario, how, &made->simulation, error);
     if (status != CS_OK || n == 1)
         return status;
