@@ -373,13 +373,6 @@ static void work(const void *context, uint32_t i, const cs_progress *progress, c
     cs_priced_finish(&priced);
 }
 
-static double cost_of(const void *context, uint32_t i)
-{
-    const pricing *p = context;
-    const cs_candidate *candidate = &p->candidates->items[p->first[i]];
-    return (double)candidate->pipeline * candidate->chunks;
-}
-
 static cs_status collect(void *context, const cs_pool_item *item, cs_error *error)
 {
     const pricing *p = context;
@@ -459,7 +452,6 @@ static cs_status run_pricing(const pricing *p, bool first, uint32_t jobs, cs_tea
                           .work_context = p,
                           .collect = collect,
                           .collect_context = &collector,
-                          .cost = cost_of,
                           .points = points,
                           .n_points = n,
                           .jobs = jobs};

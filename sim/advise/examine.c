@@ -164,14 +164,6 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
     return CS_OK;
 }
 
-static double cost_of(const void *context, uint32_t part)
-{
-    const cs_advice *advice = context;
-    const cs_candidate *c = &advice->candidates.items[part / PARTS];
-    const uint32_t simulations = part % PARTS == 0 ? 2 : 1;
-    return (double)c->pipeline * c->chunks * c->micro_batches * simulations;
-}
-
 /* Ranks among the rows, were all of them so. */
 static void rank_doubts(cs_advice *advice)
 {
@@ -203,7 +195,6 @@ static cs_status examine_all(const cs_advise_options *options, cs_advice *advice
                           .work_context = advice,
                           .collect = collect,
                           .collect_context = advice,
-                          .cost = cost_of,
                           .points = parts,
                           .n_points = n,
                           .jobs = options->jobs};

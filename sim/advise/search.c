@@ -116,12 +116,6 @@ static void work(const void *context, uint32_t i, const cs_progress *progress, c
     cs_scenario_finish(&scenario);
 }
 
-static double cost_of(const void *context, uint32_t i)
-{
-    const cs_candidate *c = &((const search *)context)->advice->candidates.items[i];
-    return (double)c->pipeline * c->chunks * c->micro_batches;
-}
-
 /* ---- the journal ---- */
 
 static cs_status note(search *s, uint32_t i, cs_error *error)
@@ -263,7 +257,6 @@ static cs_pool pool_of(search *s, const uint32_t *points, uint32_t n)
                      .work_context = s,
                      .collect = collect,
                      .collect_context = s,
-                     .cost = cost_of,
                      .points = points,
                      .n_points = n,
                      .jobs = s->options->jobs};

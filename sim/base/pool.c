@@ -111,6 +111,34 @@ static void *worker(void *context)
     return NULL;
 }
 
+/* ---- costs ---- */
+
+static double cost_of(const cs_pool *pool, uint32_t point)
+{
+    return pool->cost ? pool->cost(pool->work_context, point) : 1;
+}
+
+void cs_pool_gauge_init(cs_pool_gauge *gauge, const cs_pool *pool)
+{
+    *gauge = (cs_pool_gauge){.pool = pool};
+    for (uint32_t i = 0; i < pool->n_points; i++)
+        gauge->all += cost_of(pool, pool->points[i]);
+}
+
+void cs_pool_gauge_add(cs_pool_gauge *gauge, uint32_t point)
+{
+    gauge->done += cost_of(gauge->pool, point);
+    gauge->n++;
+}
+
+bool cs_pool_gauge_step(const cs_pool_gauge *gauge, const cs_progress *progress)
+{
+    const cs_pool *pool = gauge->pool;
+    const bool counts = !pool->cost || gauge->n == pool->n_points || !(gauge->all > 0);
+    const uint64_t done = counts ? gauge->n : (uint64_t)(gauge->done / gauge->all * pool->n_points);
+    return cs_progress_step(progress, pool->what, done, pool->n_points);
+}
+
 /* ---- threads ---- */
 
 static bool init_locks(cs_crew *crew)
@@ -256,7 +284,7 @@ cs_status cs_crew_wait(cs_crew *crew, long ns, cs_pool_item **items, cs_error *e
     return lost && !*items ? cs_error_no_memory(error) : CS_OK;
 }
 
-static cs_status take_items(const cs_pool *pool, cs_pool_item *items, uint32_t *n_taken,
+static cs_status take_items(const cs_pool *pool, cs_pool_item *items, cs_pool_gauge *gauge,
                             cs_error *error)
 {
     cs_status status = CS_OK;
@@ -264,7 +292,8 @@ static cs_status take_items(const cs_pool *pool, cs_pool_item *items, uint32_t *
         cs_pool_item *next = items->next;
         if (status == CS_OK)
             status = pool->collect(pool->collect_context, items, error);
-        *n_taken += status == CS_OK;
+        if (status == CS_OK)
+            cs_pool_gauge_add(gauge, items->point);
         cs_pool_item_destroy(items);
         items = next;
     }
@@ -275,21 +304,22 @@ static cs_status take_items(const cs_pool *pool, cs_pool_item *items, uint32_t *
 static cs_status collect(cs_crew *crew, const cs_progress *progress, cs_error *error)
 {
     const cs_pool *pool = crew->pool;
-    uint32_t n = 0;
+    cs_pool_gauge gauge;
     cs_status status = CS_OK;
     bool wanted = true;
+    cs_pool_gauge_init(&gauge, pool);
     for (bool ended = false; !ended;) {
         cs_pool_item *items = wait_for_items(crew, tick, &ended);
-        cs_status taken = take_items(pool, items, &n, status == CS_OK ? error : NULL);
+        cs_status taken = take_items(pool, items, &gauge, status == CS_OK ? error : NULL);
         status = status == CS_OK ? taken : status;
-        wanted = wanted && cs_progress_step(progress, pool->what, n, pool->n_points);
+        wanted = wanted && cs_pool_gauge_step(&gauge, progress);
         if (status != CS_OK || !wanted)
             atomic_store(&crew->stop, true);
     }
     if (status == CS_OK && !wanted) /* with those that were still under way */
-        status = cs_error_add(error, CS_INTERRUPTED, "interrupted after %u of %u %s", n,
+        status = cs_error_add(error, CS_INTERRUPTED, "interrupted after %u of %u %s", gauge.n,
                               pool->n_points, pool->points_are);
-    if (status == CS_OK && n < pool->n_points)
+    if (status == CS_OK && gauge.n < pool->n_points)
         status = cs_error_no_memory(error); /* a worker had none for what it made */
     return status;
 }
@@ -319,7 +349,7 @@ cs_status cs_pool_order(const cs_pool *pool, uint32_t **points, cs_error *error)
     }
     for (uint32_t i = 0; i < pool->n_points; i++) {
         const uint32_t point = pool->points[i];
-        all[i] = (ranked){pool->cost ? pool->cost(pool->work_context, point) : 0, i, point};
+        all[i] = (ranked){cost_of(pool, point), i, point};
     }
     qsort(all, pool->n_points, sizeof(*all), by_cost);
     for (uint32_t i = 0; i < pool->n_points; i++)

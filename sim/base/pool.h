@@ -52,6 +52,18 @@ typedef struct cs_crew cs_crew;
 /* `pool->points` in the order in which they are to be begun, for the caller to free. */
 CS_MUST_CHECK cs_status cs_pool_order(const cs_pool *pool, uint32_t **points, cs_error *error);
 
+/* How much of a pool is done: by its points' cost, which tells better than their number how long the
+ * rest will take. */
+typedef struct cs_pool_gauge {
+    const cs_pool *pool;
+    double done, all; /* cost */
+    uint32_t n;       /* points that are done */
+} cs_pool_gauge;
+
+void cs_pool_gauge_init(cs_pool_gauge *gauge, const cs_pool *pool);
+void cs_pool_gauge_add(cs_pool_gauge *gauge, uint32_t point);
+bool cs_pool_gauge_step(const cs_pool_gauge *gauge, const cs_progress *progress);
+
 /* Starts pool->jobs threads, or as many as there can be, which wait for points; the pool's own
  * points, `collect` and `cost` are not looked at. */
 CS_MUST_CHECK cs_status cs_crew_start(const cs_pool *pool, cs_crew **crew, cs_error *error);

@@ -136,7 +136,8 @@ const cs_command cs_command_advise = {
         "its section \"advise\" narrows what is tried.\n\n"
         "Plans that cannot be better than what was found, and plans that cannot fit, are left "
         "out by bounds that are proven (docs/how-to/find-a-plan.md). So the answer is that of "
-        "trying all, whatever the number of threads. Ctrl-C prints the best so far.",
+        "trying all, whatever the number of threads, and of processes that mpirun starts "
+        "(docs/how-to/many-machines.md). Ctrl-C prints the best so far.",
     .options = options,
     .shared = true,
     .run = run,

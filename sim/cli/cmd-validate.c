@@ -196,7 +196,8 @@ const cs_command cs_command_validate = {
            "memory are from what was measured: by dataset, machine and feature.\n\n"
            "A point that the simulator cannot express is counted under the feature that it misses. "
            "What scenarios assume is listed with the number of points. No figure is fitted to a "
-           "single point.\n\n"
+           "single point. Processes that mpirun starts share the points "
+           "(docs/how-to/many-machines.md).\n\n"
            "--scenario prints a point's scenario, which `sim check` and `sim run` take.",
     .options = options,
     .shared = true,

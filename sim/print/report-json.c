@@ -398,13 +398,35 @@ static bool add_figures(cJSON *root, const cs_outcome *outcome, cs_scope scope)
     return done;
 }
 
+/* Of mini-batches that were not simulated; or why none were skipped, as was asked. */
+static bool add_skipped(cJSON *root, const cs_skipped *skipped)
+{
+    if (skipped->n == 0 && !skipped->reason)
+        return true;
+    cJSON *object = cJSON_AddObjectToObject(root, "skipped");
+    if (object && skipped->reason)
+        return cs_json_add_number(object, "mini_batches", 0) &&
+               cJSON_AddStringToObject(object, "reason", skipped->reason);
+    return object && cs_json_add_number(object, "mini_batches", skipped->n) &&
+           cs_json_add_number(object, "periodic_from", skipped->first) &&
+           cs_json_add_number(object, "period_iterations", skipped->period) &&
+           cs_json_add_number(object, "period_s", cs_time_seconds(skipped->time));
+}
+
+/* Of what happened to every task: not known where mini-batches were skipped. */
+static bool add_hash(cJSON *root, const cs_simulation *simulation)
+{
+    char hash[17];
+    snprintf(hash, sizeof(hash), "%016" PRIx64, simulation->hash);
+    return simulation->skipped.n > 0 ? cJSON_AddNullToObject(root, "hash") != NULL
+                                     : cJSON_AddStringToObject(root, "hash", hash) != NULL;
+}
+
 static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation,
                  bool whole)
 {
     const cs_analysis *analysis = &simulation->analysis;
     const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
-    char hash[17];
-    snprintf(hash, sizeof(hash), "%016" PRIx64, simulation->hash);
     return cJSON_AddStringToObject(root, "name", scenario->name) &&
            cJSON_AddStringToObject(root, "schedule", scenario->schedule->name) &&
            add_reading(root, scenario) &&
@@ -413,10 +435,10 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            cs_origins_report_json(&scenario->origins, root) &&
            add_figures(root, &outcome, CS_SCOPE_SCENARIO) &&
            add_sharing(root, &scenario->platform) && add_collectives(root, &simulation->lowering) &&
-           add_figures(root, &outcome, CS_SCOPE_RUN) &&
-           cJSON_AddStringToObject(root, "hash", hash) &&
-           add_figures(root, &outcome, CS_SCOPE_PLAN) && add_forms(root, simulation) &&
-           add_critical_path(root, analysis) && add_devices(root, scenario, simulation, whole) &&
+           add_figures(root, &outcome, CS_SCOPE_RUN) && add_hash(root, simulation) &&
+           add_skipped(root, &simulation->skipped) && add_figures(root, &outcome, CS_SCOPE_PLAN) &&
+           add_forms(root, simulation) && add_critical_path(root, analysis) &&
+           add_devices(root, scenario, simulation, whole) &&
            add_fold(root, &simulation->graph, whole) &&
            (!whole || add_links(root, &simulation->trace)) &&
            add_weights(root, &analysis->staleness) && add_difference(root, simulation) &&

@@ -322,7 +322,7 @@ typedef struct leading {
     uint32_t stage;
     cs_crew *crew;
     uint32_t *points, next; /* those from `next` on are to be handed out */
-    uint32_t n_done;
+    cs_pool_gauge done;
 } leading;
 
 /* How many points a process may have in hand: more than it has threads only while each process would
@@ -370,7 +370,7 @@ static cs_status take_item(leading *l, uint32_t from, const cs_pool_item *item, 
     CS_TRY(l->pool->collect(l->pool->collect_context, item, error));
     l->team->members[from].in_hand--;
     l->team->members[from].n_done++;
-    l->n_done++;
+    cs_pool_gauge_add(&l->done, item->point);
     return CS_OK;
 }
 
@@ -451,15 +451,16 @@ static cs_status lead(leading *l, const cs_progress *progress, cs_error *error)
     const cs_pool *pool = l->pool;
     CS_TRY(cs_crew_start(pool, &l->crew, error));
     CS_TRY(cs_pool_order(pool, &l->points, error));
-    while (l->n_done < pool->n_points) {
+    cs_pool_gauge_init(&l->done, pool);
+    while (l->done.n < pool->n_points) {
         CS_TRY(hand_out(l, error));
         CS_TRY(take_own(l, error));
         CS_TRY(take_packets(l, error));
-        const bool wanted = cs_progress_step(progress, pool->what, l->n_done, pool->n_points);
+        const bool wanted = cs_pool_gauge_step(&l->done, progress);
         if (!wanted && cs_interrupt_asked())
             tell_helpers(l->team, CS_PACKET_WAIT);
         if (!wanted)
-            return cs_error_add(error, CS_INTERRUPTED, "interrupted after %u of %u %s", l->n_done,
+            return cs_error_add(error, CS_INTERRUPTED, "interrupted after %u of %u %s", l->done.n,
                                 pool->n_points, pool->points_are);
     }
     return CS_OK;

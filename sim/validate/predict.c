@@ -128,6 +128,7 @@ static cJSON *recomputed(const cJSON *document)
     cJSON *model = cJSON_GetObjectItemCaseSensitive(copy, "model");
     cJSON *yes = cJSON_CreateTrue();
     cJSON_DeleteItemFromObjectCaseSensitive(model, "recompute_operators");
+    cJSON_DeleteItemFromObjectCaseSensitive(model, "discard_operators");
     if (model && yes && cJSON_ReplaceItemInObjectCaseSensitive(model, "recompute", yes))
         return copy;
     cJSON_Delete(yes);
@@ -280,12 +281,13 @@ static cs_status prepare(const cs_point *const *points, uint32_t n,
     return CS_OK;
 }
 
+/* Passes of all micro-batches over all devices. */
 static double cost_of(const void *context, uint32_t i)
 {
     const cs_point *point = ((const cs_predictions *)context)->items[i].point;
-    const double micro_batches = point->batch->micro_batches > 0 ? point->batch->micro_batches : 1;
-    const double stages = point->parallel->pp > 0 ? point->parallel->pp : 1;
-    return micro_batches * (stages + point->model->layers);
+    const cs_point_parallel *parallel = point->parallel;
+    const double devices = (double)parallel->tp * parallel->pp * parallel->cp;
+    return point->batch->micro > 0 ? devices * point->batch->global / point->batch->micro : devices;
 }
 
 /* Of all scenarios. */
