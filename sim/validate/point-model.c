@@ -105,7 +105,7 @@ static void write_bert(cs_point_rules *rules, FILE *out)
 }
 
 /* NeMo and Megatron-Bridge fine-tune on SQuAD, whose samples are packed into sequences without
- * attending to each other (docs/source/performance/performance_summary.md: "Packed Sequence
+ * attending to each other (performance_summary of its pages: "Packed Sequence
  * Length"). A paragraph of SQuAD has 117 words on average, a question 10 (Rajpurkar et al., 2016,
  * arXiv 1606.05250): with the words of the template about 200 tokens, of which a token attends to
  * half. MLPerf's samples, of GovReport, are long. 0: it attends to the sequence. */
