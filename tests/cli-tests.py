@@ -1311,9 +1311,15 @@ class Documentation(Case):
                                 *small).stdout)
         figures = [name for name in self.tables['Figures'] if name in result]
         documented = self.tables['What sim run --json prints']
-        inner = {key for key in keys_of(result) if key.startswith('devices[].allocator.')}
+        path = os.path.join(SCENARIOS, 'pipedream-replicas.json')
+        for iterations in (3, 100):
+            result |= {'skipped': result.get('skipped', {}) | json.loads(
+                run('run', path, '--no-output', '--json', '--steady', '-s', f'/iterations={iterations}').stdout)['skipped']}
+        inner = {key for key in keys_of(result) if key.startswith(('devices[].allocator.', 'skipped.'))}
+        self.assertIn('skipped.period_s', inner)
         for key in inner:  # one row has them all
-            self.assertIn(f"`{key.split('.')[-1]}`", ' '.join(documented['devices[].allocator']))
+            row, name = key.rsplit('.', 1)
+            self.assertIn(f'`{name}`', ' '.join(documented[row]))
         self.assertEqual(sorted([*documented, *figures]), sorted(set(keys_of(result)) - inner))
 
     def test_runs(self):
