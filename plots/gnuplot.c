@@ -64,6 +64,24 @@ void cs_gnuplot_finish(cs_gnuplot *job)
 
 /* ---- parameters ---- */
 
+/* In XML "]]>" must not stand in text, where gnuplot puts it, nor may control characters and the two
+ * that are none, U+FFFE and U+FFFF. */
+size_t cs_gnuplot_character(const char *text, size_t length, char shown[CS_GNUPLOT_CHARACTER])
+{
+    const size_t n = cs_text_character(text, length);
+    const bool none =
+        n == 3 && (memcmp(text, "\xef\xbf\xbe", 3) == 0 || memcmp(text, "\xef\xbf\xbf", 3) == 0);
+    if (n == 0 || none || (unsigned char)*text < ' ') {
+        strcpy(shown, "?");
+    } else if (length >= 3 && memcmp(text, "]]>", 3) == 0) {
+        strcpy(shown, "] ");
+    } else {
+        memcpy(shown, text, n);
+        shown[n] = '\0';
+    }
+    return n > 0 ? n : 1;
+}
+
 /* In single quotes gnuplot takes everything as it is, and '' as one quote. */
 void cs_gnuplot_text(cs_gnuplot *job, const char *name, const char *text)
 {
@@ -71,15 +89,9 @@ void cs_gnuplot_text(cs_gnuplot *job, const char *name, const char *text)
     size_t length = strlen(text);
     fprintf(out, "%s = '", name);
     for (size_t at = 0, n; at < length; at += n) {
-        n = cs_text_character(text + at, length - at);
-        if (n == 0 || (unsigned char)text[at] < ' ') {
-            fputc('?', out);
-            n = 1;
-        } else if (text[at] == '\'') {
-            fputs("''", out);
-        } else {
-            fwrite(text + at, 1, n, out);
-        }
+        char shown[CS_GNUPLOT_CHARACTER];
+        n = cs_gnuplot_character(text + at, length - at, shown);
+        fputs(*shown == '\'' ? "''" : shown, out);
     }
     fputs("'\n", out);
 }

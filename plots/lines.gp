@@ -33,14 +33,10 @@ set label 1 x_title at screen 0.5 * (across(area_left) + across(area_right)), do
 set label 2 y_title at screen across(16), 0.5 * (down(area_top) + down(area_bottom)) \
     center rotate by 90 textcolor rgb text_colour
 set grid ytics lt 1 lc rgb grid_colour lw 0.5
-# an axis that does not begin at 0 is interrupted
 if (broken) {
-    set object 1 rectangle from screen across(area_left - 3), down(area_bottom - 6) \
-        to screen across(area_left + 3), down(area_bottom - 10) fc rgb 'white' fs solid 1 noborder front
-    do for [i = 0:1] {
-        set arrow 10 + i from screen across(area_left - 5), down(area_bottom - 4 - 4 * i) \
-            to screen across(area_left + 5), down(area_bottom - 8 - 4 * i) nohead front lc rgb text_colour lw 1
-    }
+    foot_across = area_left
+    foot_down = area_bottom
+    load programs.'/broken.gp'
 }
 width(i) = widest - narrower * (i - 1)
 size(i) = (connected ? 0.5 : 0.5) + 0.15 * width(i)

@@ -38,6 +38,9 @@ if (capacity > 0) {
     set arrow 1 from capacity, least_time to capacity, most_time nohead front dt (5, 4) lw 1.4 \
         lc rgb text_colour
 }
+foot_across = second_left
+foot_down = area_bottom
+load programs.'/broken.gp'
 plot folder.'/plans.dat' using 1:2:3:4 with points pt variable ps mark(0.5) lc rgb variable, \
      folder.'/front.dat' using 1:2 with lines lc rgb text_colour lw 1.4, \
      folder.'/front.dat' using 1:2 with points pt 6 ps mark(1) lw 1.2 lc rgb text_colour

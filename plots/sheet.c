@@ -1,5 +1,6 @@
 #include "plots/sheet.h"
 
+#include "plots/gnuplot.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/run/figures.h"
@@ -201,9 +202,10 @@ double cs_sheet_text_width(const char *text, double size)
 void cs_sheet_quote(FILE *out, const char *text)
 {
     fputc('"', out);
-    for (const char *at = text; *at; at++) {
-        bool plain = *at != '"' && *at != '\\' && (unsigned char)*at >= ' ';
-        fputc(plain ? *at : '\'', out);
+    for (size_t left = strlen(text), n; left > 0; text += n, left -= n) {
+        char shown[CS_GNUPLOT_CHARACTER];
+        n = cs_gnuplot_character(text, left, shown);
+        fputs(*shown == '"' || *shown == '\\' ? "'" : shown, out);
     }
     fputc('"', out);
 }

@@ -1,42 +1,129 @@
 #include "plots/viewer-run.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The Trace Event Format (viewer.h). Threads of a device: 0 computes, from 1 on those that send,
  * then those that receive. */
 
-enum { PS_PER_US = 1000000 };
+static const char ts[] = ",\"ts\":";
 
+enum { PS_PER_US = 1000000, US_DIGITS = 6, LINE = 1024, DIGITS = 20 };
+
+/* What is to be written is collected here: a run has millions of events of some twenty pieces, and
+ * printf would read a format for each. */
 typedef struct writer {
     const cs_viewer_run *run;
     cs_viewer_out *out;
+    char **kinds, **names; /* escaped; names of slices begin with as much of the kind as fits */
+    char **categories;
     bool begun; /* an event was written */
+    size_t used;
+    char line[LINE];
 } writer;
 
-/* A text of the results file behind `key`. */
-static void write_text(cs_viewer_out *out, const char *key, const char *text)
+static void flush(writer *w)
 {
-    cs_viewer_out_text(out, "%s\"", key);
-    for (const unsigned char *at = (const unsigned char *)text; *at; at++) {
-        if (*at < ' ')
-            cs_viewer_out_text(out, "\\u%04x", *at);
-        else
-            cs_viewer_out_text(out, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);
-    }
-    cs_viewer_out_text(out, "\"");
+    cs_viewer_out_bytes(w->out, w->line, w->used);
+    w->used = 0;
 }
 
-static void write_time(cs_viewer_out *out, const char *key, cs_time time)
+static void put_bytes(writer *w, const char *bytes, size_t n)
 {
-    cs_viewer_out_text(out, ",\"%s\":%" PRId64 ".%06" PRId64, key, time / PS_PER_US,
-                       time % PS_PER_US);
+    if (n > LINE - w->used)
+        flush(w);
+    if (n > LINE) {
+        cs_viewer_out_bytes(w->out, bytes, n);
+        return;
+    }
+    memcpy(w->line + w->used, bytes, n);
+    w->used += n;
+}
+
+static void put(writer *w, const char *text)
+{
+    put_bytes(w, text, strlen(text));
+}
+
+/* 00, 01, ..., 99 */
+static const char pairs[] = "0001020304050607080910111213141516171819"
+                            "2021222324252627282930313233343536373839"
+                            "4041424344454647484950515253545556575859"
+                            "6061626364656667686970717273747576777879"
+                            "8081828384858687888990919293949596979899";
+
+/* The digits of the value up to `end`; returns where they begin. */
+static char *write_digits(char *end, uint64_t value)
+{
+    for (; value >= 100; value /= 100)
+        memcpy(end -= 2, pairs + 2 * (value % 100), 2);
+    if (value >= 10)
+        memcpy(end -= 2, pairs + 2 * value, 2);
+    else
+        *--end = (char)('0' + value);
+    return end;
+}
+
+static void put_unsigned(writer *w, uint64_t value)
+{
+    char digits[DIGITS];
+    const char *from = write_digits(digits + DIGITS, value);
+    put_bytes(w, from, (size_t)(digits + DIGITS - from));
+}
+
+static void put_signed(writer *w, int64_t value)
+{
+    if (value < 0)
+        put_bytes(w, "-", 1);
+    put_unsigned(w, value < 0 ? -(uint64_t)value : (uint64_t)value);
+}
+
+/* A text of the results file, of which at most so many bytes, as a part of one in JSON; allocated. */
+static char *escape(const char *text, size_t most)
+{
+    enum { LONGEST = 6 };
+    const size_t length = strlen(text), n = length < most ? length : most;
+    char *made = malloc(LONGEST * n + 1), *at = made;
+    for (size_t i = 0; made && i < n; i++) {
+        const unsigned char c = (unsigned char)text[i];
+        if (c < ' ')
+            at += snprintf(at, LONGEST + 1, "\\u%04x", c);
+        else if (c == '"' || c == '\\')
+            at += snprintf(at, LONGEST + 1, "\\%c", c);
+        else
+            *at++ = (char)c;
+    }
+    if (made)
+        *at = '\0';
+    return made;
+}
+
+/* In microseconds, behind `key`. */
+static void put_time(writer *w, const char *key, cs_time time)
+{
+    char digits[DIGITS + 1 + US_DIGITS];
+    char *const end = digits + sizeof(digits), *const point = end - US_DIGITS - 1;
+    const uint64_t size = time < 0 ? -(uint64_t)time : (uint64_t)time;
+    memset(point, '0', US_DIGITS + 1);
+    (void)write_digits(end, size % PS_PER_US);
+    *point = '.';
+    const char *from = write_digits(point, size / PS_PER_US);
+    put(w, key);
+    if (time < 0)
+        put_bytes(w, "-", 1);
+    put_bytes(w, from, (size_t)(end - from));
 }
 
 static void begin_event(writer *w, const char *phase, uint64_t device, uint32_t thread)
 {
-    cs_viewer_out_text(w->out, "%s\n{\"ph\":\"%s\",\"pid\":%" PRIu64 ",\"tid\":%" PRIu32,
-                       w->begun ? "," : "", phase, device, thread);
+    put(w, w->begun ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
+    put(w, phase);
+    put(w, "\",\"pid\":");
+    put_unsigned(w, device);
+    put(w, ",\"tid\":");
+    put_unsigned(w, thread);
     w->begun = true;
 }
 
@@ -45,17 +132,26 @@ static void name_track(writer *w, const char *track, uint64_t device, uint32_t t
                        const char *name, uint64_t position)
 {
     begin_event(w, "M", device, thread);
-    cs_viewer_out_text(w->out, ",\"name\":\"%s_name\",\"args\":{\"name\":\"%s\"}}", track, name);
+    put(w, ",\"name\":\"");
+    put(w, track);
+    put(w, "_name\",\"args\":{\"name\":\"");
+    put(w, name);
+    put(w, "\"}}");
     begin_event(w, "M", device, thread);
-    cs_viewer_out_text(w->out, ",\"name\":\"%s_sort_index\",\"args\":{\"sort_index\":%" PRIu64 "}}",
-                       track, position);
+    put(w, ",\"name\":\"");
+    put(w, track);
+    put(w, "_sort_index\",\"args\":{\"sort_index\":");
+    put_unsigned(w, position);
+    put(w, "}}");
 }
 
 static void write_argument(writer *w, const char *key, uint32_t value, const char **separator)
 {
     if (value == UINT32_MAX)
         return;
-    cs_viewer_out_text(w->out, "%s\"%s\":%" PRIu32, *separator, key, value);
+    put(w, *separator);
+    put(w, key);
+    put_unsigned(w, value);
     *separator = ",";
 }
 
@@ -70,10 +166,11 @@ static uint32_t thread_of(const cs_viewer_device *device, const cs_viewer_slice 
 static void write_flow(writer *w, uint64_t device, uint32_t thread, const cs_viewer_slice *s)
 {
     begin_event(w, s->side == CS_SLICE_SENDS ? "s" : "f", device, thread);
-    cs_viewer_out_text(w->out, ",\"cat\":\"message\",\"name\":\"message\",\"id\":%" PRIu32 "%s",
-                       s->task, s->side == CS_SLICE_SENDS ? "" : ",\"bp\":\"e\"");
-    write_time(w->out, "ts", w->run->tasks.start[s->task]);
-    cs_viewer_out_text(w->out, "}");
+    put(w, ",\"cat\":\"message\",\"name\":\"message\",\"id\":");
+    put_unsigned(w, s->task);
+    put(w, s->side == CS_SLICE_SENDS ? "" : ",\"bp\":\"e\"");
+    put_time(w, ts, w->run->tasks.start[s->task]);
+    put(w, "}");
 }
 
 /* Named as in pictures: by the micro-batch, what belongs to none by the mini-batch. */
@@ -81,28 +178,35 @@ static void write_slice(writer *w, uint64_t device, const cs_viewer_slice *s)
 {
     const cs_viewer_run *run = w->run;
     const uint32_t task = s->task, thread = thread_of(&run->devices[device], s);
-    const char *word = cs_viewer_word(run, task), *separator = "";
-    char name[64];
-    snprintf(name, sizeof(name), "%.40s %" PRIu32, word, cs_viewer_number(run, task));
+    const uint32_t word =
+        cs_viewer_moves(run, task) ? run->tasks.origin[task] : run->tasks.kind[task];
+    const char *separator = "";
     begin_event(w, "X", device, thread);
-    write_text(w->out, ",\"cat\":", word);
-    write_text(w->out, ",\"name\":", name);
-    write_time(w->out, "ts", run->tasks.start[task]);
-    write_time(w->out, "dur", run->tasks.end[task] - run->tasks.start[task]);
-    cs_viewer_out_text(w->out, ",\"args\":{");
-    write_argument(w, "task", task, &separator);
-    write_argument(w, "stage", run->tasks.stage[task], &separator);
-    write_argument(w, "mini_batch", run->tasks.mini_batch[task], &separator);
-    write_argument(w, "micro_batch", run->tasks.micro_batch[task], &separator);
-    write_argument(w, cs_viewer_updates(run, task) ? "version_made" : "version_read",
+    put(w, ",\"cat\":\"");
+    put(w, w->kinds[word]);
+    put(w, "\",\"name\":\"");
+    put(w, w->names[word]);
+    put(w, " ");
+    put_unsigned(w, cs_viewer_number(run, task));
+    put(w, "\"");
+    put_time(w, ts, run->tasks.start[task]);
+    put_time(w, ",\"dur\":", run->tasks.end[task] - run->tasks.start[task]);
+    put(w, ",\"args\":{");
+    write_argument(w, "\"task\":", task, &separator);
+    write_argument(w, "\"stage\":", run->tasks.stage[task], &separator);
+    write_argument(w, "\"mini_batch\":", run->tasks.mini_batch[task], &separator);
+    write_argument(w, "\"micro_batch\":", run->tasks.micro_batch[task], &separator);
+    write_argument(w, cs_viewer_updates(run, task) ? "\"version_made\":" : "\"version_read\":",
                    run->read[task], &separator);
     if (s->side != CS_SLICE_COMPUTES) {
         const bool sends = s->side == CS_SLICE_SENDS;
-        write_argument(w, sends ? "to_device" : "from_device",
+        write_argument(w, sends ? "\"to_device\":" : "\"from_device\":",
                        sends ? run->tasks.peer[task] : run->tasks.device[task], &separator);
-        cs_viewer_out_text(w->out, "%s\"bytes\":%" PRId64, separator, run->bytes[task]);
+        put(w, separator);
+        put(w, "\"bytes\":");
+        put_signed(w, run->bytes[task]);
     }
-    cs_viewer_out_text(w->out, "}}");
+    put(w, "}}");
     if (s->side != CS_SLICE_COMPUTES)
         write_flow(w, device, thread, s);
 }
@@ -119,10 +223,11 @@ static void name_lanes(writer *w, uint64_t device, const char *what, uint32_t fi
 static void write_capacity(writer *w, uint64_t device, cs_time time)
 {
     begin_event(w, "C", device, 0);
-    cs_viewer_out_text(w->out, ",\"name\":\"memory capacity (bytes)\"");
-    write_time(w->out, "ts", time);
-    cs_viewer_out_text(w->out, ",\"args\":{\"capacity\":%" PRId64 "}}",
-                       w->run->devices[device].capacity);
+    put(w, ",\"name\":\"memory capacity (bytes)\"");
+    put_time(w, ts, time);
+    put(w, ",\"args\":{\"capacity\":");
+    put_signed(w, w->run->devices[device].capacity);
+    put(w, "}}");
 }
 
 static void write_device(writer *w, uint64_t device)
@@ -149,17 +254,20 @@ static void write_counter(writer *w, uint32_t device, cs_time time, const int64_
     const uint64_t first = device * (uint64_t)run->n_categories;
     const char *separator = "";
     begin_event(w, "C", device, 0);
-    cs_viewer_out_text(w->out, ",\"name\":\"memory (bytes)\"");
-    write_time(w->out, "ts", time);
-    cs_viewer_out_text(w->out, ",\"args\":{");
+    put(w, ",\"name\":\"memory (bytes)\"");
+    put_time(w, ts, time);
+    put(w, ",\"args\":{");
     for (uint32_t i = 0; i < run->n_categories; i++) {
         if (!run->held[first + i])
             continue;
-        write_text(w->out, separator, run->categories[i]);
-        cs_viewer_out_text(w->out, ":%" PRId64, live[first + i]);
+        put(w, separator);
+        put(w, "\"");
+        put(w, w->categories[i]);
+        put(w, "\":");
+        put_signed(w, live[first + i]);
         separator = ",";
     }
-    cs_viewer_out_text(w->out, "}}");
+    put(w, "}}");
 }
 
 /* Samples of one instant and device follow each other, and become one event. */
@@ -175,25 +283,70 @@ static void write_memory(writer *w, int64_t *live)
     }
 }
 
+static void free_words(char **words, uint32_t n)
+{
+    for (uint32_t i = 0; words && i < n; i++)
+        free(words[i]);
+    free(words);
+}
+
+/* NULL when memory runs out. */
+static char **escape_all(const char *const *words, uint32_t n, size_t most)
+{
+    char **made = calloc((size_t)n + 1, sizeof(*made));
+    bool done = made;
+    for (uint32_t i = 0; i < n && done; i++) {
+        made[i] = escape(words[i], most);
+        done = made[i];
+    }
+    if (done)
+        return made;
+    free_words(made, n);
+    return NULL;
+}
+
+static bool write_about(writer *w, const char *key, const char *text)
+{
+    char *value = escape(text ? text : "", SIZE_MAX);
+    put(w, key);
+    put(w, value ? value : "");
+    put(w, "\"");
+    free(value);
+    return value;
+}
+
+static bool write_all(writer *w)
+{
+    const cs_viewer_run *run = w->run;
+    const cs_reader *reader = run->reader;
+    int64_t *live = calloc((size_t)(run->n_devices * run->n_categories) + 1, sizeof(*live));
+    put(w, "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{");
+    const bool done = live && write_about(w, "\"name\":\"", reader->name) &&
+                      write_about(w, ",\"topology\":\"", reader->topology) &&
+                      write_about(w, ",\"schedule\":\"", reader->schedule);
+    put(w, "},\n\"traceEvents\":[");
+    for (uint64_t device = 0; device < run->n_devices && done; device++)
+        write_device(w, device);
+    if (done)
+        write_memory(w, live);
+    put(w, "\n]}\n");
+    flush(w);
+    free(live);
+    return done;
+}
+
 cs_status cs_viewer_write_json(const cs_viewer_run *run, cs_viewer_out *out, cs_error *error)
 {
-    writer w = {.run = run, .out = out};
-    int64_t *live = calloc((size_t)(run->n_devices * run->n_categories) + 1, sizeof(*live));
-    const struct {
-        const char *key, *value;
-    } about[] = {{"\"name\":", run->reader->name},
-                 {",\"topology\":", run->reader->topology},
-                 {",\"schedule\":", run->reader->schedule}};
-    if (!live)
-        return cs_error_no_memory(error);
-    cs_viewer_out_text(out, "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{");
-    for (size_t i = 0; i < sizeof(about) / sizeof(about[0]); i++)
-        write_text(out, about[i].key, about[i].value ? about[i].value : "");
-    cs_viewer_out_text(out, "},\n\"traceEvents\":[");
-    for (uint64_t device = 0; device < run->n_devices; device++)
-        write_device(&w, device);
-    write_memory(&w, live);
-    cs_viewer_out_text(out, "\n]}\n");
-    free(live);
-    return CS_OK;
+    enum { NAME_BYTES = 40 };
+    const cs_reader_tasks *tasks = &run->tasks;
+    writer w = {.run = run,
+                .out = out,
+                .kinds = escape_all(tasks->kinds, tasks->n_kinds, SIZE_MAX),
+                .names = escape_all(tasks->kinds, tasks->n_kinds, NAME_BYTES),
+                .categories = escape_all(run->categories, run->n_categories, SIZE_MAX)};
+    const bool done = w.kinds && w.names && w.categories && write_all(&w);
+    free_words(w.kinds, tasks->n_kinds);
+    free_words(w.names, tasks->n_kinds);
+    free_words(w.categories, run->n_categories);
+    return done ? CS_OK : cs_error_no_memory(error);
 }

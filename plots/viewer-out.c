@@ -2,12 +2,11 @@
 
 #include <errno.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
 #include <zlib.h>
 
-enum { BUFFER = 1 << 18, LINE = 1024 };
+enum { BUFFER = 1 << 18 };
 
 /* Compressing takes as long as making the trace: a thread of its own compresses one buffer while
  * the other one is filled. */
@@ -132,17 +131,6 @@ void cs_viewer_out_bytes(cs_viewer_out *out, const void *data, size_t size)
         if (out->used == BUFFER)
             flush(out, false);
     }
-}
-
-void cs_viewer_out_text(cs_viewer_out *out, const char *format, ...)
-{
-    char line[LINE];
-    va_list arguments;
-    va_start(arguments, format);
-    const int length = vsnprintf(line, sizeof(line), format, arguments);
-    va_end(arguments);
-    if (length > 0) /* a line is never longer */
-        cs_viewer_out_bytes(out, line, (size_t)length < LINE ? (size_t)length : LINE - 1);
 }
 
 static void end_packing(cs_viewer_out *out)

@@ -15,7 +15,6 @@ typedef struct cs_viewer_out cs_viewer_out;
 cs_viewer_out *cs_viewer_out_create(FILE *stream, bool compressed);
 
 void cs_viewer_out_bytes(cs_viewer_out *out, const void *data, size_t size);
-CS_PRINTF(2, 3) void cs_viewer_out_text(cs_viewer_out *out, const char *format, ...);
 
 /* Writes what is left and says whether all of it worked; CS_IO with the name `path`. Accepts NULL.
  */

@@ -4,20 +4,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Perfetto's own format: a Trace is a sequence of TracePackets, here all of one sequence of
- * packets. Field numbers are those of protos/perfetto/trace in Perfetto's sources (trace_packet,
- * track_event/track_event, track_descriptor, process_descriptor, counter_descriptor,
- * debug_annotation, interned_data). Names, categories and names of arguments are interned: a packet
- * brings them before the first one that uses their number. Times are whole nanoseconds. */
+/* Perfetto's own format: a Trace is a list of TracePackets, each of a sequence of packets. Field
+ * numbers are those of protos/perfetto/trace in Perfetto's sources (trace_packet,
+ * trace_packet_defaults, clock_snapshot, track_event/track_event, track_descriptor,
+ * process_descriptor, counter_descriptor, debug_annotation, interned_data).
+ *
+ * Descriptors of tracks are one sequence. Each track is another one: its first packet says that it
+ * begins, that events without a track are of this one, and that times count from the event before
+ * (an incremental clock of the sequence). Names, categories and names of arguments are interned: a
+ * packet of the sequence brings them before the first one that uses their number. Times are whole
+ * nanoseconds. */
 
 enum { VARINT = 0, FIXED64 = 1, BYTES = 2 }; /* wire types */
 
 enum packet_field {
+    PACKET_CLOCKS = 6,
     PACKET_TIMESTAMP = 8,
     PACKET_SEQUENCE = 10,
     PACKET_EVENT = 11,
     PACKET_INTERNED = 12,
     PACKET_FLAGS = 13,
+    PACKET_DEFAULTS = 59,
     PACKET_DESCRIPTOR = 60,
 };
 
@@ -44,6 +51,9 @@ enum descriptor_field {
     TRACK_RANK = 12,
 };
 
+enum { CLOCKS_CLOCK = 1, CLOCK_ID = 1, CLOCK_TIME = 2, CLOCK_INCREMENTAL = 3 };
+enum { CLOCK_BOOT = 6, CLOCK_OF_SEQUENCE = 64 };
+enum { DEFAULTS_EVENT = 11, DEFAULTS_CLOCK = 58 };
 enum { PROCESS_PID = 1, PROCESS_NAME = 6 };
 enum { COUNTER_UNIT = 3, UNIT_BYTES = 3 };
 enum { INTERNED_CATEGORY = 1, INTERNED_NAME = 2, INTERNED_ARGUMENT = 3 };
@@ -79,11 +89,16 @@ typedef struct message {
 typedef struct writer {
     const cs_viewer_run *run;
     cs_viewer_out *out;
-    bool begun;         /* a packet was written */
-    uint8_t *named;     /* by kind and number: the name is known to the reader */
+    bool begun;         /* a packet of a descriptor was written */
+    uint64_t *named;    /* by kind and number: the track to whose reader the name is known */
     uint32_t n_numbers; /* of names of a kind */
     uint64_t *tracks;   /* per device: of its process, the next ones are its lanes and counters */
+    uint64_t *times;    /* per track: ns, of its latest event */
+    cs_viewer_slice *sorted; /* room for the slices of a device */
+    uint64_t *places;        /* per track of a device: where its slices go */
 } writer;
+
+enum { DESCRIPTORS = 1 }; /* a sequence; that of a track is the next of its uuid */
 
 /* ---- the wire ---- */
 
@@ -127,19 +142,57 @@ static void put_message(message *m, uint32_t field, const message *inner)
 }
 
 /* A packet is a field of the Trace, which is the file. */
-static void write_packet(writer *w, message *packet, uint64_t flags)
+static void write_packet(writer *w, message *packet, uint64_t sequence, uint64_t flags)
 {
     message head;
     head.size = 0;
-    put_number(packet, PACKET_SEQUENCE, 1);
-    flags |= w->begun ? 0 : FLAG_CLEARED;
+    put_number(packet, PACKET_SEQUENCE, sequence);
     if (flags)
         put_number(packet, PACKET_FLAGS, flags);
     put_varint(&head, 1 << 3 | BYTES);
     put_varint(&head, packet->size);
     cs_viewer_out_bytes(w->out, head.bytes, head.size);
     cs_viewer_out_bytes(w->out, packet->bytes, packet->size);
+}
+
+static void write_descriptor(writer *w, const message *track)
+{
+    message packet;
+    packet.size = 0;
+    put_message(&packet, PACKET_DESCRIPTOR, track);
+    write_packet(w, &packet, DESCRIPTORS, w->begun ? 0 : FLAG_CLEARED);
     w->begun = true;
+}
+
+static uint64_t sequence_of(uint64_t track)
+{
+    return DESCRIPTORS + track;
+}
+
+static void put_clock(message *clocks, uint64_t id, bool incremental)
+{
+    message clock;
+    clock.size = 0;
+    put_number(&clock, CLOCK_ID, id);
+    put_number(&clock, CLOCK_TIME, 0);
+    if (incremental)
+        put_number(&clock, CLOCK_INCREMENTAL, 1);
+    put_message(clocks, CLOCKS_CLOCK, &clock);
+}
+
+/* The sequence of a track: its clock is 0 when that of the machine is. */
+static void begin_sequence(writer *w, uint64_t track)
+{
+    message packet, clocks, defaults, event;
+    packet.size = clocks.size = defaults.size = event.size = 0;
+    put_clock(&clocks, CLOCK_BOOT, false);
+    put_clock(&clocks, CLOCK_OF_SEQUENCE, true);
+    put_message(&packet, PACKET_CLOCKS, &clocks);
+    put_number(&event, EVENT_TRACK, track);
+    put_message(&defaults, DEFAULTS_EVENT, &event);
+    put_number(&defaults, DEFAULTS_CLOCK, CLOCK_OF_SEQUENCE);
+    put_message(&packet, PACKET_DEFAULTS, &defaults);
+    write_packet(w, &packet, sequence_of(track), FLAG_CLEARED);
 }
 
 /* ---- names ---- */
@@ -153,33 +206,34 @@ static void intern(message *interned, uint32_t field, uint64_t number, const cha
     put_message(interned, field, &entry);
 }
 
-static void write_interned(writer *w, uint32_t field, uint64_t number, const char *text)
+static void write_interned(writer *w, uint64_t track, uint32_t field, uint64_t number,
+                           const char *text)
 {
     message packet, interned;
     packet.size = interned.size = 0;
     intern(&interned, field, number, text);
     put_message(&packet, PACKET_INTERNED, &interned);
-    write_packet(w, &packet, FLAG_NEEDED);
+    write_packet(w, &packet, sequence_of(track), FLAG_NEEDED);
 }
 
-static void write_words(writer *w)
+static void write_words(writer *w, uint64_t track)
 {
     for (uint32_t i = 0; i < N_ARGUMENTS; i++)
-        write_interned(w, INTERNED_ARGUMENT, i + 1, arguments[i]);
+        write_interned(w, track, INTERNED_ARGUMENT, i + 1, arguments[i]);
     for (uint32_t k = 0; k < w->run->tasks.n_kinds; k++)
-        write_interned(w, INTERNED_CATEGORY, k + 1, w->run->tasks.kinds[k]);
+        write_interned(w, track, INTERNED_CATEGORY, k + 1, w->run->tasks.kinds[k]);
 }
 
-/* The number of a slice's name, made known when it is new. */
-static uint64_t name_of(writer *w, uint32_t task, uint32_t kind)
+/* The number of a slice's name, made known when it is new to the track. */
+static uint64_t name_of(writer *w, uint64_t track, uint32_t task, uint32_t kind)
 {
     const uint32_t number = cs_viewer_number(w->run, task), last = w->n_numbers - 1;
     const uint64_t place = (uint64_t)kind * w->n_numbers + (number < last ? number : last);
-    if (!w->named[place]) {
+    if (w->named[place] != track) {
         char name[TEXT];
         snprintf(name, sizeof(name), "%.60s %" PRIu32, w->run->tasks.kinds[kind], number);
-        write_interned(w, INTERNED_NAME, place + 1, name);
-        w->named[place] = 1;
+        write_interned(w, track, INTERNED_NAME, place + 1, name);
+        w->named[place] = track;
     }
     return place + 1;
 }
@@ -207,23 +261,22 @@ static uint64_t capacity_of(const writer *w, uint64_t device)
 
 static void write_process(writer *w, uint64_t device)
 {
-    message packet, track, process;
+    message track, process;
     char name[48];
-    packet.size = track.size = process.size = 0;
+    track.size = process.size = 0;
     snprintf(name, sizeof(name), "device %" PRIu64, device);
     put_number(&process, PROCESS_PID, device + 1); /* 0 is no process */
     put_text(&process, PROCESS_NAME, name);
     put_number(&track, TRACK_UUID, w->tracks[device]);
     put_message(&track, TRACK_PROCESS, &process);
     put_number(&track, TRACK_ORDERING, ORDER_EXPLICIT);
-    put_message(&packet, PACKET_DESCRIPTOR, &track);
-    write_packet(w, &packet, 0);
+    write_descriptor(w, &track);
 }
 
 static void write_track(writer *w, uint64_t device, uint64_t uuid, const char *name, bool counts)
 {
-    message packet, track, counter;
-    packet.size = track.size = counter.size = 0;
+    message track, counter;
+    track.size = counter.size = 0;
     put_number(&track, TRACK_UUID, uuid);
     put_number(&track, TRACK_PARENT, w->tracks[device]);
     put_text(&track, TRACK_NAME, name);
@@ -231,8 +284,8 @@ static void write_track(writer *w, uint64_t device, uint64_t uuid, const char *n
     put_number(&counter, COUNTER_UNIT, UNIT_BYTES);
     if (counts)
         put_message(&track, TRACK_COUNTER, &counter);
-    put_message(&packet, PACKET_DESCRIPTOR, &track);
-    write_packet(w, &packet, 0);
+    write_descriptor(w, &track);
+    begin_sequence(w, uuid);
 }
 
 static void write_lanes(writer *w, uint64_t device, const char *what, uint64_t first, uint32_t n)
@@ -265,13 +318,16 @@ static void write_tracks(writer *w, uint64_t device)
 
 /* ---- events ---- */
 
-static void write_event(writer *w, cs_time time, const message *event, uint64_t flags)
+/* Events of a track are in order of time. */
+static void write_event(writer *w, uint64_t track, cs_time time, const message *event)
 {
+    const uint64_t now = (uint64_t)(time + PS_PER_NS / 2) / PS_PER_NS;
     message packet;
     packet.size = 0;
-    put_number(&packet, PACKET_TIMESTAMP, (uint64_t)(time + PS_PER_NS / 2) / PS_PER_NS);
+    put_number(&packet, PACKET_TIMESTAMP, now - w->times[track]);
     put_message(&packet, PACKET_EVENT, event);
-    write_packet(w, &packet, flags);
+    write_packet(w, &packet, sequence_of(track), FLAG_NEEDED);
+    w->times[track] = now;
 }
 
 static void put_argument(message *event, enum argument argument, uint64_t value)
@@ -311,22 +367,20 @@ static void write_slice(writer *w, uint64_t device, const cs_viewer_slice *s)
     const uint32_t task = s->task;
     const uint32_t kind =
         s->side == CS_SLICE_COMPUTES ? run->tasks.kind[task] : run->tasks.origin[task];
-    const uint64_t track = track_of(w, device, s), name = name_of(w, task, kind);
+    const uint64_t track = track_of(w, device, s), name = name_of(w, track, task, kind);
     message event;
     event.size = 0;
     put_number(&event, EVENT_TYPE, TYPE_BEGIN);
-    put_number(&event, EVENT_TRACK, track);
     put_number(&event, EVENT_CATEGORY, kind + 1ULL);
     put_number(&event, EVENT_NAME, name);
     if (s->side != CS_SLICE_RECEIVES)
         put_arguments(run, task, &event);
     if (s->side != CS_SLICE_COMPUTES)
         put_message_of(run, s, &event);
-    write_event(w, run->tasks.start[task], &event, FLAG_NEEDED);
+    write_event(w, track, run->tasks.start[task], &event);
     event.size = 0;
     put_number(&event, EVENT_TYPE, TYPE_END);
-    put_number(&event, EVENT_TRACK, track);
-    write_event(w, run->tasks.end[task], &event, 0);
+    write_event(w, track, run->tasks.end[task], &event);
 }
 
 static void write_count(writer *w, uint64_t track, cs_time time, int64_t value)
@@ -334,17 +388,40 @@ static void write_count(writer *w, uint64_t track, cs_time time, int64_t value)
     message event;
     event.size = 0;
     put_number(&event, EVENT_TYPE, TYPE_COUNTER);
-    put_number(&event, EVENT_TRACK, track);
     put_number(&event, EVENT_COUNTER, (uint64_t)value);
-    write_event(w, time, &event, 0);
+    write_event(w, track, time, &event);
+}
+
+static uint64_t lanes_of(const cs_viewer_device *d)
+{
+    return 1 + (uint64_t)d->sends + d->receives;
+}
+
+/* The slices of a device track by track, each in order of time: what follows each other is alike, and
+ * packs well. */
+static void sort_slices(writer *w, uint64_t device)
+{
+    const cs_viewer_device *d = &w->run->devices[device];
+    const cs_viewer_slice *slices = &w->run->slices[d->first];
+    const uint64_t first = w->tracks[device] + 1, n = lanes_of(d);
+    memset(w->places, 0, (n + 1) * sizeof(*w->places));
+    for (uint64_t i = 0; i < d->n; i++)
+        w->places[track_of(w, device, &slices[i]) - first + 1]++;
+    for (uint64_t lane = 0; lane < n; lane++)
+        w->places[lane + 1] += w->places[lane];
+    for (uint64_t i = 0; i < d->n; i++)
+        w->sorted[w->places[track_of(w, device, &slices[i]) - first]++] = slices[i];
 }
 
 static void write_device(writer *w, uint64_t device)
 {
     const cs_viewer_device *d = &w->run->devices[device];
     write_tracks(w, device);
+    for (uint64_t lane = 0; lane < lanes_of(d); lane++)
+        write_words(w, w->tracks[device] + 1 + lane);
+    sort_slices(w, device);
     for (uint64_t i = 0; i < d->n; i++)
-        write_slice(w, device, &w->run->slices[d->first + i]);
+        write_slice(w, device, &w->sorted[i]);
     if (d->capacity == INT64_MAX)
         return;
     write_count(w, capacity_of(w, device), 0, d->capacity);
@@ -356,22 +433,39 @@ static uint64_t cell_of(const cs_viewer_run *run, uint64_t sample)
     return run->memory_device[sample] * (uint64_t)run->n_categories + run->category[sample];
 }
 
+/* Numbers of tracks; *n: of them all. Room for the device that needs most. */
+static bool number_tracks(writer *w, uint64_t *n)
+{
+    const cs_viewer_run *run = w->run;
+    uint64_t uuid = 1, most = 0, lanes = 0;
+    w->tracks = malloc((run->n_devices + 1) * sizeof(*w->tracks));
+    for (uint64_t d = 0; d < run->n_devices && w->tracks; d++) {
+        const cs_viewer_device *device = &run->devices[d];
+        w->tracks[d] = uuid;
+        uuid = capacity_of(w, d) + 1;
+        most = device->n > most ? device->n : most;
+        lanes = lanes_of(device) > lanes ? lanes_of(device) : lanes;
+    }
+    w->sorted = malloc((most + 1) * sizeof(*w->sorted));
+    w->places = malloc((lanes + 1) * sizeof(*w->places));
+    *n = uuid;
+    return w->tracks && w->sorted && w->places;
+}
+
 static bool prepare(writer *w)
 {
     const cs_viewer_run *run = w->run;
-    uint64_t uuid = 1;
+    uint64_t n = 0;
     for (uint64_t i = 0; i < run->n_tasks; i++) {
         const uint32_t number = cs_viewer_number(run, (uint32_t)i);
         w->n_numbers = number >= w->n_numbers && number < UINT32_MAX ? number + 1 : w->n_numbers;
     }
     w->n_numbers++; /* of what belongs to none */
-    w->named = calloc((size_t)w->n_numbers * run->tasks.n_kinds + 1, 1);
-    w->tracks = malloc((run->n_devices + 1) * sizeof(*w->tracks));
-    for (uint64_t d = 0; d < run->n_devices && w->tracks; d++) {
-        w->tracks[d] = uuid;
-        uuid = capacity_of(w, d) + 1;
-    }
-    return w->named && w->tracks;
+    w->named = calloc((size_t)w->n_numbers * run->tasks.n_kinds + 1, sizeof(*w->named));
+    if (!w->named || !number_tracks(w, &n))
+        return false;
+    w->times = calloc(n, sizeof(*w->times));
+    return w->times != NULL;
 }
 
 cs_status cs_viewer_write_proto(const cs_viewer_run *run, cs_viewer_out *out, cs_error *error)
@@ -379,7 +473,6 @@ cs_status cs_viewer_write_proto(const cs_viewer_run *run, cs_viewer_out *out, cs
     writer w = {.run = run, .out = out};
     const bool done = prepare(&w);
     if (done) {
-        write_words(&w);
         for (uint64_t device = 0; device < run->n_devices; device++)
             write_device(&w, device);
         for (uint64_t i = 0; i < run->n_samples; i++)
@@ -389,5 +482,8 @@ cs_status cs_viewer_write_proto(const cs_viewer_run *run, cs_viewer_out *out, cs
     }
     free(w.named);
     free(w.tracks);
+    free(w.times);
+    free(w.sorted);
+    free(w.places);
     return done ? CS_OK : cs_error_no_memory(error);
 }

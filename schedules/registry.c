@@ -14,6 +14,7 @@
     X(interleaved_1f1b)                                                                            \
     X(zb_h1)                                                                                       \
     X(zb_h2)                                                                                       \
+    X(zb_v)                                                                                        \
     X(periodic)                                                                                    \
     X(cdp_dp)                                                                                      \
     X(cdp_v1)                                                                                      \

@@ -70,8 +70,6 @@ FIGURES = [
 KEYS = [
     ('deepspeed kernels', '/runtime/kernels', 'framework=Megatron-DeepSpeed*', 1, '', 0.15, 'a100',
      'DEEPSPEED'),
-    ('llm-foundry on H100 kernels', '/runtime/kernels', 'framework=Composer*', 1, '', 0.15, 'h100',
-     'LLM_FOUNDRY_H100'),
     ('PaxML kernels', '/runtime/kernels', 'framework=PaxML*', 1, '', 0.15, 'h100', 'PAXML'),
     ('blocking exchange', '/platform/latency', 'dataset=zero-bubble,id=*1f1b-i', 0.37, ' ms', 0.3, None,
      'EXCHANGE'),

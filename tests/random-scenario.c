@@ -153,6 +153,14 @@ static void cyclic(gsl_rng *random, writer *out, shape *of)
         add(out, ", 'start_delay': 'two_tasks'");
 }
 
+/* As many as a V needs to have no bubble, or any. */
+static void vee(gsl_rng *random, writer *out, shape *of)
+{
+    of->layers = 2 * of->devices;
+    add(out, ", 'micro_batches': %u",
+        chance(random, 50) ? 2 * of->devices - 1 + below(random, 4) : 1 + below(random, 8));
+}
+
 static void cdp_v2(gsl_rng *random, writer *out, shape *of)
 {
     cyclic(random, out, of);
@@ -170,6 +178,7 @@ static const struct {
              {"interleaved_1f1b", interleaved},
              {"zb_h1", any_micros},
              {"zb_h2", any_micros},
+             {"zb_v", vee},
              {"pipedream", pipedream},
              {"pipedream_2bw", two_buffered},
              {"nf1b", nf1b},

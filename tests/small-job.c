@@ -81,7 +81,7 @@ static cs_status make_plan(small_run *run, const small_job *given, const cs_sche
         return cs_plan_replicated(given->n_layers,
                                   cs_mesh_is_replicated(schedule) ? given->n_devices : 1,
                                   &run->plan, error);
-    assert(given->n_layers == given->n_devices);
+    assert(given->n_layers == given->n_devices || given->devices);
     uint32_t *cuts = malloc(((size_t)given->n_layers + 1) * sizeof(*cuts));
     if (!cuts)
         return cs_error_no_memory(error);

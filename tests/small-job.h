@@ -12,8 +12,8 @@
 typedef struct small_job {
     const char *schedule, *topology;
     uint32_t n_devices;
-    uint32_t n_layers;      /* of a pipeline: n_devices, stage s being layer s; with a grid: as many
-                             * to each stage */
+    uint32_t n_layers;      /* of a pipeline: stage s is layer s, n_devices of them where `devices`
+                             * does not say more; with a grid: as many to each stage */
     const cs_layer *layers; /* per micro-batch; names are not needed */
     uint32_t micro_batches, iterations;
     int64_t bucket;          /* of dp */

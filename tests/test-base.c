@@ -441,6 +441,9 @@ static const struct {
     {"a\"b\\c", "\"a\\\"b\\\\c\"", "a\"b\\c", 80},
     {"a\nb\tc\x7f", "\"a\\nb\\u0009c\\u007f\"", "a\\nb\\u0009c\\u007f", 80},
     {"\x1b[31m", "\"\\u001b[31m\"", "\\u001b[31m", 80},
+    /* U+0085 and U+009B, a terminal's other control characters; U+202E turns what follows */
+    {"\xc2\x85\xc2\x9b", "\"\\u0085\\u009b\"", "\\u0085\\u009b", 80},
+    {"\xe2\x80\xae", "\"\\u202e\"", "\\u202e", 80},
     {"\xc3\xa9\xff", "\"\xc3\xa9\\xff\"", "\xc3\xa9\\xff", 80},
     {"123456789", "\"123456789\"", "123456789", 12},
     {"1234567890", "\"123456...\"", "1234567890", 12}, /* 9 bytes between the quotes */

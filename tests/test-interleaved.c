@@ -1,4 +1,4 @@
-/* interleaved_1f1b, zb_h1 and zb_h2: their orders by hand, their closed forms over grids. */
+/* interleaved_1f1b, zb_h1, zb_h2 and zb_v: their orders by hand, their closed forms over grids. */
 #include "tests/expect.h"
 #include "tests/small-job.h"
 #include "tests/uniform-run.h"
@@ -49,6 +49,24 @@ static const char eager_order[] = "{\"kind\": \"custom\", \"micro_batches\": 4, 
                                   "\"F0 F1 F2 B0 F3 B1 B2 B3\", "
                                   "\"F0 B0 F1 B1 F2 B2 F3 B3\"]}";
 
+/* Two devices, four micro-batches, a V of four stages, as the papers' figures of ZB-V begin: the
+ * first device does F of its first stage three times, twice a whole micro-batch of its second, then
+ * all six passes in turn; the second one begins with one F, and one of each. */
+static const char vee[] =
+    "{\"kind\": \"custom\", \"micro_batches\": 4, \"stage_devices\": [0, 1, 1, 0], "
+    "\"device_tasks\": ["
+    "\"F0@0 F1@0 F2@0  F0@3 B0@3 W0@3 F1@3 B1@3 W1@3  F3@0 B0@0 W0@0 F2@3 B2@3 W2@3  "
+    "B1@0 W1@0 F3@3 B3@3 W3@3  B2@0 W2@0 B3@0 W3@0\", "
+    "\"F0@1  F0@2 F1@1  F1@2 B0@2 W0@2  F2@1 B0@1 W0@1 F2@2 B1@2 W1@2  "
+    "F3@1 B1@1 W1@1 F3@2 B2@2 W2@2  B2@1 B3@2  B3@1 W2@1 W3@2 W3@1\"]}";
+
+/* Of two micro-batches the same without the others: the second device gets its gradients late. */
+static const char short_vee[] =
+    "{\"kind\": \"custom\", \"micro_batches\": 2, \"stage_devices\": [0, 1, 1, 0], "
+    "\"device_tasks\": ["
+    "\"F0@0 F1@0  F0@3 B0@3 W0@3 F1@3 B1@3 W1@3  B0@0 W0@0  B1@0 W1@0\", "
+    "\"F0@1  F0@2 F1@1  F1@2 B0@2 W0@2  B0@1 W0@1 B1@2 W1@2  B1@1 W1@1\"]}";
+
 static const struct {
     const char *name, *written, *schedule;
     uint32_t layers, devices;
@@ -61,6 +79,8 @@ static const struct {
     {"eager 1f1b", eager_order,
      "{\"kind\": \"1f1b\", \"micro_batches\": 4, \"warm_up\": \"eager\"}", 3, 3},
     {"zb_h2", twice_the_reach, "{\"kind\": \"zb_h2\", \"micro_batches\": 5}", 3, 3},
+    {"zb_v", vee, "{\"kind\": \"zb_v\", \"micro_batches\": 4}", 8, 2},
+    {"a short zb_v", short_vee, "{\"kind\": \"zb_v\", \"micro_batches\": 2}", 8, 2},
 };
 
 static void test_orders(void **state)
@@ -221,6 +241,83 @@ static void test_eager(void **state)
                 check_eager(P, M, half_seconds);
 }
 
+typedef struct vee_case {
+    uint32_t P, M, n; /* devices, micro-batches, mini-batches */
+    cs_time times[3]; /* f, b, w */
+} vee_case;
+
+/* schedules/README.md derives the time of one mini-batch with f <= b, w <= b and M >= 2P - 1; what
+ * each further one adds is a claim. */
+static cs_time vee_seconds(const vee_case *of)
+{
+    const cs_time f = of->times[0], b = of->times[1], w = of->times[2];
+    const cs_time once = b > 2 * w ? 2 * b - 2 * w : b;
+    const cs_time often = 2 * (b - w) > b - f ? 2 * (b - w) : b - f;
+    return of->n * 2 * (cs_time)of->M * (f + b + w) + (of->P - 1) * (once + (of->n - 1) * often);
+}
+
+static void check_vee(const vee_case *of)
+{
+    cs_layer layers[16];
+    uint32_t devices[16];
+    const uint32_t P = of->P, M = of->M;
+    const cs_time f = of->times[0], b = of->times[1], w = of->times[2];
+    for (uint32_t s = 0; s < 2 * P; s++) {
+        devices[s] = s < P ? s : 2 * P - 1 - s;
+        layers[s] = (cs_layer){.forward = f,
+                               .backward_input = b,
+                               .backward_weight = w,
+                               .weight_bytes = 1,
+                               .kept_bytes = 10};
+    }
+    small_job job = {.schedule = "zb_v",
+                     .topology = "ideal",
+                     .n_devices = P,
+                     .n_layers = 2 * P,
+                     .layers = layers,
+                     .devices = devices,
+                     .micro_batches = M,
+                     .iterations = of->n};
+    small_run run;
+    cs_error error = {0};
+    const cs_status status = small_run_init(&run, &job, &error);
+    expect_error("zb_v", CS_OK, "", status, &error);
+    char row[96];
+    snprintf(row, sizeof(row), "zb_v, P %u, M %u, %u times, f %d, b %d, w %d", P, M, of->n, (int)f,
+             (int)b, (int)w);
+    const bool holds = M >= 2 * P - 1 && f <= b && w <= b;
+    const cs_time busy = of->n * 2 * (cs_time)M * (f + b + w) + (P - 1) * f;
+    if (holds)
+        expect_int(row, vee_seconds(of), run.trace.makespan);
+    else if (run.trace.makespan < busy)
+        fail_msg("%s: faster than the last device can compute", row);
+    for (uint32_t i = 0; i < run.forms.n; i++) {
+        const cs_form *form = &run.forms.forms[i];
+        if (form->figure == CS_FIGURE_MAKESPAN) {
+            expect_int(row, holds, form->applies);
+            if (holds)
+                expect_int(row, vee_seconds(of), form->exact);
+        } else if (form->figure == CS_FIGURE_PEAK_ACTIVATIONS && M >= 2 * P - 1) {
+            expect_int(row, 20 * (int64_t)P,
+                       run.trace.devices[form->device].category_peak[CS_MEMORY_ACTIVATIONS]);
+            expect_int(row, 20 * (int64_t)P, form->exact);
+        }
+    }
+    small_run_finish(&run);
+}
+
+static void test_vee(void **state)
+{
+    (void)state;
+    for (uint32_t P = 1; P <= 6; P++)
+        for (uint32_t M = 1; M <= 3 * P; M++)
+            for (cs_time code = 0; code < 81; code++)
+                check_vee(&(vee_case){P,
+                                      M,
+                                      1 + (uint32_t)(code % 3),
+                                      {1 + code / 27, 1 + code / 9 % 3, 1 + code / 3 % 3}});
+}
+
 /* With equal times the bubble is (P - 1) f against 3 (P - 1) f of 1F1B. */
 static void test_third_of_1f1b(void **state)
 {
@@ -246,6 +343,7 @@ int main(void)
         cmocka_unit_test(test_orders),
         cmocka_unit_test(test_interleaved_forms),
         cmocka_unit_test(test_zero_bubble_forms),
+        cmocka_unit_test(test_vee),
         cmocka_unit_test(test_eager),
         cmocka_unit_test(test_third_of_1f1b),
     };

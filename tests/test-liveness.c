@@ -40,7 +40,8 @@ typedef struct walk {
     const cs_net_options *how;
     const cs_net_chain *chain;
     const uint32_t *runs; /* recompute.h */
-    uint32_t n;           /* operators */
+    const bool *discards;
+    uint32_t n; /* operators */
     thing *things;
     uint32_t n_things, cap_things;
 } walk;
@@ -335,6 +336,24 @@ static void add_gathered(walk *w, cs_tensor home, uint32_t exchange)
         add_thing(w, WORK, bytes, back(w, last), back(w, first), 0);
 }
 
+/* Whether it is the first to cast what it reads for backward. */
+static bool first_cast(const walk *w, uint32_t p)
+{
+    bool first = reads_cast(w, &w->net->ops[p]);
+    for (uint32_t q = 0; q < p; q++)
+        first &=
+            !reads_cast(w, &w->net->ops[q]) || w->net->ops[q].inputs[0] != w->net->ops[p].inputs[0];
+    return first;
+}
+
+static bool reads_home(const walk *w, const cs_op *op, cs_tensor home)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < op->n_inputs; i++)
+        found |= home_of(w, op->inputs[i], true) == home;
+    return found;
+}
+
 /* ---- tensors of the network ---- */
 
 /* Those that share a memory: who writes and reads them first and last forward, and who needs them
@@ -383,6 +402,29 @@ static bool uses(const walk *w, cs_tensor home, uint32_t p)
     return used;
 }
 
+static uint32_t last_reader(const walk *w, cs_tensor t)
+{
+    uint32_t last = 0;
+    for (uint32_t p = 0; p < w->n; p++)
+        last = reads(&w->net->ops[p], t) ? p : last;
+    return last;
+}
+
+/* The run that makes again, for an operator that is in none, what that needs and the run has
+ * discarded; 0: it is none. */
+static uint32_t discarded_for(const walk *w, cs_tensor home, uint32_t p)
+{
+    const cs_op *op = &w->net->ops[p], *writer = writer_of(w, home);
+    const uint32_t by = writer ? (uint32_t)(writer - w->net->ops) : 0;
+    bool needs = repeats_gather(w, p);
+    if (!writer || !w->discards[by] || w->runs[p] > 0 || layer_of(w, p) != layer_of(w, by))
+        return 0;
+    for (uint32_t i = 0; i < op->n_inputs; i++)
+        if (home_of(w, op->inputs[i], true) == home)
+            needs |= keeps_input(w, op, op->inputs[i]) || (i == 0 && first_cast(w, p));
+    return needs && reads_home(w, op, home) ? w->runs[by] : 0;
+}
+
 static life life_of(const walk *w, cs_tensor home)
 {
     life l = {.birth = UINT32_MAX, .keeper = w->n};
@@ -392,18 +434,27 @@ static life life_of(const walk *w, cs_tensor home)
         const uint32_t needs = w->runs[p] > 0 ? w->runs[p] - 1 : p;
         l.birth = l.birth == UINT32_MAX ? p : l.birth;
         l.read = p;
-        if (w->runs[p] > 0 ? !is_made_again(w, home, p) : keeps(w, home, p))
+        if (w->runs[p] > 0 ? !is_made_again(w, home, p)
+                           : keeps(w, home, p) && discarded_for(w, home, p) == 0)
             l.keeper = needs < l.keeper ? needs : l.keeper;
     }
     return l;
 }
 
-/* The last operator of a run. */
+/* The last operator of a run; or the last behind it in whose backward something is needed that the
+ * run discards: it is computed again in front of that. */
 static uint32_t end_of_run(const walk *w, uint32_t run)
 {
     uint32_t last = run - 1;
     while (last + 1 < w->n && w->runs[last + 1] == run)
         last++;
+    for (uint32_t p = run - 1; p < w->n && w->runs[p] == run; p++)
+        for (uint32_t q = p + 1; q < w->n; q++)
+            if (discarded_for(w, home_of(w, w->net->ops[p].output, true), q) == run) {
+                const uint32_t until =
+                    repeats_gather(w, q) ? last_reader(w, w->net->ops[q].output) : q;
+                last = until > last ? until : last;
+            }
     return last;
 }
 
@@ -411,6 +462,10 @@ static uint32_t end_of_run(const walk *w, uint32_t run)
 static void add_again(walk *w, cs_tensor home, int64_t bytes)
 {
     uint32_t added = 0;
+    for (uint32_t p = 0; p < w->n && added == 0; p++)
+        added = discarded_for(w, home, p);
+    if (added > 0)
+        add_thing(w, WORK, bytes, back(w, end_of_run(w, added)), back(w, added - 1), 0);
     for (uint32_t p = 0; p < w->n; p++) {
         const uint32_t run = w->runs[p];
         if (run == added || run == 0 || !keeps(w, home, p))
@@ -443,16 +498,23 @@ static void add_tensor(walk *w, cs_tensor home)
  * it was gathered and is gathered again, of the part that was there before. */
 static int64_t own_cast(const walk *w, uint32_t p)
 {
-    const cs_op *op = &w->net->ops[p];
-    const cs_tensor t = op->inputs[0];
+    const cs_tensor t = w->net->ops[p].inputs[0];
     uint32_t exchange;
-    for (uint32_t q = 0; q < p; q++)
-        if (reads_cast(w, &w->net->ops[q]) && w->net->ops[q].inputs[0] == t)
-            return 0;
-    if (!reads_cast(w, op))
+    if (!first_cast(w, p))
         return 0;
     const bool part = is_gathered(w, t, &exchange);
     return cast_bytes(w, elements(w, part ? w->net->ops[exchange].inputs[0] : t));
+}
+
+/* Of what a run discards, or of what is gathered of that. */
+static bool is_cast_of_discarded(const walk *w, uint32_t p)
+{
+    cs_tensor t = home_of(w, w->net->ops[p].inputs[0], true);
+    const cs_op *writer = writer_of(w, t);
+    if (writer && writer->gathers_again)
+        writer = writer_of(w, home_of(w, writer->inputs[0], true));
+    const uint32_t by = writer ? (uint32_t)(writer - w->net->ops) : 0;
+    return writer && w->discards[by] && layer_of(w, by) == layer_of(w, p);
 }
 
 /* Weights that are cast for each product. */
@@ -485,7 +547,9 @@ static void add_besides(walk *w, uint32_t p)
     const cs_op *op = &w->net->ops[p];
     const int64_t halo = halo_bytes(w, w->local->ops[p].halo);
     const bool is_kept = keeps_input(w, op, op->inputs[0]);
-    const int64_t bytes = kept_besides(w, op) + own_cast(w, p) + (is_kept ? halo : 0);
+    const bool casts_again = w->runs[p] == 0 && own_cast(w, p) > 0 && is_cast_of_discarded(w, p);
+    const int64_t bytes =
+        kept_besides(w, op) + (casts_again ? 0 : own_cast(w, p)) + (is_kept ? halo : 0);
     const int64_t work = op->kind == CS_OP_ATTENTION && op->attention.kernel == CS_ATTENTION_MATH
                              ? matrix(w, op) * width_of(w)
                              : cast_weights(w, op);
@@ -496,6 +560,8 @@ static void add_besides(walk *w, uint32_t p)
         add_thing(w, WORK, bytes, p, p, 0);
         add_thing(w, WORK, bytes, back(w, end_of_run(w, run)), back(w, run - 1), 0);
     }
+    if (casts_again)
+        add_thing(w, WORK, own_cast(w, p), back(w, p), back(w, p), 0);
     add_thing(w, WORK, work + (is_kept ? 0 : halo), p, p, 0);
     if (has_gradient(w, op->output))
         add_thing(w, WORK, work + halo_bytes(w, w->local->ops[p].gradient_halo), back(w, p),
@@ -678,7 +744,7 @@ static int64_t most_live(const walk *w, const cs_net_layer *layer, bool backward
 
 /* ---- comparisons ---- */
 
-static void find_runs(const walk *w, const cs_net_chain *chain, uint32_t *runs)
+static void find_runs(const walk *w, const cs_net_chain *chain, uint32_t *runs, bool *discards)
 {
     uint32_t *ends = calloc(chain->n_layers, sizeof(*ends));
     cs_error error;
@@ -689,6 +755,10 @@ static void find_runs(const walk *w, const cs_net_chain *chain, uint32_t *runs)
     assert_int_equal(cs_recompute_find(w->net, w->how->recompute_ops, w->how->n_recompute_ops, ends,
                                        runs, &error),
                      CS_OK);
+    for (uint32_t p = 0; p < w->n; p++)
+        for (uint32_t i = 0; i < w->how->n_discard_ops; i++)
+            discards[p] |=
+                runs[p] > 0 && cs_recompute_means(w->how->discard_ops[i], w->net->ops[p].name);
     free(ends);
 }
 
@@ -786,14 +856,16 @@ static void compare(const char *row, const cs_net *net, const cs_net_options *ho
         cs_net_model(net, how, &model, &error) != CS_OK)
         fail_msg("%s: %s", row, error.text);
     uint32_t *runs = calloc(local.net.n_ops, sizeof(*runs));
-    assert_non_null(runs);
+    bool *discards = calloc(local.net.n_ops, sizeof(*discards));
+    assert_true(runs && discards);
     walk w = {.net = &local.net,
               .local = &local,
               .how = how,
               .chain = &chain,
               .runs = runs,
+              .discards = discards,
               .n = local.net.n_ops};
-    find_runs(&w, &chain, runs);
+    find_runs(&w, &chain, runs, discards);
     for (cs_tensor t = 0; t < w.net->n_tensors; t++)
         if (home_of(&w, t, true) == t)
             add_tensor(&w, t);
@@ -806,6 +878,7 @@ static void compare(const char *row, const cs_net *net, const cs_net_options *ho
         expect_tapes(row, &w, &chain, &model);
     free(w.things);
     free(runs);
+    free(discards);
     cs_model_finish(&model);
     cs_net_chain_finish(&chain);
     cs_net_local_finish(&local);
@@ -854,6 +927,8 @@ static void compare_drawn(gsl_rng *random, const char *kind, uint32_t number, dr
                           .place = random_from_to(random, 0, cs_grid_places(&d->split.grid) - 1),
                           .recompute_ops = again,
                           .n_recompute_ops = number % 2 ? 2 : 0,
+                          .discard_ops = again,
+                          .n_discard_ops = number % 4 == 1 ? 1 : 0,
                           .tapes = number % 2 == 0};
     const cs_grid *g = &d->split.grid;
     snprintf(row, sizeof(row),

@@ -122,7 +122,7 @@ typedef struct transformer {
     uint32_t layers, hidden, heads, kv_heads, head, inner, tokens, vocabulary, experts, top_k;
     uint32_t tensor, context, data, shard, expert, expert_tensor, samples;
     uint32_t method; /* cs_context_method */
-    bool sequences;
+    bool sequences, regathers;
     states states;
 } transformer;
 
@@ -162,6 +162,7 @@ static transformer draw_transformer(gsl_rng *random, bool experts)
     t.tokens = 2 * t.context * t.tensor * random_from_to(random, 1, 4);
     t.vocabulary = random_from_to(random, 50, 90);
     t.sequences = experts || random_from_to(random, 0, 1);
+    t.regathers = !t.sequences || t.tensor == 1 || random_from_to(random, 0, 1);
     t.shard = experts ? t.context * t.data : draw_divisor(random, t.context * t.data);
     t.expert = t.expert_tensor = 1;
     if (experts) {
@@ -190,7 +191,8 @@ static void add_pairs(flows *to, const transformer *t)
     }
     /* embedding: scattered, gathered backward; blocks; head: gathered, again, scattered backward */
     add_flow(to, CS_PURPOSE_TENSOR, CS_REDUCE_SCATTER, tensor, (1 + 2 * pairs + 1) * x);
-    add_flow(to, CS_PURPOSE_TENSOR, CS_ALL_GATHER, tensor, (1 + 3 * pairs + 2) * x);
+    add_flow(to, CS_PURPOSE_TENSOR, CS_ALL_GATHER, tensor,
+             (1 + 2 * pairs + 1 + (t->regathers ? pairs + 1 : 0)) * x);
 }
 
 /* Heads of keys and values that a place has. */
@@ -284,14 +286,15 @@ static void run_transformer(const transformer *t, scenario_run *run)
             "'batch_size': %u}, 'platform': {'topology': 'nvlink_switch', 'bandwidth': '1 GB/s', "
             "'devices': %u}, "
             "'schedule': {'kind': 'sequential', 'micro_batches': %u}, 'iterations': 1, "
-            "'parallel': {'tensor': %u, 'sequence_parallel': %s, 'context': %u, "
+            "'parallel': {'tensor': %u, 'sequence_parallel': %s, 'regather': %s, 'context': %u, "
             "'context_method': '%s', 'data': %u, 'zero': %u, 'accumulate': %s, 'fold': 'no'%s}}",
             t->experts > 0 ? "mixtral" : "llama", t->layers, t->hidden, t->heads, t->kv_heads,
             t->head, t->experts > 0 ? "expert_intermediate" : "intermediate", t->inner, t->tokens,
             t->vocabulary, experts, t->data * t->states.micro_batches * t->samples,
             t->tensor * t->context * t->data, t->states.micro_batches, t->tensor,
-            t->sequences ? "true" : "false", t->context, methods[t->method], t->data,
-            t->states.zero, t->states.accumulate ? "true" : "false", division) != CS_OK)
+            t->sequences ? "true" : "false", t->regathers ? "true" : "false", t->context,
+            methods[t->method], t->data, t->states.zero, t->states.accumulate ? "true" : "false",
+            division) != CS_OK)
         fail_msg("%s", error.text);
 }
 

@@ -266,6 +266,44 @@ class Rows(unittest.TestCase):
                 ours = made[f'{what}: {word} ({settings} settings)'][2]
                 self.assertAlmostEqual(number(ours), float(value), delta=0.051)
 
+    def test_bound_of_modes(self):
+        """16 bytes a parameter are whole in data mode, an eighth in sharded mode. With a share s in data
+        mode 3 - s (with checkpointing 4 - 2 s) of the weights' bytes are moved. Of the table's
+        models, to two decimals of billions; with checkpointing FSDP fits with all but the widest."""
+        page = read(PAGE)
+        lines = [line.split(' | ') for line in page.splitlines() if re.match(r'\| (N&D|W&S|I&C) \| \{', line)]
+        made = rows(page)
+        for prefix, moved in (('', 3), ('checkpointing, ', 4)):
+            cells = made[prefix + 'bound of modes: no time to compute, no activations']
+            for kind, cell in zip(('N&D', 'I&C'), (cells[0], cells[2])):
+                bounds = []
+                for line in (line for line in lines if line[0] == f'| {kind}'):
+                    for memory in (8 * 2**30, 16 * 2**30):
+                        room = memory / (16e9 * float(line[2].rstrip('B')))
+                        share = min(max((room - 1 / 8) * 8 / 7, 0), 1)
+                        bounds.append(100 * (moved / (moved - (moved - 2) * share) - 1))
+                mean, largest, settings = re.match(r'([\d.]+), ([\d.]+) \((\d+)\)', cell).groups()
+                self.assertAlmostEqual(float(largest), max(bounds), delta=0.7)
+                if int(settings) == len(bounds):
+                    self.assertAlmostEqual(float(mean), sum(bounds) / len(bounds), delta=0.3)
+                else:  # the largest model at 8 GiB, where FSDP does not fit, has the least
+                    self.assertAlmostEqual(float(mean), sum(sorted(bounds)[1:]) / 7, delta=0.3)
+        self.assertLess(float(made['bound of modes: no time to compute, no activations'][0].split(',')[0]), 22)
+
+    def test_vgg_in_chainer(self):
+        """Layer by layer: 3 x 3 convolutions with biases, poolings that round 226 up to 113, ..., 8."""
+        side, channels, parameters = 226, 3, 0
+        for block, features in ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512)):
+            for _ in range(block):
+                parameters += (9 * channels + 1) * features
+                channels = features
+            side = math.ceil(side / 2)
+        for inputs, features in ((side * side * 512, 4096), (4096, 4096), (4096, 1000)):
+            parameters += (inputs + 1) * features
+        row = rows(read(PAGE))['VGG16, 226 pixels in Chainer: parameters, millions']
+        self.assertEqual(number(row[2]), round(parameters / 1e6, 1))
+        self.assertEqual(math.floor(parameters / 1e6), number(row[1]))
+
     def test_paradl(self):
         """Closed forms as `sim strategies` has them, parameters as they are published."""
         made = rows(read(PAGE))

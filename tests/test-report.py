@@ -4,12 +4,14 @@
 Each report is opened in a headless Chromium; what it shows is held against the results file as h5py
 reads it.
 """
+import html
 import json
 import os
 import shlex
 import subprocess
 import sys
 import tempfile
+import time
 import unittest
 
 SKIPPED = 77
@@ -557,6 +559,29 @@ class Points(Case):
                       self.text(page, '.warning'))
         self.opens(page, 'eight', '8')
 
+    def test_in_a_frame(self):
+        """As a notebook shows it: the page is the frame's text, the address another one's."""
+        self.sim('sweep', os.path.join(ROOT, 'scenarios/heterogeneous.json'), '-o', 's.h5', '--vary',
+                 '/schedule/micro_batches=4,8')
+        self.run_of('heterogeneous', '-s', '/schedule/micro_batches=8', name='eight')
+        self.sim('report', 's.h5', 'eight.h5', '-o', 'r.html')
+        with open(self.path('r.html'), encoding='utf-8') as file:
+            text = file.read()
+        with open(self.path('frame.html'), 'w', encoding='utf-8') as file:
+            file.write(f'<!DOCTYPE html><iframe width=1200 height=800 srcdoc="{html.escape(text)}"></iframe>')
+        page = self.browser.open(self.path('frame.html'), ready=(
+            'document.querySelector("iframe")?.contentDocument?.documentElement?.dataset.ready'))
+        self.addCleanup(page.close)
+        inside = 'document.querySelector("iframe").contentDocument'
+        page.run(f'{inside}.querySelector("table.points a").click()')
+        for _ in range(200):
+            if page.run(f'{inside}.querySelectorAll("canvas.timeline").length'):
+                break
+            page.run('new Promise(r => setTimeout(r, 20))')
+        self.assertEqual(page.run(f'{inside}.querySelectorAll("canvas.timeline").length'), 1)
+        self.assertEqual(page.run(f'{inside}.querySelectorAll(".back a").length'), 1)
+        self.quiet(page)
+
     def test_run_of_plan(self):
         """The command that a plan shows makes a run that the page knows as the plan's."""
         self.sim('advise', os.path.join(ROOT, 'scenarios/heterogeneous.json'), '-o', 'p.h5')
@@ -643,6 +668,21 @@ class Large(Case):
             ' requestAnimationFrame(step); })')
         return times[len(times) // 2]
 
+    def computing(self, page):
+        """Processor time of the page's thread, by the browser: s to open it, ms for a frame."""
+        page.call('Performance.enable', timeDomain='threadTicks')
+
+        def spent():
+            return {m['name']: m['value'] for m in page.call('Performance.getMetrics')['metrics']}['TaskDuration']
+
+        before = spent()
+        page.call('Page.reload')
+        while not page.run('document.documentElement?.dataset.ready'):
+            time.sleep(0.02)
+        loaded = spent()
+        self.frame(page)
+        return loaded - before, 1e3 * (spent() - loaded) / 60
+
     def test_levels(self):
         """What is drawn of many tasks: the share of each bin that its tasks take, by the columns of the
         file."""
@@ -687,6 +727,11 @@ class Large(Case):
         print(f'{size / 1e6:.2f} MB; opens in {sorted(opened)[2]:.2f} s (median of 5, shortest'
               f' {min(opened):.2f} s); frames while zooming take {frames[2]:.1f} ms (median of 5'
               f' rounds, shortest {frames[0]:.1f} ms)')
+        # what the page's thread computes does not depend on other work
+        loading, drawing = self.computing(page)
+        print(f'the page computes {loading:.2f} s to open, {drawing:.1f} ms for a frame')
+        self.assertLess(loading, 2)
+        self.assertLess(drawing, 1000 / 30)
         # other work makes openings and frames longer, none makes them shorter
         load, cores = os.getloadavg()[0], os.cpu_count()
         if (min(opened) >= 2 or frames[0] >= 1000 / 30) and load > 2 * cores:

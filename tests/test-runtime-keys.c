@@ -36,6 +36,11 @@ static void collectives_take_longer(void **state)
         {"half of them", "'fidelity': 'analytic', 'reached': 0.5", 5},
         {"a start", "'fidelity': 'analytic', 'start': '250 ms'", 4.25},
         {"both", "'fidelity': 'analytic', 'reached': 0.5, 'start': '250 ms'", 5.25},
+        /* 6.6 + 2 x 1.0 us of LL, 56 us of trees or 8.4 + 2 x 5.7 us of Simple, the last the
+         * fastest for 1 GB, over links that are no NVLinks */
+        {"NCCL", "'fidelity': 'analytic', 'nccl': 'ampere'", 4 + 19.8e-6},
+        {"NCCL's trees", "'fidelity': 'analytic', 'nccl': 'ampere', 'nccl_algorithm': 'tree'",
+         3 + 2 / 0.92 + 56e-6},
         {"flows have neither", "'fidelity': 'flow', 'reached': 0.5, 'start': '250 ms'", 4},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
@@ -272,6 +277,39 @@ static void fuses(void **state)
     cs_net_finish(&net);
 }
 
+/* One head of 4 features, of 2 tokens. */
+static void build_attention(cs_net *net, cs_attention_kernel kernel)
+{
+    const cs_attention attention = {.heads = 1, .kv_heads = 1, .kernel = kernel, .causal = true};
+    cs_error_init(&error);
+    cs_net_begin(net, "n", &error);
+    cs_net_block(net, "all");
+    const cs_tensor x = cs_net_embedding(net, "embedding", cs_net_token_ids(net, 2), 8, 4);
+    const cs_tensor qkv[] = {x, x, x};
+    cs_net_cross_entropy(net, "loss", cs_net_attention(net, "attention", qkv, &attention));
+    if (cs_net_end(net) != CS_OK)
+        fail_msg("%s", error.text);
+}
+
+/* The weights of 2 x 2 tokens have 8 bytes in bf16. Scaling and masking them, apart, read and write
+ * them once each, and scaling their gradients once more; a fused kernel has no weights in memory. */
+static void scales_weights_apart(void **state)
+{
+    (void)state;
+    for (int flash = 0; flash < 2; flash++) {
+        cs_net net = {0};
+        build_attention(&net, flash ? CS_ATTENTION_FLASH : CS_ATTENTION_MATH);
+        const cs_op_cost fused = fused_cost(&net, "attention", true);
+        const cs_op_cost apart = fused_cost(&net, "attention", false);
+        const int kernels = flash ? 0 : 1;
+        assert_true(apart.forward.bytes - fused.forward.bytes == kernels * 2 * 2 * 8);
+        assert_true(apart.backward_input.bytes - fused.backward_input.bytes == kernels * 2 * 8);
+        assert_int_equal(apart.forward.launches - fused.forward.launches, kernels * 2);
+        assert_int_equal(apart.backward_input.launches - fused.backward_input.launches, kernels);
+        cs_net_finish(&net);
+    }
+}
+
 /* ---- the host ---- */
 
 /* 2 tokens of 4 features, one linear layer, the loss. */
@@ -336,7 +374,7 @@ int main(void)
         cmocka_unit_test(collectives_take_longer),      cmocka_unit_test(products_hide_chunks),
         cmocka_unit_test(folded_replicas_hide_as_much), cmocka_unit_test(experts_share_links),
         cmocka_unit_test(operands_are_gathered_cast),   cmocka_unit_test(fuses),
-        cmocka_unit_test(waits_for_the_host),
+        cmocka_unit_test(scales_weights_apart),         cmocka_unit_test(waits_for_the_host),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -148,8 +148,8 @@ static const struct lack {
     const char *members, *missing;
 } lacks[] = {
     {GPT ", " TWO_GPUS ", 'parallel': {'pp': 2}, 'batch': {'global': 4, 'micro': 1}, "
-         "'schedule': 'zb-v', 'measured': {}, " REST,
-     "the schedule zb-v"},
+         "'schedule': 'dualpipe', 'measured': {}, " REST,
+     "the schedule dualpipe"},
     {GPT ", 'hardware': {'gpu': 'abacus', 'gpus': 1}, 'batch': {'global': 4, 'micro': 1}, "
          "'measured': {}, " REST,
      "the device abacus"},

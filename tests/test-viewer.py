@@ -63,30 +63,64 @@ def fields(data):
 
 class PerfettoTrace:
     """Slices, arrows and counters of a trace in Perfetto's form. Numbers of fields are those of
-    trace_packet.proto, track_event.proto, track_descriptor.proto, process_descriptor.proto,
-    counter_descriptor.proto, debug_annotation.proto and interned_data.proto."""
+    trace_packet.proto, trace_packet_defaults.proto, clock_snapshot.proto, track_event.proto,
+    track_descriptor.proto, process_descriptor.proto, counter_descriptor.proto,
+    debug_annotation.proto and interned_data.proto. Each sequence of packets has a state of its own:
+    what is interned, the defaults of its packets, and its clocks (64 to 127)."""
+
+    BOOT = 6  # the clock of traces
 
     def __init__(self, data):
         self.slices, self.flows, self.counters = [], {}, {}
         self.tracks, self.open = {}, {}
-        self.words = {1: {}, 2: {}, 3: {}}  # categories, names, arguments
+        self.sequences = {}
         top = fields(data)
         assert list(top) == [1]
-        for i, packet in enumerate(fields(p) for p in top[1]):
-            assert packet[10] == [1]  # one sequence, whose state begins with its first packet
+        for packet in (fields(p) for p in top[1]):
+            sequence = packet[10][0]
+            assert sequence > 0
             flags = packet.get(13, [0])[0]
-            assert (flags & 1) == (i == 0)
+            # the state of a sequence begins with its first packet
+            assert bool(flags & 1) == (sequence not in self.sequences)
+            state = self.sequences.setdefault(
+                sequence, {'words': {1: {}, 2: {}, 3: {}}, 'clocks': {}, 'clock': self.BOOT, 'track': None})
+            if 6 in packet:
+                self.clocks(state, fields(packet[6][0]))
+            if 59 in packet:
+                defaults = fields(packet[59][0])
+                state['clock'] = defaults.get(58, [self.BOOT])[0]
+                state['track'] = fields(defaults[11][0]).get(11, [None])[0]
             if 60 in packet:
                 self.descriptor(fields(packet[60][0]))
             for interned in packet.get(12, []):
                 assert flags & 2
                 for kind, entries in fields(interned).items():
                     for entry in map(fields, entries):
-                        assert entry[1][0] not in self.words[kind]
-                        self.words[kind][entry[1][0]] = entry[2][0].decode()
+                        assert entry[1][0] not in state['words'][kind]
+                        state['words'][kind][entry[1][0]] = entry[2][0].decode()
             if 11 in packet:
-                self.event(packet[8][0], fields(packet[11][0]), flags)
+                assert flags & 2  # it needs the defaults of its sequence
+                self.event(state, self.time(state, packet), fields(packet[11][0]))
         assert not any(self.open.values())
+
+    def clocks(self, state, snapshot):
+        """At one instant the clocks say these numbers."""
+        clocks = {c[1][0]: c for c in map(fields, snapshot[1])}
+        boot = clocks[self.BOOT][2][0]
+        for number, clock in clocks.items():
+            if 64 <= number < 128:
+                assert clock.get(4, [1]) == [1]  # ns
+                state['clocks'][number] = {'now': clock[2][0], 'ahead': boot - clock[2][0],
+                                           'incremental': clock.get(3, [0])[0]}
+
+    def time(self, state, packet):
+        """ns of the clock of traces."""
+        number, stamp = packet.get(58, [state['clock']])[0], packet[8][0]
+        if number == self.BOOT:
+            return stamp
+        clock = state['clocks'][number]
+        clock['now'] = clock['now'] + stamp if clock['incremental'] else stamp
+        return clock['now'] + clock['ahead']
 
     def descriptor(self, track):
         uuid = track[1][0]
@@ -101,23 +135,24 @@ class PerfettoTrace:
             assert counter in (None, {3: [3]})  # bytes
             self.tracks[uuid] = (parent[0], track[2][0].decode(), counter is not None)
 
-    def event(self, time, event, flags):
-        process, track, counts = self.tracks[event[11][0]]
+    def event(self, state, time, event):
+        uuid = event.get(11, [state['track']])[0]
+        process, track, counts = self.tracks[uuid]
         kind = event[9][0]
         if kind == 4:
             assert counts
             self.counters.setdefault((process, track), []).append((time, event[30][0]))
             return
         assert counts is False
-        stack = self.open.setdefault(event[11][0], [])
+        stack = self.open.setdefault(uuid, [])
         if kind == 2:
             start, name, category, arguments = stack.pop()
             self.slices.append((process, track, name, category, start, time, arguments))
             return
-        assert kind == 1 and flags & 2 and not stack  # slices of a track do not overlap
-        arguments = [(self.words[3][a[1][0]], a[3][0]) for a in map(fields, event.get(4, []))]
-        stack.append((time, self.words[2][event[10][0]], self.words[1][event[3][0]],
-                      sorted(arguments)))
+        assert kind == 1 and not stack  # slices of a track do not overlap
+        words = state['words']
+        arguments = [(words[3][a[1][0]], a[3][0]) for a in map(fields, event.get(4, []))]
+        stack.append((time, words[2][event[10][0]], words[1][event[3][0]], sorted(arguments)))
         for flow in event.get(47, []) + event.get(48, []):
             self.flows.setdefault(flow, []).append((process, 48 in event))
 

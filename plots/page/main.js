@@ -414,16 +414,27 @@ function showRuns(runs, back) {
   drawAll(true);
 }
 
+/* A link to another page of the report. In a frame of a notebook, where the address is that of the
+ * notebook, it is shown without. */
+function pageLink(hash, text) {
+  const follow = event => {
+    if (location.protocol !== 'about:') return;
+    event.preventDefault();
+    showChosen(view.points, hash);
+  };
+  return element('a', {href: hash, click: follow}, text);
+}
+
 /* The run that the address names, "#run-1", or all points. */
-async function showChosen(points) {
-  const [, i] = location.hash.match(/^#run-(\d+)$/) || [];
+async function showChosen(points, hash = location.hash) {
+  const [, i] = hash.match(/^#run-(\d+)$/) || [];
   const run = points.runs.find(({index}) => `${index}` === i);
   forget();
   if (!run) return showPoints(points);
   const name = points.what === 'sweep' ? 'sweep' : 'search';
   showRuns(
       [await readRun(run.index)],
-      element('nav', {class: 'back'}, element('a', {href: '#all'}, `← all points of the ${name}`)));
+      element('nav', {class: 'back'}, pageLink('#all', `← all points of the ${name}`)));
   window.scrollTo(0, 0);
 }
 
@@ -432,6 +443,7 @@ async function start() {
   document.body.append(page);
   listen();
   const points = await readPoints(), runs = [];
+  view.points = points;
   if (points) {
     window.addEventListener('hashchange', () => showChosen(points));
     await showChosen(points);

@@ -1,6 +1,9 @@
 #include "plots/page/page-part.h"
 
+#include "sim/base/text.h"
+
 #include <stdlib.h>
+#include <string.h>
 
 static cs_status pack_column(cs_page_part *part, cs_reader *reader, const cs_page_column *of,
                              cs_error *error)
@@ -44,11 +47,15 @@ cs_status cs_page_part_end(cs_page_part *part, cs_error *error)
 /* JSON in a script element: no "<" of a text can end the element. */
 static void write_json(const char *json, FILE *out)
 {
-    for (; *json; json++) {
+    for (size_t left = strlen(json), n; left > 0; json += n, left -= n) {
+        n = cs_text_character(json, left);
         if (*json == '<')
             fputs("\\u003c", out);
+        else if (n == 0) /* of a file's name, which need not be UTF-8 */
+            fputc('?', out);
         else
-            fputc(*json, out);
+            fwrite(json, 1, n, out);
+        n += n == 0;
     }
 }
 

@@ -60,7 +60,7 @@ function readRunsOf(points) {
 
 const runsAt = (points, row) => points.runs.filter(run => run.row === row);
 
-const runLink = run => element('a', {href: `#run-${run.index}`}, `open ${run.file}`);
+const runLink = run => pageLink(`#run-${run.index}`, `open ${run.file}`);
 
 /* Those that are of none of the points, so that nobody looks for them in vain. */
 function strangers(points) {

@@ -4,6 +4,7 @@
 #include "plots/page/page-points.h"
 #include "plots/page/page-run.h"
 #include "sim/base/file.h"
+#include "sim/base/text.h"
 #include "sim/base/version.h"
 
 #include <errno.h>
@@ -19,11 +20,15 @@ typedef struct contents {
 
 static void write_html(const char *text, FILE *out)
 {
-    for (; *text; text++) {
+    for (size_t left = strlen(text), n; left > 0; text += n, left -= n) {
+        n = cs_text_character(text, left);
         if (strchr("<>&\"", *text))
             fprintf(out, "&#%d;", *text);
+        else if (n == 0)
+            fputc('?', out);
         else
-            fputc(*text, out);
+            fwrite(text, 1, n, out);
+        n += n == 0;
     }
 }
 

@@ -307,7 +307,9 @@ function segmentControls(of, changed) {
               'option', {value: d, selected: device === of.device},
               `${ofDevice(device)} · reserved ${formatBytes(device.peak_reserved)}`)));
   of.moments = moment;
-  return element('div', {class: 'panel-head'}, element('h3', null, 'Segments of'), devices, moment);
+  of.who = element('span', {class: 'on-paper'});
+  return element(
+      'div', {class: 'panel-head'}, element('h3', null, 'Segments of'), devices, of.who, moment);
 }
 
 function segmentParts(run) {
@@ -325,6 +327,7 @@ function segmentParts(run) {
     said.textContent = segmentWords(of);
     of.moments.hidden = of.device.failures === 0;
     of.moments.value = of.moment;
+    of.who.textContent = ofDevice(of.device);
     parts.replaceChildren(heldTable(of));
   };
   const controls = segmentControls(of, (device, moment) => {

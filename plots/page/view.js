@@ -9,6 +9,7 @@ const view = {
   panels: [],      /* {canvas, height, draw(pen), fixed: not on the axis of time} */
   behaviour: null, /* D3's zoom */
   home: null,      /* the element that listens */
+  points: null,    /* of a sweep or search: what readPoints made */
   waiting: false,  /* a frame is asked for */
   frames: 0,
 };

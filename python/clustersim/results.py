@@ -37,9 +37,10 @@ class Result:
     def plot(self, kind: Optional[str] = None, format: str = 'svg',
              **options: Any) -> pictures.Picture:
         """A picture by `sim plot`, whose options are keywords: plot("timeline", devices=4, title="A").
-        Of a run it is a timeline, or "boxes", "memory", "mean-memory", "utilisation"; of a sweep
-        "lines" or a "heatmap" of one figure, plot(value="makespan_s", at={"/schedule/kind": "1f1b"});
-        of a search "plans". PlotFailed, also where gnuplot is missing."""
+        Of a run it is a timeline, or "boxes", "memory", "mean-memory", "segments", "utilisation";
+        of a sweep "lines" or a "heatmap" of one figure, plot(value="makespan_s",
+        at={"/schedule/kind": "1f1b"}); of a search "plans". PlotFailed, also where gnuplot is
+        missing."""
         return pictures.plot({'results': self}, kind, format, options)
 
     def report(self) -> pictures.Page:

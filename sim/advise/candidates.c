@@ -364,7 +364,8 @@ static bool add_count(cJSON *object, const char *key, uint64_t value)
 
 static bool fill_model(const cs_advise_base *base, const cs_candidate *c, cJSON *model)
 {
-    static const char *const recompute[] = {"recompute", "recompute_operators", NULL};
+    static const char *const recompute[] = {"recompute", "recompute_operators", "discard_operators",
+                                            NULL};
     static const char *const all[] = {"recompute", NULL}, *const nothing[] = {NULL};
     const cJSON *from = cs_json_member(base->document, "model");
     if (!base->divisible)

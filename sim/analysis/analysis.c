@@ -52,12 +52,18 @@ static uint32_t rank_of(const study *s, uint32_t task)
     return s->rank ? s->rank[task] : 0;
 }
 
+/* By id where ids rise along all edges: alike parts of a run are then ranked alike. */
 static bool rank_tasks(study *s)
 {
     size_t n = (size_t)s->graph->n_tasks + 1;
     s->rank = malloc(3 * n * sizeof(*s->rank)); /* with scratch behind it */
     if (!s->rank)
         return false;
+    if (cs_graph_ids_rise(s->graph)) {
+        for (uint32_t task = 0; task < s->graph->n_tasks; task++)
+            s->rank[task] = task;
+        return true;
+    }
     cs_graph_order(s->graph, s->rank, s->rank + n, s->rank + 2 * n);
     return true;
 }
@@ -484,14 +490,20 @@ static double bubble_of(const cs_analysis *analysis)
     return all > 0 ? (double)idle / (double)all : 0;
 }
 
-static void find_rates(const study *s, uint32_t batch_size, cs_analysis *analysis)
+static cs_time find_middle(const study *s)
 {
-    uint32_t n = s->graph->n_batches;
+    const uint32_t n = s->graph->n_batches;
     if (s->trace->stopped || n == 0)
-        return;
-    uint32_t first = n / 4, last = n - 1 - n / 4;
-    cs_time time = n > 1 ? s->batch_end[last] - s->batch_end[first] : s->batch_end[0];
-    analysis->iteration_time = cs_time_seconds(time) / (n > 1 ? last - first : 1);
+        return 0;
+    return n > 1 ? s->batch_end[n - 1 - n / 4] - s->batch_end[n / 4] : s->batch_end[0];
+}
+
+void cs_analysis_set_rates(cs_analysis *analysis, uint32_t n_batches, uint32_t batch_size)
+{
+    const uint32_t first = n_batches / 4, last = n_batches - 1 - n_batches / 4;
+    analysis->bubble_fraction = bubble_of(analysis);
+    analysis->iteration_time =
+        cs_time_seconds(analysis->middle) / (n_batches > 1 ? last - first : 1);
     if (analysis->iteration_time > 0)
         analysis->throughput = batch_size / analysis->iteration_time;
 }
@@ -525,8 +537,8 @@ static bool analyse(study *s, uint32_t batch_size, cs_analysis *analysis)
         unfold(graph, analysis->devices);
     walk_path(s, analysis->steps, analysis->n_steps);
     sum_path(s, analysis);
-    analysis->bubble_fraction = bubble_of(analysis);
-    find_rates(s, batch_size, analysis);
+    analysis->middle = find_middle(s);
+    cs_analysis_set_rates(analysis, graph->n_batches, batch_size);
     return true;
 }
 

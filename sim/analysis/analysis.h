@@ -56,6 +56,7 @@ typedef struct cs_analysis {
     double iteration_time;  /* s: mean distance of the ends of successive mini-batches, from four on
                              * in the middle half of the run, where it is steady; of the only
                              * one, its  end */
+    cs_time middle;         /* those distances together */
     double throughput;      /* samples/s, 0 when the batch size is not known */
     double bubble_fraction; /* 1 - (compute of all devices) / (devices * makespan) */
     cs_steady_part steady;
@@ -73,6 +74,10 @@ void cs_analysis_finish(cs_analysis *analysis);
  * stopped. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace,
                                    uint32_t batch_size, cs_analysis *analysis, cs_error *error);
+
+/* Sets iteration_time, throughput and bubble_fraction, which follow from the times that the analysis
+ * has: of a run of so many mini-batches that was not stopped. */
+void cs_analysis_set_rates(cs_analysis *analysis, uint32_t n_batches, uint32_t batch_size);
 
 /* Why a device did not compute, as above; communication by whether a collective was waited for. */
 #define CS_WAIT_MAP(X)                                                                             \

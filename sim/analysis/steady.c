@@ -39,27 +39,32 @@ static cs_time find_batches(const cs_graph *graph, const cs_trace *trace, batch 
 }
 
 /* What all devices together compute between two times; `times` says for how many each stands. */
-static __int128 computed(const cs_graph *graph, const cs_trace *trace, const uint32_t *times,
-                         cs_time from, cs_time to)
+static cs_device_time computed(const cs_graph *graph, const cs_trace *trace, const uint32_t *times,
+                               cs_time from, cs_time to)
 {
-    __int128 sum = 0;
+    cs_device_time sum = 0;
     for (uint32_t task = 0; task < graph->n_tasks; task++) {
         if (!computes(graph, trace, task))
             continue;
         const cs_span span = trace->spans[task];
         const cs_time start = span.start > from ? span.start : from;
         const cs_time end = span.end < to ? span.end : to;
-        const __int128 n = times[cs_graph_class(graph, task)->device];
+        const cs_device_time n = times[cs_graph_class(graph, task)->device];
         sum += end > start ? n * (end - start) : 0;
     }
     return sum;
+}
+
+void cs_steady_set_bubble(cs_steady_part *part)
+{
+    part->bubble = part->all > 0 ? (double)part->idle / (double)part->all : (double)NAN;
 }
 
 cs_status cs_steady_find(const cs_graph *graph, const cs_trace *trace, cs_steady_part *part,
                          cs_error *error)
 {
     const uint32_t n = graph->n_batches;
-    cs_steady_part found = {.in_flight = 1, .bubble = NAN};
+    cs_steady_part found = {.in_flight = 1};
     batch *batches = malloc(((size_t)n + 1) * sizeof(*batches));
     uint32_t *times = malloc(((size_t)graph->n_devices + 1) * sizeof(*times));
     if (!batches || !times) {
@@ -78,9 +83,10 @@ cs_status cs_steady_find(const cs_graph *graph, const cs_trace *trace, cs_steady
     found.n = last - first;
     if (found.n >= 2 && batches[last].end > batches[first].end) {
         const cs_time from = batches[first].end, to = batches[last].end;
-        const __int128 all = (__int128)(to - from) * graph->n_devices;
-        found.bubble = (double)(all - computed(graph, trace, times, from, to)) / (double)all;
+        found.all = (cs_device_time)(to - from) * graph->n_devices;
+        found.idle = found.all - computed(graph, trace, times, from, to);
     }
+    cs_steady_set_bubble(&found);
     free(batches);
     free(times);
     *part = found;

@@ -149,7 +149,8 @@ static int create_temporary(char *name, size_t suffix, cs_claim *claim)
     return -1;
 }
 
-/* ".<name>.sim~XXXXXX" beside the final path, a long name cut so that the whole stays a valid one.
+/* ".<name>.sim~XXXXXX" beside the final path, a long name cut so that the whole stays a valid one, and
+ * in characters that every program takes.
  * Nobody else gives such names: what is left behind may be removed. */
 static char *temporary_name(const char *path)
 {
@@ -157,6 +158,9 @@ static char *temporary_name(const char *path)
     char *name = malloc(size);
     if (name)
         snprintf(name, size, "%.*s.%.*s.sim~XXXXXX", (int)folder, path, NAME_SHOWN, path + folder);
+    for (char *at = name ? name + folder : NULL; at && *at; at++)
+        if ((unsigned char)*at < ' ' || (unsigned char)*at > '~')
+            *at = '_';
     return name;
 }
 

@@ -30,7 +30,7 @@ static void print_string(FILE *out, const char *text)
         const char *found = strchr(special, *text);
         if (found)
             fprintf(out, "\\%c", letters[found - special]);
-        else if ((unsigned char)*text < 0x20)
+        else if ((unsigned char)*text < 0x20 || *text == 0x7f)
             fprintf(out, "\\u%04x", (unsigned int)*text);
         else
             fputc(*text, out);

@@ -41,18 +41,35 @@ size_t cs_text_character(const char *text, size_t length)
     return n;
 }
 
+/* Of a well-formed character of n bytes. */
+static uint32_t code_of(const char *text, size_t n)
+{
+    uint32_t code = n == 1 ? (unsigned char)*text : (unsigned char)*text & (0x7fu >> n);
+    for (size_t i = 1; i < n; i++)
+        code = code << 6 | ((unsigned char)text[i] & 0x3fu);
+    return code;
+}
+
+/* What a terminal obeys: control characters, of which 0x80 to 0x9f are some, and those that turn the
+ * direction of what follows. */
+static bool is_control(uint32_t code)
+{
+    return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x202a && code <= 0x202e) ||
+           (code >= 0x2066 && code <= 0x2069);
+}
+
 /* One character of the input as it is shown; *used is set to the bytes it took. */
 static size_t show_character(const char *text, size_t length, size_t *used, char shown[8])
 {
     size_t n = cs_text_character(text, length);
-    unsigned char byte = (unsigned char)*text;
     *used = n > 0 ? n : 1;
     if (n == 0)
-        return (size_t)snprintf(shown, 8, "\\x%02x", byte);
-    if (byte == '\n')
+        return (size_t)snprintf(shown, 8, "\\x%02x", (unsigned char)*text);
+    if (*text == '\n')
         return (size_t)snprintf(shown, 8, "\\n");
-    if (byte < 0x20 || byte == 0x7f)
-        return (size_t)snprintf(shown, 8, "\\u%04x", byte);
+    const uint32_t code = code_of(text, n);
+    if (is_control(code))
+        return (size_t)snprintf(shown, 8, "\\u%04x", code);
     memcpy(shown, text, n);
     return n;
 }
@@ -103,6 +120,27 @@ char *cs_text_quote(const char *text, char *out, size_t size)
     out[end] = '"';
     out[end + 1] = '\0';
     return out;
+}
+
+void cs_text_print(FILE *out, const char *text, size_t length)
+{
+    while (length > 0) {
+        char shown[8];
+        size_t used, n = show_character(text, length, &used, shown);
+        fwrite(shown, 1, n, out);
+        text += used;
+        length -= used;
+    }
+}
+
+bool cs_text_has_control(const char *text)
+{
+    for (size_t length = strlen(text), n; length > 0; text += n, length -= n) {
+        n = cs_text_character(text, length);
+        if (n == 0 || is_control(code_of(text, n)))
+            return true;
+    }
+    return false;
 }
 
 enum { LONGEST_WORD = 64 };

@@ -5,16 +5,26 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 
 /* Writes `text` in double quotes into `out` and returns it. Control characters and bytes that are
  * not UTF-8 are escaped, so that a message stays one printable line; what does not fit is replaced
  * by "..." before the closing quote. `size` is 8 at least. */
 char *cs_text_quote(const char *text, char *out, size_t size);
 
-/* The same without the quotes: for names and places at the beginning of a message. */
+/* The same without the quotes: for names and places at the beginning of a message. A byte becomes
+ * CS_TEXT_SHOWN_MOST at most. */
+enum { CS_TEXT_SHOWN_MOST = 6 };
 char *cs_text_show(const char *text, char *out, size_t size);
 
 enum { CS_TEXT_QUOTED_BYTES = 80 }; /* what messages use */
+
+/* Prints it the same way, all of it. */
+void cs_text_print(FILE *out, const char *text, size_t length);
+
+/* False when a terminal would show the text as it is: there are neither control characters in it,
+ * nor some that turn the direction of what follows, nor bytes that are not UTF-8. */
+bool cs_text_has_control(const char *text);
 
 /* The bytes (1 to 4) of the well-formed UTF-8 character at the start of `text`; 0 when there is
  * none: overlong forms, surrogates, beyond U+10FFFF, cut off. */

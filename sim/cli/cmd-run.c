@@ -1,7 +1,9 @@
+#include "sim/base/text.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/print/report.h"
 #include "sim/print/run-picture.h"
+#include "sim/run/steady-run.h"
 #include "sim/run/store-run.h"
 
 #include <inttypes.h>
@@ -26,6 +28,8 @@ static const cs_option options[] = {
     {"rates", 0, NULL, "Store how the rate of each message changes, too"},
     {"every-event", 0, NULL,
      "Simulate every event by itself, without the shortcuts that give the same results faster"},
+    {"steady", 0, NULL,
+     "Once the run is periodic, skip whole periods: the same figures sooner, and no results file"},
     {"runs", 0, "N", "Run it N times, with seed, seed + 1, ..., and print how the figures spread"},
     CS_OPTION_JOBS,
     {0},
@@ -39,6 +43,11 @@ static cs_status output_name(const cs_arguments *arguments, const cs_scenario *s
     *name = NULL;
     if (cs_arguments_flag(arguments, "no-output") && cs_arguments_flag(arguments, "rates"))
         return cs_error_add(error, CS_USAGE, "run: --rates and --no-output exclude each other");
+    if (cs_arguments_flag(arguments, "steady") &&
+        (!cs_arguments_flag(arguments, "no-output") || cs_arguments_value(arguments, "runs")))
+        return cs_error_add(error, CS_USAGE,
+                            "run: --steady gives the figures of one run: it needs --no-output, "
+                            "and no --runs");
     if (cs_arguments_flag(arguments, "no-output"))
         return given ? cs_error_add(error, CS_USAGE,
                                     "run: --output and --no-output exclude each other")
@@ -108,7 +117,8 @@ static cs_status draw(const cs_context *context, const cs_arguments *arguments,
     const int terminal = fileno(context->out);
     const char *kind = getenv("TERM");
     const bool dumb = !kind || strcmp(kind, "dumb") == 0;
-    if (cs_arguments_flag(arguments, "no-picture") || !isatty(terminal))
+    if (cs_arguments_flag(arguments, "no-picture") || !isatty(terminal) ||
+        simulation->skipped.n > 0)
         return CS_OK;
     if (ioctl(terminal, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         size.ws_col = USUAL;
@@ -127,10 +137,13 @@ static cs_status print(const cs_context *context, const cs_arguments *arguments,
     cs_report_print(scenario, &made->simulation, context->out);
     CS_TRY(draw(context, arguments, &made->simulation, error));
     const cs_status status = cs_runs_print(&made->runs, context->out, error);
-    if (status == CS_OK && output)
-        fprintf(context->out, "\nresults: %s (%u tasks, hash %016" PRIx64 ")\n", output,
-                made->simulation.graph.n_tasks, made->simulation.hash);
-    return status;
+    if (status != CS_OK || !output)
+        return status;
+    fputs("\nresults: ", context->out);
+    cs_text_print(context->out, output, strlen(output));
+    fprintf(context->out, " (%u tasks, hash %016" PRIx64 ")\n", made->simulation.graph.n_tasks,
+            made->simulation.hash);
+    return CS_OK;
 }
 
 static cs_status repeat(const cs_arguments *arguments, const cs_scenario *scenario,
@@ -140,6 +153,8 @@ static cs_status repeat(const cs_arguments *arguments, const cs_scenario *scenar
     uint32_t n, jobs;
     CS_TRY(cs_arguments_between(arguments, "runs", 1, 1, MOST_RUNS, &n, error));
     CS_TRY(cs_arguments_jobs(arguments, &jobs, error));
+    if (cs_arguments_flag(arguments, "steady"))
+        return cs_simulate_steadily(scenario, how, &made->simulation, error);
     cs_status status = cs_simulate(scenario, how, &made->simulation, error);
     if (status != CS_OK || n == 1)
         return status;

@@ -1,6 +1,7 @@
 #include "sim/cli/compare-report.h"
 
 #include "sim/base/number.h"
+#include "sim/base/text.h"
 #include "sim/base/units.h"
 
 #include <math.h>
@@ -177,10 +178,20 @@ static void print_notes(const cs_compared_run *pair, FILE *out)
         fprintf(out, "  %s\n", pair->notes[i]);
 }
 
+/* Any text may stand in a file that others made, and name it. */
+static void print_shown(const char *given, const char *behind, FILE *out)
+{
+    cs_text_print(out, given, strlen(given));
+    fputs(behind, out);
+}
+
 static void print_file(const char *which, const cs_compared_file *file, FILE *out)
 {
-    fprintf(out, "%-7s %s: %s, %s on %s", which, file->path, file->name, file->schedule,
-            file->topology);
+    fprintf(out, "%-7s ", which);
+    print_shown(file->path, ": ", out);
+    print_shown(file->name, ", ", out);
+    print_shown(file->schedule, " on ", out);
+    print_shown(file->topology, "", out);
     if (file->out_of_memory > 0)
         fprintf(out, "; OUT OF MEMORY on %u device%s", file->out_of_memory,
                 file->out_of_memory == 1 ? "" : "s");

@@ -2,6 +2,7 @@
 
 #include "sim/base/units.h"
 #include "sim/engine/state.h"
+#include "sim/engine/watch-run.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -383,7 +384,7 @@ static cs_status run_events(cs_engine *e)
     }
     if (status == CS_OK)
         status = schedule_messages(e);
-    uint32_t instants = 0;
+    uint32_t instants = 0, batch = 0;
     while (status == CS_OK) {
         status = run_instant(e);
         cs_time next = cs_event_queue_time(&e->events);
@@ -391,6 +392,8 @@ static cs_status run_events(cs_engine *e)
             status = cs_network_leave(e->network, e->now);
             next = cs_event_queue_time(&e->events);
         }
+        if (e->options.watch && next != e->now)
+            batch = cs_watch_look(e, e->options.watch, batch);
         if (status != CS_OK || next < 0 || (cs_engine_must_stop(e) && next > e->now) ||
             only_others_are_left(e, next))
             break;

@@ -949,3 +949,37 @@ cs_status cs_network_leave(cs_network *network, cs_time now)
 {
     return serve_all(network, &network->started, now);
 }
+
+/* ---- the state ---- */
+
+static void put_flow(const cs_network *network, uint32_t id, cs_watch *watch, uint32_t base,
+                     cs_time now)
+{
+    const flow *of = &network->flows[id];
+    cs_watch_put(watch, (int64_t)of->task - base);
+    cs_watch_put_double(watch, of->rate);
+    cs_watch_put_double(watch, of->left);
+    cs_watch_put(watch, now - of->since);
+    cs_watch_put(watch, of->end < 0 ? -1 : of->end - now);
+    cs_watch_put(watch, of->ahead);
+}
+
+/* A flow is on a link at least, or waits in its stream behind one that is. */
+void cs_network_put_state(const cs_network *network, cs_watch *watch, uint32_t base, cs_time now)
+{
+    for (uint32_t i = 0; i < network->n_links; i++) {
+        const link_state *link = &network->links[i];
+        const cs_time free_at = network->free_at ? network->free_at[i] : 0;
+        if (link->n == 0 && free_at <= now)
+            continue;
+        cs_watch_put(watch, i);
+        cs_watch_put(watch, free_at > now ? free_at - now : 0);
+        cs_watch_put(watch, link->n);
+        for (uint32_t f = 0; f < link->n; f++) {
+            uint32_t id = link->flows[link->head + f];
+            put_flow(network, id, watch, base, now);
+            while ((id = network->flows[id].behind) != CS_NONE)
+                put_flow(network, id, watch, base, now);
+        }
+    }
+}

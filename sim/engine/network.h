@@ -11,6 +11,7 @@
 #ifndef CS_ENGINE_NETWORK_H
 #define CS_ENGINE_NETWORK_H
 
+#include "sim/engine/watch.h"
 #include "sim/trace/trace.h"
 #include "topologies/noise.h"
 
@@ -74,6 +75,9 @@ double cs_network_rate(const cs_network *network, uint32_t flow);
  * do not fit; `links` is then of no use. */
 CS_MUST_CHECK bool cs_network_count(cs_network *network, uint32_t cls, uint64_t times,
                                     cs_link_record *links);
+
+/* Adds all that the network will do depends on, tasks as differences from `base`. */
+void cs_network_put_state(const cs_network *network, cs_watch *watch, uint32_t base, cs_time now);
 
 /* The rates that were recorded become the caller's, *n of them. */
 cs_rate_sample *cs_network_take_rates(cs_network *network, uint32_t *n);

@@ -1,4 +1,5 @@
 #include "sim/engine/state.h"
+#include "sim/engine/watch-run.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -235,6 +236,8 @@ cs_status cs_engine_prepare(cs_engine *e, cs_error *error)
             return cs_error_no_memory(error);
     }
     e->order_devices |= e->options.stop_on_oom;
+    if (e->options.watch && !cs_watch_begin(e, e->options.watch))
+        return cs_error_no_memory(error);
     return CS_OK;
 }
 

@@ -477,25 +477,56 @@ static cs_status show_forms(const cs_study *studies, cs_page *page, cs_error *er
     return CS_OK;
 }
 
+static double millions_of(const cs_study *study, uint32_t model)
+{
+    return number_at(study, cs_study_point(study, (uint32_t[]){model, 0}), "parameters") / 1e6;
+}
+
+static void claim_parameters(cs_page *page, const char *model, double paper, double ours,
+                             const char *why)
+{
+    cs_page_claim(page,
+                  &(cs_paper_claim){.what = cs_page_format(page, "%s: parameters, millions", model),
+                                    .place = "table 5",
+                                    .paper = paper,
+                                    .ours = ours,
+                                    .unit = "M",
+                                    .why = why});
+}
+
+/* Samples have 226 pixels in each direction, which five poolings halve. Chainer, in which the paper
+ * computes, rounds up (max_pooling_2d: cover_all): 113, 57, 29, 15, 8; as published VGG-16 has 7 from
+ * 224. The first fully connected layer reads the square of that, of 512 channels, and has 4096
+ * features. */
+static double vgg_as_in_chainer(double millions)
+{
+    enum { POOLINGS = 5, PIXELS = 226, PUBLISHED = 7, CHANNELS = 512, FEATURES = 4096 };
+    uint32_t side = PIXELS;
+    for (uint32_t i = 0; i < POOLINGS; i++)
+        side = (side + 1) / 2;
+    return millions + (double)(side * side - PUBLISHED * PUBLISHED) * CHANNELS * FEATURES / 1e6;
+}
+
 static cs_status show_models(const cs_study *studies, cs_page *page, cs_error *error)
 {
-    static const double paper[N_MODELS] = {25, 58, 169, 2};
-    static const char *const why[N_MODELS] = {
-        "25.56M, as published", "60.19M, as published",
-        "138.36M, as published with VGG-16; 169M does not hold",
-        "the network of LBANN; the paper's is another variant"};
+    enum { RESNET50, RESNET152, VGG, COSMOFLOW };
+    const double last_layer = (2048 * 1000 + 1000) / 1e6; /* of a ResNet: weights and biases */
     CS_TRY(check_models(studies, error));
-    for (uint32_t m = 0; m < N_MODELS; m++)
-        cs_page_claim(page,
-                      &(cs_paper_claim){
-                          .what = cs_page_format(page, "%s: parameters, millions", model_titles[m]),
-                          .place = "table 5",
-                          .paper = paper[m],
-                          .ours = number_at(studies, cs_study_point(studies, (uint32_t[]){m, 0}),
-                                            "parameters") /
-                                  1e6,
-                          .unit = "M",
-                          .why = why[m]});
+    claim_parameters(page, model_titles[RESNET50], 25, millions_of(studies, RESNET50),
+                     "25.56M, as published");
+    claim_parameters(page, model_titles[RESNET152], 58, millions_of(studies, RESNET152),
+                     "60.19M, as published; the next row has the paper's number");
+    claim_parameters(page, "ResNet-152 without its last layer", 58,
+                     millions_of(studies, RESNET152) - last_layer, "58.14M, rounded down");
+    claim_parameters(page, model_titles[VGG], 169, millions_of(studies, VGG),
+                     "138.36M, as published with VGG-16, for 224 pixels; the next row has the "
+                     "paper's number");
+    claim_parameters(page, "VGG16, 226 pixels in Chainer", 169,
+                     vgg_as_in_chainer(millions_of(studies, VGG)),
+                     "169.8M, rounded down: Chainer's poolings round up and leave 8 by 8 of 226 "
+                     "pixels, not 7 by 7");
+    claim_parameters(page, model_titles[COSMOFLOW], 2, millions_of(studies, COSMOFLOW),
+                     "the network of LBANN; the paper's is another variant");
     return CS_OK;
 }
 

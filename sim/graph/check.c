@@ -526,8 +526,7 @@ static cs_status report_circle(const cs_graph *graph, uint32_t *rank, const uint
                         cs_graph_describe(graph, shown[n - 1], one, sizeof(one)));
 }
 
-/* Whether each edge leads to a higher id, as each program does: then there is no circle. */
-static bool ids_rise(const cs_graph *graph)
+bool cs_graph_ids_rise(const cs_graph *graph)
 {
     bool rise = true;
     for (uint32_t task = 0; task < graph->n_tasks && rise; task++) {
@@ -542,7 +541,7 @@ static bool ids_rise(const cs_graph *graph)
 
 static cs_status check_order(const cs_graph *graph, cs_error *error)
 {
-    if (ids_rise(graph))
+    if (cs_graph_ids_rise(graph)) /* then there is no circle */
         return CS_OK;
     size_t n = (size_t)graph->n_tasks + 1;
     uint32_t *rank = malloc(3 * n * sizeof(*rank));

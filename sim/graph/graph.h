@@ -322,6 +322,9 @@ uint32_t cs_graph_count_tasks(const cs_graph *graph);
  * A cycle is shown: "F0.1 on device 2 -> ...". CS_INVALID. */
 CS_MUST_CHECK cs_status cs_graph_check(const cs_graph *graph, cs_error *error);
 
+/* Whether each edge leads to a higher id, as each program does. */
+bool cs_graph_ids_rise(const cs_graph *graph);
+
 /* Numbers the tasks so that every edge and every program leads from a lower rank to a higher one.
  * Returns how many tasks have a rank; the others (rank CS_NONE) are on circles or after them.
  * `waiting` and `stack` are scratch for n_tasks ids each. */

@@ -18,6 +18,8 @@ static const char *const gradients_names[] = {
     "hierarchical", "segmented", "direct", "ring_per_nic", "once_per_node", NULL};
 static const char *const fidelity_names[] = {"auto", "flow", "analytic", "alpha_beta", NULL};
 static const char *const sharing_names[] = {"platform", "max_min", NULL};
+static const char *const nccl_names[] = {"none", "volta", "ampere", "hopper", NULL};
+static const char *const nccl_algorithm_names[] = {"auto", "tree", "ring", "nvls", NULL};
 static const char *const order_names[] = {"given", "found", "auto", NULL};
 
 const cs_field cs_lower_level_fields[] = {
@@ -80,6 +82,15 @@ const cs_field cs_lower_fields[] = {
          "of an all_to_all of experts that is one delay: what layers of another micro-batch hide"},
     {"start", CS_FIELD_TIME, offsetof(cs_lower_options, start), .fallback = "0",
      .doc = "of a collective that is one delay: what its kernel takes to begin on all ranks"},
+    {"nccl", CS_FIELD_CHOICE, offsetof(cs_lower_options, nccl), .fallback = "none",
+     .choices = nccl_names,
+     .doc = "latencies, protocols and thresholds of NCCL on GPUs of this generation, in place of "
+            "the links' latencies, for an all_reduce, all_gather or reduce_scatter that is one "
+            "delay and would go by rings"},
+    {"nccl_algorithm", CS_FIELD_CHOICE, offsetof(cs_lower_options, nccl_algorithm),
+     .fallback = "auto", .choices = nccl_algorithm_names,
+     .doc = "with nccl: the fastest, or one of them (NCCL_ALGO); nvls: sums within NVSwitches, of "
+            "hopper; ring where it does not do the collective"},
     {"most_flows", CS_FIELD_COUNT, offsetof(cs_lower_options, most_flows), .fallback = "4000000",
      .doc = "messages of the whole run up to which the fidelity auto simulates them"},
     {"levels", CS_FIELD_OBJECT, offsetof(cs_lower_options, given), .fallback = "",
@@ -688,6 +699,17 @@ static void note_measured(const cs_way *way, cs_lower_report *report)
         report->unmeasured[i].count++;
 }
 
+/* Each collective under what NCCL picked for it. */
+static void count_choices(const lowering *l, cs_lower_report *report)
+{
+    for (uint32_t task = 0; task < l->from->n_tasks;) {
+        const cs_way *way = &l->ways[l->from->tasks[task].cls];
+        if (way->algorithm && way->by_nccl)
+            report->nccl[way->choice.algorithm][way->choice.protocol]++;
+        task += way->algorithm ? way->n_members : 1;
+    }
+}
+
 static void count_measured(const lowering *l, cs_lower_report *report)
 {
     for (uint32_t task = 0; task < l->from->n_tasks;) {
@@ -799,6 +821,8 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
             status = cs_way_price(&l->prices, &l->ways[i], error);
             report->beside |= cs_prices_has_relatives(&l->prices, l->ways[i].group);
         }
+    if (l->delayed && l->options->nccl != CS_NCCL_NONE && status == CS_OK)
+        count_choices(l, report);
     return status;
 }
 

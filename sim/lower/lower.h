@@ -21,6 +21,7 @@
 #include "sim/base/field.h"
 #include "sim/lower/cost.h"
 #include "sim/lower/measured.h"
+#include "sim/lower/nccl.h"
 
 typedef enum cs_fidelity {
     CS_FIDELITY_AUTO,
@@ -46,10 +47,12 @@ typedef struct cs_lower_options {
     double expert_overlap; /* of all_to_alls of experts, hidden by another micro-batch's layers */
     double reached;        /* of the links' bandwidths, by delays */
     cs_time start;         /* of a delay, whatever its bytes */
-    uint32_t copies;       /* of a token, in all_to_alls of experts that send it once to a node; 0:
+    uint32_t nccl;         /* cs_nccl_generation whose latencies and protocols delays have */
+    uint32_t nccl_algorithm; /* 0: as NCCL picks; else 1 + cs_nccl_algorithm */
+    uint32_t copies;        /* of a token, in all_to_alls of experts that send it once to a node; 0:
                             * each copy is sent by itself */
-    uint32_t most_flows;   /* up to which the fidelity "auto" takes flows, of the whole graph */
-    cs_given_levels *given;            /* by the scenario, or NULL */
+    uint32_t most_flows;    /* up to which the fidelity "auto" takes flows, of the whole graph */
+    cs_given_levels *given; /* by the scenario, or NULL */
     cs_alpha_beta levels[CS_N_LEVELS]; /* those that are given; of others the bandwidth is 0 */
     const cs_measured_collectives *measured; /* times of delays, where there are any; or NULL */
     const char *file;                        /* that the options are from, for messages; or NULL */
@@ -87,6 +90,7 @@ typedef struct cs_lower_report {
     char unlike[192];
     bool one_nic; /* a usual ring takes one NIC of nodes with several, for these are unlike */
     /* where measured times were given and collectives are delays: */
+    uint64_t nccl[CS_NCCL_ALGORITHMS][CS_NCCL_PROTOCOLS]; /* collectives by what NCCL picks */
     uint64_t n_measured;     /* collectives that take a measured time */
     uint64_t n_extrapolated; /* of them, those of more bytes than any that was measured */
     uint32_t n_unmeasured;   /* distinct ones without; at most those that fit are listed */

@@ -1,6 +1,7 @@
 #include "sim/lower/plan-collective.h"
 
 #include "sim/lower/rank-order.h"
+#include "topologies/route.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,22 +36,87 @@ static bool several_nodes(const cs_platform *platform, const uint32_t *devices, 
 
 /* ---- algorithm and chunks ---- */
 
+/* What NCCL's model makes of a time over the links, s: their bandwidths stay those of the
+ * platform. */
+static double by_nccl(const cs_lower_options *options, cs_way *way, cs_time time)
+{
+    const double rounds = way->facts.kind == CS_ALL_REDUCE ? 2 : 1, n = way->facts.ranks;
+    const cs_time wire = time > way->links ? time - way->links : 1;
+    const cs_nccl_algorithm only = options->nccl_algorithm > 0
+                                       ? (cs_nccl_algorithm)(options->nccl_algorithm - 1)
+                                       : CS_NCCL_ALGORITHMS;
+    way->facts.bus = rounds * (n - 1) / n * (double)way->facts.bytes /
+                     (cs_time_seconds(wire) / options->reached);
+    way->choice = cs_nccl_choose(&way->facts, only);
+    return way->choice.seconds;
+}
+
 /* Delays reach less than the links have, and take a while to begin. Tensor-parallel ones that are
  * cut into a chunk per rank go on beside the product that reads or writes them, all but one; those
  * of experts beside the layers of another micro-batch. */
-cs_status cs_way_delay(const cs_lower_options *options, const cs_way *way, cs_time *time,
-                       cs_error *error)
+cs_status cs_way_delay(const cs_lower_options *options, cs_way *way, cs_time *time, cs_error *error)
 {
     const double rest = way->tensor ? 1 - 1.0 / way->collective.n : 0;
     const double exposed =
         (1 - rest * options->tensor_overlap) * (way->expert ? 1 - options->expert_overlap : 1);
-    const double cost = ((double)*time / options->reached + (double)options->start) * exposed;
-    if (!(options->reached > 0) || (options->reached >= 1 && options->start == 0 && exposed >= 1))
+    if (!(options->reached > 0) ||
+        (options->reached >= 1 && options->start == 0 && exposed >= 1 && !way->by_nccl))
         return CS_OK;
-    if (cost > (double)(INT64_MAX / 2))
+    const double wire = way->by_nccl ? by_nccl(options, way, *time) * (double)CS_PS_PER_SEC
+                                     : (double)*time / options->reached;
+    const double cost = (wire + (double)options->start) * exposed;
+    if (!(cost <= (double)(INT64_MAX / 2)))
         return cs_error_add(error, CS_OVERFLOW, "a collective takes too long");
     *time = (cs_time)cost;
     return CS_OK;
+}
+
+/* What NCCL's model asks of ranks on a platform. */
+static cs_status find_facts(cs_prices *prices, cs_way *way, cs_error *error)
+{
+    const cs_platform *platform = prices->platform;
+    const cs_collective *of = &way->collective;
+    const uint32_t size = platform->node_devices;
+    cs_route route;
+    uint32_t nodes = 1;
+    uint32_t *links = malloc(((size_t)platform->longest_route + 1) * sizeof(*links));
+    if (!links)
+        return cs_error_no_memory(error);
+    cs_status status =
+        cs_route_find(platform, way->devices[0], way->devices[1], links, &route, error);
+    const cs_link *first = status == CS_OK && route.n > 0 ? &platform->links[links[0]] : NULL;
+    for (uint32_t i = 1; i < of->n && way->network; i++)
+        nodes += way->devices[i] / size != way->devices[i - 1] / size;
+    const bool nvlink = first && first->peer;
+    const bool switched = nvlink && platform->vertices[first->to].kind == CS_VERTEX_SWITCH;
+    way->facts =
+        (cs_nccl_case){.kind = of->kind,
+                       .ranks = of->n,
+                       .nodes = of->node_ranks > 0 ? of->n / of->node_ranks : nodes,
+                       .generation = (cs_nccl_generation)prices->options->nccl,
+                       .nvlink = nvlink,
+                       .nvls = switched && of->n > 2 && prices->options->nccl == CS_NCCL_HOPPER,
+                       .bytes = of->bytes};
+    free(links);
+    return status;
+}
+
+/* Rings alone, of which the model knows the bandwidth; their latencies are those of as many rounds
+ * of a byte for each rank. */
+static cs_status ask_nccl(cs_prices *prices, cs_way *way, cs_error *error)
+{
+    cs_collective small = way->collective;
+    const bool ring = strncmp(way->algorithm->name, "ring", strlen("ring")) == 0;
+    const bool known = small.kind == CS_ALL_REDUCE || small.kind == CS_REDUCE_SCATTER ||
+                       small.kind == CS_ALL_GATHER;
+    if (prices->options->nccl == CS_NCCL_NONE || !ring || !known || small.bytes <= small.n ||
+        prices->options->fidelity == CS_FIDELITY_ALPHA_BETA)
+        return CS_OK;
+    small.bytes = small.n;
+    way->by_nccl = true;
+    CS_TRY(find_facts(prices, way, error));
+    return cs_prices_find(prices, way->group, &small, way->algorithm, way->devices, &way->links,
+                          error);
 }
 
 cs_status cs_way_price(cs_prices *prices, cs_way *way, cs_error *error)
@@ -60,6 +126,7 @@ cs_status cs_way_price(cs_prices *prices, cs_way *way, cs_error *error)
         return cs_measured_time(way->measured, way->collective.bytes, &way->cost, error);
     if (way->cost >= 0)
         return CS_OK;
+    CS_TRY(ask_nccl(prices, way, error));
     CS_TRY(cs_prices_find(prices, way->group, &way->collective, way->algorithm, way->devices,
                           &way->cost, error));
     return cs_way_delay(prices->options, way, &way->cost, error);

@@ -17,10 +17,14 @@ typedef struct cs_way {
     uint32_t *devices;        /* of the algorithm's ranks; allocated */
     uint32_t n_members;       /* ranks that are simulated */
     uint64_t n_sends;
-    cs_time cost; /* -1: not computed */
-    bool tensor;  /* between devices that divide layers */
-    bool expert;  /* all_to_all of experts */
-    bool network; /* ranks in several nodes */
+    cs_time cost;          /* -1: not computed */
+    bool by_nccl;          /* its delay is NCCL's: */
+    cs_time links;         /* of it, latencies of the links, which NCCL's are in place of */
+    cs_nccl_case facts;    /* but for the bandwidth */
+    cs_nccl_choice choice; /* of the last delay that was computed */
+    bool tensor;           /* between devices that divide layers */
+    bool expert;           /* all_to_all of experts */
+    bool network;          /* ranks in several nodes */
     bool
         one_nic; /* a ring that nobody asked for, through one of the NICs of nodes that are unlike */
     const cs_measured_collective *measured; /* its time when it is one delay, or NULL */
@@ -35,8 +39,8 @@ CS_MUST_CHECK cs_status cs_way_price(cs_prices *prices, cs_way *way, cs_error *e
 
 /* Turns what messages take into the delay that the options make of it: at a fraction of the
  * bandwidth, with a start, and without what is hidden. CS_OVERFLOW. */
-CS_MUST_CHECK cs_status cs_way_delay(const cs_lower_options *options, const cs_way *way,
-                                     cs_time *time, cs_error *error);
+CS_MUST_CHECK cs_status cs_way_delay(const cs_lower_options *options, cs_way *way, cs_time *time,
+                                     cs_error *error);
 
 /* Accepts a zeroed one. */
 void cs_way_finish(cs_way *way);

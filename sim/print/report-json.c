@@ -102,6 +102,17 @@ static bool add_allocations(cJSON *object, const cs_outcome *outcome)
            cs_json_add_number(failed, "largest_free_bytes", (double)failure->largest);
 }
 
+/* What figures of a sweep are made of. */
+static bool add_device_figures(cJSON *list, const cs_outcome *outcome)
+{
+    const cs_device_record *record = &outcome->simulation->trace.devices[outcome->device];
+    cJSON *object = cs_json_add_item(list);
+    double capacity = record->capacity == INT64_MAX ? INFINITY : (double)record->capacity;
+    return cs_json_add_number(object, "capacity_bytes", capacity) &&
+           add_of_device(object, "peak_memory_bytes", outcome) &&
+           add_of_device(object, "peak_activation_bytes", outcome);
+}
+
 static bool add_device(cJSON *list, const cs_scenario *scenario, const cs_simulation *simulation,
                        uint32_t device)
 {
@@ -125,23 +136,27 @@ static bool add_device(cJSON *list, const cs_scenario *scenario, const cs_simula
            add_oom(object, &simulation->graph, record);
 }
 
-static bool add_devices(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
+static bool add_devices(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation,
+                        bool whole)
 {
     cJSON *list = cJSON_AddArrayToObject(root, "devices");
-    for (uint32_t d = 0; list && d < simulation->trace.n_devices; d++) {
-        if (cs_graph_has(&simulation->graph, d) && !add_device(list, scenario, simulation, d))
-            return false;
+    bool done = list;
+    for (uint32_t d = 0; done && d < simulation->trace.n_devices; d++) {
+        const cs_outcome outcome = {scenario, simulation, d};
+        if (cs_graph_has(&simulation->graph, d))
+            done = whole ? add_device(list, scenario, simulation, d)
+                         : add_device_figures(list, &outcome);
     }
-    return list != NULL;
+    return done;
 }
 
 /* Per device the one that was simulated in its place; null where all were. */
-static bool add_fold(cJSON *root, const cs_graph *graph)
+static bool add_fold(cJSON *root, const cs_graph *graph, bool whole)
 {
     if (!graph->stands_for)
         return cJSON_AddNullToObject(root, "simulated_as") != NULL;
     cJSON *list = cJSON_AddArrayToObject(root, "simulated_as");
-    for (uint32_t d = 0; list && d < graph->n_devices; d++)
+    for (uint32_t d = 0; list && whole && d < graph->n_devices; d++)
         if (!cJSON_AddItemToArray(list, cJSON_CreateNumber(graph->stands_for[d])))
             return false;
     return list != NULL;
@@ -172,6 +187,24 @@ static bool add_sharing(cJSON *root, const cs_platform *platform)
 }
 
 /* How they became messages; null where there are none. */
+/* {"ring LL": 20, ...}: nothing where NCCL's model was not asked. */
+static bool add_choices(cJSON *object, const cs_lower_report *lowering)
+{
+    cJSON *choices = NULL;
+    char name[32];
+    for (int a = 0; a < CS_NCCL_ALGORITHMS; a++)
+        for (int p = 0; p < CS_NCCL_PROTOCOLS; p++) {
+            if (lowering->nccl[a][p] == 0)
+                continue;
+            snprintf(name, sizeof(name), "%s %s", cs_nccl_algorithm_names[a],
+                     cs_nccl_protocol_names[p]);
+            choices = choices ? choices : cJSON_AddObjectToObject(object, "nccl");
+            if (!choices || !cs_json_add_number(choices, name, (double)lowering->nccl[a][p]))
+                return false;
+        }
+    return true;
+}
+
 static bool add_collectives(cJSON *root, const cs_lower_report *lowering)
 {
     if (lowering->n_collectives == 0)
@@ -180,7 +213,8 @@ static bool add_collectives(cJSON *root, const cs_lower_report *lowering)
     return object && cs_json_add_number(object, "number", (double)lowering->n_collectives) &&
            cJSON_AddStringToObject(object, "algorithms", lowering->algorithms) &&
            cJSON_AddStringToObject(object, "fidelity", cs_fidelity_name(lowering->fidelity)) &&
-           cs_json_add_number(object, "messages", (double)lowering->n_flows);
+           cs_json_add_number(object, "messages", (double)lowering->n_flows) &&
+           add_choices(object, lowering);
 }
 
 static bool add_form(cJSON *list, const cs_simulation *simulation, const cs_form *form)
@@ -383,12 +417,35 @@ static bool add_figures(cJSON *root, const cs_outcome *outcome, cs_scope scope)
     return done;
 }
 
-static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
+/* Of mini-batches that were not simulated; or why none were skipped, as was asked. */
+static bool add_skipped(cJSON *root, const cs_skipped *skipped)
+{
+    if (skipped->n == 0 && !skipped->reason)
+        return true;
+    cJSON *object = cJSON_AddObjectToObject(root, "skipped");
+    if (object && skipped->reason)
+        return cs_json_add_number(object, "mini_batches", 0) &&
+               cJSON_AddStringToObject(object, "reason", skipped->reason);
+    return object && cs_json_add_number(object, "mini_batches", skipped->n) &&
+           cs_json_add_number(object, "periodic_from", skipped->first) &&
+           cs_json_add_number(object, "period_iterations", skipped->period) &&
+           cs_json_add_number(object, "period_s", cs_time_seconds(skipped->time));
+}
+
+/* Of what happened to every task: not known where mini-batches were skipped. */
+static bool add_hash(cJSON *root, const cs_simulation *simulation)
+{
+    char hash[17];
+    snprintf(hash, sizeof(hash), "%016" PRIx64, simulation->hash);
+    return simulation->skipped.n > 0 ? cJSON_AddNullToObject(root, "hash") != NULL
+                                     : cJSON_AddStringToObject(root, "hash", hash) != NULL;
+}
+
+static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation,
+                 bool whole)
 {
     const cs_analysis *analysis = &simulation->analysis;
     const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
-    char hash[17];
-    snprintf(hash, sizeof(hash), "%016" PRIx64, simulation->hash);
     return cJSON_AddStringToObject(root, "name", scenario->name) &&
            cJSON_AddStringToObject(root, "schedule", scenario->schedule->name) &&
            add_reading(root, scenario) &&
@@ -397,20 +454,31 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            cs_origins_report_json(&scenario->origins, root) &&
            add_figures(root, &outcome, CS_SCOPE_SCENARIO) &&
            add_sharing(root, &scenario->platform) && add_collectives(root, &simulation->lowering) &&
-           add_figures(root, &outcome, CS_SCOPE_RUN) &&
-           cJSON_AddStringToObject(root, "hash", hash) &&
-           add_figures(root, &outcome, CS_SCOPE_PLAN) && add_forms(root, simulation) &&
-           add_critical_path(root, analysis) && add_devices(root, scenario, simulation) &&
-           add_fold(root, &simulation->graph) && add_links(root, &simulation->trace) &&
+           add_figures(root, &outcome, CS_SCOPE_RUN) && add_hash(root, simulation) &&
+           add_skipped(root, &simulation->skipped) && add_figures(root, &outcome, CS_SCOPE_PLAN) &&
+           add_forms(root, simulation) && add_critical_path(root, analysis) &&
+           add_devices(root, scenario, simulation, whole) &&
+           add_fold(root, &simulation->graph, whole) &&
+           (!whole || add_links(root, &simulation->trace)) &&
            add_weights(root, &analysis->staleness) && add_difference(root, simulation) &&
            add_costs(root, scenario, &simulation->lowering);
 }
 
-cJSON *cs_report_json(const cs_scenario *scenario, const cs_simulation *simulation)
+static cJSON *make_report(const cs_scenario *scenario, const cs_simulation *simulation, bool whole)
 {
     cJSON *root = cJSON_CreateObject();
-    if (root && fill(root, scenario, simulation))
+    if (root && fill(root, scenario, simulation, whole))
         return root;
     cJSON_Delete(root);
     return NULL;
+}
+
+cJSON *cs_report_json(const cs_scenario *scenario, const cs_simulation *simulation)
+{
+    return make_report(scenario, simulation, true);
+}
+
+cJSON *cs_report_json_figures(const cs_scenario *scenario, const cs_simulation *simulation)
+{
+    return make_report(scenario, simulation, false);
 }

@@ -554,6 +554,23 @@ static void print_recurrence(const cs_scenario *scenario, const cs_simulation *s
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
+/* Where mini-batches were to be skipped. */
+static void print_skipped(const cs_skipped *skipped, FILE *out)
+{
+    char line[320];
+    if (skipped->n > 0)
+        snprintf(line, sizeof(line),
+                 "%u mini-batches skipped: from mini-batch %u on, the state of the run is the same "
+                 "again every %u mini-batch%s, %s later",
+                 skipped->n, skipped->first, skipped->period, skipped->period == 1 ? "" : "es",
+                 time_text((double)skipped->time).s);
+    else if (skipped->reason)
+        snprintf(line, sizeof(line), "no mini-batches skipped: %s", skipped->reason);
+    else
+        return;
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+}
+
 /* ---- the rest ---- */
 
 static text seconds_text(double seconds)
@@ -700,6 +717,23 @@ static void print_out_of_memory(const cs_simulation *simulation, FILE *out)
         fprintf(out, "the run was stopped there, as asked\n");
 }
 
+/* Collectives by the algorithm and the protocol that NCCL picks. */
+static void print_choices(const cs_lower_report *lowering, FILE *out)
+{
+    const char *before = "NCCL picks ";
+    bool any = false;
+    for (int a = 0; a < CS_NCCL_ALGORITHMS; a++)
+        for (int p = 0; p < CS_NCCL_PROTOCOLS; p++) {
+            if (lowering->nccl[a][p] == 0)
+                continue;
+            fprintf(out, "%s%s %s for %llu", any ? ", " : before, cs_nccl_algorithm_names[a],
+                    cs_nccl_protocol_names[p], (unsigned long long)lowering->nccl[a][p]);
+            any = true;
+        }
+    if (any)
+        fputs("\n\n", out);
+}
+
 /* What messages and collectives take depends on both, so no summary is without. */
 static void print_network(const cs_platform *platform, const cs_lower_report *lowering, FILE *out)
 {
@@ -719,6 +753,7 @@ static void print_network(const cs_platform *platform, const cs_lower_report *lo
                 (unsigned long long)lowering->n_flows);
     else
         fprintf(out, "%llu messages\n\n", (unsigned long long)lowering->n_flows);
+    print_choices(lowering, out);
 }
 
 /* Where devices are simulated for others that do not do the same. */
@@ -843,6 +878,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     print_communication(&simulation->analysis, out);
     print_purposes(simulation, out);
     print_recurrence(scenario, simulation, out);
+    print_skipped(&simulation->skipped, out);
     print_path(&simulation->analysis, out);
     if (simulation->forms.n > 0)
         print_sources(&simulation->forms, out);

@@ -16,6 +16,10 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
  * memory runs out. */
 cJSON *cs_report_json(const cs_scenario *scenario, const cs_simulation *simulation);
 
+/* The same, but of links nothing, and of devices only what the figures of a sweep are made of: over
+ * thousands of devices the rest takes longer than the run. */
+cJSON *cs_report_json_figures(const cs_scenario *scenario, const cs_simulation *simulation);
+
 /* Add to both what --runs asks for; nothing where there was one run. */
 CS_MUST_CHECK cs_status cs_runs_add_json(cJSON *report, const cs_runs *runs, cs_error *error);
 CS_MUST_CHECK cs_status cs_runs_print(const cs_runs *runs, FILE *out, cs_error *error);

@@ -54,6 +54,7 @@ static cs_status run_engine(const cs_scenario *scenario, const cs_platform *plat
                                                   .seed = seed},
                                       .stop_on_oom = options->stop_on_oom,
                                       .every_event = options->every_event,
+                                      .watch = options->watch,
                                       .progress = options->progress};
     if (status == CS_OK)
         status = cs_engine_run(graph, platform, &engine, trace, error);
@@ -153,14 +154,32 @@ static cs_status state_forms(const cs_scenario *scenario, cs_forms *forms, cs_er
 static bool collectives_are_usual(const cs_scenario *scenario, const cs_platform *platform,
                                   const cs_lower_report *lowering)
 {
+    const cs_lower_options *options = &scenario->collectives;
+    const bool delayed = lowering->fidelity != CS_FIDELITY_FLOW;
     bool by_levels = false;
     for (uint32_t i = 0; i < CS_N_LEVELS; i++)
-        by_levels |= scenario->collectives.levels[i].bandwidth > 0;
+        by_levels |= options->levels[i].bandwidth > 0;
     if (lowering->n_collectives == 0)
         return true;
     if (by_levels || lowering->n_measured > 0)
         return false;
+    if (delayed && (options->reached < 1 || options->start > 0 || options->nccl != CS_NCCL_NONE))
+        return false;
     return platform->n_links == 0 || strcmp(lowering->algorithms, "ring") == 0;
+}
+
+cs_status cs_simulation_state_forms(const cs_scenario *scenario, cs_simulation *simulation,
+                                    cs_error *error)
+{
+    const bool none = simulation->disturbed || simulation->trace.stopped;
+    cs_forms_finish(&simulation->forms);
+    CS_TRY(state_forms(scenario, &simulation->forms, error));
+    if (scenario->job.libraries)
+        reject_memory_forms(&simulation->forms);
+    if (none || was_slowed(&simulation->trace) ||
+        !collectives_are_usual(scenario, &scenario->platform, &simulation->lowering))
+        reject_forms(&simulation->forms, none);
+    return CS_OK;
 }
 
 static cs_status run_on(const cs_scenario *scenario, const cs_platform *platform,
@@ -178,16 +197,10 @@ static cs_status run_on(const cs_scenario *scenario, const cs_platform *platform
         status = cs_analyse(&simulation->graph, &simulation->trace, scenario->batch_size,
                             &simulation->analysis, error);
     if (status == CS_OK)
-        status = state_forms(scenario, &simulation->forms, error);
+        status = cs_simulation_state_forms(scenario, simulation, error);
     if (status == CS_OK)
         status = cs_allocations_make(scenario, &simulation->graph, &simulation->trace,
                                      &simulation->allocations, error);
-    if (status == CS_OK && scenario->job.libraries)
-        reject_memory_forms(&simulation->forms);
-    bool none = simulation->disturbed || simulation->trace.stopped;
-    if (status == CS_OK && (none || was_slowed(&simulation->trace) ||
-                            !collectives_are_usual(scenario, platform, &simulation->lowering)))
-        reject_forms(&simulation->forms, none);
     return status;
 }
 

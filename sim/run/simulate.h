@@ -5,9 +5,20 @@
 
 #include "sim/analysis/analysis.h"
 #include "sim/base/progress.h"
+#include "sim/engine/engine.h"
 #include "sim/lower/lower.h"
 #include "sim/run/allocations.h"
 #include "sim/scenario/scenario.h"
+
+/* Mini-batches that were not simulated, for the run had become periodic (steady-run.h). */
+typedef struct cs_skipped {
+    uint32_t n;       /* mini-batches; 0: all were simulated */
+    uint32_t first;   /* when this mini-batch begins the run is as when that a period later does */
+    uint32_t period;  /* mini-batches */
+    cs_time time;     /* of a period */
+    uint64_t n_tasks; /* of the whole run */
+    const char *reason; /* n 0: why, where skipping was asked for; else NULL */
+} cs_skipped;
 
 typedef struct cs_simulation {
     cs_lower_report lowering;
@@ -18,13 +29,16 @@ typedef struct cs_simulation {
     cs_forms forms;
     double epoch; /* mini-batches; 0: the data set is not known */
     uint64_t hash;
-    bool disturbed; /* the scenario has noise: closed forms do not apply */
+    bool disturbed;     /* the scenario has noise: closed forms do not apply */
+    cs_skipped skipped; /* with n > 0 graph, spans and all else by task or mini-batch are those of a
+                         * run that has n mini-batches less */
 } cs_simulation;
 
 typedef struct cs_simulation_options {
     bool stop_on_oom;
     bool record_rates;
     bool every_event;     /* without the engine's shortcuts, which change no result */
+    cs_watch *watch;      /* cs_engine_options.watch, or NULL */
     uint64_t seed_offset; /* the run's seed is the scenario's plus this */
     const cs_progress *progress;
 } cs_simulation_options;
@@ -35,6 +49,10 @@ void cs_simulation_finish(cs_simulation *simulation);
 CS_MUST_CHECK cs_status cs_simulate(const cs_scenario *scenario,
                                     const cs_simulation_options *options, cs_simulation *simulation,
                                     cs_error *error);
+
+/* States the closed forms of a simulation of the scenario anew. */
+CS_MUST_CHECK cs_status cs_simulation_state_forms(const cs_scenario *scenario,
+                                                  cs_simulation *simulation, cs_error *error);
 
 /* Of a run what a search for plans compares: the figure makespan_s, the largest peak_memory_bytes
  * and whether a device went over its capacity, bit for bit those of cs_simulate. */

@@ -120,6 +120,8 @@ static cs_status check_device(const cs_json_place *model, bool has_costs, bool p
         status = cs_accelerator_check(&device, (cs_precision)workload->precision, &why);
     section->device_memory = device.memory;
     cs_accelerator_finish(&device);
+    if (status == CS_NO_MEMORY)
+        return cs_error_no_memory(error);
     return status == CS_OK
                ? CS_OK
                : cs_json_invalid(&place, error, "%s%s", why.text,

@@ -2,6 +2,8 @@
 #include "sim/base/fitted.h"
 #include "sim/scenario/runtime-section.h"
 
+#include "sim/base/fitted.h"
+
 const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatron-lm-2021",
                                         "pytorch-fsdp", "pytorch-ddp",   "deepspeed",
                                         "torchtitan",   "llm-foundry",   NULL};

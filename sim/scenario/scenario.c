@@ -1,6 +1,7 @@
 #include "sim/scenario/scenario.h"
 
 #include "sim/base/file.h"
+#include "sim/base/text.h"
 #include "sim/scenario/build.h"
 #include "sim/scenario/planning.h"
 
@@ -23,14 +24,19 @@ void cs_scenario_finish(cs_scenario *scenario)
     *scenario = (cs_scenario){0};
 }
 
-/* "folder/vgg16-gpipe.json" -> "vgg16-gpipe" */
+/* "folder/vgg16-gpipe.json" -> "vgg16-gpipe". What no text of a scenario may have is escaped. */
 static const char *name_of_file(cs_arena *arena, const char *path)
 {
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     const char *dot = strrchr(name, '.');
-    return cs_arena_copy_length(arena, name,
-                                dot && dot != name ? (size_t)(dot - name) : strlen(name));
+    name =
+        cs_arena_copy_length(arena, name, dot && dot != name ? (size_t)(dot - name) : strlen(name));
+    if (!name || !cs_text_has_control(name))
+        return name;
+    const size_t size = CS_TEXT_SHOWN_MOST * strlen(name) + 1;
+    char *shown = cs_arena_alloc(arena, size, 1);
+    return shown ? cs_text_show(name, shown, size) : NULL;
 }
 
 /* How a scenario is read. */

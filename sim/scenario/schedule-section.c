@@ -33,8 +33,8 @@ static const struct {
     {"megatron", "it is \"interleaved_1f1b\" here"},
     {"timeprest", "it is \"nf1b\" here"},
     {"madpipe", "it is \"periodic\" here, with \"partition\": \"madpipe\""},
-    {"zbv", "\"custom\" runs such an order, written out as in scenarios/custom.json"},
-    {"zb_v", "\"custom\" runs such an order, written out as in scenarios/custom.json"},
+    {"zbv", "it is \"zb_v\" here"},
+    {"zb-v", "it is \"zb_v\" here"},
     {"dualpipe", "no stage can be on two devices that run it in different orders"},
     {"chimera", "no stage can be on two devices that run it in different orders"},
 };

@@ -43,6 +43,12 @@ const cs_field cs_workload_fields[] = {
          "only: names, or parts of names between dots, like attention, mlp, layers.3 (`sim model "
          "--json` lists them)",
      .shape = "[name, ...]"},
+    {"discard_operators", CS_FIELD_LIST, offsetof(cs_workload, discard_operators), .fallback = "",
+     .of = &operator_field,
+     .doc = "of recompute_operators, those whose results are not kept for other operators either, "
+            "but made again before the backward of those (Megatron Core's layernorm, moe_act and "
+            "mla_up_proj; PyTorch's selective checkpointing)",
+     .shape = "[name, ...]"},
     {"lora", CS_FIELD_OBJECT, offsetof(cs_workload, lora), .fallback = "", .of = cs_adapter_fields,
      .size = sizeof(cs_adapters),
      .doc = "trains low-rank adapters of some linear layers; all other weights are frozen",
@@ -152,6 +158,8 @@ cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *devic
         .recompute = workload->recompute,
         .recompute_ops = workload->recompute_operators.items,
         .n_recompute_ops = workload->recompute_operators.n,
+        .discard_ops = workload->discard_operators.items,
+        .n_discard_ops = workload->discard_operators.n,
         .device = device,
         .kernels = workload->kernels,
         .measured = workload->costs,

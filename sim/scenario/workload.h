@@ -15,6 +15,7 @@ typedef struct cs_workload {
     uint32_t granularity;    /* cs_granularity */
     bool recompute;
     cs_list recompute_operators; /* const char *, names as recompute.h has them */
+    cs_list discard_operators;   /* the same */
     cs_adapters *lora;           /* what is trained beside frozen weights, or NULL */
     const char *measured;        /* a model file whose layers' times replace estimates, or NULL */
     /* not from the table: */
@@ -31,8 +32,8 @@ typedef struct cs_workload {
     const char *date;         /* of the provenance, or NULL */
 } cs_workload;
 
-/* name, parameters, device, precision, granularity, recompute, recompute_operators, lora,
- * measured; ended by {0}. */
+/* name, parameters, device, precision, granularity, recompute, recompute_operators,
+ * discard_operators, lora, measured; ended by {0}. */
 extern const cs_field cs_workload_fields[];
 
 /* The network that is asked for. `place` is where the object with the parameters stands. */

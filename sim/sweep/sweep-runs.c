@@ -21,7 +21,8 @@ static cs_status run_point(const void *context, const cJSON *document, const cs_
     if (status == CS_OK)
         status = cs_simulate(&scenario, &how, &simulation, error);
     if (status == CS_OK) {
-        *result = cs_report_json(&scenario, &simulation);
+        *result = s->sweep.keep_results ? cs_report_json(&scenario, &simulation)
+                                        : cs_report_json_figures(&scenario, &simulation);
         if (!*result)
             status = cs_error_no_memory(error);
     }

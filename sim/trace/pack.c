@@ -221,30 +221,63 @@ static bool add_plane(cs_packer *p, size_t n)
     return append_piece(p, &made, p->blocks) && (noise || keep(p, &made, true, kept));
 }
 
-/* Which bits differ among the values. */
-static uint64_t differences(const unsigned char *values, size_t n, size_t size)
+enum { UNROLLED = 8 };
+
+/* Which bits differ among n words. */
+static uint64_t differing_words(const unsigned char *values, size_t n)
 {
-    uint64_t differ = 0;
-    if (size == sizeof(uint64_t)) {
-        uint64_t first, value;
-        memcpy(&first, values, sizeof(first));
-        for (size_t i = 0; i < n; i++) {
-            memcpy(&value, values + i * sizeof(value), sizeof(value));
-            differ |= value ^ first;
-        }
-    } else if (size == sizeof(uint32_t)) {
-        uint32_t first, value, of = 0;
-        memcpy(&first, values, sizeof(first));
-        for (size_t i = 0; i < n; i++) {
-            memcpy(&value, values + i * sizeof(value), sizeof(value));
-            of |= value ^ first;
-        }
-        differ = of;
-    } else {
-        for (size_t i = 0; i < n; i++)
-            differ |= (uint64_t)(values[i] ^ values[0]);
+    uint64_t first, differ = 0, words[UNROLLED];
+    size_t i = 0;
+    memcpy(&first, values, sizeof(first));
+    for (; i + UNROLLED <= n; i += UNROLLED) {
+        memcpy(words, values + i * sizeof(first), sizeof(words));
+        differ |= (words[0] ^ first) | (words[1] ^ first) | (words[2] ^ first) |
+                  (words[3] ^ first) | (words[4] ^ first) | (words[5] ^ first) |
+                  (words[6] ^ first) | (words[7] ^ first);
+    }
+    for (; i < n; i++) {
+        memcpy(words, values + i * sizeof(first), sizeof(first));
+        differ |= words[0] ^ first;
     }
     return differ;
+}
+
+/* Which bits differ among the values: those of 4 and of 1 bytes are compared 8 bytes at a time, with
+ * the first one as often. */
+static uint64_t differences(const unsigned char *values, size_t n, size_t size)
+{
+    const size_t n_words = n * size / sizeof(uint64_t);
+    unsigned char differ[sizeof(uint64_t)] = {0};
+    uint64_t found = n_words > 0 ? differing_words(values, n_words) : 0;
+    memcpy(differ, &found, sizeof(found));
+    for (size_t b = 0; b < sizeof(uint64_t); b++) {
+        if (n_words > 0)
+            differ[b] |= values[b] ^ values[b % size];
+        if (b >= size)
+            differ[b % size] |= differ[b];
+    }
+    for (size_t at = n_words * sizeof(uint64_t); at < n * size; at++)
+        differ[at % size] |= values[at] ^ values[at % size];
+    memcpy(&found, differ, sizeof(found));
+    return found;
+}
+
+/* The first bytes of all values. */
+static void gather_plane(const unsigned char *values, size_t n, size_t size, unsigned char *plane)
+{
+    size_t i = 0;
+    for (; i + UNROLLED <= n; i += UNROLLED, values += UNROLLED * size) {
+        plane[i] = values[0];
+        plane[i + 1] = values[size];
+        plane[i + 2] = values[2 * size];
+        plane[i + 3] = values[3 * size];
+        plane[i + 4] = values[4 * size];
+        plane[i + 5] = values[5 * size];
+        plane[i + 6] = values[6 * size];
+        plane[i + 7] = values[7 * size];
+    }
+    for (; i < n; i++, values += size)
+        plane[i] = values[0];
 }
 
 static bool add_planes(cs_packer *p, const unsigned char *values, size_t n, size_t size)
@@ -256,8 +289,7 @@ static bool add_planes(cs_packer *p, const unsigned char *values, size_t n, size
             done = add_constant(p, values[b], n);
             continue;
         }
-        for (size_t i = 0; i < n; i++)
-            p->plane[i] = values[i * size + b];
+        gather_plane(values + b, n, size, p->plane);
         done = add_plane(p, n);
     }
     return done;

@@ -55,6 +55,16 @@ static bool starts(const char *text, const char *with)
     return text && strncmp(text, with, strlen(with)) == 0;
 }
 
+/* Under a pipeline torchtitan's FSDP keeps weights whole from one micro-batch to the next, and
+ * gradients until the last one, as ZeRO's stage 2 does that accumulates (torchtitan/models/llama3/
+ * infra/parallelize.py, apply_fsdp: reshard_after_forward; PyTorch's pipelining/stage.py,
+ * backward_maybe_with_nosync, and FSDP's unsharded_accumulated_grad, in the type of the sum). */
+static bool keeps_whole(const cs_point *point)
+{
+    return starts(point->framework, "torchtitan") && point->parallel->pp > 1 &&
+           point->parallel->zero == 3;
+}
+
 static bool contains(const char *text, const char *word)
 {
     return text && strstr(text, word);
@@ -90,16 +100,6 @@ static bool sends_once(const cs_point *point)
     if (point->parallel->ep < 2 || point->args)
         return point->parallel->ep > 1 && given && strcmp(given, "flex") == 0;
     return starts(point->framework, "Megatron-Bridge") && !sends_each_copy(point);
-}
-
-/* Under a pipeline torchtitan's FSDP keeps weights whole from one micro-batch to the next, and
- * gradients until the last one, as ZeRO's stage 2 does that accumulates (torchtitan/models/llama3/
- * infra/parallelize.py, apply_fsdp: reshard_after_forward; PyTorch's pipelining/stage.py,
- * backward_maybe_with_nosync, and FSDP's unsharded_accumulated_grad, in the type of the sum). */
-static bool keeps_whole(const cs_point *point)
-{
-    return starts(point->framework, "torchtitan") && point->parallel->pp > 1 &&
-           point->parallel->zero == 3;
 }
 
 /* Megatron-LM sends a part from each tensor-parallel rank, unless it is told not to

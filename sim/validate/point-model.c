@@ -105,7 +105,7 @@ static void write_bert(cs_point_rules *rules, FILE *out)
 }
 
 /* NeMo and Megatron-Bridge fine-tune on SQuAD, whose samples are packed into sequences without
- * attending to each other (docs/source/performance/performance_summary.md: "Packed Sequence
+ * attending to each other (performance_summary of its pages: "Packed Sequence
  * Length"). A paragraph of SQuAD has 117 words on average, a question 10 (Rajpurkar et al., 2016,
  * arXiv 1606.05250): with the words of the template about 200 tokens, of which a token attends to
  * half. MLPerf's samples, of GovReport, are long. 0: it attends to the sequence. */
@@ -414,35 +414,55 @@ static void write_usual(cs_point_rules *rules, FILE *out)
 /* What the words of a point are called here: parts of names of operators. */
 static const struct {
     const char *word, *operators;
+    bool discards; /* what they make is not kept for others (Megatron Core:
+                    * CheckpointWithoutOutput) */
 } recomputed[] = {
-    {"core_attn", "\"attention\""},
-    {"default", "\"attention\""},
-    {"mla_up_proj", "\"q_b_proj\", \"kv_b_proj\""},
-    {"layernorm", "\"input_layernorm\", \"post_attention_layernorm\""},
-    {"moe_act", "\"act\", \"mul\""},
-    {"mlp", "\"mlp\""},
+    {"core_attn", "\"attention\"", false},
+    {"default", "\"attention\"", false},
+    {"mla_up_proj",
+     "\"q_b_proj\", \"q_rope\", \"q_nope\", \"q_rotary\", \"q\", \"kv_b_proj\", \"k_nope\", "
+     "\"k_rotary\", \"k\", \"v\"",
+     true},
+    {"layernorm", "\"input_layernorm\", \"post_attention_layernorm\"", true},
+    {"moe_act", "\"act\", \"mul\"", true},
+    {"mlp", "\"mlp\"", false},
     /* torchtitan: all but the kernels of attention and every second product */
-    {"every second matmul", "\"k_proj\", \"o_proj\", \"up_proj\", \"input_layernorm\", "
-                            "\"post_attention_layernorm\", \"q_rotary\", \"k_rotary\", \"act\", "
-                            "\"mul\""},
+    {"every second matmul",
+     "\"k_proj\", \"o_proj\", \"up_proj\", \"input_layernorm\", "
+     "\"post_attention_layernorm\", \"q_rotary\", \"k_rotary\", \"act\", "
+     "\"mul\"",
+     true},
 };
 
-static void write_recomputed(cs_point_rules *rules, FILE *out)
+/* A list of the operators that the point's words mean; with `discards`, of those only that discard.
+ * Returns whether there are any. */
+static bool write_operators(const char *given, const char *key, bool discards, FILE *out)
 {
-    const char *given = rules->point->recompute;
     bool any = false;
-    if (is(given, "unknown"))
-        write_usual(rules, out);
-    if (!starts(given, "selective"))
-        return;
     for (size_t i = 0; i < sizeof(recomputed) / sizeof(recomputed[0]); i++) {
-        if (!strstr(given, recomputed[i].word))
+        if (!strstr(given, recomputed[i].word) || (discards && !recomputed[i].discards))
             continue;
-        fprintf(out, "%s%s", any ? ", " : ", \"recompute_operators\": [", recomputed[i].operators);
+        if (any)
+            fputs(", ", out);
+        else
+            fprintf(out, ", \"%s\": [", key);
+        fputs(recomputed[i].operators, out);
         any = true;
     }
     if (any)
         fputs("]", out);
+    return any;
+}
+
+static void write_recomputed(cs_point_rules *rules, FILE *out)
+{
+    const char *given = rules->point->recompute;
+    if (is(given, "unknown"))
+        write_usual(rules, out);
+    if (!starts(given, "selective"))
+        return;
+    if (write_operators(given, "recompute_operators", false, out))
+        write_operators(given, "discard_operators", true, out);
     else
         cs_point_rules_miss(rules, "stated: what is computed again");
 }
@@ -485,7 +505,7 @@ void cs_point_rules_profile(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
     const cs_point_profile *times = point->options->profiled_ms;
-    const double scale = 1e-3 / point->parallel->vpp;
+    const double scale = 1e-3 / cs_point_rules_chunks(point);
     char forward[CS_NUMBER_TEXT_BYTES], input[CS_NUMBER_TEXT_BYTES], weight[CS_NUMBER_TEXT_BYTES];
     cs_point_rules_assume(rules,
                           "stages take the measured times of passes, all alike; sizes and the "
@@ -496,7 +516,7 @@ void cs_point_rules_profile(cs_point_rules *rules, FILE *out)
             "{\"source\": \"measured times of passes\", \"hardware\": \"the point's\", "
             "\"date\": \"1970-01-01\", \"notes\": \"points have no date\"}, \"layers\": [",
             point->batch->global, point->batch->micro);
-    for (uint32_t s = 0; s < point->parallel->pp * point->parallel->vpp; s++)
+    for (uint32_t s = 0; s < point->parallel->pp * cs_point_rules_chunks(point); s++)
         fprintf(out,
                 "%s{\"name\": \"stage %u\", \"forward\": %s, \"backward_input\": %s, "
                 "\"backward_weight\": %s, \"weights\": 0, \"output\": 0}",

@@ -34,6 +34,9 @@ uint32_t cs_point_rules_micro_batches(const cs_point *point);
 /* Whether the framework's name is that of who submitted to MLPerf. */
 bool cs_point_rules_submission(const cs_point *point);
 
+/* Stages of a pipeline rank: those that are stated, and the two of a V. */
+uint32_t cs_point_rules_chunks(const cs_point *point);
+
 /* Whether gradients are reduced while the backward still runs, and updated weights gathered while
  * the next forward does. */
 bool cs_point_rules_overlaps(const cs_point *point);

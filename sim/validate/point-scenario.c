@@ -93,7 +93,7 @@ static void check_source(cs_point_rules *rules)
     else if (mesh->ep > 1 && ranks / mesh->pp % ((uint64_t)mesh->ep * expert_tensor(point)) != 0)
         cs_point_rules_miss(rules, "stated: a mesh that expert ranks divide");
     /* blocks, and what is in front of and behind them */
-    if ((uint64_t)mesh->pp * mesh->vpp > (uint64_t)point->model->layers + 2)
+    if ((uint64_t)mesh->pp * cs_point_rules_chunks(point) > (uint64_t)point->model->layers + 2)
         cs_point_rules_miss(rules, "stated: at most as many stages as layers");
 }
 

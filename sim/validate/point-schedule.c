@@ -17,7 +17,15 @@ static const order orders[] = {
     {"nf1b", "nf1b", NULL},
     {"zb-1p", "zb_h1", "zb_h1, the paper's schedule by hand, in place of zb-1p, found by search"},
     {"zb-2p", "zb_h2", "zb_h2, the paper's schedule by hand, in place of zb-2p, found by search"},
+    {"zb-v", "zb_v",
+     "zb_v, the order for passes of equal times, in place of zb-v, found by search"},
 };
+
+uint32_t cs_point_rules_chunks(const cs_point *point)
+{
+    const bool vee = strcmp(point->schedule, "zb-v") == 0;
+    return vee && point->parallel->vpp == 1 ? 2 : point->parallel->vpp;
+}
 
 /* PyTorch's DDP reduces gradients in buckets of 25 MiB while the backward still runs (Li et al.,
  * VLDB
@@ -50,8 +58,8 @@ static bool find_ends(const cs_point *point, uint32_t *first, uint32_t *middle)
     const uint32_t last = blocks_given(point, "decoder-last-pipeline-num-layers");
     const uint32_t stages = point->parallel->pp, layers = point->model->layers;
     const uint32_t others = stages - (given > 0) - (last > 0);
-    if (given + last == 0 || point->parallel->vpp > 1 || others == 0 || given + last >= layers ||
-        (layers - given - last) % others != 0)
+    if (given + last == 0 || cs_point_rules_chunks(point) > 1 || others == 0 ||
+        given + last >= layers || (layers - given - last) % others != 0)
         return false;
     *middle = (layers - given - last) / others;
     *first = given > 0 ? given : *middle;
@@ -62,7 +70,7 @@ static bool find_ends(const cs_point *point, uint32_t *first, uint32_t *middle)
  * embedding and the head. False where neither is possible. */
 static bool find_blocks(const cs_point *point, uint32_t *most, bool *less)
 {
-    const uint32_t stages = point->parallel->pp * point->parallel->vpp;
+    const uint32_t stages = point->parallel->pp * cs_point_rules_chunks(point);
     const uint32_t layers = point->model->layers;
     *less = point->options->first_last_stage_one_layer_less ||
             (layers % stages != 0 && (layers + 2) % stages == 0);
@@ -74,7 +82,7 @@ static bool find_blocks(const cs_point *point, uint32_t *most, bool *less)
 static void write_partition(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
-    const uint32_t stages = point->parallel->pp * point->parallel->vpp;
+    const uint32_t stages = point->parallel->pp * cs_point_rules_chunks(point);
     const bool profiled = point->options->profiled_ms;
     uint32_t most = 1, ahead = 0, first = 0;
     bool less = false;

@@ -128,6 +128,7 @@ static cJSON *recomputed(const cJSON *document)
     cJSON *model = cJSON_GetObjectItemCaseSensitive(copy, "model");
     cJSON *yes = cJSON_CreateTrue();
     cJSON_DeleteItemFromObjectCaseSensitive(model, "recompute_operators");
+    cJSON_DeleteItemFromObjectCaseSensitive(model, "discard_operators");
     if (model && yes && cJSON_ReplaceItemInObjectCaseSensitive(model, "recompute", yes))
         return copy;
     cJSON_Delete(yes);

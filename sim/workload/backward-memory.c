@@ -42,12 +42,16 @@ static uint32_t take(walk *w, int64_t bytes)
     return w->n_memories++;
 }
 
+static void drop(walk *w, uint32_t memory, int64_t bytes)
+{
+    see(w, CS_TAPE_GIVE, memory, 0);
+    w->live -= w->overflow ? 0 : bytes;
+}
+
 /* Memory for the time of a kernel. */
 static void work(walk *w, int64_t bytes)
 {
-    const uint32_t memory = take(w, bytes);
-    see(w, CS_TAPE_GIVE, memory, 0);
-    w->live -= w->overflow ? 0 : bytes;
+    drop(w, take(w, bytes), bytes);
 }
 
 static gradient *gradient_of(walk *w, cs_tensor tensor)
@@ -74,9 +78,23 @@ static void give(walk *w, gradient *at)
     *at = (gradient){0};
 }
 
+/* Tensors on the way to the gradient of an operator's first input: returns the last one. */
+static uint32_t begin_steps(walk *w, const cs_op *op, int64_t bytes)
+{
+    const uint32_t first = take(w, bytes);
+    if (cs_tensor_bytes(w->net, op->inputs[0], w->of->batch, w->of->precision) >= bytes)
+        return first;
+    const uint32_t second = take(w, bytes);
+    drop(w, first, bytes);
+    return second;
+}
+
 /* The gradients of an operator's inputs, and its workspace meanwhile. */
 static void make_inputs(walk *w, const cs_op *op, int64_t workspace)
 {
+    const int64_t step = w->of->steps ? w->of->steps[op - w->net->ops] : 0;
+    const uint32_t beside = step > 0 ? take(w, workspace) : CS_NO_TENSOR;
+    const uint32_t last = step > 0 ? begin_steps(w, op, step) : CS_NO_TENSOR;
     bool aside[CS_OP_INPUTS_MAX] = {false};
     uint32_t memories[CS_OP_INPUTS_MAX];
     for (uint32_t i = 0; i < op->n_inputs; i++) {
@@ -90,7 +108,12 @@ static void make_inputs(walk *w, const cs_op *op, int64_t workspace)
             make(w, t, cs_kept_in_place(op, w->of->rules));
         w->written[t] = true;
     }
-    work(w, workspace);
+    if (step > 0) {
+        drop(w, last, step);
+        drop(w, beside, workspace);
+    } else {
+        work(w, workspace);
+    }
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         cs_tensor t = op->inputs[i];
         if (!aside[i])

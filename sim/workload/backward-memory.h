@@ -31,6 +31,11 @@ typedef struct cs_backward {
     const cs_kept_rules *rules;
     const uint32_t *weights_at; /* per operator, see cs_net_local_weights_at; NULL: itself */
     int64_t *workspaces;        /* per operator: bytes while its backward runs */
+    const int64_t
+        *steps; /* per operator, or NULL: bytes of what it makes one after the other before
+                           * the gradient of its input: a first tensor, which goes when the next is
+                           * made, and, where the gradient is narrower, a second one, of which that
+                           * is cast (kept.h, cs_kept_loss_step); 0: nothing */
 } cs_backward;
 
 /* Adds to the workspaces the gradients of weights that are made aside (kept.h); of those at one

@@ -159,17 +159,30 @@ int64_t cs_kept_query_sums(const cs_net *net, const cs_op *op, const cs_kept_rul
     return FLOAT * sums * batch * cs_net_tensor(net, op->inputs[0])->elements;
 }
 
-int64_t cs_kept_loss_steps(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
-                           uint32_t batch, cs_precision precision, bool backward)
+/* Of the logits in float32, where a loss is computed of them step by step. */
+static int64_t single_bytes(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                            uint32_t batch)
 {
-    if (op->kind != CS_OP_CROSS_ENTROPY || rules->loss == CS_LOSS_IN_PLACE ||
-        is_fused(rules, CS_FUSED_CROSS_ENTROPY) || !cs_net_tensor(net, op->output)->differentiable)
-        return 0;
-    const int64_t single = FLOAT * batch * cs_net_tensor(net, op->inputs[0])->elements;
-    const int64_t logits = cs_tensor_bytes(net, op->inputs[0], batch, precision);
-    if (backward)
-        return rules->loss == CS_LOSS_EAGER ? 2 * single - logits : 0;
-    return logits < single ? single : 0;
+    return op->kind == CS_OP_CROSS_ENTROPY && !is_fused(rules, CS_FUSED_CROSS_ENTROPY) &&
+                   cs_net_tensor(net, op->output)->differentiable
+               ? FLOAT * batch * cs_net_tensor(net, op->inputs[0])->elements
+               : 0;
+}
+
+int64_t cs_kept_loss_copy(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                          uint32_t batch, cs_precision precision)
+{
+    const int64_t single = single_bytes(net, op, rules, batch);
+    return rules->loss != CS_LOSS_IN_PLACE && single > 0 &&
+                   cs_tensor_bytes(net, op->inputs[0], batch, precision) < single
+               ? single
+               : 0;
+}
+
+int64_t cs_kept_loss_step(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                          uint32_t batch)
+{
+    return rules->loss == CS_LOSS_EAGER ? single_bytes(net, op, rules, batch) : 0;
 }
 
 int64_t cs_kept_shared(const cs_op *op, const cs_kept_rules *rules, const cs_op_cost *cost,

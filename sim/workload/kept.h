@@ -129,9 +129,15 @@ int64_t cs_kept_gradient(const cs_op *op, const cs_kept_rules *rules, cs_precisi
 int64_t cs_kept_query_sums(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                            uint32_t batch);
 
-/* Bytes besides, while a loss runs forward or backward; 0 of other operators. */
-int64_t cs_kept_loss_steps(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
-                           uint32_t batch, cs_precision precision, bool backward);
+/* Bytes of the copy of the logits that a loss has besides while it runs forward; 0 of other
+ * operators. */
+int64_t cs_kept_loss_copy(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                          uint32_t batch, cs_precision precision);
+
+/* Bytes of each gradient in float32 that a loss makes on the way to that of the logits; 0: it makes
+ * none. See `steps` of cs_backward. */
+int64_t cs_kept_loss_step(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                          uint32_t batch);
 
 /* Bytes that are there for good once the operator has run, and that the same operators of other
  * layers share: the placeholder of its weights (of an expert's matrix, where there are several), or

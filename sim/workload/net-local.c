@@ -749,8 +749,8 @@ static void gather_again(maker *m, const bool *kept)
         cs_op_exchange again = made->exchanges[e];
         const cs_tensor_info *out = cs_net_tensor(&made->net, made->net.ops[again.op].output);
         const cs_local_op *info = &made->ops[again.op];
-        if (m->split->keeps_tokens || !is_of_pairs(m, &again) || again.backward ||
-            again.kind != CS_EXCHANGE_ALL_GATHER || !kept[out->storage])
+        if ((m->split->keeps_tokens && again.axes == CS_AXES_TENSOR) || !is_of_pairs(m, &again) ||
+            again.backward || again.kind != CS_EXCHANGE_ALL_GATHER || !kept[out->storage])
             continue;
         made->net.ops[again.op].gathers_again = true;
         again.backward = true;

@@ -316,17 +316,35 @@ typedef struct storage {
     bool read_again; /* by operators that run again (recompute.h), of which its writer is none or
                       * in another layer; */
     bool kept_again; /* by others that run again */
+    bool discarded;  /* others need it, for which it is made again */
 } storage;
 
 /* Per operator, while layers are counted. */
 typedef struct counts {
     storage *storages;    /* per storage */
     int64_t *workspaces;  /* of the kernels */
+    int64_t *steps;       /* see cs_backward */
     int64_t *peaks;       /* of gradients and workspace */
     uint32_t *weights_at; /* whose backward makes the gradients of weights */
     cs_piece_seconds *seconds;
     uint32_t *runs; /* of operators that run again */
+    bool *discards; /* whose results are not kept for others */
+    /* of a run, at its first operator: */
+    uint32_t *needed; /* the last operator that needs one of those results */
+    int64_t *held;    /* bytes while it runs backward */
 } counts;
+
+static bool is_discarded(const counts *of, const storage *at, uint32_t first_of_layer)
+{
+    return at->writer != CS_NO_TENSOR && of->discards[at->writer] && at->writer >= first_of_layer;
+}
+
+/* Operator p needs what an operator of a run makes. */
+static void need(const counts *of, uint32_t writer, uint32_t p)
+{
+    uint32_t *last = &of->needed[of->runs[writer] - 1];
+    *last = p > *last ? p : *last;
+}
 
 /* Whether its writer runs again as well as operator p of the layer does. */
 static bool is_made_again(const counts *of, const storage *at, uint32_t p,
@@ -361,6 +379,12 @@ static void visit_op(const cs_net *net, const cs_net_options *how, uint32_t p, u
             at->layer = layer;
         at->used = true;
         const bool kept = keeps(net, how, p, i, cost);
+        const bool casts = i == 0 && cost->kept_cast > 0;
+        if (!again && !is_output && (kept || casts) && is_discarded(of, at, to->first)) {
+            need(of, at->writer, p);
+            at->discarded = true;
+            continue;
+        }
         if (is_carried(net, tensor)) {
             to->carried_bytes = (again ? !is_output : kept) ? at->bytes : to->carried_bytes;
             continue;
@@ -374,13 +398,42 @@ static void visit_op(const cs_net *net, const cs_net_options *how, uint32_t p, u
 
 /* Memory of what a run makes again, which is there during its backward. `p` is one of its
  * operators, and those behind it are to be counted. */
-static bool hold_run(const cs_net *net, const uint32_t *runs, uint32_t p, int64_t bytes,
-                     int64_t *workspaces)
+static bool hold_run(const counts *of, uint32_t p, int64_t bytes)
+{
+    return add(&of->held[of->runs[p] - 1], bytes);
+}
+
+/* From the backward of the last operator that needs the run, or of its own last one, to that of its
+ * first one. */
+static bool spread_held(const cs_net *net, counts *of)
 {
     bool fits = true;
-    for (uint32_t q = runs[p] - 1; q < net->n_ops && runs[q] == runs[p]; q++)
-        fits = fits && add(&workspaces[q], bytes);
+    for (uint32_t p = 0; p < net->n_ops; p++)
+        for (uint32_t q = p; of->held[p] > 0 && q < net->n_ops &&
+                             (of->runs[q] == of->runs[p] || q <= of->needed[p]);
+             q++)
+            fits = fits && add(&of->workspaces[q], of->held[p]);
     return fits;
+}
+
+/* Whether a product reads what is discarded, or gathered of it: it casts that again. */
+static bool casts_again(const cs_net *net, const counts *of, uint32_t p, uint32_t first_of_layer)
+{
+    const storage *at = &of->storages[cs_net_tensor(net, net->ops[p].inputs[0])->storage];
+    if (at->writer != CS_NO_TENSOR && net->ops[at->writer].gathers_again)
+        at = &of->storages[cs_net_tensor(net, net->ops[at->writer].inputs[0])->storage];
+    return is_discarded(of, at, first_of_layer);
+}
+
+/* What an operator keeps that is no tensor of the network. */
+static bool keep_extra(const cs_net *net, const counts *of, uint32_t p, const cs_op_cost *cost,
+                       cs_net_layer *layer)
+{
+    if (of->runs[p] > 0)
+        return hold_run(of, p, cost->extra_kept_bytes);
+    const int64_t again = casts_again(net, of, p, layer->first) ? cost->kept_cast : 0;
+    return add(&layer->kept_bytes, cost->extra_kept_bytes - again) &&
+           add(&of->workspaces[p], again);
 }
 
 /* What the layer hands on besides what it writes: the carried tensor, from where it is written to
@@ -456,21 +509,16 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             count_started(how, &net->ops[p], &cost, launches);
             cs_kept_fuse(net, &net->ops[p], &how->kept, how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
-            fits =
-                add(&of->workspaces[p],
-                    times.workspace >= 0 ? times.workspace : cost.workspace_bytes) &&
-                add(&of->workspaces[p],
-                    cs_kept_query_sums(net, &net->ops[p], &how->kept, how->batch_size)) &&
-                add(&of->workspaces[p], cs_kept_loss_steps(net, &net->ops[p], &how->kept,
-                                                           how->batch_size, how->precision, true));
+            fits = add(&of->workspaces[p],
+                       times.workspace >= 0 ? times.workspace : cost.workspace_bytes) &&
+                   add(&of->workspaces[p],
+                       cs_kept_query_sums(net, &net->ops[p], &how->kept, how->batch_size));
+            of->steps[p] = cs_kept_loss_step(net, &net->ops[p], &how->kept, how->batch_size);
             of->seconds[p] = seconds_of(how, &net->ops[p], &cost, &times);
             fits = fits && add_op(how, &net->ops[p], &cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases - cost.frozen));
             visit_op(net, how, p, i, &cost, of, layer);
-            if (of->runs[p] == 0)
-                fits = fits && add(&layer->kept_bytes, cost.extra_kept_bytes);
-            else
-                fits = fits && hold_run(net, of->runs, p, cost.extra_kept_bytes, of->workspaces);
+            fits = fits && keep_extra(net, of, p, &cost, layer);
             if (p == layer->first)
                 layer->read_bytes = cost.input_bytes;
             layer->written_bytes = cost.output_bytes;
@@ -483,18 +531,25 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
 }
 
 /* Where backward does not gather again, the whole cast is kept, or there while its run is. */
-static bool hold_cast(const cs_net_local *local, const cs_gathered_bytes *bytes,
-                      cs_net_chain *chain, const counts *of)
+static bool hold_cast(const cs_gathered_bytes *bytes, cs_net_layer *layer, const counts *of)
 {
     const int64_t rest = bytes->cast - bytes->cast_part;
-    uint32_t layer = 0;
-    if (bytes->cast == 0)
-        return true;
-    if (of->runs[bytes->caster] > 0)
-        return hold_run(&local->net, of->runs, bytes->caster, rest, of->workspaces);
-    while (chain->layers[layer].end <= bytes->caster)
-        layer++;
-    return add(&chain->layers[layer].kept_bytes, rest);
+    return bytes->cast == 0              ? true
+           : of->runs[bytes->caster] > 0 ? hold_run(of, bytes->caster, rest)
+                                         : add(&layer->kept_bytes, rest);
+}
+
+/* The part that this place had is kept, or made again for the gather. */
+static void keep_part(const cs_net *net, uint32_t p, const cs_gathered_bytes *bytes,
+                      const cs_net_layer *layer, const counts *of)
+{
+    storage *from = &of->storages[cs_net_tensor(net, net->ops[p].inputs[0])->storage];
+    if (!is_discarded(of, from, layer->first)) {
+        from->kept |= bytes->tensor > 0;
+        return;
+    }
+    need(of, from->writer, cs_net_tensor(net, net->ops[p].output)->last_reader);
+    from->discarded = true;
 }
 
 /* What is gathered again in backward is there from the last operator that reads it to the first
@@ -504,18 +559,20 @@ static bool move_gathered(const cs_net_local *local, const cs_net_options *how, 
                           const counts *of)
 {
     bool fits = true;
+    cs_net_layer *layer = chain->layers;
     for (uint32_t p = 0; p < local->net.n_ops; p++) {
         const cs_op *op = &local->net.ops[p];
         const cs_tensor_info *out = cs_net_tensor(&local->net, op->output);
+        layer += p >= layer->end;
         if (!op->gathers_again)
             continue;
         const cs_gathered_bytes bytes =
             cs_net_local_gathered(local, p, how->batch_size, how->precision, &how->kept);
         if (!cs_net_local_gathers_again(local, of->runs, p)) {
-            fits = fits && hold_cast(local, &bytes, chain, of);
+            fits = fits && hold_cast(&bytes, layer, of);
             continue;
         }
-        of->storages[cs_net_tensor(&local->net, op->inputs[0])->storage].kept |= bytes.tensor > 0;
+        keep_part(&local->net, p, &bytes, layer, of);
         of->storages[out->storage].kept = false;
         for (uint32_t q = cs_net_local_first_keeper(local, p);
              q <= out->last_reader && local->ops[p].deferred == 0; q++)
@@ -535,7 +592,7 @@ static bool keep_halo(const cs_net_local *local, const cs_net_options *how, uint
         return true;
     cs_op_cost_of(&local->net, &local->net.ops[p], how->batch_size, how->precision, &cost);
     return !cost.keeps_input ? true
-           : of->runs[p] > 0 ? hold_run(&local->net, of->runs, p, bytes, of->workspaces)
+           : of->runs[p] > 0 ? hold_run(of, p, bytes)
                              : add(&layer->kept_bytes, bytes);
 }
 
@@ -572,13 +629,13 @@ static bool hold_storage(const cs_net *net, const cs_net_options *how, uint32_t 
                          const counts *of)
 {
     const storage *at = &of->storages[s];
-    uint32_t held = 0; /* the latest run that has it */
+    uint32_t held = at->discarded ? of->runs[at->writer] : 0; /* the latest run that has it */
     bool fits = true;
     for (uint32_t p = at->writer; fits && p < end; p++) {
         if (of->runs[p] == held || of->runs[p] == 0 || !keeps_storage(net, how, p, s))
             continue;
         held = of->runs[p];
-        fits = hold_run(net, of->runs, p, at->bytes, of->workspaces);
+        fits = hold_run(of, p, at->bytes);
     }
     return fits;
 }
@@ -592,7 +649,9 @@ static bool keep_storages(const cs_net *net, const cs_net_options *how, counts *
         storage *at = &of->storages[s];
         if (at->kept || at->read_again)
             fits = add(&chain->layers[at->layer].kept_bytes, at->bytes);
-        else if (at->kept_again)
+        else if (at->discarded)
+            fits = hold_run(of, at->writer, at->bytes);
+        if (fits && at->kept_again && !at->kept && !at->read_again)
             fits = hold_storage(net, how, s, chain->layers[at->layer].end, of);
     }
     return fits;
@@ -616,15 +675,18 @@ static void repeat_runs(const cs_net *net, counts *of, cs_net_chain *chain)
 }
 
 static cs_status find_runs(const cs_net *net, const cs_net_options *how, const cs_net_chain *chain,
-                           uint32_t *runs, cs_error *error)
+                           uint32_t *runs, bool *discards, cs_error *error)
 {
     uint32_t *ends = malloc(chain->n_layers * sizeof(*ends));
     if (!ends)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < chain->n_layers; i++)
         ends[i] = chain->layers[i].end;
-    const cs_status status =
+    cs_status status =
         cs_recompute_find(net, how->recompute_ops, how->n_recompute_ops, ends, runs, error);
+    if (status == CS_OK)
+        status =
+            cs_recompute_discards(net, how->discard_ops, how->n_discard_ops, runs, discards, error);
     free(ends);
     return status;
 }
@@ -686,11 +748,11 @@ static cs_status count_layers(const divided *d, const cs_net_options *how, cs_ne
 {
     const cs_net *net = d->net;
     uint32_t exchange = 0;
-    CS_TRY(find_runs(net, how, chain, of->runs, error));
+    CS_TRY(find_runs(net, how, chain, of->runs, of->discards, error));
     if (!cost_layers(net, how, chain, of) ||
         (d->local && !move_gathered(d->local, how, chain, of)) ||
         (d->local && !add_halos(d->local, how, chain, of)) || !keep_storages(net, how, of, chain) ||
-        !sum_kept(chain))
+        !spread_held(net, of) || !sum_kept(chain))
         return cs_error_add(error, CS_OVERFLOW, "%s: the sizes of a layer do not fit 64 bits",
                             net->name);
     repeat_runs(net, of, chain);
@@ -701,7 +763,8 @@ static cs_status count_layers(const divided *d, const cs_net_options *how, cs_ne
                                   .precision = how->precision,
                                   .rules = &how->kept,
                                   .weights_at = d->local ? of->weights_at : NULL,
-                                  .workspaces = of->workspaces};
+                                  .workspaces = of->workspaces,
+                                  .steps = of->steps};
     CS_TRY(cs_backward_add_weights(&backward, error));
     CS_TRY(cs_backward_memory(&backward, of->peaks, error));
     for (uint32_t i = 0; i < chain->n_layers; i++) {
@@ -722,20 +785,28 @@ static cs_status make_chain(const divided *d, const cs_net_options *how, cs_net_
         move_layers(d->local, chain);
     counts of = {.storages = calloc(net->n_storages, sizeof(*of.storages)),
                  .workspaces = calloc(net->n_ops, sizeof(*of.workspaces)),
+                 .steps = calloc(net->n_ops, sizeof(*of.steps)),
                  .peaks = calloc(net->n_ops, sizeof(*of.peaks)),
                  .weights_at = calloc(net->n_ops, sizeof(*of.weights_at)),
                  .seconds = calloc(net->n_ops, sizeof(*of.seconds)),
-                 .runs = calloc(net->n_ops, sizeof(*of.runs))};
-    cs_status status =
-        of.storages && of.workspaces && of.peaks && of.weights_at && of.seconds && of.runs
-            ? count_layers(d, how, chain, &of, error)
-            : cs_error_no_memory(error);
+                 .runs = calloc(net->n_ops, sizeof(*of.runs)),
+                 .discards = calloc(net->n_ops, sizeof(*of.discards)),
+                 .needed = calloc(net->n_ops, sizeof(*of.needed)),
+                 .held = calloc(net->n_ops, sizeof(*of.held))};
+    const bool enough = of.storages && of.workspaces && of.steps && of.peaks && of.weights_at &&
+                        of.seconds && of.runs && of.discards && of.needed && of.held;
+    const cs_status status =
+        enough ? count_layers(d, how, chain, &of, error) : cs_error_no_memory(error);
     free(of.storages);
     free(of.workspaces);
+    free(of.steps);
     free(of.peaks);
     free(of.weights_at);
     free(of.seconds);
     free(of.runs);
+    free(of.discards);
+    free(of.needed);
+    free(of.held);
     return status;
 }
 

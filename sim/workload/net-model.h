@@ -50,6 +50,8 @@ typedef struct cs_net_options {
     const char *const
         *recompute_ops; /* names of operators whose forward is done again (recompute.h) */
     uint32_t n_recompute_ops;
+    const char *const *discard_ops; /* of these, those whose results are discarded */
+    uint32_t n_discard_ops;
 } cs_net_options;
 
 /* A piece of a layer (cs_layer_piece), or an operator. */

@@ -32,6 +32,7 @@ typedef struct maker {
     storage *storages;
     op_memory *ops;
     int64_t *workspaces;  /* of backward, per op */
+    int64_t *steps;       /* see cs_backward */
     uint32_t *weights_at; /* per op, see cs_net_local_weights_at */
     cs_tape tape;
 } maker;
@@ -105,11 +106,11 @@ static void find_op(maker *m, uint32_t p)
     made->extra = cost.extra_kept_bytes;
     made->forward_workspace =
         cost.workspace_bytes +
-        cs_kept_loss_steps(m->net, op, &how->kept, how->batch_size, how->precision, false);
+        cs_kept_loss_copy(m->net, op, &how->kept, how->batch_size, how->precision);
+    m->steps[p] = cs_kept_loss_step(m->net, op, &how->kept, how->batch_size);
     made->keeps_output = cost.keeps_output;
     m->workspaces[p] =
-        cost.workspace_bytes + cs_kept_query_sums(m->net, op, &how->kept, how->batch_size) +
-        cs_kept_loss_steps(m->net, op, &how->kept, how->batch_size, how->precision, true);
+        cost.workspace_bytes + cs_kept_query_sums(m->net, op, &how->kept, how->batch_size);
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         if (cost.keeps_input && !cs_kept_again(m->net, op, i, &how->kept))
             made->keeps |= 1u << i;
@@ -320,7 +321,8 @@ static cs_status make(maker *m, const cs_net_chain *chain, cs_layer *to, cs_aren
                                  .precision = m->how->precision,
                                  .rules = &m->how->kept,
                                  .weights_at = m->local ? m->weights_at : NULL,
-                                 .workspaces = m->workspaces};
+                                 .workspaces = m->workspaces,
+                                 .steps = m->steps};
     CS_TRY(cs_backward_add_weights(&watched, error));
     return cs_backward_memory_watch(&watched, &observer, error);
 }
@@ -394,9 +396,10 @@ cs_status cs_net_tape_make(const cs_net *net, const cs_net_local *local, const c
                .storages = calloc(net->n_storages + 1ULL, sizeof(*m.storages)),
                .ops = calloc(net->n_ops + 1ULL, sizeof(*m.ops)),
                .workspaces = calloc(net->n_ops + 1ULL, sizeof(*m.workspaces)),
+               .steps = calloc(net->n_ops + 1ULL, sizeof(*m.steps)),
                .weights_at = calloc(net->n_ops + 1ULL, sizeof(*m.weights_at))};
-    cs_status status =
-        m.storages && m.ops && m.workspaces && m.weights_at ? CS_OK : cs_error_no_memory(error);
+    const bool enough = m.storages && m.ops && m.workspaces && m.steps && m.weights_at;
+    cs_status status = enough ? CS_OK : cs_error_no_memory(error);
     for (uint32_t l = 0; l < chain->n_layers && status == CS_OK; l++)
         status = find_parameters(net, how, &chain->layers[l], &to[l], arena, error);
     if (status == CS_OK && how->n_recompute_ops == 0)
@@ -405,6 +408,7 @@ cs_status cs_net_tape_make(const cs_net *net, const cs_net_local *local, const c
     free(m.storages);
     free(m.ops);
     free(m.workspaces);
+    free(m.steps);
     free(m.weights_at);
     return status;
 }

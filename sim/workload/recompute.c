@@ -64,3 +64,22 @@ cs_status cs_recompute_find(const cs_net *net, const char *const *names, uint32_
     join_runs(net, ends, runs);
     return CS_OK;
 }
+
+cs_status cs_recompute_discards(const cs_net *net, const char *const *names, uint32_t n,
+                                const uint32_t *runs, bool *discards, cs_error *error)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        bool found = false;
+        for (uint32_t p = 0; p < net->n_ops; p++) {
+            const bool means = runs[p] > 0 && cs_recompute_means(names[i], net->ops[p].name);
+            discards[p] |= means;
+            found |= means;
+        }
+        if (!found)
+            return cs_error_add(error, CS_INVALID,
+                                "%s: has no operator \"%s\" that is recomputed, whose result could "
+                                "be discarded",
+                                net->name, names[i]);
+    }
+    return CS_OK;
+}

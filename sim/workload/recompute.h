@@ -8,6 +8,13 @@
  * then until that backward has ended. What only runs of one layer read of each other, like a gate's
  * activation that its product reads, is made again for each of them that needs it, and is there
  * while that one runs backward.
+ *
+ * Results of some of these operators may be discarded: they are not kept for operators of the layer
+ * that do not run again either. Their run then computes once more in front of the backward of the
+ * last such operator that needs one, and what it holds is there from then on; a narrow product that
+ * reads one casts it again (Megatron Core: CheckpointWithoutOutput, megatron/core/tensor_parallel/
+ * random.py, around layernorm, moe_act and mla_up_proj; PyTorch's selective checkpointing, torch/
+ * utils/checkpoint.py, create_selective_checkpoint_contexts).
  */
 #ifndef CS_WORKLOAD_RECOMPUTE_H
 #define CS_WORKLOAD_RECOMPUTE_H
@@ -23,5 +30,10 @@ bool cs_recompute_means(const char *name, const char *op);
  * means no operator. */
 CS_MUST_CHECK cs_status cs_recompute_find(const cs_net *net, const char *const *names, uint32_t n,
                                           const uint32_t *ends, uint32_t *runs, cs_error *error);
+
+/* Fills `discards`, per operator. CS_INVALID for a name that means no operator that runs again. */
+CS_MUST_CHECK cs_status cs_recompute_discards(const cs_net *net, const char *const *names,
+                                              uint32_t n, const uint32_t *runs, bool *discards,
+                                              cs_error *error);
 
 #endif

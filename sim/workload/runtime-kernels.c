@@ -46,12 +46,31 @@ static void fuse_norm(cs_op_cost *cost, double tensor)
     cost->backward_weight = (cs_pass_cost){0};
 }
 
+/* Scaling and masking the weights of attention are kernels of their own, each of which reads and
+ * writes them; backward, scaling is (transformers 4.40, models/gpt2/modeling_gpt2.py, _attn). */
+static void scale_apart(const cs_op *op, cs_op_cost *cost)
+{
+    const double weights = (double)cost->workspace_bytes; /* of attention that is no fused kernel */
+    if (op->kind != CS_OP_ATTENTION || op->attention.kernel == CS_ATTENTION_FLASH)
+        return;
+    cost->forward.bytes += 4 * weights;
+    cost->forward.launches += 2;
+    if (cost->backward_input.launches > 0) {
+        cost->backward_input.bytes += 2 * weights;
+        cost->backward_input.launches++;
+    }
+}
+
 void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                              cs_op_cost *cost)
 {
     const bool activation = op->kind == CS_OP_SILU || op->kind == CS_OP_GELU;
-    if (!kernels->given || !kernels->fused || op->n_inputs == 0)
+    if (!kernels->given || op->n_inputs == 0)
         return;
+    if (!kernels->fused) {
+        scale_apart(op, cost);
+        return;
+    }
     if (op->kind == CS_OP_RMS_NORM || op->kind == CS_OP_LAYER_NORM) {
         fuse_norm(cost, (double)cost->output_bytes);
     } else if (activation && kind_of_reader(net, op) == CS_OP_MUL) {

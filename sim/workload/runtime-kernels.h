@@ -40,7 +40,8 @@ typedef struct cs_runtime_kernels {
     double gradient_passes; /* times that all gradients are read or written besides the update */
 } cs_runtime_kernels;
 
-/* Takes away what a fused kernel saves; nothing where kernels are not fused. Sizes stay. */
+/* Takes away what a fused kernel saves; where kernels are not fused, adds those that scale and mask
+ * the weights of attention. Sizes stay. */
 void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                              cs_op_cost *cost);
 

@@ -82,7 +82,8 @@ static cs_status make_graph(uint32_t n_flows, uint32_t n_hosts, cs_graph *graph,
     return status;
 }
 
-/* The message of chunk c from a host to the next one. */
+/* The message of chunk c from a host to the next one. Those of a rank that are as large as its first
+ * one are of one class, as in lowered graphs: its number is the rank's. */
 static uint32_t add_step(cs_builder *builder, const uint32_t *hosts, const int64_t *chunks,
                          uint32_t n, uint32_t rank, uint32_t step)
 {
@@ -92,7 +93,8 @@ static uint32_t add_step(cs_builder *builder, const uint32_t *hosts, const int64
                           .peer = hosts[(rank + 1) % n],
                           .weights = CS_NONE,
                           .bytes = chunks[(rank + 2 * n - step % n) % n]};
-    return cs_builder_task(builder, cs_builder_class(builder, &cls), 0);
+    const bool known = step > 0 && cls.bytes == chunks[rank];
+    return cs_builder_task(builder, known ? rank : cs_builder_class(builder, &cls), 0);
 }
 
 /* Hosts 0, stride, 2 stride, ..., then 1, stride + 1, ...: of each rank. */

@@ -27,10 +27,23 @@ COMMANDS = {  # SCENARIO is a small one, RUN its results
     'model': 'model resnet18 --device v100 -o OUT.json',
     'sweep': 'sweep SCENARIO --vary /schedule/micro_batches=4,8 -o OUT.h5 -j 1',
     'runs': 'run NOISY --runs 3 -j 1 -o OUT.h5',
+    'report': 'report RUN -o OUT.html',
+    'validate': 'validate POINTS -j 1 -o OUT.h5',
+    'advise': 'advise NAMED -j 1 --most 3 -o OUT.h5',
+    'import': 'import nccl-tests LOG --date 2026-01-01 -o OUT.json',
+    'timeline': 'export trace RUN -o OUT.pftrace',
 }
 PLANNED = '''{"schema_version": 1, "model": {"uniform": {"layers": 6, "forward": "1 ms", "backward": "2 ms",
  "weights": "1 MB", "activation": "1 MB"}}, "platform": {"topology": "ring", "devices": 3, "bandwidth": "1 GB/s"},
  "schedule": {"kind": "periodic", "micro_batches": 4}}'''
+NAMED = '''{"schema_version": 1, "model": {"name": "vgg16", "batch_size": 16, "device": "v100"},
+ "platform": {"topology": "ring", "devices": 2, "bandwidth": "1 GB/s"},
+ "schedule": {"kind": "1f1b", "micro_batches": 2}}'''
+POINTS = '''{"schema": "truth/1", "dataset": "made", "points": [{"id": "made/1", "parallel": {"pp": 2},
+ "features": ["pp"], "hardware": {"gpu": "A100-SXM4-80GB", "gpus": 2, "gpus_per_node": 8}, "batch": {"global": 8, "micro": 1},
+ "model": {"name": "gpt", "kind": "decoder", "layers": 2, "hidden": 256, "heads": 4, "ffn": 1024, "vocab": 1000,
+ "seq": 128, "act": "gelu", "norm": "layernorm", "pos": "learned", "tied": true, "bias": true}, "precision": "fp16",
+ "recompute": "none", "schedule": "1f1b", "framework": "Megatron-LM", "measured": {"step_time_s": 0.01}}]}'''
 SMALL = PLANNED.replace('"periodic"', '"1f1b"')
 NOISY = SMALL.replace('"devices"', '"jitter": {"mean": 0.1}, "devices"')
 
@@ -43,6 +56,7 @@ class Command:
         self.output = next((w[3:] for w in self.words if w.startswith('OUT.')), None)
         self.count = self.noticed = 0
         made, self.bytes = self.run('count', FAIL_COUNT=f'{name}.count')
+        self.said = self.shown(made, 'count')
         if made.returncode != 0:
             sys.exit(f'{name}: {made.stderr}')
         with open(f'{name}.count', encoding='ascii') as file:
@@ -52,7 +66,8 @@ class Command:
 
     def run(self, mark, **more):
         path = f'{self.name}-{mark}{self.output or ""}'
-        names = {'SCENARIO': 'small.json', 'PLANNED': 'planned.json', 'NOISY': 'noisy.json', 'RUN': 'run.h5'}
+        names = {'SCENARIO': 'small.json', 'PLANNED': 'planned.json', 'NOISY': 'noisy.json', 'RUN': 'run.h5',
+                 'NAMED': 'named.json', 'POINTS': 'points.json', 'LOG': self.asked.log}
         words = [path if w.startswith('OUT.') else names.get(w, w) for w in self.words]
         made = subprocess.run([self.asked.sim, *words], capture_output=True, timeout=LIMIT, check=False,
                               env={**os.environ, 'LD_PRELOAD': self.asked.library, **more})
@@ -63,6 +78,10 @@ class Command:
             os.remove(path)
         return made, written
 
+    def shown(self, made, mark):
+        """What it printed, whatever its output is called."""
+        return made.stdout.decode(errors='replace').replace(f'{self.name}-{mark}', 'out')
+
     def problem(self, at):
         """None, or what is wrong when allocation `at` fails; counts those that were noticed."""
         try:
@@ -71,6 +90,8 @@ class Command:
             return 'hangs'
         said = made.stderr.decode(errors='replace')
         if made.returncode == 0:
+            if self.shown(made, at) != self.said:
+                return 'ends with 0, and prints something else'
             return None if written == self.bytes else 'ends with 0, with another output'
         self.noticed += made.returncode == 1
         if made.returncode != 1:
@@ -88,10 +109,12 @@ def main():
     parser.add_argument('-n', type=int, default=30, help='tries of each command; 0: every allocation')
     parser.add_argument('--only', choices=COMMANDS)
     asked = parser.parse_args()
+    asked.log = os.path.join(asked.root, 'calib/measured/all-reduce-8.log')
     wrong = collections.defaultdict(list)
     with tempfile.TemporaryDirectory(prefix='sim-campaign-') as folder:
         os.chdir(folder)
-        for name, text in (('small', SMALL), ('planned', PLANNED), ('noisy', NOISY)):
+        for name, text in (('small', SMALL), ('planned', PLANNED), ('noisy', NOISY), ('named', NAMED),
+                           ('points', POINTS)):
             with open(f'{name}.json', 'w', encoding='utf-8') as file:
                 file.write(text)
         subprocess.run([asked.sim, 'run', 'small.json', '-o', 'run.h5'], check=True, capture_output=True)

@@ -32,7 +32,8 @@ PLANNED = {'schema_version': 1, 'model': {'name': 'resnet50', 'batch_size': 8, '
            'schedule': {'kind': 'periodic', 'micro_batches': 8}}
 SMALL = {'schema_version': 1, 'model': {'name': 'vgg16', 'batch_size': 24, 'device': 'v100'}, 'platform': LINKS,
          'schedule': {'kind': '1f1b', 'micro_batches': 4}}
-TINY = {'schema_version': 1, 'platform': {**LINKS, 'devices': 2, 'blocking': True}, 'schedule': {'kind': '1f1b', 'micro_batches': 2},
+TINY = {'schema_version': 1, 'platform': {**LINKS, 'devices': 2, 'blocking': True},
+        'schedule': {'kind': '1f1b', 'micro_batches': 2},
         'model': {'name': 'vgg16', 'batch_size': 2, 'device': 'v100', 'granularity': 'block',
                   'parameters': {'image': 32, 'width': 1, 'dense': 8, 'classes': 4}}}
 POINTS = {'schema': 'truth/1', 'dataset': 'made', 'points': [
@@ -154,7 +155,8 @@ class Command:
                 data != EARLIER and not self.is_whole(name, data)]
 
     def leftovers(self):
-        return set(hidden('.') + os.listdir(self.temporary))
+        """But Open MPI's own, where it was killed."""
+        return set(hidden('.') + [name for name in os.listdir(self.temporary) if not name.startswith('ompi.')])
 
     def kill_once(self):
         """None, or what is wrong."""
