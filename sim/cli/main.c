@@ -47,8 +47,10 @@ static cs_status run_command(const cs_command *command, int argc, char **argv, c
 static cs_status run_shared(const cs_command *command, int argc, char **argv, cs_context *context,
                             cs_terminal *terminal, cs_error *error)
 {
-    if (cs_launch_find().rank > 0)
+    if (cs_launch_find().rank > 0) {
         context->log.out = NULL;
+        terminal->shows = false;
+    }
     CS_TRY(cs_team_open(&context->team, error));
     return run_command(command, argc, argv, context, terminal, error);
 }

@@ -96,6 +96,7 @@ static cs_status load_module(const cs_launch *launch, const cs_transport **trans
                              cs_error *error)
 {
     char path[PATH_MAX];
+    /* global: what Open MPI loads by itself later looks for its symbols */
     const bool found = cs_beside_find("libsim-mpi.so", places, R_OK, path, sizeof(path));
     void *module = found ? dlopen(path, RTLD_NOW | RTLD_GLOBAL | RTLD_NODELETE) : NULL;
     *transport = module ? dlsym(module, CS_TRANSPORT_SYMBOL) : NULL;
