@@ -30,8 +30,8 @@ static const char *name_of_file(cs_arena *arena, const char *path)
     const char *slash = strrchr(path, '/');
     const char *name = slash ? slash + 1 : path;
     const char *dot = strrchr(name, '.');
-    name = cs_arena_copy_length(arena, name,
-                                dot && dot != name ? (size_t)(dot - name) : strlen(name));
+    name =
+        cs_arena_copy_length(arena, name, dot && dot != name ? (size_t)(dot - name) : strlen(name));
     if (!name || !cs_text_has_control(name))
         return name;
     const size_t size = CS_TEXT_SHOWN_MOST * strlen(name) + 1;
