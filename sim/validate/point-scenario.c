@@ -1,3 +1,4 @@
+#include "sim/base/text.h"
 #include "sim/validate/point-rules.h"
 
 #include <stdarg.h>
@@ -13,11 +14,23 @@ void cs_point_scenario_finish(cs_point_scenario *made)
 
 /* ---- notes ---- */
 
+/* Of a text that was cut off: a part of a character at its end. */
+static void cut_character(char *text)
+{
+    size_t left = strlen(text), n;
+    while ((n = cs_text_character(text, left)) > 0) {
+        text += n;
+        left -= n;
+    }
+    *text = '\0';
+}
+
 static void add_note(cs_point_rules *rules, const char **list, uint32_t *n, const char *format,
                      va_list arguments)
 {
     char text[256];
-    vsnprintf(text, sizeof(text), format, arguments);
+    if (vsnprintf(text, sizeof(text), format, arguments) >= (int)sizeof(text))
+        cut_character(text);
     for (uint32_t i = 0; i < *n; i++)
         if (strcmp(list[i], text) == 0)
             return;

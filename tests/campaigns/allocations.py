@@ -126,7 +126,8 @@ def main():
                 for at, problem in zip(tries, pool.map(command.problem, tries)):
                     if problem:
                         wrong[name, problem].append(at)
-            print(f'{name}: {len(tries)} of {command.count} allocations made to fail, {command.noticed} of them told')
+            print(f'{name}: {len(tries)} of {command.count} allocations made to fail, {command.noticed} of them told, '
+                  f'{sum(len(at) for (of, _), at in wrong.items() if of == name)} wrong', flush=True)
             if command.noticed < len(tries) // 20:
                 wrong[name, 'too few were noticed'].append(len(tries))
     for (name, problem), at in wrong.items():

@@ -172,8 +172,11 @@ def main():
                     os.symlink(os.path.join(asked.root, name, entry), os.path.join(folder, name, entry))
         run = Run(asked, mutants, folder)
         with concurrent.futures.ThreadPoolExecutor(asked.j) as pool:
-            wrong = [problem for problem in pool.map(run.one, range(asked.first, asked.first + asked.n)) if problem]
-    print('\n'.join(wrong))
+            wrong = []
+            for problem in pool.map(run.one, range(asked.first, asked.first + asked.n)):
+                if problem:
+                    print(problem, flush=True)
+                    wrong.append(problem)
     print(f'{asked.n} mutants of {len(mutants.documents)} scenarios ended by',
           ', '.join(f'{end}: {n}' for end, n in sorted(run.ends.items())))
     if run.ends['0'] < asked.n // 50 or run.ends['3'] < asked.n // 50:
