@@ -1213,7 +1213,7 @@ class Shell(Case):
         self.assertIn('list', self.complete('sim', ''))
         # bash has divided it at '='
         self.assertEqual(self.complete('sim', 'run', 'tiny.json', '-s', '/schedule/kind', '=', 'zb'),
-                         ['zb_h1', 'zb_h2'])
+                         ['zb_h1', 'zb_h2', 'zb_v'])
         self.assertIn('zb_h1', self.complete('sim', 'run', 'tiny.json', '-s', '/schedule/kind', '='))
         self.assertEqual(self.complete('sim', 'plot', '--kind', '=', 't'), ['timeline'])
         self.assertIn('boxes', self.complete('sim', 'plot', '--kind', '='))

@@ -341,7 +341,7 @@ def header(devices):
 
 def fitted(text, macro):
     """The value of a macro, and where it stands."""
-    found = re.search(rf'#define CS_FITTED_{macro} "([0-9.e+-]+)', text)
+    found = re.search(rf'#define CS_FITTED_{macro} +"([0-9.e+-]+)', text)
     return float(found.group(1)), found.span(1)
 
 
