@@ -16,8 +16,10 @@ import subprocess
 import sys
 import tempfile
 
-# These measure this machine, or are interrupted after some time: no two runs print the same.
-NOT_REPEATED = re.compile(r'^cc |^./example|\bsim (calibrate|replay)\b|measure\.sh|^timeout |measured\.h5|--resume')
+# These measure this machine, or are interrupted after some time: no two runs print the same. What Slurm and several
+# hosts print comes from tests/campaigns/slurm.py and two-hosts.py.
+NOT_REPEATED = re.compile(r'^cc |^./example|\bsim (calibrate|replay)\b|measure\.sh|^timeout |measured\.h5|--resume|'
+                          r'^sinfo|^sbatch|study-\d\.log|^mpirun|^echo \$\?|tests/campaigns')
 
 # Where a page's commands are run, if not at the top.
 FOLDERS = {'docs/how-to/replay.md': 'scenarios/replay'}
