@@ -547,6 +547,15 @@ cs_status cs_h5_write_table(cs_h5_file *file, const cs_h5_table *table, cs_error
 
 /* ---- files ---- */
 
+bool cs_h5_has_room(void)
+{
+    enum { ROOM = 8 << 20 };            /* twice what opening a file takes of address space */
+    void *volatile room = malloc(ROOM); /* volatile: a compiler may leave such a pair out */
+    const bool has = room != NULL;
+    free(room);
+    return has;
+}
+
 /* In memory, nothing behind it. Closing also closes whatever a failure left open. */
 static hid_t access_properties(void)
 {
@@ -577,7 +586,7 @@ cs_status cs_h5_create(const char *path, const cs_progress *progress, cs_h5_file
                        cs_error *error)
 {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    cs_h5_file *made = calloc(1, sizeof(*made));
+    cs_h5_file *made = cs_h5_has_room() ? calloc(1, sizeof(*made)) : NULL;
     if (!made)
         return cs_error_no_memory(error);
     made->id = H5I_INVALID_HID;

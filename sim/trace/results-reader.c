@@ -2,6 +2,7 @@
 
 #include "sim/base/hash.h"
 #include "sim/base/vector.h"
+#include "sim/trace/h5.h"
 #include "sim/trace/results-schema.h"
 #include "sim/trace/seal.h"
 
@@ -99,6 +100,8 @@ static cs_status open_file(cs_reader *reader, cs_error *error)
     if (!S_ISREG(info.st_mode))
         return cs_error_add(error, CS_INVALID, "%s: not a file; must be a results file",
                             reader->path);
+    if (!cs_h5_has_room())
+        return cs_error_no_memory(error);
     htri_t known = H5Fis_hdf5(reader->path);
     if (known == 0)
         return cs_error_add(error, CS_INVALID,
@@ -256,6 +259,8 @@ cs_status cs_reader_format(const char *path, char *format, size_t size, cs_error
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     cs_reader reader = {.path = path, .file = H5I_INVALID_HID};
     *format = '\0';
+    if (!cs_h5_has_room())
+        return cs_error_no_memory(error);
     if (H5Fis_hdf5(path) == 0)
         return CS_OK;
     cs_arena_init(&reader.arena);
