@@ -253,6 +253,8 @@ void cs_h5_gather(const cs_h5_table *table, const cs_h5_column *column, uint64_t
                   uint64_t count, void *values)
 {
     const size_t size = cs_h5_size(column->type);
+    if (count == 0) /* a table without rows may have no source */
+        return;
     if (column->fill) {
         column->fill(table->source, first, count, column->which, values);
         return;
