@@ -86,8 +86,8 @@ static void picks_as_by_hand(void **state)
 
 /* ---- logs ---- */
 
-/* The errors stand in docs/reference/collectives.md. Bounds were set when these were known: they notice
- * a change, and say nothing of how right the prediction is. */
+/* The errors stand in docs/reference/collectives.md. Bounds were set when these were known: they
+ * notice a change, and say nothing of how right the prediction is. */
 
 /* Bus bandwidths of an all-reduce on eight H200 of a node as measured, GB/s, 2 (n - 1) / n bytes /
  * time: stas00/ml-engineering at c53741b8, network/benchmarks/results/all-reduce-8xH200.md, with
