@@ -270,6 +270,7 @@ static bool only_others_are_left(const cs_engine *e, cs_time next)
 static cs_status apply_event(cs_engine *e, cs_event event)
 {
     const uint32_t n_tasks = e->graph->n_tasks;
+    bool ended;
     if (event.what == CS_TASK_ENDS)
         return end_task(e, event.task);
     if (event.what == CS_TASK_RELEASED) {
@@ -284,7 +285,9 @@ static cs_status apply_event(cs_engine *e, cs_event event)
     if (event.what == CS_TASK_OVERFLOWS)
         return CS_OVERFLOW;
     e->network_due = true;
-    CS_TRY(cs_network_end(e->network, event.what - CS_FLOW, e->now));
+    CS_TRY(cs_network_end(e->network, event.what - CS_FLOW, e->now, &ended));
+    if (!ended)
+        return CS_OK;
     return event.task < n_tasks ? end_task(e, event.task) : end_message(e, event.task - n_tasks);
 }
 
@@ -379,16 +382,13 @@ static cs_status run_instant(cs_engine *e)
     return status == CS_OK && e->slowdown ? cs_slowdown_settle(e->slowdown, e->now) : status;
 }
 
-/* Time moves on: to that of the next event, or -1. */
-static cs_status leave_instant(cs_engine *e, cs_time *next)
+/* The time of the next event, or -1. If that is another instant, all is known of this one. */
+static cs_status find_next(cs_engine *e, cs_time *next)
 {
-    *next = cs_event_queue_time(&e->events);
-    if (!e->network_due || *next == e->now)
-        return CS_OK;
-    e->network_due = false;
-    if (!cs_network_has_started(e->network))
-        return CS_OK;
-    CS_TRY(cs_network_leave(e->network, e->now));
+    if (e->network_due && !cs_event_queue_more_at(&e->events, e->now)) {
+        e->network_due = false;
+        CS_TRY(cs_network_leave(e->network, e->now));
+    }
     *next = cs_event_queue_time(&e->events);
     return CS_OK;
 }
@@ -409,7 +409,7 @@ static cs_status run_events(cs_engine *e)
         cs_time next = -1;
         status = run_instant(e);
         if (status == CS_OK)
-            status = leave_instant(e, &next);
+            status = find_next(e, &next);
         if (e->options.watch && next != e->now)
             batch = cs_watch_look(e, e->options.watch, batch);
         if (status != CS_OK || next < 0 || (cs_engine_must_stop(e) && next > e->now) ||
