@@ -37,8 +37,8 @@ static bool add_devices(cJSON *root, const cs_scenario *scenario, const cs_simul
     cJSON *object = cs_json_add_item(cJSON_AddArrayToObject(root, "devices"));
     bool done = object && cs_json_add_number(object, "capacity_bytes", least_capacity(simulation));
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && done; i++)
-        done = cs_json_add_number(object, keys[i],
-                                  most_over_devices(scenario, simulation, keys[i]));
+        done =
+            cs_json_add_number(object, keys[i], most_over_devices(scenario, simulation, keys[i]));
     return done;
 }
 
@@ -77,8 +77,7 @@ static joined *join_with(digest *of, cs_figure figure, uint32_t rank)
     for (uint32_t i = 0; i < of->n; i++)
         if (of->all[i].figure == figure && of->all[i].rank == rank)
             return &of->all[i];
-    if (!cs_vector_reserve((void **)&of->all, &of->capacity, of->n + UINT64_C(1),
-                           sizeof(*of->all)))
+    if (!cs_vector_reserve((void **)&of->all, &of->capacity, of->n + UINT64_C(1), sizeof(*of->all)))
         return NULL;
     of->all[of->n] = (joined){figure, rank, NAN, NAN, true, true};
     return &of->all[of->n++];
