@@ -308,37 +308,6 @@ static cs_status pack_block(const writer *w, hsize_t first, uint64_t count, uint
     return fail(w->file, error, w->table->group, w->column->name);
 }
 
-/* The next rows, to the file and to whoever watches. */
-static cs_status write_next(const writer *w, uint64_t first, uint64_t count, uint64_t room,
-                            void *block, cs_error *error)
-{
-    cs_h5_gather(w->table, w->column, first, count, block);
-    if (is_packed(w))
-        CS_TRY(pack_block(w, first, count, room, block, error));
-    else if (!write_block(w, first, count, block))
-        return fail(w->file, error, w->table->group, w->column->name);
-    if (cs_progress_step(w->file->progress, "writing results", first + count, w->table->n_rows))
-        return CS_OK;
-    return cs_error_add(error, CS_INTERRUPTED, "%s: interrupted, nothing was written",
-                        w->file->draft.path);
-}
-
-static cs_status write_rows(const writer *w, cs_error *error)
-{
-    uint64_t n_rows = w->table->n_rows;
-    uint64_t room = n_rows < BLOCK_ROWS || w->table->shape ? n_rows : BLOCK_ROWS;
-    void *block = malloc(room > 0 ? room * w->size : 1);
-    if (!block)
-        return cs_error_no_memory(error);
-    cs_status status = CS_OK;
-    for (uint64_t first = 0; first < n_rows && status == CS_OK; first += room) {
-        uint64_t count = n_rows - first < room ? n_rows - first : room;
-        status = write_next(w, first, count, room, block, error);
-    }
-    free(block);
-    return status;
-}
-
 /* Times of creation would make equal results differ. An array of several dimensions is one chunk.
  */
 static hid_t creation_properties(uint64_t n_rows, int rank, const hsize_t *sizes)
@@ -496,20 +465,87 @@ static bool join_index(const writer *w)
     return done;
 }
 
-static cs_status write_column(writer *w, cs_error *error)
+static cs_status begin_column(writer *w, cs_error *error)
 {
-    cs_status status = CS_OK;
-    w->memory_type = w->file_type = w->dataset = H5I_INVALID_HID;
-    if (!choose_types(w) || !create_dataset(w) || !describe(w->dataset, w->column) ||
-        !join_index(w))
-        status = fail(w->file, error, w->table->group, w->column->name);
-    else
-        status = write_rows(w, error);
+    if (choose_types(w) && create_dataset(w) && describe(w->dataset, w->column) && join_index(w))
+        return CS_OK;
+    return fail(w->file, error, w->table->group, w->column->name);
+}
+
+static cs_status end_column(const writer *w, cs_status status, cs_error *error)
+{
     bool closed = close_id(w->dataset);
     closed = close_id(w->file_type) && closed;
     closed = close_id(w->memory_type) && closed;
     if (!closed && status == CS_OK)
-        status = fail(w->file, error, w->table->group, w->column->name);
+        return fail(w->file, error, w->table->group, w->column->name);
+    return status;
+}
+
+/* ---- rows ---- */
+
+static uint64_t rows_at_once(const cs_h5_table *table)
+{
+    return table->n_rows < BLOCK_ROWS || table->shape ? table->n_rows : BLOCK_ROWS;
+}
+
+/* The next rows of a column. */
+static cs_status write_part(const writer *w, uint64_t first, uint64_t count, void *block,
+                            cs_error *error)
+{
+    cs_h5_gather(w->table, w->column, first, count, block);
+    if (is_packed(w))
+        return pack_block(w, first, count, rows_at_once(w->table), block, error);
+    if (write_block(w, first, count, block))
+        return CS_OK;
+    return fail(w->file, error, w->table->group, w->column->name);
+}
+
+/* The next rows of all n columns, and word of that to whoever watches: what a column needs of its
+ * source is near what the one before did. */
+static cs_status write_next(const writer *columns, size_t n, uint64_t first, uint64_t count,
+                            void *block, cs_error *error)
+{
+    const cs_h5_table *table = columns->table;
+    for (size_t c = 0; c < n; c++)
+        CS_TRY(write_part(&columns[c], first, count, block, error));
+    if (cs_progress_step(columns->file->progress, "writing results", first + count, table->n_rows))
+        return CS_OK;
+    return cs_error_add(error, CS_INTERRUPTED, "%s: interrupted, nothing was written",
+                        columns->file->draft.path);
+}
+
+static cs_status write_rows(const writer *columns, size_t n, cs_error *error)
+{
+    const cs_h5_table *table = columns->table;
+    const uint64_t room = rows_at_once(table);
+    void *block = malloc(room * sizeof(cs_h5_value) + 1);
+    cs_status status = block ? CS_OK : cs_error_no_memory(error);
+    for (uint64_t first = 0; first < table->n_rows && status == CS_OK; first += room) {
+        const uint64_t left = table->n_rows - first;
+        status = write_next(columns, n, first, left < room ? left : room, block, error);
+    }
+    free(block);
+    return status;
+}
+
+static cs_status write_columns(const writer *like, cs_error *error)
+{
+    size_t n = 0, begun = 0;
+    while (like->table->columns[n].name)
+        n++;
+    writer *columns = malloc((n + 1) * sizeof(*columns));
+    cs_status status = columns ? CS_OK : cs_error_no_memory(error);
+    while (begun < n && status == CS_OK) {
+        columns[begun] = *like;
+        columns[begun].column = &like->table->columns[begun];
+        status = begin_column(&columns[begun++], error);
+    }
+    if (status == CS_OK && n > 0)
+        status = write_rows(columns, n, error);
+    while (begun > 0)
+        status = end_column(&columns[--begun], status, error);
+    free(columns);
     return status;
 }
 
@@ -531,15 +567,18 @@ cs_status cs_h5_write_table(cs_h5_file *file, const cs_h5_table *table, cs_error
         return file->receiver->table(file->receiver->context, table, error);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     htri_t there = H5Lexists(file->id, table->group, H5P_DEFAULT);
-    writer w = {.file = file, .table = table, .group = there};
+    writer w = {.file = file,
+                .table = table,
+                .group = there,
+                .memory_type = H5I_INVALID_HID,
+                .file_type = H5I_INVALID_HID,
+                .dataset = H5I_INVALID_HID};
     if (there >= 0)
         w.group = there ? H5Gopen2(file->id, table->group, H5P_DEFAULT)
                         : create_group(file->id, table->group);
     if (w.group < 0)
         return fail(file, error, table->group, "");
-    cs_status status = CS_OK;
-    for (w.column = table->columns; w.column->name && status == CS_OK; w.column++)
-        status = write_column(&w, error);
+    cs_status status = write_columns(&w, error);
     if (status == CS_OK)
         status = name_users(&w, error);
     if (!close_id(w.group) && status == CS_OK)
