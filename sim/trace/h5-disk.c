@@ -115,16 +115,19 @@ static const H5FD_class_t on_disk = {
 
 hid_t cs_h5_disk_access(cs_h5_disk *disk)
 {
-    const hid_t driver = H5FDregister(&on_disk);
-    const hid_t access = driver < 0 ? driver : H5Pcreate(H5P_FILE_ACCESS);
-    if (access >= 0 && H5Pset_driver(access, driver, &disk) < 0) {
-        H5Pclose(access);
-        H5FDunregister(driver);
-        return H5I_INVALID_HID;
-    }
-    if (driver >= 0)
-        H5FDunregister(driver); /* those who use it keep it */
-    return access;
+    disk->driver = H5FDregister(&on_disk);
+    const hid_t access = disk->driver < 0 ? disk->driver : H5Pcreate(H5P_FILE_ACCESS);
+    if (access < 0 || H5Pset_driver(access, disk->driver, &disk) >= 0)
+        return access;
+    H5Pclose(access);
+    return H5I_INVALID_HID;
+}
+
+void cs_h5_disk_finish(cs_h5_disk *disk)
+{
+    if (disk->driver > 0)
+        H5FDunregister(disk->driver);
+    disk->driver = 0;
 }
 
 #else
@@ -133,6 +136,11 @@ hid_t cs_h5_disk_access(cs_h5_disk *disk)
 {
     (void)disk;
     return H5I_INVALID_HID;
+}
+
+void cs_h5_disk_finish(cs_h5_disk *disk)
+{
+    (void)disk;
 }
 
 #endif

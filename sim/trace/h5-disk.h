@@ -15,6 +15,7 @@ typedef struct cs_h5_disk {
     int failure;  /* errno of what failed first, or 0 */
     bool ended;   /* nothing is written any more */
     uint64_t end; /* bytes of the file, as HDF5 sees it */
+    hid_t driver; /* what HDF5 knows it by, until cs_h5_disk_finish */
 } cs_h5_disk;
 
 /* HDF5 of version 1.13 or newer has another interface for drivers: there is none. */
@@ -23,5 +24,9 @@ typedef struct cs_h5_disk {
 /* Properties of access, to be closed, of a file that is made on the disk; `disk` must live until it is
  * closed. Negative where HDF5 fails. */
 hid_t cs_h5_disk_access(cs_h5_disk *disk);
+
+/* HDF5 has closed the file. It uses the driver while it does so: it must be told of the end of it after
+ * that. Accepts a zeroed one. */
+void cs_h5_disk_finish(cs_h5_disk *disk);
 
 #endif

@@ -687,6 +687,7 @@ void cs_h5_destroy(cs_h5_file *file)
         return;
     file->disk.ended = true; /* what was not committed need not be complete */
     close_id(file->id);
+    cs_h5_disk_finish(&file->disk);
     if (file->disk.file >= 0)
         close(file->disk.file);
     cs_packer_destroy(file->packer);
