@@ -1,5 +1,6 @@
 #include "sim/base/json.h"
 #include "sim/base/number.h"
+#include "sim/base/text-stream.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -98,7 +99,7 @@ char *cs_json_print(const cJSON *root)
 {
     char *text = NULL;
     size_t length;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = cs_text_stream(&text, &length);
     if (!out)
         return NULL;
     print_value(out, root, 0);

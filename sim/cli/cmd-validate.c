@@ -1,3 +1,4 @@
+#include "sim/base/text-stream.h"
 #include "sim/base/version.h"
 #include "sim/cli/command.h"
 #include "sim/cli/output-name.h"
@@ -85,7 +86,7 @@ static char *command_text(const cs_arguments *arguments)
     const size_t n_sets = cs_arguments_values(arguments, "set", &sets);
     char *text = NULL;
     size_t length;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = cs_text_stream(&text, &length);
     if (!out)
         return NULL;
     fputs("sim validate", out);

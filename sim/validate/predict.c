@@ -126,14 +126,17 @@ static cJSON *recomputed(const cJSON *document)
 {
     cJSON *copy = cJSON_Duplicate(document, true);
     cJSON *model = cJSON_GetObjectItemCaseSensitive(copy, "model");
+    cJSON *given = cJSON_GetObjectItemCaseSensitive(model, "recompute");
     cJSON *yes = cJSON_CreateTrue();
+    if (!given || !yes) {
+        cJSON_Delete(yes);
+        cJSON_Delete(copy);
+        return NULL;
+    }
     cJSON_DeleteItemFromObjectCaseSensitive(model, "recompute_operators");
     cJSON_DeleteItemFromObjectCaseSensitive(model, "discard_operators");
-    if (model && yes && cJSON_ReplaceItemInObjectCaseSensitive(model, "recompute", yes))
-        return copy;
-    cJSON_Delete(yes);
-    cJSON_Delete(copy);
-    return NULL;
+    cs_json_replace(model, given, yes);
+    return copy;
 }
 
 /* Whether a run that is out of memory would fit if it computed everything again. */
