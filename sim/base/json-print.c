@@ -111,3 +111,18 @@ char *cs_json_print(const cJSON *root)
     }
     return text;
 }
+
+/* The printer breaks lines; within texts line breaks are escaped, so all of them are its own. */
+char *cs_json_line(const cJSON *value)
+{
+    char *text = cs_json_print(value), *end = text;
+    for (const char *at = text; text && *at; at++) {
+        if (*at == '\n')
+            at += strspn(at + 1, " ");
+        else
+            *end++ = *at;
+    }
+    if (text)
+        *end = '\0';
+    return text;
+}

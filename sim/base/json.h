@@ -89,4 +89,7 @@ CS_MUST_CHECK cs_status cs_json_set(cJSON *root, const char *pointer, const char
  * an exponent; NaN and infinite numbers print as null. */
 char *cs_json_print(const cJSON *root);
 
+/* The same on one line, without a newline. */
+char *cs_json_line(const cJSON *value);
+
 #endif

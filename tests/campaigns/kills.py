@@ -59,7 +59,7 @@ COMMANDS = {
                  '-o out.json',
     'replay': 'replay tiny.json -r 2 -o out.h5',
 }
-RESUMED = ('sweep', 'advise')  # by --resume
+RESUMED = ('sweep', 'advise', 'validate')  # by --resume
 MEASURED = ('calibrate', 'replay')  # no two results are the same
 SEAL = b'simseal1'
 
