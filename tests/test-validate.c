@@ -229,7 +229,7 @@ static const struct rule {
     {"FSDP",
      GPT ", 'framework': 'PyTorch FSDP', 'batch': {'global': 8, 'micro': 1}, " GPUS(
          4) "'parallel': {'dp': 4, 'zero': 3}, " TOLD,
-     "parallel", "accumulate", NULL, "false"},
+     "parallel", "accumulate", NULL, "-"},
     {"deterministic", MEGATRON GPUS(1) "'args': {'deterministic-mode': true}, " TOLD, "memory",
      "deterministic_multiprocessors", NULL, "108"},
     {"or not", MEGATRON GPUS(1) "'args': {}, " TOLD, "memory", "deterministic_multiprocessors",
@@ -284,7 +284,7 @@ static const struct rule {
     {"its gradients",
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 8, 'gpus_per_node': 8}, 'schedule': "
            "'1f1b', 'parallel': {'dp': 4, 'pp': 2, 'zero': 3}, " TOLD,
-     "parallel", "accumulate", NULL, "-"},
+     "parallel", "accumulate", NULL, "true"},
     {"its gathered tokens",
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 2, 'gpus_per_node': 8}, 'parallel': "
            "{'tp': 2, 'sp': true}, " TOLD,

@@ -451,8 +451,6 @@ static bool fill_parallel(const cs_advise_base *base, const cs_candidate *c, cJS
            add_space(base, c, parallel) && add_count(parallel, "context", c->context) &&
            add_count(parallel, "pipeline", c->pipeline) && add_count(parallel, "data", c->data) &&
            add_count(parallel, "expert", c->expert) && add_count(parallel, "zero", c->zero) &&
-           (c->zero < 2 || cs_json_member(from, "accumulate") ||
-            cJSON_AddFalseToObject(parallel, "accumulate")) &&
            add_bucket(base, c, parallel) && add_order(c, parallel) &&
            cJSON_AddStringToObject(parallel, "fold", "try");
 }

@@ -895,7 +895,7 @@ static cs_status lower_graph(lowering *l, cs_graph *lowered, bool wanted, cs_low
     if (wanted && l->from->stands_for)
         CS_TRY(cs_alike_find(&l->prices, l->ways, report->unlike, error));
     copy_frame(l);
-    cs_builder_reserve(l->to, l->from->n_tasks, l->from->n_edges);
+    cs_builder_reserve(l->to, l->from->n_tasks);
     lower_tasks(l);
     lower_edges(l);
     return l->no_memory ? cs_error_no_memory(error) : cs_builder_finish(l->to, lowered, error);
