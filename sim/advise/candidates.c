@@ -1,5 +1,6 @@
 #include "sim/advise/candidates.h"
 
+#include "sim/base/text-stream.h"
 #include "sim/base/vector.h"
 #include "sim/scenario/planning.h"
 #include "sim/workload/paradl.h"
@@ -681,7 +682,7 @@ char *cs_candidate_command(const cs_advise_base *base, const cs_candidate *candi
     cJSON *changes = cs_candidate_changes(base, candidate);
     char *text = NULL;
     size_t length = 0;
-    FILE *out = changes ? open_memstream(&text, &length) : NULL;
+    FILE *out = changes ? cs_text_stream(&text, &length) : NULL;
     bool done = out != NULL;
     if (out) {
         fprintf(out, "sim run %s", path);

@@ -1,3 +1,4 @@
+#include "sim/base/text-stream.h"
 #include "sim/base/text.h"
 #include "sim/validate/point-rules.h"
 
@@ -184,10 +185,11 @@ static cs_status parse(const cs_point *point, const char *text, size_t length,
     cJSON *document;
     CS_TRY(cs_json_parse(point->id, text, length, &document, error));
     cJSON *name = cJSON_CreateString(point->id);
-    if (!name || !cJSON_ReplaceItemInObjectCaseSensitive(document, "name", name)) {
+    if (!name) {
         cJSON_Delete(document);
         return cs_error_no_memory(error);
     }
+    cs_json_replace(document, cJSON_GetObjectItemCaseSensitive(document, "name"), name);
     made->document = document;
     return CS_OK;
 }
@@ -197,7 +199,7 @@ cs_status cs_point_scenario_make(const cs_point *point, cs_point_scenario *made,
     cs_point_rules rules = {.point = point, .made = made};
     char *text = NULL;
     size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = cs_text_stream(&text, &length);
     if (!out)
         return cs_error_no_memory(error);
     write_scenario(&rules, out);
