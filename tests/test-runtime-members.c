@@ -182,6 +182,9 @@ static const effect effects[] = {
      NULL},
     {"/memory/libraries", network, "[]", "[\"transformer_engine\"]", resident, false, 4096 * 1024.0,
      NULL},
+    /* beside collectives, 4 MiB for each of three streams */
+    {"/memory/libraries", network, "[]", "[\"user_buffers\"]", resident, false, 3 * 4096 * 1024.0,
+     NULL},
     {.key = "/memory/routed_weights", .elsewhere = "tape: weighted features"},
     {.key = "/memory/weight_buffer", .elsewhere = "resident-tensors"},
     /* a matrix of weights of attention: one sample a device, four heads, 2 bytes */
@@ -274,6 +277,61 @@ static void is_slower_beside_buckets(void **state)
     cJSON_Delete(root);
 }
 
+/* ---- the buffer that operators share ---- */
+
+/* On two devices that divide tokens, heads and experts; `memory` ends the text. */
+#define SHARED(model, parallel)                                                                    \
+    "{\"schema_version\": 1, \"name\": \"t\", \"model\": {" model ", \"device\": \"a100\", "       \
+    "\"precision\": \"bf16\", \"optimizer\": \"adam\", \"batch_size\": 2}, \"platform\": "         \
+    "{\"topology\": \"nvlink_switch\", \"devices\": 2, \"bandwidth\": \"1 GB/s\", \"latency\": "   \
+    "0}, \"parallel\": {" parallel                                                                 \
+    "}, \"schedule\": {\"kind\": \"sequential\", \"micro_batches\": 1}, \"memory\": {}}"
+#define DENSE(attention)                                                                           \
+    "\"name\": \"gpt\", \"parameters\": {\"layers\": 2, \"hidden\": 256, \"heads\": 4, "           \
+    "\"sequence\": 128, \"vocabulary\": 1024, \"intermediate\": 1024, \"dropout\": 0, "            \
+    "\"attention\": \"" attention "\"}"
+#define MIXED                                                                                      \
+    "\"name\": \"mixtral\", \"parameters\": {\"layers\": 2, \"hidden\": 256, \"heads\": 4, "       \
+    "\"kv_heads\": 4, \"sequence\": 128, \"vocabulary\": 1024, \"expert_intermediate\": 512, "     \
+    "\"experts\": 4, \"top_k\": 1}"
+#define SEQUENCES "\"tensor\": 2, \"sequence_parallel\": true"
+
+/* Two sequences of 128 tokens of 256 features of 2 bytes are gathered in front of the last
+ * matrix; with the experts divided over two replicas, one such sequence of each. Attention by
+ * math of half of 4 heads has two matrices of 128 x 128 for each of two sequences, which are
+ * smaller. */
+static void share_one_buffer(void **state)
+{
+    (void)state;
+    enum { TOKEN = 256 * 2, GATHERED = 2 * 128 * TOKEN, MATRICES = 2 * 2 * 128 * 128 * 2 };
+    static const struct {
+        const char *name, *scenario, *memory;
+        double bytes;
+    } rows[] = {
+        {"nothing", SHARED(DENSE("flash"), SEQUENCES), "{}", 0},
+        {"last", SHARED(DENSE("flash"), SEQUENCES), "{\"gather_buffer\": \"last_matrix\"}",
+         GATHERED},
+        {"whole sequences", SHARED(DENSE("flash"), "\"tensor\": 2"),
+         "{\"gather_buffer\": \"last_matrix\"}", 0},
+        {"attention", SHARED(DENSE("math"), SEQUENCES), "{\"attention_buffer\": true}", MATRICES},
+        {"one for both", SHARED(DENSE("math"), SEQUENCES),
+         "{\"attention_buffer\": true, \"gather_buffer\": \"last_matrix\"}", GATHERED},
+        {"experts", SHARED(MIXED, "\"data\": 2, \"expert\": 2"), "{\"gather_buffer\": \"experts\"}",
+         GATHERED},
+        {"sent to experts", SHARED(MIXED, "\"data\": 2, \"expert\": 2"),
+         "{\"gather_buffer\": \"last_matrix\"}", 0},
+        {"all experts", SHARED(MIXED, "\"data\": 2"), "{\"gather_buffer\": \"experts\"}", 0},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        run made;
+        run_with(rows[i].scenario, "/memory", rows[i].memory, &made);
+        if (resident(&made) != rows[i].bytes)
+            fail_msg("%s: expected %.0f bytes, got %.0f", rows[i].name, rows[i].bytes,
+                     resident(&made));
+        finish(&made);
+    }
+}
+
 /* ---- where values are from ---- */
 
 static const struct {
@@ -331,6 +389,7 @@ int main(void)
         cmocka_unit_test(have_effects),
         cmocka_unit_test(are_complete),
         cmocka_unit_test(passes_over_gradients),
+        cmocka_unit_test(share_one_buffer),
         cmocka_unit_test(is_slower_beside_buckets),
         cmocka_unit_test(are_named),
     };
