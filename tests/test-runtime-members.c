@@ -48,6 +48,23 @@ static const char network[] =
     "\"in_place\", \"libraries\": []}, \"schedule\": {\"kind\": \"sequential\", "
     "\"micro_batches\": 1}}";
 
+/* On two devices that divide tokens, heads and experts; `memory` ends the text. */
+#define SHARED(model, parallel)                                                                    \
+    "{\"schema_version\": 1, \"name\": \"t\", \"model\": {" model ", \"device\": \"a100\", "       \
+    "\"precision\": \"bf16\", \"optimizer\": \"adam\", \"batch_size\": 2}, \"platform\": "         \
+    "{\"topology\": \"nvlink_switch\", \"devices\": 2, \"bandwidth\": \"1 GB/s\", \"latency\": "   \
+    "0}, \"parallel\": {" parallel                                                                 \
+    "}, \"schedule\": {\"kind\": \"sequential\", \"micro_batches\": 1}, \"memory\": {}}"
+#define DENSE(attention)                                                                           \
+    "\"name\": \"gpt\", \"parameters\": {\"layers\": 2, \"hidden\": 256, \"heads\": 4, "           \
+    "\"sequence\": 128, \"vocabulary\": 1024, \"intermediate\": 1024, \"dropout\": 0, "            \
+    "\"attention\": \"" attention "\"}"
+#define MIXED                                                                                      \
+    "\"name\": \"mixtral\", \"parameters\": {\"layers\": 2, \"hidden\": 256, \"heads\": 4, "       \
+    "\"kv_heads\": 4, \"sequence\": 128, \"vocabulary\": 1024, \"expert_intermediate\": 512, "     \
+    "\"experts\": 4, \"top_k\": 1}"
+#define SEQUENCES "\"tensor\": 2, \"sequence_parallel\": true"
+
 /* Of that network: two embeddings, of which the first is the last matrix too; in a block four
  * matrices with biases and two norms; the last norm. */
 enum {
@@ -102,6 +119,18 @@ static double states(const run *of)
 static double resident(const run *of)
 {
     return of->scenario.job.libraries ? (double)of->scenario.job.libraries[0] : 0;
+}
+
+/* Sums that are there the whole run. */
+static double gradients(const run *of)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < of->simulation.graph.n_residents; i++) {
+        const cs_resident *resident_of = &of->simulation.graph.residents[i];
+        if (resident_of->device == 0 && resident_of->category == CS_MEMORY_GRADIENTS)
+            sum += (double)resident_of->bytes;
+    }
+    return sum;
 }
 
 static double capacity(const run *of)
@@ -167,6 +196,9 @@ static const effect effects[] = {
      * one B2 at 7 to 9, B1 to 11. Blocking, the second message waits for F1 and the second forward
      * of the first stage, both until 3 s, and lasts until 4; F2 to 5, B2 to 7, message to 8. Then
      * both compute B2 of the first stage and B1 of the second until 10, message to 11, B1 to 13. */
+    /* of two devices that divide weights */
+    {"/parallel/accumulate", SHARED(DENSE("flash"), "\"data\": 2, \"zero\": 3"), "true", "false",
+     gradients, true, 0.5, NULL},
     {"/platform/blocking", pipeline, "false", "true", seconds, false, 2, NULL},
     /* all is summed behind all computing, of which none is slower then */
     {"/platform/slowdown", uniform, "[]", "[{\"factor\": 2}]", seconds, false, 0, NULL},
@@ -278,23 +310,6 @@ static void is_slower_beside_buckets(void **state)
 }
 
 /* ---- the buffer that operators share ---- */
-
-/* On two devices that divide tokens, heads and experts; `memory` ends the text. */
-#define SHARED(model, parallel)                                                                    \
-    "{\"schema_version\": 1, \"name\": \"t\", \"model\": {" model ", \"device\": \"a100\", "       \
-    "\"precision\": \"bf16\", \"optimizer\": \"adam\", \"batch_size\": 2}, \"platform\": "         \
-    "{\"topology\": \"nvlink_switch\", \"devices\": 2, \"bandwidth\": \"1 GB/s\", \"latency\": "   \
-    "0}, \"parallel\": {" parallel                                                                 \
-    "}, \"schedule\": {\"kind\": \"sequential\", \"micro_batches\": 1}, \"memory\": {}}"
-#define DENSE(attention)                                                                           \
-    "\"name\": \"gpt\", \"parameters\": {\"layers\": 2, \"hidden\": 256, \"heads\": 4, "           \
-    "\"sequence\": 128, \"vocabulary\": 1024, \"intermediate\": 1024, \"dropout\": 0, "            \
-    "\"attention\": \"" attention "\"}"
-#define MIXED                                                                                      \
-    "\"name\": \"mixtral\", \"parameters\": {\"layers\": 2, \"hidden\": 256, \"heads\": 4, "       \
-    "\"kv_heads\": 4, \"sequence\": 128, \"vocabulary\": 1024, \"expert_intermediate\": 512, "     \
-    "\"experts\": 4, \"top_k\": 1}"
-#define SEQUENCES "\"tensor\": 2, \"sequence_parallel\": true"
 
 /* Two sequences of 128 tokens of 256 features of 2 bytes are gathered in front of the last
  * matrix; with the experts divided over two replicas, one such sequence of each. Attention by

@@ -326,7 +326,7 @@ static const struct rule {
     {"its gradients",
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 8, 'gpus_per_node': 8}, 'schedule': "
            "'1f1b', 'parallel': {'dp': 4, 'pp': 2, 'zero': 3}, " TOLD,
-     "parallel", "accumulate", NULL, "-"},
+     "parallel", "accumulate", NULL, "true"},
     {"its gathered tokens",
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 2, 'gpus_per_node': 8}, 'parallel': "
            "{'tp': 2, 'sp': true}, " TOLD,
