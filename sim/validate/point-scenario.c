@@ -113,16 +113,37 @@ static void check_source(cs_point_rules *rules)
 
 /* ---- what the simulator does not have ---- */
 
+static bool is_flag(const cs_point *point, const char *name)
+{
+    return cJSON_IsTrue(cs_point_rules_argument(point, name));
+}
+
+/* Its arguments count, where a point has them. */
+static bool is_muon(const cs_point *point)
+{
+    const char *given = cJSON_GetStringValue(cs_point_rules_argument(point, "optimizer"));
+    return strcmp(given ? given : point->optimizer, "muon") == 0;
+}
+
+/* Megatron-LM has weights and activations in float32 unless bf16 or fp16 is among its arguments;
+ * fp8-format is of products only (megatron/training/arguments.py, params_dtype). */
+static bool is_wide_with_fp8(const cs_point *point)
+{
+    return cs_point_rules_argument(point, "fp8-format") && !is_flag(point, "bf16") &&
+           !is_flag(point, "fp16");
+}
+
 static void check_options(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
-    if (point->options->offload ||
-        cJSON_IsTrue(cs_point_rules_argument(point, "fine-grained-activation-offloading")))
+    if (point->options->offload || is_flag(point, "fine-grained-activation-offloading"))
         cs_point_rules_miss(rules, "offloading");
-    if (cJSON_IsTrue(cs_point_rules_argument(point, "defer-embedding-wgrad-compute")))
+    if (is_flag(point, "defer-embedding-wgrad-compute"))
         cs_point_rules_miss(rules, "gradients of the last matrix that are deferred");
-    if (strcmp(point->optimizer, "muon") == 0)
+    if (is_muon(point))
         cs_point_rules_miss(rules, "the optimizer Muon");
+    if (is_wide_with_fp8(point))
+        cs_point_rules_miss(rules, "fp8 products of float32 activations");
     if (strncmp(point->recompute, "block:", strlen("block:")) == 0)
         cs_point_rules_miss(rules, "full recomputation of some blocks");
 }
