@@ -124,7 +124,8 @@ static const cs_convention megatron_core[] = {
     {"/runtime/expert_loop", "true",
      "TransformerEngine: GroupedLinear is a product for each expert on cuBLAS's streams "
      "(transformer_engine/pytorch/cpp_extensions/gemm.py, general_grouped_gemm), and "
-     "split_quantize a cast for each",
+     "split_quantize a cast for each; megatron/core/transformer/moe/experts.py: TEGroupedMLP waits "
+     "for tokens_per_expert, and _apply_bias is a loop",
      NULL},
     FLASH("cudnn", "transformer_engine/pytorch/attention/dot_product_attention/utils.py, "
                    "get_attention_backend: cuDNN's attention is preferred on sm90 and later"),

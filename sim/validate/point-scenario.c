@@ -136,11 +136,14 @@ static bool overlaps_tensor(const cs_point *point)
     return point->parallel->tp > 1 && (point->options->tp_overlap || point->options->async_tp);
 }
 
-/* NVIDIA's recipes for H100 with experts in several nodes and several stages a rank let all-to-alls
- * of a micro-batch go on beside layers of another (NVIDIA-NeMo/Megatron-Bridge, scripts/performance/
- * configs: a2a_1f1b of DeepSeek-V3, moe_a2a_overlap of Qwen3 235B), which take 1.19 times as long. */
+/* Recipes that graph whole iterations let all-to-alls of a micro-batch go on beside layers of
+ * another, which take 1.19 times as long, and so do NVIDIA's for H100 with experts in several nodes
+ * and several stages a rank (NVIDIA-NeMo/Megatron-Bridge, scripts/performance/configs: a2a_1f1b of
+ * DeepSeek-V3, moe_a2a_overlap of Qwen3 235B). */
 static bool overlaps_experts(const cs_point *point)
 {
+    if (point->parallel->ep > 1 && cs_point_rules_graphs_iterations(point))
+        return true;
     return point->parallel->ep > 8 && point->parallel->vpp > 1 && point->framework &&
            strncmp(point->framework, "Megatron-Bridge", strlen("Megatron-Bridge")) == 0 &&
            strncmp(point->hardware->gpu, "H100", strlen("H100")) == 0;

@@ -82,6 +82,13 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
     }
 }
 
+void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *op, double width,
+                               double sum_width, cs_op_cost *cost)
+{
+    if (kernels->given && is_product(op->kind) && cost->backward_weight.flop > 0)
+        cost->backward_weight.bytes += (2 * sum_width - width) * (double)op->weights;
+}
+
 /* ---- the host ---- */
 
 static bool is_of_experts(cs_op_kind kind)
@@ -158,6 +165,24 @@ static double memory_rate(const cs_accelerator *device)
            (memory ? memory->memory : device->groups[CS_GROUP_ELEMENTWISE].memory);
 }
 
+/* Kernels that gather rows, or scatter them, reach less: as an embedding does. */
+static double rate_of(const cs_accelerator *device, const cs_op *op)
+{
+    return op->kind == CS_OP_DISPATCH || op->kind == CS_OP_COMBINE
+               ? device->bandwidth * device->groups[CS_GROUP_EMBEDDING].memory
+               : memory_rate(device);
+}
+
+/* Of kernels, each behind the other; a loop over experts has them on several streams. */
+static double starts_of(const cs_runtime_kernels *kernels, const cs_accelerator *device,
+                        const cs_op *op, const cs_pass_cost *cost)
+{
+    enum { STREAMS = 4 };
+    const bool loop = kernels->expert_loop && op->kind == CS_OP_GROUPED_LINEAR;
+    const double rounds = loop && op->experts > STREAMS ? (double)op->experts / STREAMS : 1;
+    return cost->launches * rounds * cs_time_seconds(device->launch);
+}
+
 static double in_step(const cs_runtime_kernels *kernels, const cs_accelerator *device)
 {
     const cs_factor *factor = device->training.in_step;
@@ -170,7 +195,7 @@ double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_ac
 {
     const double peak =
         device->peaks[cost->unaligned ? CS_PRECISION_FP32 : cs_op_precision(op, precision)];
-    const double starts = cost->launches * cs_time_seconds(device->launch);
+    const double starts = starts_of(kernels, device, op, cost);
     const bool flash = op->kind == CS_OP_ATTENTION && op->attention.kernel == CS_ATTENTION_FLASH;
     double seconds = cost->cast_bytes / memory_rate(device);
     if (flash) {
@@ -185,7 +210,7 @@ double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_ac
         return cs_accelerator_seconds(device, op, cost, precision) * in_step(kernels, device);
     } else {
         seconds +=
-            fmax(cost->flop / device->peaks[CS_PRECISION_FP32], cost->bytes / memory_rate(device));
+            fmax(cost->flop / device->peaks[CS_PRECISION_FP32], cost->bytes / rate_of(device, op));
     }
     return (starts + seconds) * in_step(kernels, device);
 }
