@@ -1,5 +1,5 @@
-/* What kernels around experts move, and how the host waits for rows, by hand (expert-kernels.h); and
- * what a product moves that adds its gradient to the sum (runtime-kernels.h). */
+/* What kernels around experts move, and how the host waits for rows, by hand (expert-kernels.h);
+ * and what a product moves that adds its gradient to the sum (runtime-kernels.h). */
 #include "sim/workload/expert-kernels.h"
 #include "sim/workload/net-model.h"
 #include "tests/expect.h"
@@ -113,8 +113,8 @@ static void routers_have_their_kernels(void **state)
 }
 
 /* The result of the last product has 16 elements: 28 bytes each forward, 40 backward, where the sum
- * of the gradient read 2. A product and 2 kernels forward; a product and 5 backward. Biases in front
- * of an activation are part of its kernel. */
+ * of the gradient read 2. A product and 2 kernels forward; a product and 5 backward. Biases in
+ * front of an activation are part of its kernel. */
 static void biases_are_added_apart(void **state)
 {
     (void)state;
@@ -197,8 +197,8 @@ static double forward_of(cs_runtime_kernels kernels, double capacity)
 }
 
 /* The front layer, 8192 x 8192 of 8192 tokens, is 1.1 Tflop: 4 to 10 ms of an A100. A graph starts
- * all but the kernels of dispatch (2), of the 4 experts (3 products each) and of the sum (1), each a
- * millisecond of the host: 15 ms. With a capacity the host is done with the first two while the
+ * all but the kernels of dispatch (2), of the 4 experts (3 products each) and of the sum (1), each
+ * a millisecond of the host: 15 ms. With a capacity the host is done with the first two while the
  * device is at the front layer. Without, it starts the other 13 when the rows are there: what the
  * device did before is added. Behind that point it moves 16,384 rows of 8,192 features three times,
  * and once more with the tokens, 1.2 GB, which takes 0.7 to 2 ms of 1.6 TB/s. */

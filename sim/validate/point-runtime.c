@@ -53,8 +53,8 @@ const char *cs_point_rules_runtime(const cs_point *point, const char **note)
     return cs_point_rules_submission(point) ? "megatron-core" : "ideal";
 }
 
-/* NVIDIA's recipes for Megatron-Bridge in mxfp8, from release 26.06 on (NVIDIA-NeMo/Megatron-Bridge,
- * src/megatron/bridge/perf_recipes: _enable_hybridep_full_iteration_mxfp8 of qwen/common.py,
+/* NVIDIA's recipes for Megatron-Bridge in mxfp8, from release 26.06 on (NVIDIA-NeMo/
+ * Megatron-Bridge, src/megatron/bridge/perf_recipes: _enable_hybridep_full_iteration_mxfp8 of qwen/common.py,
  * _apply_gpt_oss_120b_full_iter_fp8mx_configs of gpt_oss/common.py; scripts/performance/configs/
  * deepseek: DEEPSEEK_V3_PRETRAIN_CONFIG_..._FP8_MX): cuda_graph_impl "full_iteration",
  * use_transformer_engine_op_fuser, overlap_moe_expert_parallel_comm. */

@@ -14,8 +14,8 @@
  *
  * and with a loop over experts, as Megatron Core has it:
  *
- *   products             are on 4 streams, so that one starts while others run: each takes a quarter
- *                        of the time from one kernel to the next (TransformerEngine,
+ *   products             are on 4 streams, so that one starts while others run: each takes a
+ *                        quarter of the time from one kernel to the next (TransformerEngine,
  *                        transformer_engine/common/gemm/cublaslt_gemm.cu, num_streams), as do what
  *                        casts their rows
  *   the host             waits for the number of rows of each expert before it starts what follows,
@@ -35,16 +35,16 @@
  *
  * Where experts are fused, what lies between two of their products is computed in the kernel of the
  * one before it, which writes operands of the next one as they are cast: activations and gates have
- * no kernels, and casts of what a product of experts has made write only. Backward the same holds of
- * gradients (TransformerEngine, transformer_engine/pytorch/ops/fused, grouped MLP).
+ * no kernels, and casts of what a product of experts has made write only. Backward the same holds
+ * of gradients (TransformerEngine, transformer_engine/pytorch/ops/fused, grouped MLP).
  */
 #ifndef CS_WORKLOAD_EXPERT_KERNELS_H
 #define CS_WORKLOAD_EXPERT_KERNELS_H
 
 #include "sim/workload/runtime-kernels.h"
 
-/* Changes what an operator of the network of one of `places` places, which divide the experts, costs
- * for a batch; other operators stay. */
+/* Changes what an operator of the network of one of `places` places, which divide the experts,
+ * costs for a batch; other operators stay. */
 void cs_expert_kernels_cost(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                             uint32_t places, uint32_t batch, cs_precision precision,
                             cs_op_cost *cost);
