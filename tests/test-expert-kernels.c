@@ -173,6 +173,30 @@ static void sums_are_read_and_written(void **state)
     }
 }
 
+/* The front layer's input and the gradient of its result have 8 elements each, of 2 bytes, which
+ * are read once more before they are cast to fp8; blocks of mxfp8 have their own scales. */
+static void scales_are_looked_for(void **state)
+{
+    (void)state;
+    for (int current = 0; current < 2; current++)
+        for (int blocks = 0; blocks < 2; blocks++) {
+            cs_net net = {0};
+            cs_op_cost cost;
+            const cs_precision precision = blocks ? CS_PRECISION_MXFP8 : CS_PRECISION_FP8;
+            const cs_runtime_kernels kernels = {.given = true, .current_scaling = current > 0};
+            build(&net, 0, 2, 4, 4, true);
+            const cs_op *op = op_named(&net, "front");
+            cs_op_cost_of(&net, op, 1, precision, &cost);
+            const cs_op_cost before = cost;
+            cs_runtime_kernels_scale(&kernels, &net, op, 1, precision, &cost);
+            const double more = current && !blocks ? 2 * 8 : 0;
+            assert_true(cost.forward.cast_bytes - before.forward.cast_bytes == more);
+            assert_true(cost.backward_input.cast_bytes - before.backward_input.cast_bytes == more);
+            assert_true(cost.backward_weight.cast_bytes == 0);
+            cs_net_finish(&net);
+        }
+}
+
 /* ---- the host ---- */
 
 static double forward_of(cs_runtime_kernels kernels, double capacity)
@@ -221,6 +245,7 @@ int main(void)
         cmocka_unit_test(rows_are_put_in_order),     cmocka_unit_test(routers_have_their_kernels),
         cmocka_unit_test(biases_are_added_apart),    cmocka_unit_test(experts_are_fused),
         cmocka_unit_test(sums_are_read_and_written), cmocka_unit_test(the_host_waits_for_rows),
+        cmocka_unit_test(scales_are_looked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

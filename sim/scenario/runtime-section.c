@@ -25,6 +25,9 @@ const cs_field cs_scenario_runtime_fields[] = {
     {"fused_experts", CS_FIELD_BOOL, AT(fused_experts), .fallback = "false",
      .doc = "one kernel for a product of experts, their activation, and casts of its result, "
             "forward and backward"},
+    {"current_scaling", CS_FIELD_BOOL, AT(current_scaling), .fallback = "false",
+     .doc = "casts to fp8 read a tensor once more before, for its largest element; else the scale "
+            "is that of earlier steps"},
     {"kernels", CS_FIELD_NUMBER, AT(kernels), .fallback = "1", .above_min = true, .max = 64,
      .doc = "times that kernels take what the device's figures say, as with older libraries"},
     {"gradient_passes", CS_FIELD_NUMBER, AT(gradient_passes), .fallback = "0", .max = 64,
@@ -50,6 +53,7 @@ cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
                                 .graphs = section->cuda_graphs,
                                 .expert_loop = section->expert_loop,
                                 .fused_experts = section->fused_experts,
+                                .current_scaling = section->current_scaling,
                                 .factor = section->kernels,
                                 .gradient_passes = section->gradient_passes};
 }

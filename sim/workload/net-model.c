@@ -536,6 +536,8 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             cs_op_cost cost;
             cs_op_cost_of(net, &net->ops[p], how->batch_size, how->precision, &cost);
             cs_runtime_kernels_fuse(&how->kernels, net, &net->ops[p], &cost);
+            cs_runtime_kernels_scale(&how->kernels, net, &net->ops[p], how->batch_size,
+                                     how->precision, &cost);
             add_up_gradients(how, &net->ops[p], &cost);
             cs_expert_kernels_cost(&how->kernels, net, &net->ops[p],
                                    how->split ? how->split->grid.expert : 1, how->batch_size,

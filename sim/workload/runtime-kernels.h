@@ -42,6 +42,7 @@ typedef struct cs_runtime_kernels {
     bool expert_loop;       /* products of experts are started one by one, with their casts; more
                              * of it in expert-kernels.h */
     bool fused_experts;     /* one kernel for a product of experts, their activation and casts */
+    bool current_scaling;   /* casts to fp8 look for the largest element before */
     bool tokens_once;       /* the dispatcher sends a token once to a place, not once per expert */
     double factor;          /* times that kernels take what the device's figures say, as with older
                     * libraries; 0 is 1 */
@@ -57,6 +58,11 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
  * writes it, `sum_width` bytes an element, and writes no gradient of `width` bytes. */
 void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *op, double width,
                                double sum_width, cs_op_cost *cost);
+
+/* Casts to fp8 with the scale of the tensor itself read it once more before, for its largest
+ * element (TransformerEngine, Float8CurrentScaling; DelayedScaling takes that of steps before). */
+void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
+                              uint32_t batch, cs_precision precision, cs_op_cost *cost);
 
 /* Kernels of a pass over an operator that the host starts one by one, with those that put the scales
  * of blocks (mxfp8, nvfp4) in the order of tiles. */
