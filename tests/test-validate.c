@@ -71,6 +71,10 @@ static const struct refused {
      "{'schema': 'truth/1', 'dataset': 'd', 'points': [{'id': 'a', " GPT ", " ONE_GPU
      ", 'batch': {}, 'measured': {'oom': 'no'}, " REST "}]}",
      "p.json: /points/0/measured/oom: must be true or false"},
+    {"a dispatcher of nobody's",
+     "{'schema': 'truth/1', 'dataset': 'd', 'points': [{'id': 'a', " GPT ", " ONE_GPU
+     ", 'batch': {}, 'options': {'moe_dispatcher': 'bus'}, 'measured': {}, " REST "}]}",
+     "p.json: /points/0/options/moe_dispatcher: must be alltoall or flex (got bus)"},
     {"the same id twice",
      "{'schema': 'truth/1', 'dataset': 'd', 'points': [{'id': 'a', " GPT ", " ONE_GPU
      ", 'batch': {}, 'measured': {}, " REST "}, {'id': 'a', " GPT ", " ONE_GPU
@@ -144,6 +148,15 @@ static void finds_the_time_of_a_step(void **state)
 
 /* ---- scenarios ---- */
 
+#define GPUS(n) "'hardware': {'gpu': 'A100-SXM4-80GB', 'gpus': " #n ", 'gpus_per_node': 8}, "
+#define TOLD    "'measured': {}, 'recompute': 'none', 'precision': 'bf16'"
+
+/* Sequences of 128 tokens. A token of a sample of 51 attends to 1 to 51, 26 on average. */
+#define NORMED(more)                                                                               \
+    "'model': {'name': 'l', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, "           \
+    "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'rmsnorm', "                 \
+    "'pos': 'rope', " more "}, 'batch': {'global': 8, 'micro': 1}, "
+
 static const struct lack {
     const char *members, *missing;
 } lacks[] = {
@@ -179,6 +192,12 @@ static const struct lack {
     {GPT ", " TWO_GPUS ", 'parallel': {'pp': 2, 'vpp': 4}, 'batch': {'global': 4, 'micro': 1}, "
          "'schedule': 'interleaved_1f1b', 'measured': {}, " REST,
      "stated: at most as many stages as layers"},
+    {NORMED("'sliding_window': 32") GPUS(1) "'options': {'packed_tokens': 80}, " TOLD,
+     "packed samples that are longer than windows"},
+    {"'model': {'name': 'b', 'kind': 'encoder', 'layers': 4, 'hidden': 256, 'heads': 4, 'ffn': "
+     "1024, 'vocab': 1000, 'seq': 128}, 'batch': {'global': 8, 'micro': 1}, " GPUS(
+         1) "'options': {'packed_tokens': 80}, " TOLD,
+     "packed samples in networks of the kind \"encoder\""},
 };
 
 /* What Megatron-LM's arguments become: JSON at a pointer of two or three keys. The MLP's features
@@ -186,8 +205,6 @@ static const struct lack {
  * and 2, the embedding being layer 0. 4 replicas in 2 instances of the optimizer divide states over
  * 2. PyTorch's FSDP reduces gradients behind each backward. */
 #define MEGATRON GPT ", 'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
-#define GPUS(n)  "'hardware': {'gpu': 'A100-SXM4-80GB', 'gpus': " #n ", 'gpus_per_node': 8}, "
-#define TOLD     "'measured': {}, 'recompute': 'none', 'precision': 'bf16'"
 #define GATED                                                                                      \
     "'model': {'name': 'l', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, "           \
     "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'layernorm', "               \
@@ -204,6 +221,16 @@ static const struct lack {
     GPT ", 'framework': '" framework "', 'batch': {'global': 8, 'micro': 1}, 'hardware': "         \
         "{'gpu': '" gpu "', 'gpus': 1}, 'measured': {}, 'recompute': 'none', 'precision': '" type  \
         "', 'options': {" options "}"
+
+#define LLAMA(framework, options)                                                                  \
+    NORMED("'tied': false")                                                                        \
+    GPUS(1) "'framework': '" framework "', 'options': {" options "}, " TOLD
+#define BRIDGE(name, options)                                                                      \
+    "'model': {'name': '" name "', 'kind': 'decoder-moe', 'layers': 4, 'hidden': 256, "            \
+    "'heads': 4, 'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'rmsnorm', "     \
+    "'pos': 'rope', 'experts': 4, 'topk': 2, 'moe_ffn': 512}, "                                    \
+    "'framework': 'Megatron-Bridge', 'batch': {'global': 8, 'micro': 1}, " GPUS(                   \
+        4) "'parallel': {'dp': 4, 'ep': 4}, 'options': {" options "}, " TOLD
 
 static const struct rule {
     const char *name, *members, *section, *key, *inner, *value;
@@ -291,6 +318,34 @@ static const struct rule {
      "parallel", "regather", NULL, "false"},
     {"weights of rows", EXPERTS GPUS(1) "'args': {}, " TOLD, "memory", "routed_weights", NULL,
      "\"features\""},
+    {"packed samples", LLAMA("PyTorch FSDP", "'packed_tokens': 51"), "model", "parameters",
+     "window", "26"},
+    {"in all layers", LLAMA("PyTorch FSDP", "'packed_tokens': 51"), "model", "parameters",
+     "pattern", "\"w\""},
+    {"samples as long as sequences", LLAMA("NeMo", "'lora': true, 'packed_tokens': 128"), "model",
+     "parameters", "window", "-"},
+    {"adapters on other data", LLAMA("PyTorch FSDP", "'lora': true"), "model", "parameters",
+     "window", "-"},
+    {"a window in two of three layers",
+     NORMED("'sliding_window': 32, 'sliding_every': 3") GPUS(1) TOLD, "model", "parameters",
+     "pattern", "\"wwf\""},
+    {"in all", NORMED("'sliding_window': 32") GPUS(1) TOLD, "model", "parameters", "pattern",
+     "\"w\""},
+    {"packed, in windows",
+     NORMED("'sliding_window': 32, 'sliding_every': 3")
+         GPUS(1) "'options': {'packed_tokens': 60}, " TOLD,
+     "model", "parameters", "window", "30"},
+    {"experts' recipes", BRIDGE("qwen3", ""), "parallel", "dispatcher", NULL, "\"once_per_node\""},
+    {"tokens are dropped", BRIDGE("qwen3", "'moe_drop_tokens': true"), "parallel", "dispatcher",
+     NULL, "-"},
+    {"one at a time", BRIDGE("qwen3", "'moe_dispatcher': 'alltoall'"), "parallel", "dispatcher",
+     NULL, "-"},
+    {"a recipe, overruled", BRIDGE("qwen3-235b", "'moe_dispatcher': 'flex'"), "parallel",
+     "dispatcher", NULL, "\"once_per_node\""},
+    {"an argument, overruled",
+     EXPERTS GPUS(4) "'parallel': {'dp': 4, 'ep': 4}, 'options': {'moe_dispatcher': 'flex'}, "
+                     "'args': {'moe-token-dispatcher-type': 'alltoall'}, " TOLD,
+     "parallel", "dispatcher", NULL, "\"once_per_node\""},
 };
 
 static void takes_arguments(void **state)
@@ -311,6 +366,57 @@ static void takes_arguments(void **state)
         char *got = value ? cJSON_PrintUnformatted(value) : strdup("-");
         assert_non_null(got);
         expect_text(rules[i].name, rules[i].value, got);
+        free(got);
+        cs_point_scenario_finish(&made);
+        cs_points_finish(&points);
+    }
+}
+
+/* What the id says where no key does, which two public tables need, is noted as assumed; a key comes
+ * first, and ids of others say nothing. Samples of 200 tokens: 100 of the sequence's 512. */
+static void reads_ids_last(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *id, *framework, *options, *section, *value;
+        bool noted;
+    } rows[] = {
+        {"d/a-sft-8", "NeMo 24.07", "", "\"window\":100,", "there", true},
+        {"d/a-sft-8", "NeMo 24.07", "'packed_tokens': 512", "\"window\"", "not", false},
+        {"d/a-sft-8", "NeMo 24.07", "'lora': true", "\"window\":100,", "there", false},
+        {"d/a-sft-8", "torchtitan", "", "\"window\"", "not", false},
+        {"d/a-8", "NeMo 24.07", "", "\"window\"", "not", false},
+        {"d/a (tokendrop)", "Megatron-Bridge", "", "once_per_node", "not", true},
+        {"d/a (tokendrop)", "Megatron-Bridge", "'moe_drop_tokens': false", "once_per_node", "there",
+         false},
+        {"d/a", "Megatron-Bridge", "", "once_per_node", "there", false},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        char text[TEXT_BYTES];
+        cs_points points = {0};
+        cs_point_scenario made = {0};
+        cs_error error;
+        const bool experts = strstr(rows[i].framework, "Bridge");
+        snprintf(text, sizeof(text),
+                 "{'schema': 'truth/1', 'dataset': 'd', 'points': [{'id': '%s', 'framework': '%s', "
+                 "'model': {'name': 'm', 'kind': '%s', 'layers': 4, 'hidden': 256, 'heads': 4, "
+                 "'ffn': 1024, 'vocab': 1000, 'seq': 512, 'act': 'swiglu', 'norm': 'rmsnorm', "
+                 "'pos': 'rope'%s}, 'options': {%s}, 'batch': {'global': 8, 'micro': 1}, "
+                 "'parallel': {'dp': 4%s}, " GPUS(4) TOLD "}]}",
+                 rows[i].id, rows[i].framework, experts ? "decoder-moe" : "decoder",
+                 experts ? ", 'experts': 4, 'topk': 2, 'moe_ffn': 512" : "", rows[i].options,
+                 experts ? ", 'ep': 4" : "");
+        cs_arena_init(&points.arena);
+        assert_int_equal(read_file(text, &points, &error), CS_OK);
+        assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
+        if (!made.document)
+            fail_msg("%s: %s", rows[i].id, made.missing[0]);
+        char *got = cJSON_PrintUnformatted(made.document);
+        bool noted = false;
+        for (uint32_t n = 0; n < made.n_assumed; n++)
+            noted |= strstr(made.assumed[n], "in the id of a point") != NULL;
+        expect_text(rows[i].id, rows[i].value, strstr(got, rows[i].section) ? "there" : "not");
+        assert_int_equal(noted, rows[i].noted);
         free(got);
         cs_point_scenario_finish(&made);
         cs_points_finish(&points);
@@ -725,12 +831,19 @@ static void selects(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_with_a_place),     cmocka_unit_test(ignores_other_keys),
-        cmocka_unit_test(finds_the_time_of_a_step), cmocka_unit_test(takes_arguments),
-        cmocka_unit_test(names_what_is_missing),    cmocka_unit_test(takes_measured_passes),
-        cmocka_unit_test(blocks_as_megatron_does),  cmocka_unit_test(predicts_as_by_hand),
-        cmocka_unit_test(decides_what_it_can),      cmocka_unit_test(sums_errors_up),
-        cmocka_unit_test(finds_what_parts_lack),    cmocka_unit_test(selects),
+        cmocka_unit_test(refuses_with_a_place),
+        cmocka_unit_test(ignores_other_keys),
+        cmocka_unit_test(finds_the_time_of_a_step),
+        cmocka_unit_test(takes_arguments),
+        cmocka_unit_test(reads_ids_last),
+        cmocka_unit_test(names_what_is_missing),
+        cmocka_unit_test(takes_measured_passes),
+        cmocka_unit_test(blocks_as_megatron_does),
+        cmocka_unit_test(predicts_as_by_hand),
+        cmocka_unit_test(decides_what_it_can),
+        cmocka_unit_test(sums_errors_up),
+        cmocka_unit_test(finds_what_parts_lack),
+        cmocka_unit_test(selects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

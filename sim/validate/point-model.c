@@ -104,20 +104,34 @@ static void write_bert(cs_point_rules *rules, FILE *out)
             model->ffn, dropout(rules), attention(rules));
 }
 
-/* NeMo and Megatron-Bridge fine-tune on SQuAD, whose samples are packed into sequences without
- * attending to each other (performance_summary of its pages: "Packed Sequence
- * Length"). A paragraph of SQuAD has 117 words on average, a question 10 (Rajpurkar et al., 2016,
- * arXiv 1606.05250): with the words of the template about 200 tokens, of which a token attends to
- * half. MLPerf's samples, of GovReport, are long. 0: it attends to the sequence. */
-static uint32_t window_of_samples(cs_point_rules *rules)
+/* Tokens of a sample, where it is shorter than the sequence that it shares; else 0. */
+static uint32_t sample_tokens(cs_point_rules *rules)
 {
-    const cs_point *point = rules->point;
-    const bool tuned = point->options->lora || strstr(point->id, "-sft-");
-    if (!tuned || cs_point_rules_submission(point) ||
-        !(starts(point->framework, "NeMo") || starts(point->framework, "Megatron-Bridge")))
-        return 0;
-    cs_point_rules_assume(rules, "samples of 200 tokens are packed in fine-tuning");
-    return 100;
+    const uint32_t tokens = cs_point_rules_packed_tokens(rules);
+    return tokens < rules->point->model->seq ? tokens : 0;
+}
+
+/* Whether some tokens do not attend to all before them. */
+static bool has_windows(cs_point_rules *rules)
+{
+    return rules->point->model->sliding_window > 0 || sample_tokens(rules) > 0;
+}
+
+/* A token attends to half of its sample, in all layers; else those have a window that the model
+ * says. */
+static void write_windows(cs_point_rules *rules, FILE *out)
+{
+    const cs_point_model *model = rules->point->model;
+    const uint32_t sample = sample_tokens(rules), half = (sample + 1) / 2;
+    const uint32_t every = model->sliding_every > model->layers ? 0 : model->sliding_every;
+    if (!has_windows(rules))
+        return;
+    if (sample > 0 && model->sliding_window > 0 && half > model->sliding_window)
+        cs_point_rules_miss(rules, "packed samples that are longer than windows");
+    fprintf(out, ", \"window\": %u, \"pattern\": \"", sample > 0 ? half : model->sliding_window);
+    for (uint32_t i = 1; sample == 0 && i < every; i++)
+        fputc('w', out);
+    fputs(sample > 0 || every == 0 ? "w\"" : "f\"", out);
 }
 
 /* What Llama and its kin with experts have in common. */
@@ -137,9 +151,7 @@ static void write_llama(cs_point_rules *rules, FILE *out)
     fputs("\"name\": \"llama\", \"parameters\": {", out);
     write_llama_sizes(rules, out);
     fprintf(out, ", \"intermediate\": %u", inner_features(rules->point));
-    const uint32_t window = window_of_samples(rules);
-    if (window > 0)
-        fprintf(out, ", \"window\": %u", window);
+    write_windows(rules, out);
     fputs("}", out);
 }
 
@@ -155,12 +167,10 @@ static void write_experts(cs_point_rules *rules, FILE *out)
 
 static void write_mixture(cs_point_rules *rules, const char *name, FILE *out)
 {
-    const cs_point_model *model = rules->point->model;
     fprintf(out, "\"name\": \"%s\", \"parameters\": {", name);
     write_llama_sizes(rules, out);
     write_experts(rules, out);
-    if (model->sliding_window > 0)
-        fprintf(out, ", \"window\": %u, \"pattern\": \"wf\"", model->sliding_window);
+    write_windows(rules, out);
     fputs("}", out);
 }
 
@@ -234,8 +244,7 @@ static void write_choice(cs_point_rules *rules, FILE *out)
                 model->dense_layers);
     if (model->mla)
         write_latent(model, out);
-    if (model->sliding_window > 0)
-        fprintf(out, ", \"window\": %u, \"pattern\": \"wf\"", model->sliding_window);
+    write_windows(rules, out);
     fprintf(out, ", \"next_tokens\": %u}", model->mtp_layers);
 }
 
@@ -297,7 +306,7 @@ static void write_decoder(cs_point_rules *rules, FILE *out)
         cs_point_rules_miss(rules, "stated: the architecture");
     else if (llama)
         write_llama(rules, out);
-    else if (is_gpt(model))
+    else if (is_gpt(model) && !has_windows(rules))
         write_gpt(rules, out);
     else
         write_choice(rules, out);
@@ -310,12 +319,15 @@ static void write_mixtures(cs_point_rules *rules, FILE *out)
     const bool shared = model->shared_ffn > 0 || model->dense_layers > 0;
     if (!model->act || !model->norm)
         cs_point_rules_miss(rules, "stated: the architecture");
-    else if (gated && model->mla && model->shared_ffn % or_else(model->moe_ffn, 1) == 0)
+    else if (gated && model->mla && !has_windows(rules) &&
+             model->shared_ffn % or_else(model->moe_ffn, 1) == 0)
         write_deepseek(rules, out);
     else if (gated && model->sliding_window > 0 && model->bias)
         write_mixture(rules, "gpt_oss", out);
-    else if (gated && !shared && !model->mla && !model->bias)
-        write_mixture(rules, model->qk_norm ? "qwen3" : "mixtral", out);
+    else if (gated && !shared && !model->mla && !model->bias && !model->qk_norm)
+        write_mixture(rules, "mixtral", out);
+    else if (gated && !shared && !model->mla && !model->bias && !has_windows(rules))
+        write_mixture(rules, "qwen3", out);
     else
         write_choice(rules, out);
 }
@@ -327,6 +339,8 @@ static void write_network(cs_point_rules *rules, FILE *out)
         cs_point_rules_miss(rules, "stated: the architecture");
     else if (model->mamba)
         cs_point_rules_miss(rules, "Mamba layers beside experts");
+    else if (!starts(model->kind, "decoder") && sample_tokens(rules) > 0)
+        cs_point_rules_miss(rules, "packed samples in networks of the kind \"%s\"", model->kind);
     else if (is(model->kind, "encoder-decoder"))
         write_t5(rules, out);
     else if (starts(model->kind, "encoder-decoder"))

@@ -51,6 +51,13 @@ bool cs_point_rules_sums_in_fp32(const cs_point *point);
 bool cs_point_rules_divides(const cs_point *point);
 void cs_point_rules_mesh(cs_point_rules *rules, FILE *out);
 
+/* Tokens of a sample, where several are packed into a sequence and do not attend to each other; 0:
+ * a sample fills a sequence. */
+uint32_t cs_point_rules_packed_tokens(cs_point_rules *rules);
+
+/* Whether tokens are dropped that an expert has no place for. */
+bool cs_point_rules_drops_tokens(cs_point_rules *rules);
+
 /* "model": {...} */
 void cs_point_rules_model(cs_point_rules *rules, FILE *out);
 
