@@ -6,8 +6,8 @@
  *                   where rows of operands do not start at multiples of 16 bytes, by the peak of
  *                   fp32: units for matrices need that (NVIDIA, Matrix Multiplication Background
  *                   User's Guide, section 3.2)
- *                   In fp32, over the share of the device's multiprocessors that have a tile of the
- *                   result, of n tiles and m multiprocessors n / (n + m / 2)
+ *                   In fp32, where units for matrices do not help, computing hides all moving, and
+ *                   tiles of the result take whole waves over the device's multiprocessors
  *   fused attention flop / (peak * efficiency), forward and backward apart, by the kernel's version
  *   all else        launch + bytes / (bandwidth * memory)
  *   a layer         not less than the host takes to start its kernels, unless a CUDA graph does;
