@@ -1,6 +1,7 @@
 /* Rules for the section "model": which network, of which sizes, in which numbers. */
 #include "sim/base/number.h"
 #include "sim/validate/point-rules.h"
+#include "sim/workload/accelerator.h"
 
 #include <string.h>
 
@@ -29,12 +30,18 @@ static uint32_t vocabulary(cs_point_rules *rules)
     return cs_point_rules_megatron(point) && unit > 0 ? (vocab + unit - 1) / unit * unit : vocab;
 }
 
-/* Of hidden states and of attention: Megatron-LM's arguments default to 0.1. */
+/* Of hidden states and of attention: Megatron-LM's arguments default to 0.1, and so do the
+ * configurations of transformers, whose models "PyTorch eager" trains (attn_pdrop of GPT2Config,
+ * attention_probs_dropout_prob of BertConfig). */
 static double dropout(cs_point_rules *rules)
 {
     const cJSON *given = cs_point_rules_argument(rules->point, "hidden-dropout");
     if (rules->point->args)
         return cJSON_IsNumber(given) ? given->valuedouble : 0.1;
+    if (starts(rules->point->framework, "PyTorch eager")) {
+        cs_point_rules_assume(rules, "a dropout of 0.1, as in configurations of transformers");
+        return 0.1;
+    }
     cs_point_rules_assume(rules, "no dropout, where the point does not state any");
     return 0;
 }
@@ -297,6 +304,19 @@ static bool is_gpt(const cs_point_model *model)
            !is(model->pos, "yarn");
 }
 
+cs_point_family cs_point_rules_family(cs_point_rules *rules)
+{
+    const cs_point_model *model = rules->point->model;
+    if (is(model->kind, "encoder"))
+        return CS_FAMILY_BERT;
+    if (is(model->kind, "encoder-decoder"))
+        return CS_FAMILY_T5;
+    if (!starts(model->kind, "decoder"))
+        return CS_FAMILY_OTHER;
+    return is(model->kind, "decoder") && is_gpt(model) && !has_windows(rules) ? CS_FAMILY_GPT
+                                                                              : CS_FAMILY_LLAMA;
+}
+
 static void write_decoder(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
@@ -306,7 +326,7 @@ static void write_decoder(cs_point_rules *rules, FILE *out)
         cs_point_rules_miss(rules, "stated: the architecture");
     else if (llama)
         write_llama(rules, out);
-    else if (is_gpt(model) && !has_windows(rules))
+    else if (cs_point_rules_family(rules) == CS_FAMILY_GPT)
         write_gpt(rules, out);
     else
         write_choice(rules, out);
@@ -389,106 +409,44 @@ bool cs_point_rules_sums_in_fp32(const cs_point *point)
            !cs_point_rules_argument(point, "grad-reduce-in-bf16");
 }
 
+static uint32_t number_of(const char *name)
+{
+    uint32_t p = 0;
+    while (strcmp(cs_precision_names[p], name) != 0)
+        p++;
+    return p;
+}
+
+/* That of the point, on that device. TF32 is allowed by PyTorch where a device has it, and else
+ * changes nothing (torch.backends.cuda.matmul.allow_tf32). */
+static const char *precision_on(cs_point_rules *rules, const char *device)
+{
+    const char *name = precision(rules);
+    cs_accelerator loaded = {0};
+    cs_error error;
+    cs_error_init(&error);
+    if (!device)
+        return name;
+    cs_status status = cs_accelerator_load(device, NULL, &loaded, &error);
+    if (status == CS_OK && is(name, "tf32") && !(loaded.peaks[CS_PRECISION_TF32] > 0)) {
+        cs_point_rules_assume(rules, "tf32 is fp32, where a device does not compute in it");
+        name = "fp32";
+    }
+    if (status == CS_OK)
+        status = cs_accelerator_check(&loaded, (cs_precision)number_of(name), &error);
+    rules->full |= status == CS_NO_MEMORY;
+    if (status == CS_INVALID)
+        cs_point_rules_miss(rules, "%s matrix products on %s", name, rules->point->hardware->gpu);
+    cs_accelerator_finish(&loaded);
+    return name;
+}
+
 static const char *optimizer(const cs_point *point)
 {
     if (point->options->no_optimizer_step)
         return "none";
     return is(point->optimizer, "momentum") || is(point->optimizer, "sgd") ? point->optimizer
                                                                            : "adam";
-}
-
-/* ---- what is computed again ---- */
-
-/* Where a point does not say: NVIDIA's recipes for MaxText keep the products around attention
- * (NVIDIA/dgxc-benchmarking at 35a9aec, maxtext/configure.sh: query_proj=device, ..., and at
- * 0b71cfd save_qkv_proj), and XLA drops the last product of a block, which nothing reads; those for
- * PaxML keep all products (paxml/paxml_mod_configs.py: SAVE_DOT_ONLY). */
-static const struct {
-    const char *framework, *operators, *note;
-} usual[] = {
-    {"MaxText",
-     "\"attention\", \"gate_proj\", \"up_proj\", \"act\", \"mul\", \"input_layernorm\", "
-     "\"post_attention_layernorm\"",
-     "MaxText keeps the products around attention, as in NVIDIA's recipes"},
-    {"PaxML", "\"attention\", \"ln_1\", \"ln_2\"", "PaxML keeps products, as in NVIDIA's recipes"},
-};
-
-static void write_usual(cs_point_rules *rules, FILE *out)
-{
-    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
-        if (!starts(rules->point->framework, usual[i].framework))
-            continue;
-        cs_point_rules_assume(rules, "%s", usual[i].note);
-        fprintf(out, ", \"recompute_operators\": [%s]", usual[i].operators);
-        return;
-    }
-    cs_point_rules_assume(rules, "no recomputation, where the point does not state any");
-}
-
-/* What the words of a point are called here: parts of names of operators. */
-static const struct {
-    const char *word, *operators;
-    bool discards; /* what they make is not kept for others (Megatron Core:
-                    * CheckpointWithoutOutput) */
-} recomputed[] = {
-    {"core_attn", "\"attention\"", false},
-    {"default", "\"attention\"", false},
-    {"mla_up_proj",
-     "\"q_b_proj\", \"q_rope\", \"q_nope\", \"q_rotary\", \"q\", \"kv_b_proj\", \"k_nope\", "
-     "\"k_rotary\", \"k\", \"v\"",
-     true},
-    {"layernorm", "\"input_layernorm\", \"post_attention_layernorm\"", true},
-    {"moe_act", "\"act\", \"mul\"", true},
-    {"mlp", "\"mlp\"", false},
-    /* torchtitan: all but the kernels of attention and every second product */
-    {"every second matmul",
-     "\"k_proj\", \"o_proj\", \"up_proj\", \"input_layernorm\", "
-     "\"post_attention_layernorm\", \"q_rotary\", \"k_rotary\", \"act\", "
-     "\"mul\"",
-     true},
-};
-
-/* A list of the operators that the point's words mean; with `discards`, of those only that discard.
- * Returns whether there are any. */
-static bool write_operators(const char *given, const char *key, bool discards, FILE *out)
-{
-    bool any = false;
-    for (size_t i = 0; i < sizeof(recomputed) / sizeof(recomputed[0]); i++) {
-        if (!strstr(given, recomputed[i].word) || (discards && !recomputed[i].discards))
-            continue;
-        if (any)
-            fputs(", ", out);
-        else
-            fprintf(out, ", \"%s\": [", key);
-        fputs(recomputed[i].operators, out);
-        any = true;
-    }
-    if (any)
-        fputs("]", out);
-    return any;
-}
-
-static void write_recomputed(cs_point_rules *rules, FILE *out)
-{
-    const char *given = rules->point->recompute;
-    if (is(given, "unknown"))
-        write_usual(rules, out);
-    if (!starts(given, "selective"))
-        return;
-    if (write_operators(given, "recompute_operators", false, out))
-        write_operators(given, "discard_operators", true, out);
-    else
-        cs_point_rules_miss(rules, "stated: what is computed again");
-}
-
-/* NeMo and the MLPerf reference adapt the two products around attention, of rank 16: that of
- * queries, keys and values, which is one there, and the one behind it. */
-static void write_adapters(cs_point_rules *rules, FILE *out)
-{
-    if (!rules->point->options->lora)
-        return;
-    cs_point_rules_assume(rules, "adapters of rank 16 beside the linear layers of attention");
-    fputs(", \"lora\": {\"rank\": 16, \"targets\": [\"q_proj\", \"o_proj\"]}", out);
 }
 
 void cs_point_rules_model(cs_point_rules *rules, FILE *out)
@@ -504,10 +462,10 @@ void cs_point_rules_model(cs_point_rules *rules, FILE *out)
     fprintf(out,
             ", \"device\": \"%s\", \"precision\": \"%s\", \"granularity\": \"block\", "
             "\"recompute\": %s, \"batch_size\": %u, \"optimizer\": \"%s\", \"gradients\": \"%s\"",
-            device ? device : "", precision(rules), full ? "true" : "false", point->batch->global,
-            optimizer(point), cs_point_rules_sums_in_fp32(point) ? "fp32" : "weights");
-    write_recomputed(rules, out);
-    write_adapters(rules, out);
+            device ? device : "", precision_on(rules, device), full ? "true" : "false",
+            point->batch->global, optimizer(point),
+            cs_point_rules_sums_in_fp32(point) ? "fp32" : "weights");
+    cs_point_rules_operators(rules, out);
     fputs("}", out);
 }
 
