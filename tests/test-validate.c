@@ -350,6 +350,14 @@ static const struct rule {
      GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': 'PyTorch "
          "eager', " REST,
      "model", "parameters", "dropout", "0.1"},
+    {"activation of transformers",
+     GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': 'PyTorch "
+         "eager', " REST,
+     "runtime", "written_out", NULL, "true"},
+    {"of llm-foundry",
+     GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
+         "'Composer', " REST,
+     "runtime", "written_out", NULL, "-"},
     {"packed samples", LLAMA("PyTorch FSDP", "'packed_tokens': 51"), "model", "parameters",
      "window", "26"},
     {"in all layers", LLAMA("PyTorch FSDP", "'packed_tokens': 51"), "model", "parameters",

@@ -1,7 +1,6 @@
 #include "sim/workload/runtime-kernels.h"
 
 #include <math.h>
-#include <string.h>
 
 /* ---- fusion ---- */
 
@@ -64,17 +63,16 @@ static void scale_apart(const cs_op *op, cs_op_cost *cost)
     }
 }
 
-/* GPT-2's activation is written out, x / 2 * (1 + tanh(c (x + a x^3))) (transformers 4.40,
+/* The activation of GPT-2 in transformers is written out, x / 2 * (1 + tanh(c (x + a x^3))) (transformers 4.40,
  * activations.py, NewGELUActivation; minGPT, mingpt/model.py, NewGELU): a power, four products, two
  * sums and a tanh, each of which reads one or two tensors and writes one; backward the two factors'
  * products, one for each product with a number, the tanh's, three for the power's, and two sums
  * where x has three readers. */
-static void write_out_gelu(const cs_net *net, const cs_op *op, cs_op_cost *cost)
+static void write_out_gelu(const cs_op *op, cs_op_cost *cost)
 {
     const double tensor = (double)cost->output_bytes;
     const cs_pass_cost sum = cost->accumulate;
-    const bool written_out = strcmp(net->name, "gpt") == 0 || strcmp(net->name, "mingpt") == 0;
-    if (op->kind != CS_OP_GELU || !written_out)
+    if (op->kind != CS_OP_GELU)
         return;
     cost->forward.bytes = 18 * tensor;
     cost->forward.launches = 8;
@@ -92,7 +90,8 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
         return;
     if (!kernels->fused) {
         scale_apart(op, cost);
-        write_out_gelu(net, op, cost);
+        if (kernels->written_out)
+            write_out_gelu(op, cost);
         return;
     }
     if (op->kind == CS_OP_RMS_NORM || op->kind == CS_OP_LAYER_NORM) {

@@ -31,11 +31,12 @@
 typedef struct cs_runtime_kernels {
     bool given;
     bool fused;
-    uint32_t flash;         /* cs_flash */
-    cs_time host;           /* of the host, for each kernel; 0: it never waits for it */
-    bool graphs;            /* CUDA graphs start all kernels but those of experts */
-    bool expert_loop;       /* products of experts are started one by one, with their casts */
-    double factor;          /* times that kernels take what the device's figures say, as with older
+    bool written_out; /* of what is not fused, GELU is a kernel for each step of its formula */
+    uint32_t flash;   /* cs_flash */
+    cs_time host;     /* of the host, for each kernel; 0: it never waits for it */
+    bool graphs;      /* CUDA graphs start all kernels but those of experts */
+    bool expert_loop; /* products of experts are started one by one, with their casts */
+    double factor;    /* times that kernels take what the device's figures say, as with older
                     * libraries; 0 is 1 */
     double gradient_passes; /* times that all gradients are read or written besides the update */
 } cs_runtime_kernels;
