@@ -63,7 +63,7 @@ FIGURES = [
     ('GB300 narrow', ['gb300'], ['narrow/compute'], 0.66, 0.15),
     ('B200 grouped_narrow', ['b200', 'b300'], ['grouped_narrow/compute'], 0.55, 0.2),
     ('GB200 grouped_narrow', ['gb200', 'gb300'], ['grouped_narrow/compute'], 0.53, 0.2),
-    ('V100 in_step', ['v100'], ['in_step/factor'], 1.05, 0.1),
+    ('V100 matrix', ['v100', 'v100-pcie'], ['matrix/compute'], 0.6, 0.2),
     ('MI100 to MI250 single', CDNA, ['single/compute'], *SINGLE),
     ('MI100 to MI250 memory', CDNA, ['memory/memory', 'single/memory'], *MEMORY),
     ('MI355X narrow', ['mi355x'], ['narrow/compute'], 0.5, 0.25),

@@ -350,6 +350,14 @@ static const struct rule {
      GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': 'PyTorch "
          "eager', " REST,
      "model", "parameters", "dropout", "0.1"},
+    {"dropout of Megatron-LM",
+     GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
+         "'Megatron-LM', " REST,
+     "model", "parameters", "dropout", "0.1"},
+    {"with fused attention",
+     GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
+         "'Megatron-LM', 'options': {'flash_attention': true}, " REST,
+     "model", "parameters", "dropout", "0"},
     {"activation of transformers",
      GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': 'PyTorch "
          "eager', " REST,

@@ -30,25 +30,9 @@ static uint32_t vocabulary(cs_point_rules *rules)
     return cs_point_rules_megatron(point) && unit > 0 ? (vocab + unit - 1) / unit * unit : vocab;
 }
 
-/* Of hidden states and of attention: Megatron-LM's arguments default to 0.1, and so do the
- * configurations of transformers, whose models "PyTorch eager" trains (attn_pdrop of GPT2Config,
- * attention_probs_dropout_prob of BertConfig). */
-static double dropout(cs_point_rules *rules)
-{
-    const cJSON *given = cs_point_rules_argument(rules->point, "hidden-dropout");
-    if (rules->point->args)
-        return cJSON_IsNumber(given) ? given->valuedouble : 0.1;
-    if (starts(rules->point->framework, "PyTorch eager")) {
-        cs_point_rules_assume(rules, "a dropout of 0.1, as in configurations of transformers");
-        return 0.1;
-    }
-    cs_point_rules_assume(rules, "no dropout, where the point does not state any");
-    return 0;
-}
-
 /* As the point says; else Megatron-LM's argument; else what the framework had. Megatron-LM without
- * TransformerEngine, and LiBai, compute the matrix of weights unless they are asked for a fused
- * kernel. */
+ * TransformerEngine, LiBai, and transformers ("PyTorch eager"), compute the matrix of weights unless
+ * they are asked for a fused kernel. */
 static const char *attention(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
@@ -62,10 +46,34 @@ static const char *attention(cs_point_rules *rules)
     if (point->args)
         return is(kernels, "local") && !cs_point_rules_argument(point, "use-flash-attn") ? "math"
                                                                                          : "flash";
-    const bool math = starts(point->framework, "Megatron-LM") || is(point->framework, "LiBai");
+    const bool math = starts(point->framework, "Megatron-LM") || is(point->framework, "LiBai") ||
+                      is(point->framework, "PyTorch eager");
     cs_point_rules_assume(rules, "attention is %s, where the point does not say",
                           math ? "not a fused kernel" : "a fused kernel");
     return math ? "math" : "flash";
+}
+
+/* Of hidden states and of attention. Megatron-LM's arguments default to 0.1 (megatron/training/
+ * arguments.py), and so does what is trained with it in papers and tables that show no arguments
+ * (Korthikanti et al., arXiv 2205.05198, section 4.1, count its masks), as far as attention is no
+ * fused kernel, which has been used without; LiBai's configurations have it (configs/common/models),
+ * and those of transformers, whose models "PyTorch eager" trains (attn_pdrop of GPT2Config,
+ * attention_probs_dropout_prob of BertConfig). */
+static double dropout(cs_point_rules *rules)
+{
+    static const char *const usual[] = {"Megatron-LM", "LiBai", "PyTorch eager"};
+    const cs_point *point = rules->point;
+    const cJSON *given = cs_point_rules_argument(point, "hidden-dropout");
+    if (point->args)
+        return cJSON_IsNumber(given) ? given->valuedouble : 0.1;
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
+        if (!is(point->framework, usual[i]) || !is(attention(rules), "math"))
+            continue;
+        cs_point_rules_assume(rules, "a dropout of 0.1 in Megatron-LM, LiBai and transformers");
+        return 0.1;
+    }
+    cs_point_rules_assume(rules, "no dropout, where the point does not state any");
+    return 0;
 }
 
 static uint32_t or_else(uint32_t given, uint32_t fallback)
