@@ -77,15 +77,18 @@ static bool has_grouped_products(const cs_point *point)
     return point->model->experts > 0 && (!point->args || has_flag(point, "moe-grouped-gemm"));
 }
 
-/* Megatron-LM's deterministic mode runs with CUBLAS_WORKSPACE_CONFIG=:4096:8 (its argument's check
- * asks for it). */
+/* Megatron-LM's router is TransformerEngine's product, whatever its layers are (megatron/core/
+ * transformer/moe/moe_utils.py, RouterGatingLinearFunction). Its deterministic mode runs with
+ * CUBLAS_WORKSPACE_CONFIG=:4096:8 (its argument's check asks for it). */
 static void write_libraries(const cs_point *point, FILE *out)
 {
-    const bool engine = has_transformer_engine(point);
+    const bool layers = has_transformer_engine(point),
+               routes = point->args && point->model->experts;
+    const bool engine = layers || routes;
     const bool buffers = point->options->tp_overlap || has_flag(point, "tp-comm-overlap");
     fprintf(out, "\"libraries\": [\"cublas\"%s%s%s]", engine ? ", \"transformer_engine\"" : "",
-            engine && has_grouped_products(point) ? ", \"grouped_products\"" : "",
-            engine && buffers && point->parallel->tp > 1 ? ", \"user_buffers\"" : "");
+            layers && has_grouped_products(point) ? ", \"grouped_products\"" : "",
+            layers && buffers && point->parallel->tp > 1 ? ", \"user_buffers\"" : "");
     if (has_flag(point, "deterministic-mode"))
         fputs(", \"cublas_workspace\": \"32 MiB\"", out);
 }
@@ -98,13 +101,45 @@ static uint32_t flash_multiprocessors(const cs_point *point)
     static const struct {
         const char *gpu;
         uint32_t multiprocessors;
-    } known[] = {{"A100", 108}, {"B200", 148}, {"GB200", 152}};
+    } known[] = {{"a100", 108}, {"b200", 148}, {"gb200", 152}};
     if (!has_flag(point, "deterministic-mode") || !has_transformer_engine(point))
         return 0;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strncmp(point->hardware->gpu, known[i].gpu, strlen(known[i].gpu)) == 0)
+        if (strncmp(cs_point_rules_gpu(point), known[i].gpu, strlen(known[i].gpu)) == 0)
             return known[i].multiprocessors;
     return 0;
+}
+
+/* Of the fused kernels TransformerEngine prefers FlashAttention on A100, and where cuDNN's is not
+ * deterministic (the same place); FlashAttention takes no queries wider than values, as latent
+ * attention has. */
+static bool has_flash_attention(const cs_point *point)
+{
+    const char *backend = cJSON_GetStringValue(cs_point_rules_argument(point, "attention-backend"));
+    if (!has_transformer_engine(point) || point->model->mla)
+        return false;
+    if (backend && strcmp(backend, "auto") != 0)
+        return strcmp(backend, "flash") == 0;
+    return flash_multiprocessors(point) > 0 || strncmp(point->hardware->gpu, "A100", 4) == 0;
+}
+
+/* Megatron-LM's own training programs: a data loader that makes masks of attention, unless it is
+ * told not to (megatron/core/datasets/gpt_dataset.py), and a dispatcher that gathers tokens,
+ * unless it is told otherwise (megatron/core/transformer/transformer_config.py,
+ * moe_token_dispatcher_type). */
+static void write_buffers(const cs_point *point, FILE *out)
+{
+    const char *dispatcher =
+        cJSON_GetStringValue(cs_point_rules_argument(point, "moe-token-dispatcher-type"));
+    const bool gathers = !dispatcher || strcmp(dispatcher, "allgather") == 0;
+    const cs_point_model *model = point->model;
+    if (is_megatron(point))
+        fprintf(out, ", \"gather_buffer\": \"%s\"",
+                point->args && model->experts > 0 && gathers ? "experts" : "last_matrix");
+    if (point->args && !has_flag(point, "no-create-attention-mask-in-dataloader") &&
+        strncmp(model->kind, "decoder", strlen("decoder")) == 0)
+        fprintf(out, ", \"inputs\": %llu",
+                (unsigned long long)model->seq * model->seq / point->parallel->cp);
 }
 
 /* ---- narrow types ---- */
@@ -150,11 +185,11 @@ static const char *narrow_weights(const cs_point *point)
  * finetune_llama3_70b.py; mlcommons/training_results_v5.1, megatron_gpt_peft_tuning_config.yaml). */
 static bool has_one_copy(const cs_point *point)
 {
-    static const char *const known[] = {"B200", "B300", "GB200", "GB300", "MI"};
+    static const char *const known[] = {"b200", "b300", "gb200", "gb300", "mi"};
     bool one = (is_megatron(point) && point->options->lora) || point->options->float8_allgather;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        one |=
-            is_type(point, "fp8") && strncmp(point->hardware->gpu, known[i], strlen(known[i])) == 0;
+        one |= is_type(point, "fp8") &&
+               strncmp(cs_point_rules_gpu(point), known[i], strlen(known[i])) == 0;
     return one;
 }
 
@@ -212,6 +247,9 @@ void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
     write_libraries(point, out);
     if (is_megatron(point) && point->args && !has_transformer_engine(point))
         fputs(", \"attention_buffer\": true", out);
+    if (has_flash_attention(point))
+        fputs(", \"attention_copy\": true", out);
+    write_buffers(point, out);
     if (flash_multiprocessors(point) > 0)
         fprintf(out, ", \"deterministic_multiprocessors\": %u", flash_multiprocessors(point));
     if (is_megatron(point) && point->model->experts > 0)
