@@ -44,7 +44,8 @@ cs_status cs_simulation_store(cs_h5_file *file, const cs_scenario *scenario,
                             .scenario = scenario->resolved,
                             .program_version = SIM_VERSION,
                             .seed = scenario->seed,
-                            .provenance = provenance};
+                            .provenance = provenance,
+                            .hash = simulation->hash};
     if (!provenance)
         info.sharing = cs_sharing_text(&scenario->platform, sharing);
     if (simulation->lowering.n_collectives > 0)

@@ -65,8 +65,9 @@ static bool close_id(hid_t id)
 {
     if (id < 0)
         return true;
-    hid_t said = H5Eget_current_stack();
-    bool closed = H5Idec_ref(id) >= 0;
+    const bool failed = H5Eget_num(H5E_DEFAULT) > 0;
+    const hid_t said = failed ? H5Eget_current_stack() : H5I_INVALID_HID;
+    const bool closed = H5Idec_ref(id) >= 0;
     if (closed && said >= 0)
         H5Eset_current_stack(said); /* which closes it */
     else if (said >= 0)
