@@ -5,16 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Compares a pool with its record after an allocation. */
-static void note_peaks(cs_memory *memory, uint32_t device, uint32_t category, uint32_t task,
-                       cs_time now)
+static void note_peak(cs_memory *memory, uint32_t device, uint32_t task, cs_time now)
 {
     const cs_device_memory *pool = &memory->pools[device];
     cs_device_record *record = &memory->records[device];
-    if (pool->live[category] > record->category_peak[category])
-        record->category_peak[category] = pool->live[category];
-    if (pool->total <= record->peak)
-        return;
     record->peak = pool->total;
     record->peak_time = now;
     memcpy(record->at_peak, pool->live, sizeof(pool->live));
@@ -25,6 +19,18 @@ static void note_peaks(cs_memory *memory, uint32_t device, uint32_t category, ui
         memcpy(record->at_oom, pool->live, sizeof(pool->live));
         memory->over_capacity = true;
     }
+}
+
+/* Compares a pool with its record after an allocation. */
+static inline void note_peaks(cs_memory *memory, uint32_t device, uint32_t category, uint32_t task,
+                              cs_time now)
+{
+    const cs_device_memory *pool = &memory->pools[device];
+    cs_device_record *record = &memory->records[device];
+    if (pool->live[category] > record->category_peak[category])
+        record->category_peak[category] = pool->live[category];
+    if (pool->total > record->peak)
+        note_peak(memory, device, task, now);
 }
 
 static bool note_change(cs_memory *memory, uint32_t device, uint32_t category)
@@ -194,10 +200,25 @@ bool cs_memory_is_doubtful(const cs_memory *memory)
     return doubtful;
 }
 
+/* What has to be noted of effects that were applied. */
+static cs_status note_effects(cs_memory *memory, const cs_effect *effects, uint32_t n,
+                              uint32_t task, cs_time now)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t device = effects[i].device, category = effects[i].category;
+        if (effects[i].bytes > 0)
+            note_peaks(memory, device, category, task, now);
+        if (memory->samples && !note_change(memory, device, category))
+            return CS_NO_MEMORY;
+    }
+    return CS_OK;
+}
+
 cs_status cs_memory_apply(cs_memory *memory, const cs_effect *effects, uint32_t n, uint32_t task,
                           cs_time now)
 {
-    if (now != memory->instant && !cs_memory_end_instant(memory))
+    bool allocates = false;
+    if (memory->samples && now != memory->instant && !cs_memory_end_instant(memory))
         return CS_NO_MEMORY;
     memory->instant = now;
     for (uint32_t i = 0; memory->running && i < n; i++)
@@ -209,15 +230,9 @@ cs_status cs_memory_apply(cs_memory *memory, const cs_effect *effects, uint32_t 
             return CS_OVERFLOW;
         }
         pool->live[effects[i].category] += effects[i].bytes;
+        allocates |= effects[i].bytes > 0;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t device = effects[i].device, category = effects[i].category;
-        if (effects[i].bytes > 0)
-            note_peaks(memory, device, category, task, now);
-        if (memory->samples && !note_change(memory, device, category))
-            return CS_NO_MEMORY;
-    }
-    return CS_OK;
+    return allocates || memory->samples ? note_effects(memory, effects, n, task, now) : CS_OK;
 }
 
 static int compare_numbers(const void *left, const void *right)
