@@ -313,6 +313,10 @@ static const struct rule {
      NULL, "\"eager\""},
     {"loss of Megatron-LM", MEGATRON GPUS(1) "'args': {'cross-entropy-loss-fusion': true}, " TOLD,
      "memory", "loss", NULL, "\"copied\""},
+    {"loss over a divided vocabulary",
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 8, 'gpus_per_node': 8}, 'parallel': "
+           "{'tp': 8, 'sp': true}, " TOLD,
+     "memory", "loss", NULL, "\"parallel\""},
     {"sums of torchtitan", NARROW("torchtitan", "H100-SXM5-80GB", "bf16", ""), "model", "gradients",
      NULL, "\"fp32\""},
     {"torchtitan's FSDP",

@@ -52,13 +52,16 @@ static bool has_fused_loss(const cs_point *point)
     return point->options->fused_cross_entropy || contains(kernel, "te");
 }
 
-/* Megatron-LM's own fusion of the loss; torchtitan's loss is PyTorch's, of logits in float32 (train.py
- * in 2024; from 2025 on it is compiled, where the model is). */
+/* Megatron-LM's own fusion of the loss; torchtitan's loss is PyTorch's, of logits in float32
+ * (train.py in 2024; from 2025 on it is compiled, where the model is), with tensor parallelism
+ * loss_parallel unless it is switched off (torchtitan/parallelisms/parallelize_llama.py). */
 static const char *loss_steps(const cs_point *point)
 {
     if (has_flag(point, "cross-entropy-loss-fusion"))
         return "copied";
-    return contains(point->framework, "torchtitan") ? "eager" : "in_place";
+    if (!contains(point->framework, "torchtitan"))
+        return "in_place";
+    return point->parallel->tp > 1 ? "parallel" : "eager";
 }
 
 static void write_fused(const cs_point *point, FILE *out)

@@ -110,7 +110,7 @@ static void find_op(maker *m, uint32_t p)
     m->steps[p] = cs_kept_loss_step(m->net, op, &how->kept, how->batch_size);
     made->keeps_output = cost.keeps_output;
     m->workspaces[p] =
-        cost.workspace_bytes + cs_kept_query_sums(m->net, op, &how->kept, how->batch_size);
+        cost.workspace_bytes + cs_kept_beside_backward(m->net, op, &how->kept, how->batch_size);
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         if (cost.keeps_input && !cs_kept_again(m->net, op, i, &how->kept))
             made->keeps |= 1u << i;
