@@ -179,6 +179,8 @@ static const effect effects[] = {
     {.key = "/runtime/host", .elsewhere = "runtime-keys: waits_for_the_host"},
     {.key = "/runtime/cuda_graphs", .elsewhere = "runtime-keys: waits_for_the_host"},
     {.key = "/runtime/expert_loop", .elsewhere = "runtime: test_started"},
+    {.key = "/runtime/current_scaling", .elsewhere = "expert-kernels: scales_are_looked_for"},
+    {.key = "/runtime/fused_experts", .elsewhere = "expert-kernels: experts_are_fused"},
     /* kernels take the factor longer, each of them */
     {"/runtime/kernels", network, "1", "1.5", forward, true, 1.5, NULL},
     /* two bytes of each gradient instead of four, from each of two ranks, twice a half of them */

@@ -386,7 +386,8 @@ static cs_prediction predict(const char *row, const cs_points *points, cs_predic
     cs_error error;
     cs_error_init(&error);
     const cs_point *point = &points->points[0];
-    assert_int_equal(cs_predict(&point, 1, 1, NULL, NULL, NULL, predictions, &error), CS_OK);
+    assert_int_equal(cs_predictions_make(&point, 1, NULL, predictions, &error), CS_OK);
+    assert_int_equal(cs_predict(predictions, 1, NULL, NULL, NULL, &error), CS_OK);
     if (predictions->items[0].state != CS_PREDICTION_MADE)
         fail_msg("%s: %s", row,
                  predictions->items[0].message ? predictions->items[0].message

@@ -15,6 +15,8 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/runtime/host", true},
     {"/runtime/cuda_graphs", true},
     {"/runtime/expert_loop", true},
+    {"/runtime/fused_experts", true},
+    {"/runtime/current_scaling", true},
     {"/runtime/kernels", true},
     {"/runtime/gradient_passes", true},
     {"/model/gradients", true},

@@ -70,6 +70,11 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
                "0.673 of 900 GB/s",                                                                \
      .with = "/platform/topology=dgx-b200"},                                                       \
         {.key = "/collectives/reached",                                                            \
+         .value = "0.7",                                                                           \
+         .source = "the NVLinks of a DGX B200; HybridEP (deepseek-ai/DeepEP at 41cad94, docs/"     \
+                   "README_Hybrid-EP.md) sends 0.59 to 0.73 of 900 GB/s between 8 to 36 GPUs",     \
+         .with = "/platform/topology=gb200-nvl72"},                                                \
+        {.key = "/collectives/reached",                                                            \
          .value = "0.8",                                                                           \
          .source = "nccl-tests reach 230 to 240 of 300 GB/s on DGX A100, 360 of 450 on DGX H100"}, \
     {                                                                                              \
@@ -140,7 +145,8 @@ static const cs_convention megatron_core[] = {
     {"/runtime/expert_loop", "true",
      "TransformerEngine: GroupedLinear is a product for each expert on cuBLAS's streams "
      "(transformer_engine/pytorch/cpp_extensions/gemm.py, general_grouped_gemm), and "
-     "split_quantize a cast for each",
+     "split_quantize a cast for each; megatron/core/transformer/moe/experts.py: TEGroupedMLP waits "
+     "for tokens_per_expert, and _apply_bias is a loop",
      NULL},
     FLASH("cudnn", "transformer_engine/pytorch/attention/dot_product_attention/utils.py, "
                    "get_attention_backend: cuDNN's attention is preferred on sm90 and later"),
