@@ -214,13 +214,18 @@ static bool is_before_last(const cs_net *net, const cs_op *op)
            net->ops[reader].kind == CS_OP_LINEAR && net->ops[reader].wide;
 }
 
+bool cs_kept_gathers_into_buffer(const cs_net *net, const cs_op *op, const cs_kept_rules *rules)
+{
+    return rules->gather_buffer >= CS_GATHER_BUFFER_LAST && is_before_last(net, op);
+}
+
 int64_t cs_kept_in_buffer(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                           const cs_op_cost *cost, uint32_t expert_places, uint32_t batch,
                           cs_precision precision)
 {
     if (op->kind == CS_OP_ATTENTION)
         return rules->attention_buffer ? cost->workspace_bytes : 0;
-    if (rules->gather_buffer >= CS_GATHER_BUFFER_LAST && is_before_last(net, op))
+    if (cs_kept_gathers_into_buffer(net, op, rules))
         return cs_tensor_bytes(net, op->output, batch, precision);
     if (rules->gather_buffer == CS_GATHER_BUFFER_EXPERTS && op->kind == CS_OP_DISPATCH &&
         expert_places > 1)

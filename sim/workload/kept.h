@@ -179,4 +179,7 @@ int64_t cs_kept_in_buffer(const cs_net *net, const cs_op *op, const cs_kept_rule
                           const cs_op_cost *cost, uint32_t expert_places, uint32_t batch,
                           cs_precision precision);
 
+/* Whether the tensor that an exchange gathers is in that buffer: it takes no memory of its own. */
+bool cs_kept_gathers_into_buffer(const cs_net *net, const cs_op *op, const cs_kept_rules *rules);
+
 #endif

@@ -128,8 +128,10 @@ static void find_op(maker *m, uint32_t p)
     if (op->gathers_again) {
         made->gathered =
             cs_net_local_gathered(m->local, p, how->batch_size, how->precision, &how->kept);
-        m->storages[storage_of(m, op->output)].gathered_again = true;
         made->keeps |= made->gathered.tensor > 0;
+        if (cs_kept_gathers_into_buffer(m->net, op, &how->kept))
+            made->gathered.tensor = m->storages[storage_of(m, op->output)].bytes = 0;
+        m->storages[storage_of(m, op->output)].gathered_again = true;
     }
 }
 
