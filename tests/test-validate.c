@@ -364,9 +364,14 @@ static const struct rule {
     {"loss of Megatron-LM", MEGATRON GPUS(1) "'args': {'cross-entropy-loss-fusion': true}, " TOLD,
      "memory", "loss", NULL, "\"copied\""},
     {"loss over a divided vocabulary",
-     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 8, 'gpus_per_node': 8}, 'parallel': "
-           "{'tp': 8, 'sp': true}, " TOLD,
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 4, 'gpus_per_node': 8}, 'parallel': "
+           "{'tp': 4, 'sp': true}, " TOLD,
      "memory", "loss", NULL, "\"parallel\""},
+    {"loss that is compiled",
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 4, 'gpus_per_node': 8}, 'parallel': "
+           "{'tp': 4, 'sp': true}, 'options': {'compile': true}, 'measured': {}, 'recompute': "
+           "'none', 'precision': 'fp8-rowwise'",
+     "memory", "loss", NULL, "\"in_place\""},
     {"sums of torchtitan", NARROW("torchtitan", "H100-SXM5-80GB", "bf16", ""), "model", "gradients",
      NULL, "\"fp32\""},
     {"torchtitan's FSDP",
