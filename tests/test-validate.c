@@ -236,6 +236,11 @@ static const struct lack {
     "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'layernorm', "               \
     "'pos': 'learned', 'tied': true}, "                                                            \
     "'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
+#define SEQUENCES                                                                                  \
+    "'model': {'name': 't', 'kind': 'encoder-decoder', 'layers': 4, 'hidden': 256, 'heads': 4, "   \
+    "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'gelu', 'norm': 'layernorm', "                 \
+    "'pos': 'learned', 'tied': true, 'bias': true}, "                                              \
+    "'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
 #define TITAN GPT ", 'framework': 'torchtitan', 'batch': {'global': 8, 'micro': 1}, "
 #define NARROW(framework, gpu, type, options)                                                      \
     GPT ", 'framework': '" framework "', 'batch': {'global': 8, 'micro': 1}, 'hardware': "         \
@@ -307,6 +312,10 @@ static const struct rule {
      "memory", "attention_copy", NULL, "true"},
     {"or another one", MEGATRON GPUS(1) "'args': {'attention-backend': 'fused'}, " TOLD, "memory",
      "attention_copy", NULL, "-"},
+    {"attention of encoders and decoders", SEQUENCES GPUS(1) "'args': {}, " TOLD, "model",
+     "parameters", "attention", "\"flash\""},
+    {"as an argument says", SEQUENCES GPUS(1) "'args': {'attention-backend': 'unfused'}, " TOLD,
+     "model", "parameters", "attention", "\"math\""},
     {"masks of 128 x 128 tokens", MEGATRON GPUS(1) "'args': {}, " TOLD, "memory", "inputs", NULL,
      "16384"},
     {"of which each place has a part", MEGATRON GPUS(2) "'parallel': {'cp': 2}, 'args': {}, " TOLD,
@@ -354,6 +363,15 @@ static const struct rule {
      NULL, "\"eager\""},
     {"loss of Megatron-LM", MEGATRON GPUS(1) "'args': {'cross-entropy-loss-fusion': true}, " TOLD,
      "memory", "loss", NULL, "\"copied\""},
+    {"loss over a divided vocabulary",
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 4, 'gpus_per_node': 8}, 'parallel': "
+           "{'tp': 4, 'sp': true}, " TOLD,
+     "memory", "loss", NULL, "\"parallel\""},
+    {"loss that is compiled",
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 4, 'gpus_per_node': 8}, 'parallel': "
+           "{'tp': 4, 'sp': true}, 'options': {'compile': true}, 'measured': {}, 'recompute': "
+           "'none', 'precision': 'fp8-rowwise'",
+     "memory", "loss", NULL, "\"in_place\""},
     {"sums of torchtitan", NARROW("torchtitan", "H100-SXM5-80GB", "bf16", ""), "model", "gradients",
      NULL, "\"fp32\""},
     {"torchtitan's FSDP",

@@ -298,13 +298,13 @@ static void write_t5(cs_point_rules *rules, FILE *out)
             "\"name\": \"t5\", \"parameters\": {\"layers\": %u, \"decoder_layers\": %u, "
             "\"hidden\": %u, \"heads\": %u, \"head\": %u, \"intermediate\": %u, "
             "\"sequence\": %u, \"decoder_sequence\": %u, \"vocabulary\": %u, \"tied\": %s, "
-            "\"dropout\": %.9g}",
+            "\"dropout\": %.9g, \"attention\": \"%s\"}",
             argument_or(rules, "encoder-num-layers", model->layers),
             argument_or(rules, "decoder-num-layers", model->layers), model->hidden, model->heads,
             or_else(model->head_dim, model->hidden / or_else(model->heads, 1)), model->ffn,
             argument_or(rules, "encoder-seq-length", model->seq),
             argument_or(rules, "decoder-seq-length", model->seq), vocabulary(rules),
-            model->tied ? "true" : "false", dropout(rules));
+            model->tied ? "true" : "false", dropout(rules), attention(rules));
 }
 
 static void write_cnn(cs_point_rules *rules, FILE *out)

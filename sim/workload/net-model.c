@@ -547,7 +547,7 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
             fits = add(&of->workspaces[p],
                        times.workspace >= 0 ? times.workspace : cost.workspace_bytes) &&
                    add(&of->workspaces[p],
-                       cs_kept_query_sums(net, &net->ops[p], &how->kept, how->batch_size));
+                       cs_kept_beside_backward(net, &net->ops[p], &how->kept, how->batch_size));
             of->steps[p] = cs_kept_loss_step(net, &net->ops[p], &how->kept, how->batch_size);
             of->seconds[p] = seconds_of(how, &net->ops[p], &cost, &times);
             count_started(how, &net->ops[p], &cost, &of->seconds[p], &host);
