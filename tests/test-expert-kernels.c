@@ -174,7 +174,8 @@ static void sums_are_read_and_written(void **state)
 }
 
 /* The front layer's input and the gradient of its result have 8 elements each, of 2 bytes, which
- * are read once more before they are cast to fp8; blocks of mxfp8 have their own scales. */
+ * are read once more before they are cast to fp8, by a kernel in front of the one that makes the
+ * scale; blocks of mxfp8 have their own scales. */
 static void scales_are_looked_for(void **state)
 {
     (void)state;
@@ -193,6 +194,7 @@ static void scales_are_looked_for(void **state)
             assert_true(cost.forward.cast_bytes - before.forward.cast_bytes == more);
             assert_true(cost.backward_input.cast_bytes - before.backward_input.cast_bytes == more);
             assert_true(cost.backward_weight.cast_bytes == 0);
+            assert_int_equal(cost.forward.launches - before.forward.launches, more > 0 ? 2 : 0);
             cs_net_finish(&net);
         }
 }

@@ -60,7 +60,9 @@ void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *o
                                double sum_width, cs_op_cost *cost);
 
 /* Casts to fp8 with the scale of the tensor itself read it once more before, for its largest
- * element (TransformerEngine, Float8CurrentScaling; DelayedScaling takes that of steps before). */
+ * element, and make the scale of it, in two kernels more (TransformerEngine, transformer_engine/
+ * pytorch/csrc/quantizer.cpp, Float8CurrentScalingQuantizer; DelayedScaling takes the largest
+ * element of steps before). */
 void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                               uint32_t batch, cs_precision precision, cs_op_cost *cost);
 
