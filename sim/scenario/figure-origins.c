@@ -23,6 +23,7 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/model/main_weights", true},
     {"/model/states", true},
     {"/parallel/bucket", false},
+    {"/parallel/accumulate", false},
     {"/platform/blocking", false},
     {"/platform/slowdown", false},
     {"/collectives/reached", false},

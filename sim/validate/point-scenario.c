@@ -1,3 +1,4 @@
+#include "sim/base/text-stream.h"
 #include "sim/base/text.h"
 #include "sim/validate/point-rules.h"
 
@@ -112,16 +113,37 @@ static void check_source(cs_point_rules *rules)
 
 /* ---- what the simulator does not have ---- */
 
+static bool is_flag(const cs_point *point, const char *name)
+{
+    return cJSON_IsTrue(cs_point_rules_argument(point, name));
+}
+
+/* Its arguments count, where a point has them. */
+static bool is_muon(const cs_point *point)
+{
+    const char *given = cJSON_GetStringValue(cs_point_rules_argument(point, "optimizer"));
+    return strcmp(given ? given : point->optimizer, "muon") == 0;
+}
+
+/* Megatron-LM has weights and activations in float32 unless bf16 or fp16 is among its arguments;
+ * fp8-format is of products only (megatron/training/arguments.py, params_dtype). */
+static bool is_wide_with_fp8(const cs_point *point)
+{
+    return cs_point_rules_argument(point, "fp8-format") && !is_flag(point, "bf16") &&
+           !is_flag(point, "fp16");
+}
+
 static void check_options(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
-    if (point->options->offload ||
-        cJSON_IsTrue(cs_point_rules_argument(point, "fine-grained-activation-offloading")))
+    if (point->options->offload || is_flag(point, "fine-grained-activation-offloading"))
         cs_point_rules_miss(rules, "offloading");
-    if (cJSON_IsTrue(cs_point_rules_argument(point, "defer-embedding-wgrad-compute")))
+    if (is_flag(point, "defer-embedding-wgrad-compute"))
         cs_point_rules_miss(rules, "gradients of the last matrix that are deferred");
-    if (strcmp(point->optimizer, "muon") == 0)
+    if (is_muon(point))
         cs_point_rules_miss(rules, "the optimizer Muon");
+    if (is_wide_with_fp8(point))
+        cs_point_rules_miss(rules, "fp8 products of float32 activations");
     if (strncmp(point->recompute, "block:", strlen("block:")) == 0)
         cs_point_rules_miss(rules, "full recomputation of some blocks");
 }
@@ -199,10 +221,11 @@ static cs_status parse(const cs_point *point, const char *text, size_t length,
     cJSON *document;
     CS_TRY(cs_json_parse(point->id, text, length, &document, error));
     cJSON *name = cJSON_CreateString(point->id);
-    if (!name || !cJSON_ReplaceItemInObjectCaseSensitive(document, "name", name)) {
+    if (!name) {
         cJSON_Delete(document);
         return cs_error_no_memory(error);
     }
+    cs_json_replace(document, cJSON_GetObjectItemCaseSensitive(document, "name"), name);
     made->document = document;
     return CS_OK;
 }
@@ -212,7 +235,7 @@ cs_status cs_point_scenario_make(const cs_point *point, cs_point_scenario *made,
     cs_point_rules rules = {.point = point, .made = made};
     char *text = NULL;
     size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = cs_text_stream(&text, &length);
     if (!out)
         return cs_error_no_memory(error);
     write_scenario(&rules, out);

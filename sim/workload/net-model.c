@@ -1082,11 +1082,15 @@ static bool find_tie(const cs_net *net, const cs_net_options *how, const cs_net_
     return true;
 }
 
-/* What its operators share with those of other layers, by their names behind the block's. */
+/* What its operators share with those of other layers, by their names behind the block's, and the
+ * most that one of them needs in the buffer of all. */
 static cs_status fill_shared(const cs_net *net, const cs_net_options *how, const cs_net_layer *from,
                              cs_layer *to, cs_arena *arena, cs_error *error)
 {
-    to->shared = cs_arena_alloc(arena, from->end - from->first, sizeof(*to->shared));
+    const uint32_t places =
+        how->split ? how->split->grid.expert * how->split->grid.expert_tensor : 1;
+    int64_t buffer = 0;
+    to->shared = cs_arena_alloc(arena, from->end - from->first + 1ULL, sizeof(*to->shared));
     if (!to->shared)
         return cs_error_no_memory(error);
     for (uint32_t p = from->first; p < from->end; p++) {
@@ -1094,7 +1098,10 @@ static cs_status fill_shared(const cs_net *net, const cs_net_options *how, const
         const size_t block = strlen(net->blocks[op->block]);
         cs_op_cost cost;
         cs_op_cost_of(net, op, how->batch_size, how->precision, &cost);
-        const int64_t bytes = cs_kept_shared(op, &how->kept, &cost, how->precision);
+        const int64_t bytes = cs_kept_placeholder(op, &how->kept, how->precision);
+        const int64_t needed =
+            cs_kept_in_buffer(net, op, &how->kept, &cost, places, how->batch_size, how->precision);
+        buffer = needed > buffer ? needed : buffer;
         if (bytes == 0)
             continue;
         const char *name = strlen(op->name) > block ? op->name + block : op->name;
@@ -1102,6 +1109,8 @@ static cs_status fill_shared(const cs_net *net, const cs_net_options *how, const
         if (!to->shared[to->n_shared++].name)
             return cs_error_no_memory(error);
     }
+    if (buffer > 0)
+        to->shared[to->n_shared++] = (cs_shared_bytes){NULL, buffer};
     return CS_OK;
 }
 
@@ -1124,7 +1133,7 @@ static cs_status fill_model(const divided *d, const cs_net_options *how, const c
             return cs_error_no_memory(error);
         CS_TRY(divide_layer(how, &chain->layers[i], &model->layers[i], &model->arena, error));
         if (how->kept.weight_gradients == CS_WEIGHT_GRADIENTS_PLACEHOLDERS ||
-            how->kept.attention_buffer)
+            how->kept.attention_buffer || how->kept.gather_buffer != CS_GATHER_BUFFER_NONE)
             CS_TRY(
                 fill_shared(net, how, &chain->layers[i], &model->layers[i], &model->arena, error));
     }
