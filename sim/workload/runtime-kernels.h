@@ -12,6 +12,7 @@
  *   all else        launch + bytes / (bandwidth * memory)
  *   a layer         not less than the host takes to start its kernels, unless a CUDA graph does;
  *                   graphs do not hold the kernels of experts, whose rows differ from step to step
+ *                   unless they have a capacity
  *   sums            where a product adds the gradient of weights to their sum, which micro-batches
  *                   share (memory.weight_gradients is not "apart"), the sum is read and written, in
  *                   its own type. SimuMax's products of groups on B200 (MooreThreads, 4dcaae51,
