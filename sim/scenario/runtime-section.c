@@ -19,8 +19,8 @@ const cs_field cs_scenario_runtime_fields[] = {
     {"host", CS_FIELD_TIME, AT(host), .fallback = "0",
      .doc = "of the host to start a kernel; a layer takes at least that for each of its kernels"},
     {"cuda_graphs", CS_FIELD_BOOL, AT(cuda_graphs), .fallback = "false",
-     .doc = "kernels start from graphs, whatever \"host\" says; those of experts do not, whose "
-            "rows differ from step to step"},
+     .doc = "kernels start from graphs, whatever \"host\" says; those of experts do with a "
+            "capacity only, without which their rows differ from step to step"},
     {"expert_loop", CS_FIELD_BOOL, AT(expert_loop), .fallback = "false",
      .doc = "experts as in Megatron Core: the host waits for their rows, unless they have a "
             "capacity, and starts their products one by one, the casts of their rows, and kernels "

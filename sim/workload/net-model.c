@@ -469,12 +469,19 @@ typedef struct host_work {
     double experts;    /* of the forward ones, those from the rows of experts on to their sum */
     double experts_seconds; /* what these take on the device */
     bool among_experts;     /* the operator is one of them */
+    bool in_graph;          /* and starts from a graph */
 } host_work;
 
 static void count_started(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
                           const cs_piece_seconds *seconds, host_work *host)
 {
     const cs_runtime_kernels *kernels = &how->kernels;
+    if (op->kind == CS_OP_DISPATCH)
+        host->in_graph = kernels->graphs && op->capacity > 0;
+    if (host->in_graph) {
+        host->in_graph = op->kind != CS_OP_COMBINE;
+        return;
+    }
     const double forward = cs_runtime_kernels_started(kernels, op, &cost->forward, how->precision);
     host->started[0] += forward;
     host->started[1] +=

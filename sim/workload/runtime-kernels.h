@@ -12,6 +12,7 @@
  *   all else        launch + bytes / (bandwidth * memory)
  *   a layer         not less than the host takes to start its kernels, unless a CUDA graph does;
  *                   graphs do not hold the kernels of experts, whose rows differ from step to step
+ *                   unless they have a capacity
  *   sums            where a product adds the gradient of weights to their sum, which micro-batches
  *                   share (memory.weight_gradients is not "apart"), the sum is read and written, in
  *                   its own type. SimuMax's products of groups on B200 (MooreThreads, 4dcaae51,
@@ -61,7 +62,9 @@ void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *o
                                double sum_width, cs_op_cost *cost);
 
 /* Casts to fp8 with the scale of the tensor itself read it once more before, for its largest
- * element (TransformerEngine, Float8CurrentScaling; DelayedScaling takes that of steps before). */
+ * element, and make the scale of it, in two kernels more (TransformerEngine, transformer_engine/
+ * pytorch/csrc/quantizer.cpp, Float8CurrentScalingQuantizer; DelayedScaling takes the largest
+ * element of steps before). */
 void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                               uint32_t batch, cs_precision precision, cs_op_cost *cost);
 
