@@ -462,24 +462,44 @@ static bool sum_kept(cs_net_chain *chain)
     return fits && add(&chain->kept_bytes, carried);
 }
 
-/* Kernels that the host starts, forward and backward. */
-static void count_started(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
-                          double launches[2])
+/* What runtimes change of an operator's kernels. */
+static void cost_of_runtime(const cs_net *net, const cs_net_options *how, const cs_op *op,
+                            cs_op_cost *cost)
 {
-    const cs_runtime_kernels *kernels = &how->kernels;
-    launches[0] += cs_runtime_kernels_started(kernels, op, &cost->forward, how->precision);
-    launches[1] += cs_runtime_kernels_started(kernels, op, &cost->backward_input, how->precision) +
-                   cs_runtime_kernels_started(kernels, op, &cost->backward_weight, how->precision);
+    cs_runtime_kernels_fuse(&how->kernels, net, op, cost);
+    cs_runtime_kernels_fill(&how->kernels, op, how->precision,
+                            how->kept.weight_gradients == CS_WEIGHT_GRADIENTS_APART, cost);
+}
+
+/* Adds what the host takes, forward and backward, to start an operator's kernels, */
+static void add_host(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
+                     cs_host_seconds *host)
+{
+    const cs_host_seconds own =
+        cs_runtime_kernels_host(&how->kernels, how->device, op, cost, how->precision,
+                                how->kept.weight_gradients == CS_WEIGHT_GRADIENTS_APART);
+    host->forward += own.forward;
+    host->backward += own.backward;
+}
+
+/* and the messages of a layer. */
+static void add_messages(const cs_net_local *local, const cs_net_options *how,
+                         const cs_net_layer *layer, cs_host_seconds *host)
+{
+    const double each = cs_runtime_kernels_message(&how->kernels, how->device);
+    for (uint32_t e = 0; local && e < local->n_exchanges; e++) {
+        const cs_op_exchange *exchange = &local->exchanges[e];
+        if (exchange->op >= layer->first && exchange->op < layer->end)
+            *(exchange->backward ? &host->backward : &host->forward) += each;
+    }
 }
 
 /* The host starts all kernels of a pass over a layer, one after the other, while the device
  * computes; a layer takes as long as the slower of the two. */
-static void wait_for_host(const cs_net_options *how, const double launches[2], counts *of,
-                          cs_net_layer *layer)
+static void wait_for_host(cs_host_seconds host, counts *of, cs_net_layer *layer)
 {
-    const double host = cs_time_seconds(how->kernels.host);
     const double backward = layer->backward_input + layer->backward_weight;
-    const double slower[2] = {launches[0] * host / layer->forward, launches[1] * host / backward};
+    const double slower[2] = {host.forward / layer->forward, host.backward / backward};
     const double forward_by = layer->forward > 0 && slower[0] > 1 ? slower[0] : 1;
     const double backward_by = backward > 0 && slower[1] > 1 ? slower[1] : 1;
     layer->kernels[0][CS_KERNEL_WAITING] = layer->forward * (forward_by - 1);
@@ -494,19 +514,19 @@ static void wait_for_host(const cs_net_options *how, const double launches[2], c
     }
 }
 
-static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_chain *chain,
-                        counts *of)
+static bool cost_layers(const cs_net *net, const cs_net_local *local, const cs_net_options *how,
+                        cs_net_chain *chain, counts *of)
 {
     bool fits = true;
     for (uint32_t i = 0; i < chain->n_layers; i++) {
         cs_net_layer *layer = &chain->layers[i];
         int64_t estimated = 0; /* parameters whose update was not measured */
-        double launches[2] = {0, 0};
+        cs_host_seconds host = {0};
         for (uint32_t p = layer->first; fits && p < layer->end; p++) {
             cs_op_cost cost;
             cs_op_cost_of(net, &net->ops[p], how->batch_size, how->precision, &cost);
-            cs_runtime_kernels_fuse(&how->kernels, net, &net->ops[p], &cost);
-            count_started(how, &net->ops[p], &cost, launches);
+            cost_of_runtime(net, how, &net->ops[p], &cost);
+            add_host(how, &net->ops[p], &cost, &host);
             cs_kept_fuse(net, &net->ops[p], &how->kept, how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
             fits = add(&of->workspaces[p],
@@ -523,7 +543,8 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
                 layer->read_bytes = cost.input_bytes;
             layer->written_bytes = cost.output_bytes;
         }
-        wait_for_host(how, launches, of, layer);
+        add_messages(local, how, layer, &host);
+        wait_for_host(host, of, layer);
         layer->update += update_seconds(how, estimated);
         layer->written_bytes += handed_past(net, how, layer);
     }
@@ -749,7 +770,7 @@ static cs_status count_layers(const divided *d, const cs_net_options *how, cs_ne
     const cs_net *net = d->net;
     uint32_t exchange = 0;
     CS_TRY(find_runs(net, how, chain, of->runs, of->discards, error));
-    if (!cost_layers(net, how, chain, of) ||
+    if (!cost_layers(net, d->local, how, chain, of) ||
         (d->local && !move_gathered(d->local, how, chain, of)) ||
         (d->local && !add_halos(d->local, how, chain, of)) || !keep_storages(net, how, of, chain) ||
         !spread_held(net, of) || !sum_kept(chain))
