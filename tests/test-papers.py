@@ -227,7 +227,7 @@ class Rows(unittest.TestCase):
         axes = {'/model/name': ['resnet50'], '/platform/devices': [2, 8], '/platform/memory': ['6 GB', '8 GB', '12 GB'],
                 '/platform/link_bandwidth': ['12 GB/s']}
         folder = short(madpipe__study=axes)
-        made = figures('madpipe', '--scenarios', folder, only=sorted(SLOW))
+        made = figures('madpipe', '--scenarios', folder, only=['madpipe-fig6', 'madpipe-fig7'])
         points = json.loads(run('sweep', os.path.join(folder, 'madpipe', 'study.json'), '--no-output', '--json'))
         periods = {}
         for point in points['points']:
@@ -339,6 +339,13 @@ class Cells(html.parser.HTMLParser):
 class Work(unittest.TestCase):
     CHOSEN = ['cdp-fig1', 'cdp-fig4', 'timeprest-versions', 'paradl-fig6']
 
+    @classmethod
+    def setUpClass(cls):
+        cls.scenarios = short(timeprest_wn={'/schedule/workers': '2..9', '/schedule/micro_batches': '2..5'})
+
+    def chosen(self, name, **more):
+        return figures(name, '--scenarios', self.scenarios, *more.pop('words', ()), only=self.CHOSEN, **more)
+
     def folder(self, name):
         """All files but journals, which have points in the order in which they were done."""
         top = os.path.join(FOLDER, name)
@@ -351,11 +358,13 @@ class Work(unittest.TestCase):
 
     def test_same_bytes(self):
         """With any number of threads, in another time zone and locale, and when nothing is left to do."""
-        first = run('figures', '-o', os.path.join(FOLDER, 'one'), '--only', ','.join(self.CHOSEN), '-j', '1')
+        words = ['figures', '-o', os.path.join(FOLDER, 'one'), '--only', ','.join(self.CHOSEN), '--scenarios',
+                 self.scenarios]
+        first = run(*words, '-j', '1')
         self.assertNotIn('was there', first)
-        figures('three', '-j', '3', only=self.CHOSEN, env=dict(os.environ, TZ='Asia/Tokyo', LC_ALL='de_DE.UTF-8'))
+        self.chosen('three', words=['-j', '3'], env=dict(os.environ, TZ='Asia/Tokyo', LC_ALL='de_DE.UTF-8'))
         self.assertEqual(self.folder('one'), self.folder('three'))
-        again = run('figures', '-o', os.path.join(FOLDER, 'one'), '--only', ','.join(self.CHOSEN))
+        again = run(*words)
         self.assertEqual(self.folder('one'), self.folder('three'))
         if gnuplot():
             self.assertEqual(again.count('was there'), len(self.CHOSEN))
@@ -381,13 +390,14 @@ class Work(unittest.TestCase):
 
     def test_other_scenarios(self):
         """A scenario that changed is computed anew."""
-        figures('other', only=['timeprest-versions'])
+        self.assertIn('of 32 points', figures('other', '--scenarios', self.scenarios, only=['timeprest-versions'])
+                      ['timeprest-versions'])
         folder = short(timeprest_wn={'/schedule/workers': '2..4', '/schedule/micro_batches': '2..3'})
         body = figures('other', '--scenarios', folder, only=['timeprest-versions'])['timeprest-versions']
         self.assertIn('of 6 points', body)
 
     def test_html(self):
-        figures('html', only=self.CHOSEN)
+        self.chosen('html')
         page = Cells(read(FOLDER, 'html', 'report.html'))
         self.assertEqual(page.open, [])
         markdown = read(FOLDER, 'html', 'report.md')

@@ -208,6 +208,15 @@ static void test_host(void **state)
         const double message = rows[i].graphs ? 0 : 10e-6 * rows[i].factor;
         assert_float_equal(message, cs_runtime_kernels_message(&kernels, &device), 1e-12);
     }
+    /* the cast of a layer whose product is another's: one kernel of each of 4 experts */
+    const cs_runtime_kernels loop = {
+        .given = true, .expert_loop = true, .host_kernel = MICROSECOND};
+    const cs_op joined = {.kind = CS_OP_GROUPED_LINEAR, .experts = 4};
+    const cs_op_cost cast = {.forward = {1, 1, 1, 8}};
+    const cs_accelerator device = small_device();
+    expect_seconds(
+        "joined", 4e-6,
+        cs_runtime_kernels_host(&loop, &device, &joined, &cast, CS_PRECISION_MXFP8, false).forward);
 }
 
 /* Deterministic algorithms fill what is made before it is: a linear layer's result of 6 bytes
