@@ -34,6 +34,9 @@ HOPPER, AMPERE, PCIE = ['h100', 'h200'], ['a100', 'a100-40gb'], ['a100-40gb-pcie
 WARM = HOPPER + ['h100-96gb']
 BLACKWELL = ['b200', 'b300', 'gb200', 'gb300']
 CDNA = ['mi100', 'mi210', 'mi250']
+# Multiprocessors with 64 units for fp32, and with 128, which share what reads their operands.
+UNITS_64 = AMPERE + PCIE + ['v100', 'v100-pcie', 't4', 'p100-pcie', 'titan-rtx', 'rtx-2080-ti']
+UNITS_128 = WARM + BLACKWELL + ['l4', 'l40s', 'rtx-4090', 'p4', 'p40']
 
 # What is known of a device without a measurement: products in fp32 reach 0.85 of the peak, and
 # kernels that only move 0.75 of the bandwidth, as on A100.
@@ -43,14 +46,14 @@ SINGLE, MEMORY = (0.85, 0.2), (0.75, 0.15)
 FIGURES = [
     ('A100 SXM in_step', AMPERE, ['in_step/factor'], 1.05, 0.1),
     ('A100 PCIe in_step', PCIE, ['in_step/factor'], 1.05, 0.1),
-    ('A100 single', AMPERE + PCIE, ['single/compute'], *SINGLE),
+    ('64 units single', UNITS_64, ['single/compute'], *SINGLE),
     ('H100 in_step', HOPPER, ['in_step/factor'], 1.05, 0.1),
     ('H100 500 W in_step', ['h100-96gb'], ['in_step/factor'], 1.2, 0.15),
     ('H100 memory', WARM, ['memory/memory'], *MEMORY),
     ('H100 narrow', WARM, ['narrow/compute'], 0.7, 0.15),
     ('H100 grouped', WARM, ['grouped/compute'], 0.69, 0.2),
     ('H100 grouped_narrow', WARM, ['grouped_narrow/compute'], 0.61, 0.2),
-    ('H100 single', WARM, ['single/compute'], *SINGLE),
+    ('128 units single', UNITS_128, ['single/compute'], *SINGLE),
     ('B200 in_step', BLACKWELL, ['in_step/factor'], 1.054, 0.1),
     ('B200 grouped', ['b200', 'b300'], ['grouped/compute'], 0.515, 0.2),
     ('GB200 grouped', ['gb200', 'gb300'], ['grouped/compute'], 0.484, 0.2),
@@ -60,7 +63,7 @@ FIGURES = [
     ('GB300 narrow', ['gb300'], ['narrow/compute'], 0.66, 0.15),
     ('B200 grouped_narrow', ['b200', 'b300'], ['grouped_narrow/compute'], 0.55, 0.2),
     ('GB200 grouped_narrow', ['gb200', 'gb300'], ['grouped_narrow/compute'], 0.53, 0.2),
-    ('V100 in_step', ['v100'], ['in_step/factor'], 1.05, 0.1),
+    ('V100 matrix', ['v100', 'v100-pcie'], ['matrix/compute'], 0.6, 0.2),
     ('MI100 to MI250 single', CDNA, ['single/compute'], *SINGLE),
     ('MI100 to MI250 memory', CDNA, ['memory/memory', 'single/memory'], *MEMORY),
     ('MI355X narrow', ['mi355x'], ['narrow/compute'], 0.5, 0.25),

@@ -184,6 +184,7 @@ typedef struct effect {
 
 static const effect effects[] = {
     {.key = "/runtime/fused", .elsewhere = "runtime-keys: fuses"},
+    {.key = "/runtime/written_out", .elsewhere = "runtime-keys: writes_out_gelu"},
     {.key = "/runtime/flash", .elsewhere = "runtime: test_seconds"},
     {.key = "/runtime/host", .elsewhere = "runtime-keys: waits_for_the_host"},
     {.key = "/runtime/host_kernel", .elsewhere = "runtime-keys: waits_for_the_host"},

@@ -101,11 +101,11 @@ static uint32_t flash_multiprocessors(const cs_point *point)
     static const struct {
         const char *gpu;
         uint32_t multiprocessors;
-    } known[] = {{"A100", 108}, {"B200", 148}, {"GB200", 152}};
+    } known[] = {{"a100", 108}, {"b200", 148}, {"gb200", 152}};
     if (!has_flag(point, "deterministic-mode") || !has_transformer_engine(point))
         return 0;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strncmp(point->hardware->gpu, known[i].gpu, strlen(known[i].gpu)) == 0)
+        if (strncmp(cs_point_rules_gpu(point), known[i].gpu, strlen(known[i].gpu)) == 0)
             return known[i].multiprocessors;
     return 0;
 }
@@ -185,11 +185,11 @@ static const char *narrow_weights(const cs_point *point)
  * finetune_llama3_70b.py; mlcommons/training_results_v5.1, megatron_gpt_peft_tuning_config.yaml). */
 static bool has_one_copy(const cs_point *point)
 {
-    static const char *const known[] = {"B200", "B300", "GB200", "GB300", "MI"};
+    static const char *const known[] = {"b200", "b300", "gb200", "gb300", "mi"};
     bool one = (is_megatron(point) && point->options->lora) || point->options->float8_allgather;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        one |=
-            is_type(point, "fp8") && strncmp(point->hardware->gpu, known[i], strlen(known[i])) == 0;
+        one |= is_type(point, "fp8") &&
+               strncmp(cs_point_rules_gpu(point), known[i], strlen(known[i])) == 0;
     return one;
 }
 

@@ -47,7 +47,9 @@ static void fuse_norm(cs_op_cost *cost, double tensor)
 }
 
 /* Scaling and masking the weights of attention are kernels of their own, each of which reads and
- * writes them; backward, scaling is (transformers 4.40, models/gpt2/modeling_gpt2.py, _attn). */
+ * writes them; backward, scaling is, and masking where it selects (torch.where), as a causal mask
+ * does (transformers 4.40, models/gpt2/modeling_gpt2.py, _attn; models/bert/modeling_bert.py adds
+ * its mask). */
 static void scale_apart(const cs_op *op, cs_op_cost *cost)
 {
     const double weights = (double)cost->workspace_bytes; /* of attention that is no fused kernel */
@@ -56,8 +58,27 @@ static void scale_apart(const cs_op *op, cs_op_cost *cost)
     cost->forward.bytes += 4 * weights;
     cost->forward.launches += 2;
     if (cost->backward_input.launches > 0) {
-        cost->backward_input.bytes += 2 * weights;
-        cost->backward_input.launches++;
+        cost->backward_input.bytes += (op->attention.causal ? 4 : 2) * weights;
+        cost->backward_input.launches += op->attention.causal ? 2 : 1;
+    }
+}
+
+/* The activation of GPT-2 in transformers is written out, x / 2 * (1 + tanh(c (x + a x^3))) (transformers 4.40,
+ * activations.py, NewGELUActivation; minGPT, mingpt/model.py, NewGELU): a power, four products, two
+ * sums and a tanh, each of which reads one or two tensors and writes one; backward the two factors'
+ * products, one for each product with a number, the tanh's, three for the power's, and two sums
+ * where x has three readers. */
+static void write_out_gelu(const cs_op *op, cs_op_cost *cost)
+{
+    const double tensor = (double)cost->output_bytes;
+    const cs_pass_cost sum = cost->accumulate;
+    if (op->kind != CS_OP_GELU)
+        return;
+    cost->forward.bytes = 18 * tensor;
+    cost->forward.launches = 8;
+    if (cost->backward_input.launches > 0) {
+        cost->backward_input.bytes = 28 * tensor + sum.bytes;
+        cost->backward_input.launches = 11 + sum.launches;
     }
 }
 
@@ -69,6 +90,8 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
         return;
     if (!kernels->fused) {
         scale_apart(op, cost);
+        if (kernels->written_out)
+            write_out_gelu(op, cost);
         return;
     }
     if (op->kind == CS_OP_RMS_NORM || op->kind == CS_OP_LAYER_NORM) {
@@ -217,25 +240,6 @@ static const cs_efficiency *efficiency_of_product(const cs_accelerator *device, 
     return found ? found : &device->groups[CS_GROUP_LINEAR];
 }
 
-/* Of a last wave of tiles on all multiprocessors half have none, on average; libraries take small
- * tiles where large ones are few, though these read more for each multiplication: 0.9, assumed. */
-static double share_of_waves(const cs_accelerator *device, const cs_pass_cost *cost,
-                             cs_precision precision)
-{
-    static const struct {
-        double side, reached;
-    } tiles[] = {{128, 1}, {64, 0.9}};
-    double best = 0;
-    if (precision != CS_PRECISION_FP32 || !device->training.tiling || !(cost->rows > 0))
-        return 1;
-    for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); i++) {
-        const double n = ceil(cost->rows / tiles[i].side) * ceil(cost->columns / tiles[i].side);
-        best =
-            fmax(best, tiles[i].reached * n / (n + device->training.tiling->multiprocessors / 2.0));
-    }
-    return best;
-}
-
 static double memory_rate(const cs_accelerator *device)
 {
     const cs_efficiency *memory = device->training.memory;
@@ -261,6 +265,35 @@ static double starts_of(const cs_runtime_kernels *kernels, const cs_accelerator 
     return cost->launches * rounds * cs_time_seconds(device->launch);
 }
 
+/* Seconds of a product in fp32 with `reached` of the peak. Each multiprocessor computes a tile of the
+ * result at a time, so that tiles take whole waves (NVIDIA, Matrix Multiplication Background User's
+ * Guide, sections 3.3 and 3.4). Libraries choose what leaves fewer idle: narrower tiles, which read
+ * more for each multiplication (0.8, assumed), or to split sums of at least 512 products each, whose
+ * parts are written in fp32, read and added (cuBLAS's and rocBLAS's split-K kernels). */
+static double seconds_in_tiles(const cs_accelerator *device, const cs_pass_cost *cost, double rate)
+{
+    static const struct {
+        double rows, columns, reached;
+    } tiles[] = {{128, 128, 1}, {128, 64, 0.8}, {64, 128, 0.8}};
+    const double results = cost->rows * cost->columns;
+    double best = (double)INFINITY;
+    if (!device->training.tiling || !(results > 0))
+        return cost->flop / rate;
+    const double m = device->training.tiling->multiprocessors;
+    for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); i++) {
+        const double tile = tiles[i].rows * tiles[i].columns;
+        const double n = ceil(cost->rows / tiles[i].rows) * ceil(cost->columns / tiles[i].columns);
+        for (double parts = 1; parts <= 4; parts++) {
+            if (parts > 1 && cost->flop < parts * 2 * 512 * results)
+                break;
+            const double computed = ceil(n * parts / m) * m * tile / parts;
+            const double sums = parts > 1 ? 2 * parts * 4 * results / memory_rate(device) : 0;
+            best = fmin(best, cost->flop / (rate * tiles[i].reached) * computed / results + sums);
+        }
+    }
+    return best;
+}
+
 static double in_step(const cs_runtime_kernels *kernels, const cs_accelerator *device)
 {
     const cs_factor *factor = device->training.in_step;
@@ -281,9 +314,12 @@ double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_ac
                         cost->bytes / memory_rate(device));
     } else if (is_product(op->kind) || op->kind == CS_OP_ATTENTION) {
         const cs_efficiency *reached = efficiency_of_product(device, op, precision);
-        const double share = share_of_waves(device, cost, precision);
-        seconds += cost->flop / (peak * reached->compute * share) +
-                   cost->bytes / (device->bandwidth * reached->memory);
+        const double rate = peak * reached->compute;
+        const double moving = cost->bytes / (device->bandwidth * reached->memory);
+        if (precision == CS_PRECISION_FP32 && is_product(op->kind))
+            seconds += fmax(seconds_in_tiles(device, cost, rate), moving);
+        else
+            seconds += cost->flop / rate + moving;
     } else if (op->kind == CS_OP_CONV) {
         return cs_accelerator_seconds(device, op, cost, precision) * in_step(kernels, device);
     } else {

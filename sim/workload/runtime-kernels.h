@@ -6,8 +6,8 @@
  *                   where rows of operands do not start at multiples of 16 bytes, by the peak of
  *                   fp32: units for matrices need that (NVIDIA, Matrix Multiplication Background
  *                   User's Guide, section 3.2)
- *                   In fp32, over the share of the device's multiprocessors that have a tile of the
- *                   result, of n tiles and m multiprocessors n / (n + m / 2)
+ *                   In fp32, where units for matrices do not help, computing hides all moving, and
+ *                   tiles of the result take whole waves over the device's multiprocessors
  *   fused attention flop / (peak * efficiency), forward and backward apart, by the kernel's version
  *   all else        launch + bytes / (bandwidth * memory)
  *   a layer         not less than the host takes to start its kernels and its messages, unless a
@@ -39,17 +39,18 @@
 typedef struct cs_runtime_kernels {
     bool given;
     bool fused;
-    uint32_t flash;         /* cs_flash */
-    cs_time host;           /* of the host, for a pass over an operator, or a message; */
-    cs_time host_kernel;    /* and for each kernel; both 0: the device never waits for it */
-    bool graphs;            /* CUDA graphs start all kernels but those of experts */
-    bool expert_loop;       /* products of experts are started one by one, with their casts; more
+    bool written_out;     /* of what is not fused, GELU is a kernel for each step of its formula */
+    uint32_t flash;       /* cs_flash */
+    cs_time host;         /* of the host, for a pass over an operator, or a message; */
+    cs_time host_kernel;  /* and for each kernel; both 0: the device never waits for it */
+    bool graphs;          /* CUDA graphs start all kernels but those of experts */
+    bool expert_loop;     /* products of experts are started one by one, with their casts; more
                              * of it in expert-kernels.h */
-    bool fused_experts;     /* one kernel for a product of experts, their activation and casts */
-    bool current_scaling;   /* casts to fp8 look for the largest element before */
-    bool tokens_once;       /* the dispatcher sends a token once to a place, not once per expert */
-    bool deterministic;     /* each new tensor is filled before it is written */
-    double factor;          /* times that kernels take what the device's figures say, as with older
+    bool fused_experts;   /* one kernel for a product of experts, their activation and casts */
+    bool current_scaling; /* casts to fp8 look for the largest element before */
+    bool tokens_once;     /* the dispatcher sends a token once to a place, not once per expert */
+    bool deterministic;   /* each new tensor is filled before it is written */
+    double factor;        /* times that kernels take what the device's figures say, as with older
                     * libraries; 0 is 1 */
     double gradient_passes; /* times that all gradients are read or written besides the update */
 } cs_runtime_kernels;
