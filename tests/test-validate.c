@@ -1,4 +1,5 @@
 /* Measured points: reading them, their scenarios, their predictions, sums of errors. */
+#include "sim/base/fitted.h"
 #include "sim/run/figures.h"
 #include "sim/validate/point-selection.h"
 #include "tests/expect.h"
@@ -366,6 +367,8 @@ static const struct rule {
      "memory", "narrow_weights", NULL, "\"alone\""},
     {"loss of torchtitan", NARROW("torchtitan", "H100-SXM5-80GB", "bf16", ""), "memory", "loss",
      NULL, "\"eager\""},
+    {"deterministic", MEGATRON GPUS(1) "'args': {'deterministic-mode': true}, " TOLD, "runtime",
+     "deterministic", NULL, "true"},
     {"loss of Megatron-LM", MEGATRON GPUS(1) "'args': {'cross-entropy-loss-fusion': true}, " TOLD,
      "memory", "loss", NULL, "\"copied\""},
     {"loss over a divided vocabulary",
@@ -756,7 +759,8 @@ static const struct by_hand {
      "{'fidelity': 'analytic'}, 'memory': {'fused': ['norm', 'swiglu'], 'weight_gradients': "
      "'in_place', 'libraries': ['cublas']}, 'schedule': {'kind': '1f1b', 'micro_batches': 4, "
      "'partition': [3]}}"},
-    {"PaxML: products are kept, kernels take a fitted factor longer",
+    {"PaxML: products are kept, kernels take a fitted factor longer, the host starts a step at "
+     "once",
      GPT ", 'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 1}, 'batch': {'global': 4, 'micro': 4}, "
          "'framework': 'PaxML', 'measured': {}, 'precision': 'bf16', 'recompute': 'unknown'",
      "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 4, 'hidden': 256, "
@@ -765,7 +769,9 @@ static const struct by_hand {
      "'precision': 'bf16', 'gradients': 'weights', 'granularity': 'block', 'recompute_operators': "
      "['attention', 'ln_1', "
      "'ln_2']}, 'platform': {'topology': 'ideal', 'devices': 1}, 'runtime': {'name': "
-     "'megatron-core', 'kernels': 1.33}, 'memory': {'fused': [], 'weight_gradients': 'in_place', "
+     "'megatron-core', 'kernels': " CS_FITTED_PAXML
+     ", 'host': 0, 'host_kernel': 0, 'step': 0}, 'memory': "
+     "{'fused': [], 'weight_gradients': 'in_place', "
      "'libraries': [], 'routed_weights': 'rows', 'allocator': 'none'}, 'schedule': {'kind': "
      "'sequential'}}"},
     {"Megatron-LM: padded vocabulary, gradients of fp16 in fp16, math attention, dropout of its "
