@@ -8,17 +8,21 @@
 /* The Trace Event Format (viewer.h). Threads of a device: 0 computes, from 1 on those that send,
  * then those that receive. */
 
-static const char ts[] = ",\"ts\":";
+enum { PS_PER_US = 1000000, US_DIGITS = 6, LINE = 1 << 16, SHORT = 64, DIGITS = 20 };
 
-enum { PS_PER_US = 1000000, US_DIGITS = 6, LINE = 1024, DIGITS = 20 };
+/* An escaped text of the results file. */
+typedef struct word {
+    char *text;
+    size_t n; /* its length */
+} word;
 
 /* What is to be written is collected here: a run has millions of events of some twenty pieces, and
- * printf would read a format for each. */
+ * printf would read a format for each. There is always room for SHORT bytes more. */
 typedef struct writer {
     const cs_viewer_run *run;
     cs_viewer_out *out;
-    char **kinds, **names; /* escaped; names of slices begin with as much of the kind as fits */
-    char **categories;
+    word *kinds, *names; /* names of slices begin with as much of the kind as fits */
+    word *categories;
     bool begun; /* an event was written */
     size_t used;
     char line[LINE];
@@ -30,21 +34,41 @@ static void flush(writer *w)
     w->used = 0;
 }
 
-static void put_bytes(writer *w, const char *bytes, size_t n)
+/* So many of the SHORT bytes behind what is there are to be written as well. */
+static inline void add(writer *w, size_t n)
 {
-    if (n > LINE - w->used)
+    w->used += n;
+    if (w->used > LINE - SHORT)
         flush(w);
-    if (n > LINE) {
-        cs_viewer_out_bytes(w->out, bytes, n);
+}
+
+/* With a length that the compiler knows, a copy is a few moves. */
+#define PUT(w, literal)                                                                            \
+    do {                                                                                           \
+        _Static_assert(sizeof(literal) <= SHORT, "too long");                                      \
+        memcpy((w)->line + (w)->used, literal, sizeof(literal) - 1);                               \
+        add(w, sizeof(literal) - 1);                                                               \
+    } while (0)
+
+static void put_long(writer *w, const char *bytes, size_t n)
+{
+    flush(w);
+    cs_viewer_out_bytes(w->out, bytes, n);
+}
+
+static inline void put_word(writer *w, const word *of)
+{
+    if (of->n > SHORT) {
+        put_long(w, of->text, of->n);
         return;
     }
-    memcpy(w->line + w->used, bytes, n);
-    w->used += n;
+    memcpy(w->line + w->used, of->text, of->n);
+    add(w, of->n);
 }
 
 static void put(writer *w, const char *text)
 {
-    put_bytes(w, text, strlen(text));
+    put_word(w, &(word){(char *)text, strlen(text)});
 }
 
 /* 00, 01, ..., 99 */
@@ -55,7 +79,7 @@ static const char pairs[] = "0001020304050607080910111213141516171819"
                             "8081828384858687888990919293949596979899";
 
 /* The digits of the value up to `end`; returns where they begin. */
-static char *write_digits(char *end, uint64_t value)
+static inline char *write_digits(char *end, uint64_t value)
 {
     for (; value >= 100; value /= 100)
         memcpy(end -= 2, pairs + 2 * (value % 100), 2);
@@ -66,17 +90,24 @@ static char *write_digits(char *end, uint64_t value)
     return end;
 }
 
-static void put_unsigned(writer *w, uint64_t value)
+/* As many bytes are copied as there may be digits, behind which others are then written. */
+static inline void put_unsigned(writer *w, uint64_t value)
 {
-    char digits[DIGITS];
+    char digits[2 * DIGITS] = {0};
+    if (value < 10) {
+        w->line[w->used] = (char)('0' + value);
+        add(w, 1);
+        return;
+    }
     const char *from = write_digits(digits + DIGITS, value);
-    put_bytes(w, from, (size_t)(digits + DIGITS - from));
+    memcpy(w->line + w->used, from, DIGITS);
+    add(w, (size_t)(digits + DIGITS - from));
 }
 
-static void put_signed(writer *w, int64_t value)
+static inline void put_signed(writer *w, int64_t value)
 {
     if (value < 0)
-        put_bytes(w, "-", 1);
+        PUT(w, "-");
     put_unsigned(w, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
@@ -100,29 +131,32 @@ static char *escape(const char *text, size_t most)
     return made;
 }
 
-/* In microseconds, behind `key`. */
-static void put_time(writer *w, const char *key, cs_time time)
+/* In microseconds, with all decimals. */
+static inline void put_time(writer *w, cs_time time)
 {
-    char digits[DIGITS + 1 + US_DIGITS];
-    char *const end = digits + sizeof(digits), *const point = end - US_DIGITS - 1;
     const uint64_t size = time < 0 ? -(uint64_t)time : (uint64_t)time;
-    memset(point, '0', US_DIGITS + 1);
-    (void)write_digits(end, size % PS_PER_US);
-    *point = '.';
-    const char *from = write_digits(point, size / PS_PER_US);
-    put(w, key);
+    const uint32_t rest = (uint32_t)(size % PS_PER_US);
+    char point[1 + US_DIGITS] = {'.'};
+    memcpy(point + 1, pairs + 2 * (rest / 10000), 2);
+    memcpy(point + 3, pairs + 2 * (rest / 100 % 100), 2);
+    memcpy(point + 5, pairs + 2 * (rest % 100), 2);
     if (time < 0)
-        put_bytes(w, "-", 1);
-    put_bytes(w, from, (size_t)(end - from));
+        PUT(w, "-");
+    put_unsigned(w, size / PS_PER_US);
+    memcpy(w->line + w->used, point, sizeof(point));
+    add(w, sizeof(point));
 }
 
-static void begin_event(writer *w, const char *phase, uint64_t device, uint32_t thread)
+static inline void begin_event(writer *w, char phase, uint64_t device, uint32_t thread)
 {
-    put(w, w->begun ? ",\n{\"ph\":\"" : "\n{\"ph\":\"");
-    put(w, phase);
-    put(w, "\",\"pid\":");
+    if (w->begun)
+        PUT(w, ",");
+    PUT(w, "\n{\"ph\":\"");
+    w->line[w->used] = phase;
+    add(w, 1);
+    PUT(w, "\",\"pid\":");
     put_unsigned(w, device);
-    put(w, ",\"tid\":");
+    PUT(w, ",\"tid\":");
     put_unsigned(w, thread);
     w->begun = true;
 }
@@ -131,29 +165,28 @@ static void begin_event(writer *w, const char *phase, uint64_t device, uint32_t 
 static void name_track(writer *w, const char *track, uint64_t device, uint32_t thread,
                        const char *name, uint64_t position)
 {
-    begin_event(w, "M", device, thread);
-    put(w, ",\"name\":\"");
+    begin_event(w, 'M', device, thread);
+    PUT(w, ",\"name\":\"");
     put(w, track);
-    put(w, "_name\",\"args\":{\"name\":\"");
+    PUT(w, "_name\",\"args\":{\"name\":\"");
     put(w, name);
-    put(w, "\"}}");
-    begin_event(w, "M", device, thread);
-    put(w, ",\"name\":\"");
+    PUT(w, "\"}}");
+    begin_event(w, 'M', device, thread);
+    PUT(w, ",\"name\":\"");
     put(w, track);
-    put(w, "_sort_index\",\"args\":{\"sort_index\":");
+    PUT(w, "_sort_index\",\"args\":{\"sort_index\":");
     put_unsigned(w, position);
-    put(w, "}}");
+    PUT(w, "}}");
 }
 
-static void write_argument(writer *w, const char *key, uint32_t value, const char **separator)
-{
-    if (value == UINT32_MAX)
-        return;
-    put(w, *separator);
-    put(w, key);
-    put_unsigned(w, value);
-    *separator = ",";
-}
+/* An argument that a task may not have. */
+#define PUT_ARGUMENT(w, key, value)                                                                \
+    do {                                                                                           \
+        if ((value) != UINT32_MAX) {                                                               \
+            PUT(w, ",\"" key "\":");                                                               \
+            put_unsigned(w, value);                                                                \
+        }                                                                                          \
+    } while (0)
 
 static uint32_t thread_of(const cs_viewer_device *device, const cs_viewer_slice *s)
 {
@@ -165,12 +198,14 @@ static uint32_t thread_of(const cs_viewer_device *device, const cs_viewer_slice 
 /* An arrow leads from what is sent to what is received; both are bound to the slices around. */
 static void write_flow(writer *w, uint64_t device, uint32_t thread, const cs_viewer_slice *s)
 {
-    begin_event(w, s->side == CS_SLICE_SENDS ? "s" : "f", device, thread);
-    put(w, ",\"cat\":\"message\",\"name\":\"message\",\"id\":");
+    begin_event(w, s->side == CS_SLICE_SENDS ? 's' : 'f', device, thread);
+    PUT(w, ",\"cat\":\"message\",\"name\":\"message\",\"id\":");
     put_unsigned(w, s->task);
-    put(w, s->side == CS_SLICE_SENDS ? "" : ",\"bp\":\"e\"");
-    put_time(w, ts, w->run->tasks.start[s->task]);
-    put(w, "}");
+    if (s->side != CS_SLICE_SENDS)
+        PUT(w, ",\"bp\":\"e\"");
+    PUT(w, ",\"ts\":");
+    put_time(w, w->run->tasks.start[s->task]);
+    PUT(w, "}");
 }
 
 /* Named as in pictures: by the micro-batch, what belongs to none by the mini-batch. */
@@ -178,35 +213,37 @@ static void write_slice(writer *w, uint64_t device, const cs_viewer_slice *s)
 {
     const cs_viewer_run *run = w->run;
     const uint32_t task = s->task, thread = thread_of(&run->devices[device], s);
-    const uint32_t word =
+    const uint32_t named =
         cs_viewer_moves(run, task) ? run->tasks.origin[task] : run->tasks.kind[task];
-    const char *separator = "";
-    begin_event(w, "X", device, thread);
-    put(w, ",\"cat\":\"");
-    put(w, w->kinds[word]);
-    put(w, "\",\"name\":\"");
-    put(w, w->names[word]);
-    put(w, " ");
+    begin_event(w, 'X', device, thread);
+    PUT(w, ",\"cat\":\"");
+    put_word(w, &w->kinds[named]);
+    PUT(w, "\",\"name\":\"");
+    put_word(w, &w->names[named]);
+    PUT(w, " ");
     put_unsigned(w, cs_viewer_number(run, task));
-    put(w, "\"");
-    put_time(w, ts, run->tasks.start[task]);
-    put_time(w, ",\"dur\":", run->tasks.end[task] - run->tasks.start[task]);
-    put(w, ",\"args\":{");
-    write_argument(w, "\"task\":", task, &separator);
-    write_argument(w, "\"stage\":", run->tasks.stage[task], &separator);
-    write_argument(w, "\"mini_batch\":", run->tasks.mini_batch[task], &separator);
-    write_argument(w, "\"micro_batch\":", run->tasks.micro_batch[task], &separator);
-    write_argument(w, cs_viewer_updates(run, task) ? "\"version_made\":" : "\"version_read\":",
-                   run->read[task], &separator);
+    PUT(w, "\",\"ts\":");
+    put_time(w, run->tasks.start[task]);
+    PUT(w, ",\"dur\":");
+    put_time(w, run->tasks.end[task] - run->tasks.start[task]);
+    PUT(w, ",\"args\":{\"task\":");
+    put_unsigned(w, task);
+    PUT_ARGUMENT(w, "stage", run->tasks.stage[task]);
+    PUT_ARGUMENT(w, "mini_batch", run->tasks.mini_batch[task]);
+    PUT_ARGUMENT(w, "micro_batch", run->tasks.micro_batch[task]);
+    if (cs_viewer_updates(run, task))
+        PUT_ARGUMENT(w, "version_made", run->read[task]);
+    else
+        PUT_ARGUMENT(w, "version_read", run->read[task]);
+    if (s->side == CS_SLICE_SENDS)
+        PUT_ARGUMENT(w, "to_device", run->tasks.peer[task]);
+    else if (s->side == CS_SLICE_RECEIVES)
+        PUT_ARGUMENT(w, "from_device", run->tasks.device[task]);
     if (s->side != CS_SLICE_COMPUTES) {
-        const bool sends = s->side == CS_SLICE_SENDS;
-        write_argument(w, sends ? "\"to_device\":" : "\"from_device\":",
-                       sends ? run->tasks.peer[task] : run->tasks.device[task], &separator);
-        put(w, separator);
-        put(w, "\"bytes\":");
+        PUT(w, ",\"bytes\":");
         put_signed(w, run->bytes[task]);
     }
-    put(w, "}}");
+    PUT(w, "}}");
     if (s->side != CS_SLICE_COMPUTES)
         write_flow(w, device, thread, s);
 }
@@ -222,12 +259,12 @@ static void name_lanes(writer *w, uint64_t device, const char *what, uint32_t fi
 
 static void write_capacity(writer *w, uint64_t device, cs_time time)
 {
-    begin_event(w, "C", device, 0);
-    put(w, ",\"name\":\"memory capacity (bytes)\"");
-    put_time(w, ts, time);
-    put(w, ",\"args\":{\"capacity\":");
+    begin_event(w, 'C', device, 0);
+    PUT(w, ",\"name\":\"memory capacity (bytes)\",\"ts\":");
+    put_time(w, time);
+    PUT(w, ",\"args\":{\"capacity\":");
     put_signed(w, w->run->devices[device].capacity);
-    put(w, "}}");
+    PUT(w, "}}");
 }
 
 static void write_device(writer *w, uint64_t device)
@@ -252,22 +289,23 @@ static void write_counter(writer *w, uint32_t device, cs_time time, const int64_
 {
     const cs_viewer_run *run = w->run;
     const uint64_t first = device * (uint64_t)run->n_categories;
-    const char *separator = "";
-    begin_event(w, "C", device, 0);
-    put(w, ",\"name\":\"memory (bytes)\"");
-    put_time(w, ts, time);
-    put(w, ",\"args\":{");
+    bool begun = false;
+    begin_event(w, 'C', device, 0);
+    PUT(w, ",\"name\":\"memory (bytes)\",\"ts\":");
+    put_time(w, time);
+    PUT(w, ",\"args\":{");
     for (uint32_t i = 0; i < run->n_categories; i++) {
         if (!run->held[first + i])
             continue;
-        put(w, separator);
-        put(w, "\"");
-        put(w, w->categories[i]);
-        put(w, "\":");
+        if (begun)
+            PUT(w, ",");
+        PUT(w, "\"");
+        put_word(w, &w->categories[i]);
+        PUT(w, "\":");
         put_signed(w, live[first + i]);
-        separator = ",";
+        begun = true;
     }
-    put(w, "}}");
+    PUT(w, "}}");
 }
 
 /* Samples of one instant and device follow each other, and become one event. */
@@ -283,21 +321,22 @@ static void write_memory(writer *w, int64_t *live)
     }
 }
 
-static void free_words(char **words, uint32_t n)
+static void free_words(word *words, uint32_t n)
 {
     for (uint32_t i = 0; words && i < n; i++)
-        free(words[i]);
+        free(words[i].text);
     free(words);
 }
 
 /* NULL when memory runs out. */
-static char **escape_all(const char *const *words, uint32_t n, size_t most)
+static word *escape_all(const char *const *words, uint32_t n, size_t most)
 {
-    char **made = calloc((size_t)n + 1, sizeof(*made));
+    word *made = calloc((size_t)n + 1, sizeof(*made));
     bool done = made;
     for (uint32_t i = 0; i < n && done; i++) {
-        made[i] = escape(words[i], most);
-        done = made[i];
+        made[i].text = escape(words[i], most);
+        done = made[i].text;
+        made[i].n = done ? strlen(made[i].text) : 0;
     }
     if (done)
         return made;
@@ -310,7 +349,7 @@ static bool write_about(writer *w, const char *key, const char *text)
     char *value = escape(text ? text : "", SIZE_MAX);
     put(w, key);
     put(w, value ? value : "");
-    put(w, "\"");
+    PUT(w, "\"");
     free(value);
     return value;
 }
@@ -320,16 +359,16 @@ static bool write_all(writer *w)
     const cs_viewer_run *run = w->run;
     const cs_reader *reader = run->reader;
     int64_t *live = calloc((size_t)(run->n_devices * run->n_categories) + 1, sizeof(*live));
-    put(w, "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{");
+    PUT(w, "{\"displayTimeUnit\":\"ns\",\n\"otherData\":{");
     const bool done = live && write_about(w, "\"name\":\"", reader->name) &&
                       write_about(w, ",\"topology\":\"", reader->topology) &&
                       write_about(w, ",\"schedule\":\"", reader->schedule);
-    put(w, "},\n\"traceEvents\":[");
+    PUT(w, "},\n\"traceEvents\":[");
     for (uint64_t device = 0; device < run->n_devices && done; device++)
         write_device(w, device);
     if (done)
         write_memory(w, live);
-    put(w, "\n]}\n");
+    PUT(w, "\n]}\n");
     flush(w);
     free(live);
     return done;
@@ -339,14 +378,20 @@ cs_status cs_viewer_write_json(const cs_viewer_run *run, cs_viewer_out *out, cs_
 {
     enum { NAME_BYTES = 40 };
     const cs_reader_tasks *tasks = &run->tasks;
-    writer w = {.run = run,
-                .out = out,
-                .kinds = escape_all(tasks->kinds, tasks->n_kinds, SIZE_MAX),
-                .names = escape_all(tasks->kinds, tasks->n_kinds, NAME_BYTES),
-                .categories = escape_all(run->categories, run->n_categories, SIZE_MAX)};
-    const bool done = w.kinds && w.names && w.categories && write_all(&w);
-    free_words(w.kinds, tasks->n_kinds);
-    free_words(w.names, tasks->n_kinds);
-    free_words(w.categories, run->n_categories);
+    writer *w = malloc(sizeof(*w));
+    if (!w)
+        return cs_error_no_memory(error);
+    w->run = run;
+    w->out = out;
+    w->begun = false;
+    w->used = 0;
+    w->kinds = escape_all(tasks->kinds, tasks->n_kinds, SIZE_MAX);
+    w->names = escape_all(tasks->kinds, tasks->n_kinds, NAME_BYTES);
+    w->categories = escape_all(run->categories, run->n_categories, SIZE_MAX);
+    const bool done = w->kinds && w->names && w->categories && write_all(w);
+    free_words(w->kinds, tasks->n_kinds);
+    free_words(w->names, tasks->n_kinds);
+    free_words(w->categories, run->n_categories);
+    free(w);
     return done ? CS_OK : cs_error_no_memory(error);
 }

@@ -12,6 +12,11 @@ typedef struct list_state {
     uint32_t replica;      /* of that stage, where replicas take turns */
 } list_state;
 
+/* Holders of a stage: those that compute one micro-batch, whose tasks have consecutive ids. */
+typedef struct holders {
+    uint32_t first, n;
+} holders;
+
 /* What of a micro-batch has been added on a stage. */
 typedef enum progress { NOTHING, FORWARD, BACKWARD_INPUT, COMPLETE } progress;
 
@@ -24,6 +29,8 @@ typedef struct pipeline {
     cs_pipeline_shape shape;
     cs_pipeline_classes classes;
     uint32_t n_stages, n_lists;
+    bool shares;          /* all holders of a stage compute something of each micro-batch */
+    holders *holders;     /* per stage: all of them */
     uint32_t n_micros;    /* of a span: a mini-batch, or with no flush in between all of them */
     uint32_t first_item;  /* of the current span */
     list_state *lists;    /* per device, or per holder */
@@ -63,29 +70,16 @@ static bool has_grid(const pipeline *p)
     return p->job->plan->grid != NULL;
 }
 
-/* All holders of a stage compute something of each micro-batch. */
-static bool shares(const pipeline *p)
-{
-    return p->job->replicas == CS_REPLICAS_ALL_REDUCE || has_grid(p);
-}
-
 /* Whose turn of n it is; a division takes as long as all else that is done for a step. */
 static uint32_t turn(uint32_t micro, uint32_t n)
 {
     return n == 1 ? 0 : micro % n;
 }
 
-/* Holders of a stage: those that compute one micro-batch, whose tasks have consecutive ids. */
-typedef struct holders {
-    uint32_t first, n;
-} holders;
-
-static holders holders_of(const pipeline *p, uint32_t stage, uint32_t micro)
+static inline holders holders_of(const pipeline *p, uint32_t stage, uint32_t micro)
 {
-    const cs_stage *of = &p->plan->stages[stage];
-    if (shares(p))
-        return (holders){of->first_device, p->classes.n_holders[stage]};
-    return (holders){of->first_device + turn(micro, of->n_devices), 1};
+    const holders all = p->holders[stage];
+    return p->shares ? all : (holders){all.first + turn(micro, all.n), 1};
 }
 
 /* The list that has the steps of a stage and micro-batch. */
@@ -198,13 +192,13 @@ typedef struct pairs {
 static pairs pairs_of(const pipeline *p, uint32_t boundary, uint32_t micro)
 {
     const cs_boundary *all = &p->classes.boundaries[boundary];
-    return shares(p) ? (pairs){all->pairs, all->n} : (pairs){&all->pairs[turn(micro, all->n)], 1};
+    return p->shares ? (pairs){all->pairs, all->n} : (pairs){&all->pairs[turn(micro, all->n)], 1};
 }
 
 /* Which of the tasks that one micro-batch has on a stage is a replica's. */
 static uint32_t part(const pipeline *p, uint32_t replica)
 {
-    return shares(p) ? replica : 0;
+    return p->shares ? replica : 0;
 }
 
 /* The task of a step of the latest pass, on one of the holders that it was added for. */
@@ -589,6 +583,16 @@ static cs_status add_span(pipeline *p, cs_error *error)
     return cs_builder_failed(p->builder) || all_ended(p) ? CS_OK : report_circle(p, error);
 }
 
+static void find_holders(pipeline *p)
+{
+    p->shares = p->job->replicas == CS_REPLICAS_ALL_REDUCE || has_grid(p);
+    for (uint32_t s = 0; s < p->n_stages; s++) {
+        const cs_stage *of = &p->plan->stages[s];
+        p->holders[s] =
+            (holders){of->first_device, p->shares ? p->classes.n_holders[s] : of->n_devices};
+    }
+}
+
 /* Says which stages a list runs: all of its device, or its holder's, of which the first stands for
  * the others where they share. A list of a rank's stages stands for all holders. */
 static void assign_stages(pipeline *p)
@@ -614,11 +618,12 @@ static bool reserve(pipeline *p)
 {
     size_t cells = (size_t)p->n_stages * p->n_micros, n_holders = p->plan->n_devices;
     return RESERVE(p, lists, p->n_lists) && RESERVE(p, next_stage, p->n_stages) &&
-           RESERVE(p, nominees, p->n_lists / 64 + 1) && RESERVE(p, next, p->n_lists) &&
-           RESERVE(p, complete, n_holders) && RESERVE(p, n_updates, n_holders) &&
-           RESERVE(p, computed, n_holders) && RESERVE(p, updated, n_holders) &&
-           RESERVE(p, progress, cells) && RESERVE(p, activation_from, cells) &&
-           RESERVE(p, gradient_from, cells) && RESERVE(p, in_flight, p->n_stages) &&
+           RESERVE(p, holders, p->n_stages) && RESERVE(p, nominees, p->n_lists / 64 + 1) &&
+           RESERVE(p, next, p->n_lists) && RESERVE(p, complete, n_holders) &&
+           RESERVE(p, n_updates, n_holders) && RESERVE(p, computed, n_holders) &&
+           RESERVE(p, updated, n_holders) && RESERVE(p, progress, cells) &&
+           RESERVE(p, activation_from, cells) && RESERVE(p, gradient_from, cells) &&
+           RESERVE(p, in_flight, p->n_stages) &&
            RESERVE(p, reductions, cs_pipeline_replicated(p->job) ? cells : 0);
 }
 
@@ -649,6 +654,7 @@ static cs_status generate(pipeline *p, cs_error *error)
                                     &p->classes, error));
     if (!reserve(p) || !reserve_more(p))
         return cs_error_no_memory(error);
+    find_holders(p);
     assign_stages(p);
     cs_status status = CS_OK;
     uint32_t n_items = p->job->micro_batches * p->job->iterations;

@@ -1725,6 +1725,19 @@ class Shipped(Case):
         # one shared bridge of the same speed as each link: all shares are those of the bridge
         self.assertEqual(times[2], times[4])
 
+    def test_gradients_of_zero(self):
+        """ZeRO's table 1 (arXiv 1910.02054): whole up to stage 1, a share from stage 2 on. Llama-2 7B has 32 layers of
+        4 H^2 + 3 H F + 2 H weights, and besides 2 V H + H; beside its share a device has the layer that computes
+        its gradients and the one that sends them."""
+        hidden, ffn, vocabulary = 4096, 11008, 32000
+        layer = 2 * (4 * hidden**2 + 3 * hidden * ffn + 2 * hidden)
+        whole = 32 * layer + 2 * (2 * vocabulary * hidden + hidden)
+        for zero, expected in ((0, whole), (1, whole), (2, whole / 32 + 2 * layer), (3, whole / 32 + 2 * layer)):
+            for micro_batches in (1, 2):
+                device = self.result('fsdp', f'/parallel/zero={zero}',
+                                     f'/schedule/micro_batches={micro_batches}')['devices'][0]
+                self.assertEqual(device['category_peak_bytes']['gradients'], expected, (zero, micro_batches))
+
     def test_out_of_memory(self):
         result = self.result('out-of-memory')
         self.assertEqual([d['out_of_memory'] is not None for d in result['devices']],

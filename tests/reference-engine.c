@@ -131,13 +131,14 @@ static cs_status take_samples(reference *run)
     for (uint32_t i = 0; i < run->graph->n_devices * CS_N_CATEGORIES; i++) {
         if (run->live[i] == run->sampled[i])
             continue;
-        if (!cs_vector_reserve((void **)&trace->samples, &trace->cap_samples, trace->n_samples + 1u,
-                               sizeof(*trace->samples)))
+        const cs_memory_sample sample = {.time = run->now,
+                                         .bytes = run->live[i],
+                                         .device = i / CS_N_CATEGORIES,
+                                         .category = i % CS_N_CATEGORIES};
+        if (!trace->samples)
+            trace->samples = cs_samples_create(run->graph->n_devices);
+        if (!trace->samples || !cs_samples_add(trace->samples, &sample))
             return cs_error_no_memory(run->error);
-        trace->samples[trace->n_samples++] = (cs_memory_sample){.time = run->now,
-                                                                .bytes = run->live[i],
-                                                                .device = i / CS_N_CATEGORIES,
-                                                                .category = i % CS_N_CATEGORIES};
         run->sampled[i] = run->live[i];
     }
     return CS_OK;

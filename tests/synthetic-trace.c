@@ -236,11 +236,11 @@ static int compare_changes(const void *a, const void *b)
     return (x->bytes > y->bytes) - (x->bytes < y->bytes); /* what is freed first */
 }
 
-static void add_sample(cs_trace *trace, cs_time time, uint32_t device, cs_category category,
+static bool add_sample(cs_trace *trace, cs_time time, uint32_t device, cs_category category,
                        int64_t bytes)
 {
-    if (bytes != 0 || time > 0)
-        trace->samples[trace->n_samples++] = (cs_memory_sample){time, bytes, device, category};
+    const cs_memory_sample sample = {time, bytes, device, category};
+    return (bytes == 0 && time == 0) || cs_samples_add(trace->samples, &sample);
 }
 
 static void note_peak(cs_device_record *record, const int64_t *live, cs_time time)
@@ -264,16 +264,17 @@ static void note_peak(cs_device_record *record, const int64_t *live, cs_time tim
     }
 }
 
-static void sample_memory(pipeline *p, int64_t (*live)[CS_N_CATEGORIES])
+static bool sample_memory(pipeline *p, int64_t (*live)[CS_N_CATEGORIES])
 {
     cs_trace *trace = &p->run->trace;
+    bool done = true;
     for (uint32_t d = 0; d < p->o->devices; d++) {
         trace->devices[d].capacity = p->o->capacity > 0 ? p->o->capacity : INT64_MAX;
         trace->devices[d].oom_task = CS_NONE;
         live[d][CS_MEMORY_WEIGHTS] = p->o->weights;
         live[d][CS_MEMORY_OPTIMIZER] = 2 * p->o->weights;
-        add_sample(trace, 0, d, CS_MEMORY_WEIGHTS, live[d][CS_MEMORY_WEIGHTS]);
-        add_sample(trace, 0, d, CS_MEMORY_OPTIMIZER, live[d][CS_MEMORY_OPTIMIZER]);
+        done = done && add_sample(trace, 0, d, CS_MEMORY_WEIGHTS, live[d][CS_MEMORY_WEIGHTS]) &&
+               add_sample(trace, 0, d, CS_MEMORY_OPTIMIZER, live[d][CS_MEMORY_OPTIMIZER]);
         note_peak(&trace->devices[d], live[d], 0);
     }
     int64_t sum = 0; /* of the changes of one instant and device */
@@ -285,10 +286,11 @@ static void sample_memory(pipeline *p, int64_t (*live)[CS_N_CATEGORIES])
         if (i + 1 < p->n_changes && at[1].time == at->time && at[1].device == at->device)
             continue;
         if (sum != 0)
-            add_sample(trace, at->time, at->device, CS_MEMORY_ACTIVATIONS,
-                       live[at->device][CS_MEMORY_ACTIVATIONS]);
+            done = done && add_sample(trace, at->time, at->device, CS_MEMORY_ACTIVATIONS,
+                                      live[at->device][CS_MEMORY_ACTIVATIONS]);
         sum = 0;
     }
+    return done;
 }
 
 static bool make_memory(pipeline *p)
@@ -300,10 +302,9 @@ static bool make_memory(pipeline *p)
     int64_t(*live)[CS_N_CATEGORIES] = calloc(n, sizeof(*live));
     trace->n_devices = n;
     trace->devices = calloc(n, sizeof(*trace->devices));
-    trace->samples = calloc(p->n_changes + 2 * (size_t)n, sizeof(*trace->samples));
+    trace->samples = cs_samples_create(n);
     bool done = live && trace->devices && trace->samples;
-    if (done)
-        sample_memory(p, live);
+    done = done && sample_memory(p, live);
     free(live);
     return done;
 }

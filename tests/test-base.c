@@ -5,6 +5,7 @@
 #include "sim/base/log.h"
 #include "sim/base/number.h"
 #include "sim/base/random.h"
+#include "sim/base/text-stream.h"
 #include "sim/base/text.h"
 #include "sim/base/time.h"
 #include "sim/base/vector.h"
@@ -14,6 +15,30 @@
 #include <math.h>
 #include <stdalign.h>
 #include <stdlib.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define RUNS_UNDER_A_SANITIZER 1
+#elif defined(__clang__)
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define RUNS_UNDER_A_SANITIZER 1
+#endif
+#endif
+#ifndef RUNS_UNDER_A_SANITIZER
+#define RUNS_UNDER_A_SANITIZER 0
+#endif
+
+/* Of this process' addresses. */
+static rlim_t mapped_bytes(void)
+{
+    unsigned long pages = 0;
+    FILE *in = fopen("/proc/self/statm", "r");
+    assert_non_null(in);
+    assert_int_equal(fscanf(in, "%lu", &pages), 1);
+    fclose(in);
+    return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
+}
 
 static void arena_gives_zeroed_aligned_memory(void **state)
 {
@@ -34,6 +59,56 @@ static void arena_gives_zeroed_aligned_memory(void **state)
     cs_arena_finish(&arena);
     cs_arena_finish(&arena); /* twice is once */
     cs_arena_finish(NULL);
+}
+
+static void text_streams_keep_what_is_printed(void **state)
+{
+    (void)state;
+    static const size_t sizes[] = {0, 1, 4095, 4096, 4097, 100000};
+    for (size_t i = 0; i < ROWS(sizes); i++) {
+        char *text = (char *)"none";
+        size_t length = 1;
+        FILE *out = cs_text_stream(&text, &length);
+        assert_non_null(out);
+        assert_null(text);
+        for (size_t n = 0; n < sizes[i]; n++)
+            fprintf(out, "%c", 'a' + (int)(n % 26));
+        assert_int_equal(fclose(out), 0);
+        assert_int_equal(length, sizes[i]);
+        for (size_t n = 0; n < sizes[i]; n++)
+            assert_int_equal(text[n], 'a' + (int)(n % 26));
+        assert_int_equal(text[length], '\0');
+        free(text);
+    }
+}
+
+/* With 16 MB of memory more than there are now, 64 MB cannot be kept; what comes after a part that
+ * was dropped does not make the text whole. */
+static void text_streams_tell_when_memory_runs_out(void **state)
+{
+    (void)state;
+    enum { PART = 1 << 16, PARTS = 1024 };
+    static char part[PART];
+    struct rlimit usual, little;
+    char *text = NULL;
+    size_t length = 0;
+    if (RUNS_UNDER_A_SANITIZER) /* which maps more than any limit */
+        skip();
+    FILE *out = cs_text_stream(&text, &length);
+    assert_non_null(out);
+    memset(part, 'x', sizeof(part));
+    assert_int_equal(getrlimit(RLIMIT_AS, &usual), 0);
+    little = usual;
+    little.rlim_cur = mapped_bytes() + ((rlim_t)16 << 20);
+    assert_int_equal(setrlimit(RLIMIT_AS, &little), 0);
+    bool failed = false;
+    for (int i = 0; i < PARTS; i++)
+        failed |= fwrite(part, 1, sizeof(part), out) != sizeof(part);
+    const int closed = fclose(out);
+    assert_int_equal(setrlimit(RLIMIT_AS, &usual), 0);
+    assert_true(failed);
+    assert_int_not_equal(closed, 0);
+    assert_null(text);
 }
 
 static void arena_refuses_sizes_that_overflow(void **state)
@@ -705,6 +780,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(arena_gives_zeroed_aligned_memory),
+        cmocka_unit_test(text_streams_keep_what_is_printed),
+        cmocka_unit_test(text_streams_tell_when_memory_runs_out),
         cmocka_unit_test(arena_refuses_sizes_that_overflow),
         cmocka_unit_test(arena_copies_texts),
         cmocka_unit_test(vector_grows_and_keeps_its_elements),

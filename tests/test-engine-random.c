@@ -125,8 +125,11 @@ static verdict compare_slots(const cs_trace *fast, const cs_trace *slow, char *t
 
 static verdict compare_samples(const cs_trace *fast, const cs_trace *slow, char *text)
 {
-    for (uint32_t i = 0; i < fast->n_samples && i < slow->n_samples; i++) {
-        const cs_memory_sample a = fast->samples[i], b = slow->samples[i];
+    cs_memory_sample a, b;
+    cs_samples_rewind(fast->samples);
+    cs_samples_rewind(slow->samples);
+    for (uint32_t i = 0; cs_samples_next(fast->samples, &a) && cs_samples_next(slow->samples, &b);
+         i++) {
         if (a.time != b.time || a.bytes != b.bytes || a.device != b.device ||
             a.category != b.category)
             return different(text,
@@ -136,9 +139,9 @@ static verdict compare_samples(const cs_trace *fast, const cs_trace *slow, char 
                              i, a.time, a.device, a.category, a.bytes, b.time, b.device, b.category,
                              b.bytes);
     }
-    if (fast->n_samples != slow->n_samples)
-        return different(text, "engine %" PRIu32 " samples, reference %" PRIu32, fast->n_samples,
-                         slow->n_samples);
+    if (cs_samples_count(fast->samples) != cs_samples_count(slow->samples))
+        return different(text, "engine %" PRIu64 " samples, reference %" PRIu64,
+                         cs_samples_count(fast->samples), cs_samples_count(slow->samples));
     return EQUAL;
 }
 

@@ -174,7 +174,7 @@ static void test_nothing_to_do(void **state)
         assert_int_equal(on.traces[i].makespan, 0);
         assert_int_equal(on.traces[i].devices[0].peak, 7);
         assert_int_equal(on.traces[i].devices[0].peak_time, 0);
-        assert_int_equal(on.traces[i].n_samples, 1);
+        assert_int_equal(cs_samples_count(on.traces[i].samples), 1);
     }
     close_scene(&on);
 }
@@ -727,8 +727,10 @@ static void expect_sample(const scene *on, uint32_t i, cs_time time, uint32_t de
                           int64_t activations)
 {
     for (int e = 0; e < N_ENGINES; e++) {
-        assert_true(i < on->traces[e].n_samples);
-        const cs_memory_sample got = on->traces[e].samples[i];
+        cs_memory_sample got;
+        cs_samples_rewind(on->traces[e].samples);
+        for (uint32_t before = 0; before <= i; before++)
+            assert_true(cs_samples_next(on->traces[e].samples, &got));
         if (got.time != time || got.device != device || got.bytes != activations ||
             got.category != CS_MEMORY_ACTIVATIONS)
             fail_msg("%s: sample %" PRIu32 ": at %" PRId64 " device %" PRIu32 " has %" PRId64
@@ -751,7 +753,7 @@ static void test_free_before_allocation(void **state)
     for (int i = 0; i < N_ENGINES; i++) {
         assert_int_equal(on.traces[i].devices[0].peak, 10);
         assert_int_equal(on.traces[i].devices[0].peak_time, 0);
-        assert_int_equal(on.traces[i].n_samples, 3);
+        assert_int_equal(cs_samples_count(on.traces[i].samples), 3);
     }
     expect_sample(&on, 0, 0, 0, 10);
     expect_sample(&on, 1, 2000, 0, 6);

@@ -169,11 +169,11 @@ static cs_builder *effect_graph(const effect_row *row, bool starts, bool ends)
 static int64_t live_at(const cs_trace *trace, uint32_t device, uint32_t category, cs_time time)
 {
     int64_t bytes = 0;
-    for (uint32_t i = 0; i < trace->n_samples; i++) {
-        const cs_memory_sample *at = &trace->samples[i];
-        if (at->device == device && at->category == category && at->time <= time)
-            bytes = at->bytes;
-    }
+    cs_memory_sample at;
+    cs_samples_rewind(trace->samples);
+    while (cs_samples_next(trace->samples, &at))
+        if (at.device == device && at.category == category && at.time <= time)
+            bytes = at.bytes;
     return bytes;
 }
 

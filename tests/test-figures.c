@@ -1,7 +1,9 @@
 /* The table of figures: keys are unique and end in their unit as CONTRIBUTING.md pins it, closed
  * forms are about figures of the table, and sweeps take units from it. */
 #include "schedules/schedule.h"
+#include "sim/print/report.h"
 #include "sim/run/store-run.h"
+#include "sim/sweep/range.h"
 #include "sim/sweep/sweep-figures.h"
 #include "sim/trace/results-reader.h"
 #include "tests/expect.h"
@@ -166,6 +168,52 @@ static void files_have_the_figures(void **state)
     assert_int_equal(unlink(path), 0);
 }
 
+/* What the report says of each device, of each slot and of each form makes the same figures as what is
+ * said of all of them together. */
+static void figures_need_no_report_of_each_device(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *schedule, *platform;
+    } cases[] = {
+        {"'kind': 'sequential'", "{'topology': 'ideal', 'devices': 1}"},
+        {"'kind': 'dp'", "{'topology': 'ring', 'devices': 4, 'bandwidth': '10 GB/s'}"},
+        {"'kind': '1f1b', 'micro_batches': 8",
+         "{'topology': 'nvlink_switch', 'devices': 4, 'bandwidth': '9 GB/s', 'memory': '3 GB'}"},
+        {"'kind': 'gpipe', 'micro_batches': 4", "{'topology': 'ideal', 'devices': 4}"},
+        {"'kind': 'pipedream', 'partition': [1, 2, 3]",
+         "{'topology': 'nvlink_switch', 'devices': 4, 'bandwidth': '9 GB/s', 'memory': '64 GB'}"},
+        {"'kind': 'nf1b', 'micro_batches': 3", "{'topology': 'ideal', 'devices': 4}"},
+        {"'kind': 'cdp_v2', 'micro_batches': 4", "{'topology': 'ideal', 'devices': 4}"},
+    };
+    for (size_t c = 0; c < sizeof(cases) / sizeof(cases[0]); c++) {
+        scenario_run run;
+        cs_error error;
+        cs_error_init(&error);
+        if (scenario_run_init(
+                &run, &error,
+                "{'schema_version': 1, 'name': 's', 'model': {'uniform': {'layers': 4, "
+                "'forward': '1 s', 'backward': '2 s', 'weights': '1 GB', 'activation': "
+                "'1 GB'}}, 'platform': %s, 'schedule': {%s}, 'iterations': 3}",
+                cases[c].platform, cases[c].schedule) != CS_OK)
+            fail_msg("%s: %s", cases[c].schedule, error.text);
+        cJSON *whole = cs_report_json(&run.scenario, &run.simulation);
+        cJSON *digest = cs_report_json_figures(&run.scenario, &run.simulation);
+        cJSON *of_whole = cs_figures_of(whole), *of_digest = cs_figures_of(digest);
+        char *texts[] = {cs_json_line(of_whole), cs_json_line(of_digest)};
+        assert_non_null(texts[0]);
+        assert_non_null(texts[1]);
+        assert_string_equal(texts[0], texts[1]);
+        for (size_t i = 0; i < 2; i++)
+            free(texts[i]);
+        cJSON_Delete(of_whole);
+        cJSON_Delete(of_digest);
+        cJSON_Delete(whole);
+        cJSON_Delete(digest);
+        scenario_run_finish(&run);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -175,6 +223,7 @@ int main(void)
         cmocka_unit_test(sweeps_take_their_units),
         cmocka_unit_test(values_are_readable),
         cmocka_unit_test(files_have_the_figures),
+        cmocka_unit_test(figures_need_no_report_of_each_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -654,6 +654,18 @@ static void adds_for_writing(void **state)
     assert_false(cs_json_add_text(NULL, "t", "a"));
 }
 
+static void a_value_is_replaced(void **state)
+{
+    (void)state;
+    cJSON *root = cJSON_Parse("{\"a\": 1, \"b\": [2], \"c\": 3}");
+    assert_non_null(root);
+    cs_json_replace(root, cJSON_GetObjectItemCaseSensitive(root, "b"), cJSON_CreateString("x"));
+    char *text = cJSON_PrintUnformatted(root);
+    expect_text("replaced", "{\"a\":1,\"b\":\"x\",\"c\":3}", text);
+    free(text);
+    cJSON_Delete(root);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -674,6 +686,7 @@ int main(void)
         cmocka_unit_test(refuses_to_set),
         cmocka_unit_test(a_document_cannot_be_set_too_deep),
         cmocka_unit_test(adds_for_writing),
+        cmocka_unit_test(a_value_is_replaced),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -90,7 +90,9 @@ static bool step(scene *s)
     for (uint32_t i = 0; i < s->n_flows; i++) {
         if (!s->active[i] || s->end[i] != now)
             continue;
-        assert_int_equal(cs_network_end(s->network, s->flow_of[i], now), CS_OK);
+        bool ended;
+        assert_int_equal(cs_network_end(s->network, s->flow_of[i], now, &ended), CS_OK);
+        assert_true(ended);
         s->active[i] = false;
     }
     if (now == CS_TIME_MAX)

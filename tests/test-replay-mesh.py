@@ -60,17 +60,16 @@ ROWS = [
     ('channel 4', 'vit', 4, {'channel': 4}, 2, 'sequential', 2),
     ('data', 'vit', 2, {'data': 2}, 2, 'sequential', 4),
     ('zero 1', 'vit', 2, {'zero': 1}, 2, 'sequential', 4),
+    ('zero 2, summed whole', 'vit', 2, {'zero': 2, 'accumulate': True}, 2, 'sequential', 4),
     ('zero 2', 'vit', 2, {'zero': 2}, 2, 'sequential', 4),
-    ('zero 2, scattered each', 'vit', 2, {'zero': 2, 'accumulate': False}, 2, 'sequential', 4),
-    ('zero 3', 'vit', 2, {'zero': 3}, 2, 'sequential', 4),
-    ('zero 3, scattered each', 'vit', 4, {'zero': 3, 'accumulate': False}, 1, 'sequential', 4),
-    ('zero 3, kept, none ahead', 'vit', 2, {'zero': 3, 'keep_gathered': True, 'prefetch': 0}, 2,
+    ('zero 3, summed whole', 'vit', 2, {'zero': 3, 'accumulate': True}, 2, 'sequential', 4),
+    ('zero 3', 'vit', 4, {'zero': 3}, 1, 'sequential', 4),
+    ('zero 3, kept, none ahead', 'vit', 2, {'zero': 3, 'accumulate': True, 'keep_gathered': True, 'prefetch': 0}, 2,
      'sequential', 4),
-    ('zero 3 in groups', 'vit', 4, {'zero': 3, 'shard': 2}, 1, 'sequential', 4),
+    ('zero 3 in groups', 'vit', 4, {'zero': 3, 'accumulate': True, 'shard': 2}, 1, 'sequential', 4),
     ('zero 1 in buckets', 'vit', 2, {'zero': 1, 'bucket': '4 kB'}, 2, 'sequential', 4),
     ('zero 3 and tensor', 'vit', 4, {'zero': 3, 'tensor': 2}, 2, 'sequential', 4),
-    ('zero 2 and sequences', 'bert', 4, {'zero': 2, 'tensor': 2, 'sequence_parallel': True,
-                                         'accumulate': False}, 2, 'sequential', 4),
+    ('zero 2 and sequences', 'bert', 4, {'zero': 2, 'tensor': 2, 'sequence_parallel': True}, 2, 'sequential', 4),
     ('filter and data', 'vgg', 4, {'filter': 2, 'data': 2}, 2, 'sequential', 4),
     ('pipeline', 'vit', 2, {'pipeline': 2}, 4, 'gpipe', 4),
     ('pipeline and tensor', 'vit', 4, {'pipeline': 2, 'tensor': 2}, 4, '1f1b', 4),
@@ -82,7 +81,7 @@ ROWS = [
 
 # Those that no other contains; SIM_TESTS=long runs all.
 SHORT = {'tensor, views of one matrix', 'sequence parallel', 'filter, unequal parts', 'filter 4', 'channel 4',
-         'zero 2, scattered each', 'zero 3, kept, none ahead', 'zero 3 in groups', 'zero 1 in buckets',
+         'zero 2', 'zero 3, kept, none ahead', 'zero 3 in groups', 'zero 1 in buckets',
          'zero 2 and sequences', 'pipeline and tensor', 'pipeline and zero 3', 'interleaved', 'another order'}
 assert SHORT <= {row[0] for row in ROWS}
 
@@ -189,9 +188,9 @@ class Mesh(unittest.TestCase):
         rows = [
             (vit, 'parallel', {'context': 2}, None),
             (tied, 'parallel', {'context': 2}, '/parallel/context: must be 1 to be replayed (got 2)'),
-            (tied, 'parallel', {'zero': 3}, '/parallel/zero: must be at most 2 to be replayed, as operator '
+            (tied, 'parallel', {'zero': 3, 'accumulate': True}, '/parallel/zero: must be at most 2 to be replayed, as operator '
              'head.lm_head shares the weights of embedding.wte'),
-            (tied, 'parallel', {'zero': 2, 'accumulate': False, 'bucket': '1 kB'},
+            (tied, 'parallel', {'zero': 2, 'bucket': '1 kB'},
              '/parallel/zero: must be at most 1 to be replayed'),
             (tied, 'parallel', {'filter': 2}, '/parallel/filter: must be 1 to be replayed, as head.lm_head '
              'reads a part of the weights of embedding.wte (got 2)'),

@@ -48,6 +48,23 @@ static const char network[] =
     "\"in_place\", \"libraries\": []}, \"schedule\": {\"kind\": \"sequential\", "
     "\"micro_batches\": 1}}";
 
+/* On two devices that divide tokens, heads and experts; `memory` ends the text. */
+#define SHARED(model, parallel)                                                                    \
+    "{\"schema_version\": 1, \"name\": \"t\", \"model\": {" model ", \"device\": \"a100\", "       \
+    "\"precision\": \"bf16\", \"optimizer\": \"adam\", \"batch_size\": 2}, \"platform\": "         \
+    "{\"topology\": \"nvlink_switch\", \"devices\": 2, \"bandwidth\": \"1 GB/s\", \"latency\": "   \
+    "0}, \"parallel\": {" parallel                                                                 \
+    "}, \"schedule\": {\"kind\": \"sequential\", \"micro_batches\": 1}, \"memory\": {}}"
+#define DENSE(attention)                                                                           \
+    "\"name\": \"gpt\", \"parameters\": {\"layers\": 2, \"hidden\": 256, \"heads\": 4, "           \
+    "\"sequence\": 128, \"vocabulary\": 1024, \"intermediate\": 1024, \"dropout\": 0, "            \
+    "\"attention\": \"" attention "\"}"
+#define MIXED                                                                                      \
+    "\"name\": \"mixtral\", \"parameters\": {\"layers\": 2, \"hidden\": 256, \"heads\": 4, "       \
+    "\"kv_heads\": 4, \"sequence\": 128, \"vocabulary\": 1024, \"expert_intermediate\": 512, "     \
+    "\"experts\": 4, \"top_k\": 1}"
+#define SEQUENCES "\"tensor\": 2, \"sequence_parallel\": true"
+
 /* Of that network: two embeddings, of which the first is the last matrix too; in a block four
  * matrices with biases and two norms; the last norm. */
 enum {
@@ -104,6 +121,18 @@ static double resident(const run *of)
     return of->scenario.job.libraries ? (double)of->scenario.job.libraries[0] : 0;
 }
 
+/* Sums that are there the whole run. */
+static double gradients(const run *of)
+{
+    double sum = 0;
+    for (uint32_t i = 0; i < of->simulation.graph.n_residents; i++) {
+        const cs_resident *resident_of = &of->simulation.graph.residents[i];
+        if (resident_of->device == 0 && resident_of->category == CS_MEMORY_GRADIENTS)
+            sum += (double)resident_of->bytes;
+    }
+    return sum;
+}
+
 static double capacity(const run *of)
 {
     return (double)of->scenario.platform.devices[0].capacity;
@@ -151,6 +180,8 @@ static const effect effects[] = {
     {.key = "/runtime/host", .elsewhere = "runtime-keys: waits_for_the_host"},
     {.key = "/runtime/cuda_graphs", .elsewhere = "runtime-keys: waits_for_the_host"},
     {.key = "/runtime/expert_loop", .elsewhere = "runtime: test_started"},
+    {.key = "/runtime/current_scaling", .elsewhere = "expert-kernels: scales_are_looked_for"},
+    {.key = "/runtime/fused_experts", .elsewhere = "expert-kernels: experts_are_fused"},
     /* kernels take the factor longer, each of them */
     {"/runtime/kernels", network, "1", "1.5", forward, true, 1.5, NULL},
     /* two bytes of each gradient instead of four, from each of two ranks, twice a half of them */
@@ -168,6 +199,9 @@ static const effect effects[] = {
      * one B2 at 7 to 9, B1 to 11. Blocking, the second message waits for F1 and the second forward
      * of the first stage, both until 3 s, and lasts until 4; F2 to 5, B2 to 7, message to 8. Then
      * both compute B2 of the first stage and B1 of the second until 10, message to 11, B1 to 13. */
+    /* of two devices that divide weights */
+    {"/parallel/accumulate", SHARED(DENSE("flash"), "\"data\": 2, \"zero\": 3"), "true", "false",
+     gradients, true, 0.5, NULL},
     {"/platform/blocking", pipeline, "false", "true", seconds, false, 2, NULL},
     /* all is summed behind all computing, of which none is slower then */
     {"/platform/slowdown", uniform, "[]", "[{\"factor\": 2}]", seconds, false, 0, NULL},
@@ -182,6 +216,9 @@ static const effect effects[] = {
     {"/memory/libraries", network, "[]", "[\"cublas\"]", resident, false, 2 * (8192 + 128) * 1024.0,
      NULL},
     {"/memory/libraries", network, "[]", "[\"transformer_engine\"]", resident, false, 4096 * 1024.0,
+     NULL},
+    /* beside collectives, 4 MiB for each of three streams */
+    {"/memory/libraries", network, "[]", "[\"user_buffers\"]", resident, false, 3 * 4096 * 1024.0,
      NULL},
     {.key = "/memory/routed_weights", .elsewhere = "tape: weighted features"},
     {.key = "/memory/weight_buffer", .elsewhere = "resident-tensors"},
@@ -275,6 +312,44 @@ static void is_slower_beside_buckets(void **state)
     cJSON_Delete(root);
 }
 
+/* ---- the buffer that operators share ---- */
+
+/* Two sequences of 128 tokens of 256 features of 2 bytes are gathered in front of the last
+ * matrix; with the experts divided over two replicas, one such sequence of each. Attention by
+ * math of half of 4 heads has two matrices of 128 x 128 for each of two sequences, which are
+ * smaller. */
+static void share_one_buffer(void **state)
+{
+    (void)state;
+    enum { TOKEN = 256 * 2, GATHERED = 2 * 128 * TOKEN, MATRICES = 2 * 2 * 128 * 128 * 2 };
+    static const struct {
+        const char *name, *scenario, *memory;
+        double bytes;
+    } rows[] = {
+        {"nothing", SHARED(DENSE("flash"), SEQUENCES), "{}", 0},
+        {"last", SHARED(DENSE("flash"), SEQUENCES), "{\"gather_buffer\": \"last_matrix\"}",
+         GATHERED},
+        {"whole sequences", SHARED(DENSE("flash"), "\"tensor\": 2"),
+         "{\"gather_buffer\": \"last_matrix\"}", 0},
+        {"attention", SHARED(DENSE("math"), SEQUENCES), "{\"attention_buffer\": true}", MATRICES},
+        {"one for both", SHARED(DENSE("math"), SEQUENCES),
+         "{\"attention_buffer\": true, \"gather_buffer\": \"last_matrix\"}", GATHERED},
+        {"experts", SHARED(MIXED, "\"data\": 2, \"expert\": 2"), "{\"gather_buffer\": \"experts\"}",
+         GATHERED},
+        {"sent to experts", SHARED(MIXED, "\"data\": 2, \"expert\": 2"),
+         "{\"gather_buffer\": \"last_matrix\"}", 0},
+        {"all experts", SHARED(MIXED, "\"data\": 2"), "{\"gather_buffer\": \"experts\"}", 0},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        run made;
+        run_with(rows[i].scenario, "/memory", rows[i].memory, &made);
+        if (resident(&made) != rows[i].bytes)
+            fail_msg("%s: expected %.0f bytes, got %.0f", rows[i].name, rows[i].bytes,
+                     resident(&made));
+        finish(&made);
+    }
+}
+
 /* ---- where values are from ---- */
 
 static const struct {
@@ -332,6 +407,7 @@ int main(void)
         cmocka_unit_test(have_effects),
         cmocka_unit_test(are_complete),
         cmocka_unit_test(passes_over_gradients),
+        cmocka_unit_test(share_one_buffer),
         cmocka_unit_test(is_slower_beside_buckets),
         cmocka_unit_test(are_named),
     };

@@ -178,6 +178,11 @@ static void test_started(void **state)
         if (got != rows[i].started)
             fail_msg("%s: expected %g, got %g", rows[i].row, rows[i].started, got);
     }
+    /* the cast of a layer whose product is another's: one kernel of each expert */
+    const cs_runtime_kernels loop = {.given = true, .expert_loop = true};
+    const cs_op joined = {.kind = CS_OP_GROUPED_LINEAR, .experts = 4};
+    const cs_pass_cost cast = {1, 1, 1, 8};
+    assert_true(cs_runtime_kernels_started(&loop, &joined, &cast, CS_PRECISION_MXFP8) == 4);
 }
 
 int main(void)

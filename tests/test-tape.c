@@ -168,6 +168,20 @@ static void weighs_features(void **state)
     }
 }
 
+/* Attention over 3 tokens of 4 features, and its loss over 5 classes. */
+static void build_attention(cs_net *net, cs_attention_kernel kernel)
+{
+    const cs_attention attention = {.heads = 2, .kv_heads = 2, .kernel = kernel};
+    cs_error_init(&error);
+    cs_net_begin(net, "attention", &error);
+    cs_net_block(net, "all");
+    cs_tensor x = cs_net_embedding(net, "embedding", cs_net_token_ids(net, 3), 8, 4);
+    x = cs_net_attention(net, "attention", (const cs_tensor[]){x, x, x}, &attention);
+    x = cs_net_linear(net, "head", x, &(cs_linear){.out = 5, .wide = true});
+    cs_net_cross_entropy(net, "loss", x);
+    assert_int_equal(cs_net_end(net), CS_OK);
+}
+
 /* 2 heads of a batch of 2 are 4 blocks, which 9 multiprocessors take in 3 waves: 3 sums of 2
  * sequences of 3 x 4 features of 4 bytes. Computed by math there are none. */
 static void sums_queries(void **state)
@@ -185,18 +199,70 @@ static void sums_queries(void **state)
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         cs_net net = {0};
-        const cs_attention attention = {.heads = 2, .kv_heads = 2, .kernel = rows[i].kernel};
         const cs_kept_rules rules = {.deterministic_multiprocessors = rows[i].multiprocessors};
-        cs_error_init(&error);
-        cs_net_begin(&net, "attention", &error);
-        cs_net_block(&net, "all");
-        cs_tensor x = cs_net_embedding(&net, "embedding", cs_net_token_ids(&net, 3), 8, 4);
-        x = cs_net_attention(&net, "attention", (const cs_tensor[]){x, x, x}, &attention);
-        cs_net_cross_entropy(&net, "loss", x);
-        assert_int_equal(cs_net_end(&net), CS_OK);
+        build_attention(&net, rows[i].kernel);
         for (uint32_t p = 0; p < net.n_ops; p++)
             expect_int(net.ops[p].name, net.ops[p].kind == CS_OP_ATTENTION ? rows[i].bytes : 0,
                        cs_kept_query_sums(&net, &net.ops[p], &rules, 2));
+        cs_net_finish(&net);
+    }
+}
+
+/* In two orders of tokens the result, 3 x 4 features of 2 bytes for each sequence, is kept once
+ * more; of one sequence there is one order, and attention by math has none of its own. */
+static void keeps_two_orders(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        cs_attention_kernel kernel;
+        uint32_t batch;
+        int64_t more;
+    } rows[] = {
+        {"one sequence", CS_ATTENTION_FLASH, 1, 0},
+        {"three", CS_ATTENTION_FLASH, 3, 3 * 3 * 4 * 2},
+        {"three, math", CS_ATTENTION_MATH, 3, 0},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        int64_t kept[2];
+        for (int copies = 0; copies < 2; copies++) {
+            cs_net net = {0};
+            cs_net_chain chain = {0};
+            cs_net_options how = options(0);
+            how.batch_size = rows[i].batch;
+            how.kept.attention_copy = copies > 0;
+            build_attention(&net, rows[i].kernel);
+            assert_int_equal(cs_net_chain_find(&net, &how, &chain, &error), CS_OK);
+            kept[copies] = chain.kept_bytes;
+            cs_net_chain_finish(&chain);
+            cs_net_finish(&net);
+        }
+        expect_int(rows[i].name, rows[i].more, kept[1] - kept[0]);
+    }
+}
+
+/* Logits: 2 sequences x 3 tokens x 5 classes; in float32 4 bytes each. Inputs: 7 bytes a
+ * sequence. */
+static void holds_beside_loss(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        cs_kept_rules rules;
+        int64_t bytes;
+    } rows[] = {
+        {"in place", {.loss = CS_LOSS_IN_PLACE}, 0},
+        {"copied", {.loss = CS_LOSS_COPIED}, 2 * 3 * 5 * 4},
+        {"inputs", {.input_bytes = 7}, 2 * 7},
+        {"both", {.loss = CS_LOSS_COPIED, .input_bytes = 7}, 2 * (3 * 5 * 4 + 7)},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_net net = {0};
+        build_attention(&net, CS_ATTENTION_FLASH);
+        for (uint32_t p = 0; p < net.n_ops; p++)
+            expect_int(
+                rows[i].name, net.ops[p].kind == CS_OP_CROSS_ENTROPY ? rows[i].bytes : 0,
+                cs_kept_beside_loss(&net, &net.ops[p], &rows[i].rules, 2, CS_PRECISION_BF16));
         cs_net_finish(&net);
     }
 }
@@ -321,6 +387,8 @@ int main(void)
         cmocka_unit_test(has_one_matrix),
         cmocka_unit_test(weighs_features),
         cmocka_unit_test(sums_queries),
+        cmocka_unit_test(keeps_two_orders),
+        cmocka_unit_test(holds_beside_loss),
         cmocka_unit_test(keep_what_layers_do),
         cmocka_unit_test(keeps_logits_for_their_gradient),
     };

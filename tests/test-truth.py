@@ -145,6 +145,26 @@ class Made(unittest.TestCase):
             self.assertEqual(file['errors/step_time_mean'][0], report['errors'][0]['step_time']['mean'])
 
 
+class Verdicts(unittest.TestCase):
+    """What others say runs, or runs out of memory: the sources are in the file. Pairs differ in one thing."""
+
+    def report(self, *arguments):
+        file = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'verdicts.json')
+        with open(file, encoding='utf-8') as opened:
+            self.said = {p['id']: p['measured']['oom'] for p in json.load(opened)['points']}
+        points = json.loads(sim('validate', '--json', file, *arguments).stdout)['points']
+        return {p['id']: p['out_of_memory'] for p in points}
+
+    def test_are_what_sources_say(self):
+        self.assertEqual(self.report(), self.said)
+        self.assertEqual((sum(self.said.values()), len(self.said)), (7, 18))
+
+    def test_depend_on_the_capacity(self):
+        larger = self.report('--select', 'framework=torchtitan', '--set', '/platform/memory="200 GiB"')
+        self.assertEqual(len(larger), 8)
+        self.assertFalse(any(larger.values()))
+
+
 class Measured(unittest.TestCase):
     def test_each_point_is_predicted_or_says_why_not(self):
         files = sorted(glob.glob(os.path.join(FOLDER, '*.json'))) if FOLDER else []

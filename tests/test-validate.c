@@ -190,6 +190,12 @@ static const struct lack {
     {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
          "'Megatron-LM', 'args': {'defer-embedding-wgrad-compute': true}, " REST,
      "gradients of the last matrix that are deferred"},
+    {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
+         "'Megatron-LM', 'args': {'optimizer': 'muon'}, " REST,
+     "the optimizer Muon"},
+    {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
+         "'Megatron-LM', 'args': {'fp8-format': 'hybrid'}, 'precision': 'fp8', 'recompute': 'none'",
+     "fp8 products of float32 activations"},
     {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'precision': 'fp32', "
          "'recompute': 'block:2'",
      "full recomputation of some blocks"},
@@ -279,12 +285,49 @@ static const struct rule {
     {"products of groups", EXPERTS GPUS(1) "'args': {'moe-grouped-gemm': true}, " TOLD, "memory",
      "libraries", NULL, "[\"cublas\",\"transformer_engine\",\"grouped_products\"]"},
     {"fp8 in an argument",
-     MEGATRON H100 "'args': {'fp8-param-gather': true}, 'measured': {}, 'recompute': 'none', "
-                   "'precision': 'fp8'",
+     MEGATRON H100
+     "'args': {'fp8-param-gather': true, 'bf16': true}, 'measured': {}, 'recompute': 'none', "
+     "'precision': 'fp8'",
      "memory", "narrow_weights", NULL, "\"alone\""},
+    {"whose gradients are summed in fp32",
+     MEGATRON H100 "'args': {'fp8-param-gather': true, 'bf16': true}, 'measured': {}, "
+                   "'recompute': 'none', 'precision': 'fp8'",
+     "model", "gradients", NULL, "\"fp32\""},
+    {"a router is TransformerEngine's",
+     EXPERTS GPUS(1) "'args': {'transformer-impl': 'local'}, " TOLD, "memory", "libraries", NULL,
+     "[\"cublas\",\"transformer_engine\"]"},
+    {"whose attention is FlashAttention's on A100", MEGATRON GPUS(1) "'args': {}, " TOLD, "memory",
+     "attention_copy", NULL, "true"},
+    {"and not cuDNN's",
+     MEGATRON "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 1}, 'args': {}, " TOLD, "memory",
+     "attention_copy", NULL, "-"},
+    {"unless an argument says so",
+     MEGATRON "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 1}, 'args': {'attention-backend': "
+              "'flash'}, " TOLD,
+     "memory", "attention_copy", NULL, "true"},
+    {"or another one", MEGATRON GPUS(1) "'args': {'attention-backend': 'fused'}, " TOLD, "memory",
+     "attention_copy", NULL, "-"},
+    {"masks of 128 x 128 tokens", MEGATRON GPUS(1) "'args': {}, " TOLD, "memory", "inputs", NULL,
+     "16384"},
+    {"of which each place has a part", MEGATRON GPUS(2) "'parallel': {'cp': 2}, 'args': {}, " TOLD,
+     "memory", "inputs", NULL, "8192"},
+    {"no masks", MEGATRON GPUS(1) "'args': {'no-create-attention-mask-in-dataloader': true}, " TOLD,
+     "memory", "inputs", NULL, "-"},
+    {"gathered tokens", MEGATRON GPUS(1) TOLD, "memory", "gather_buffer", NULL, "\"last_matrix\""},
+    {"gathered for experts", EXPERTS GPUS(1) "'args': {}, " TOLD, "memory", "gather_buffer", NULL,
+     "\"experts\""},
+    {"or sent to them", EXPERTS GPUS(1) "'args': {'moe-token-dispatcher-type': 'alltoall'}, " TOLD,
+     "memory", "gather_buffer", NULL, "\"last_matrix\""},
+    {"dense layers in a pattern",
+     EXPERTS GPUS(1) "'args': {'moe-layer-freq': '([0]*1+[1]*3)'}, " TOLD, "model", "parameters",
+     "dense_layers", "1"},
+    {"a pattern of another form",
+     EXPERTS GPUS(1) "'args': {'moe-layer-freq': '([0]*1+[1]*1)*2'}, " TOLD, "model", "parameters",
+     "dense_layers", "0"},
     {"fp8 without it",
-     MEGATRON H100 "'args': {}, 'measured': {}, 'recompute': 'none', 'precision': 'fp8'", "memory",
-     "narrow_weights", NULL, "\"copies\""},
+     MEGATRON H100
+     "'args': {'bf16': true}, 'measured': {}, 'recompute': 'none', 'precision': 'fp8'",
+     "memory", "narrow_weights", NULL, "\"copies\""},
     {"fp8 of NeMo", NARROW("NeMo 24.09", "H100-SXM5-80GB", "fp8", ""), "memory", "narrow_weights",
      NULL, "\"alone\""},
     {"in two copies on Hopper", NARROW("NeMo 24.09", "H100-SXM5-80GB", "fp8", ""), "memory",
@@ -324,7 +367,7 @@ static const struct rule {
     {"its gradients",
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 8, 'gpus_per_node': 8}, 'schedule': "
            "'1f1b', 'parallel': {'dp': 4, 'pp': 2, 'zero': 3}, " TOLD,
-     "parallel", "accumulate", NULL, "-"},
+     "parallel", "accumulate", NULL, "true"},
     {"its gathered tokens",
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 2, 'gpus_per_node': 8}, 'parallel': "
            "{'tp': 2, 'sp': true}, " TOLD,
@@ -543,7 +586,8 @@ static cs_prediction predict(const char *row, const cs_points *points, cs_predic
     cs_error error;
     cs_error_init(&error);
     const cs_point *point = &points->points[0];
-    assert_int_equal(cs_predict(&point, 1, 1, NULL, NULL, NULL, predictions, &error), CS_OK);
+    assert_int_equal(cs_predictions_make(&point, 1, NULL, predictions, &error), CS_OK);
+    assert_int_equal(cs_predict(predictions, 1, NULL, NULL, NULL, &error), CS_OK);
     if (predictions->items[0].state != CS_PREDICTION_MADE)
         fail_msg("%s: %s", row,
                  predictions->items[0].message ? predictions->items[0].message

@@ -1,5 +1,6 @@
 #include "sim/advise/candidates.h"
 
+#include "sim/base/text-stream.h"
 #include "sim/base/vector.h"
 #include "sim/scenario/planning.h"
 #include "sim/workload/paradl.h"
@@ -450,8 +451,6 @@ static bool fill_parallel(const cs_advise_base *base, const cs_candidate *c, cJS
            add_space(base, c, parallel) && add_count(parallel, "context", c->context) &&
            add_count(parallel, "pipeline", c->pipeline) && add_count(parallel, "data", c->data) &&
            add_count(parallel, "expert", c->expert) && add_count(parallel, "zero", c->zero) &&
-           (c->zero < 2 || cs_json_member(from, "accumulate") ||
-            cJSON_AddFalseToObject(parallel, "accumulate")) &&
            add_bucket(base, c, parallel) && add_order(c, parallel) &&
            cJSON_AddStringToObject(parallel, "fold", "try");
 }
@@ -683,7 +682,7 @@ char *cs_candidate_command(const cs_advise_base *base, const cs_candidate *candi
     cJSON *changes = cs_candidate_changes(base, candidate);
     char *text = NULL;
     size_t length = 0;
-    FILE *out = changes ? open_memstream(&text, &length) : NULL;
+    FILE *out = changes ? cs_text_stream(&text, &length) : NULL;
     bool done = out != NULL;
     if (out) {
         fprintf(out, "sim run %s", path);

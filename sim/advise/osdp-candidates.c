@@ -34,11 +34,9 @@ typedef struct trial {
 static cJSON *changes_of(const cs_osdp_model *model, const cs_osdp_plan *plan)
 {
     cJSON *changes = cJSON_CreateObject(), *rules = cs_osdp_rules_json(model, plan);
-    if (changes && rules && cJSON_AddItemToObject(changes, "/parallel/rules", rules) &&
-        cJSON_AddFalseToObject(changes, "/parallel/accumulate"))
+    if (changes && rules && cJSON_AddItemToObject(changes, "/parallel/rules", rules))
         return changes;
-    if (!cJSON_GetObjectItemCaseSensitive(changes, "/parallel/rules"))
-        cJSON_Delete(rules);
+    cJSON_Delete(rules);
     cJSON_Delete(changes);
     return NULL;
 }

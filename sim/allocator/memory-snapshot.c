@@ -1,6 +1,7 @@
 #include "sim/allocator/memory-snapshot.h"
 
 #include "sim/base/file.h"
+#include "sim/base/text-stream.h"
 #include "sim/base/vector.h"
 
 #include <errno.h>
@@ -233,7 +234,7 @@ cs_status cs_memory_snapshot_write(const char *path, const cs_caching_allocator 
 {
     char *text = NULL;
     size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = cs_text_stream(&text, &length);
     if (!out)
         return cs_error_no_memory(error);
     writer w = {out, history};

@@ -1,12 +1,13 @@
 #include "sim/base/arena.h"
 
 #include <stdalign.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Blocks come from calloc, so their pages cost nothing until they are touched. */
-enum { BLOCK_BYTES = 64 << 10 };
+/* Blocks are zeroed by calloc: the first of an arena, which often holds little, is small. */
+enum { FIRST_BLOCK_BYTES = 2 << 10, BLOCK_BYTES = 64 << 10 };
 
 struct cs_arena_block {
     struct cs_arena_block *next;
@@ -42,11 +43,22 @@ void cs_arena_adopt(cs_arena *arena, cs_arena *from)
     from->blocks = NULL;
 }
 
+/* Of a block for a piece of so many bytes and for others: twice the one before. */
+static size_t next_capacity(const cs_arena *arena, size_t bytes)
+{
+    size_t capacity = arena->blocks ? arena->blocks->capacity : FIRST_BLOCK_BYTES / 2;
+    do {
+        capacity *= 2;
+    } while (capacity < 4 * bytes);
+    return capacity < BLOCK_BYTES ? capacity : BLOCK_BYTES;
+}
+
 /* The first block is the one with room. One made for a large piece alone goes behind it, so that
  * the room in the first stays in use. */
 static struct cs_arena_block *add_block(cs_arena *arena, size_t bytes)
 {
-    size_t capacity = bytes > BLOCK_BYTES / 4 ? bytes : BLOCK_BYTES;
+    const bool large = bytes > BLOCK_BYTES / 4;
+    const size_t capacity = large ? bytes : next_capacity(arena, bytes);
     if (capacity > SIZE_MAX - sizeof(struct cs_arena_block))
         return NULL;
     struct cs_arena_block *block = calloc(1, sizeof(*block) + capacity);
@@ -54,7 +66,7 @@ static struct cs_arena_block *add_block(cs_arena *arena, size_t bytes)
         return NULL;
     block->capacity = capacity;
     struct cs_arena_block **place = &arena->blocks;
-    if (capacity != BLOCK_BYTES && *place)
+    if (large && *place)
         place = &(*place)->next;
     block->next = *place;
     *place = block;

@@ -91,8 +91,7 @@ static size_t folder_length(const char *path)
     return slash ? (size_t)(slash - path) + 1 : 0;
 }
 
-/* A device or a pipe is written in place: there is nothing to replace. */
-static bool is_direct(const cs_file_draft *draft)
+bool cs_file_draft_is_direct(const cs_file_draft *draft)
 {
     return strcmp(draft->path, draft->temporary) == 0;
 }
@@ -251,7 +250,7 @@ static cs_status publish(cs_file_draft *draft, cs_error *error)
 
 cs_status cs_file_draft_commit(cs_file_draft *draft, cs_error *error)
 {
-    cs_status status = is_direct(draft) ? CS_OK : publish(draft, error);
+    cs_status status = cs_file_draft_is_direct(draft) ? CS_OK : publish(draft, error);
     cs_file_draft_drop(draft);
     return status;
 }
@@ -260,7 +259,7 @@ void cs_file_draft_drop(cs_file_draft *draft)
 {
     if (!draft)
         return;
-    if (draft->path && draft->temporary && !is_direct(draft))
+    if (draft->path && draft->temporary && !cs_file_draft_is_direct(draft))
         unlink(draft->temporary);
     cs_claim_release(&draft->claim);
     cs_leftover_forget(draft->leftover);

@@ -36,6 +36,9 @@ typedef struct cs_file_draft {
 CS_MUST_CHECK cs_status cs_file_draft_begin(cs_file_draft *draft, const char *path,
                                             cs_error *error);
 
+/* Whether the path is that of a device or a pipe, which is written in place. */
+bool cs_file_draft_is_direct(const cs_file_draft *draft);
+
 /* Flushes the temporary file to the disk and gives it the final name. The draft is finished either
  * way; on failure the temporary file is gone and the earlier file is untouched, except when
  * flushing the folder afterwards is what failed: then the new file is there, though perhaps not

@@ -1,5 +1,6 @@
 #include "sim/base/json.h"
 #include "sim/base/number.h"
+#include "sim/base/text-stream.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -98,7 +99,7 @@ char *cs_json_print(const cJSON *root)
 {
     char *text = NULL;
     size_t length;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = cs_text_stream(&text, &length);
     if (!out)
         return NULL;
     print_value(out, root, 0);
@@ -108,5 +109,20 @@ char *cs_json_print(const cJSON *root)
         free(text);
         return NULL;
     }
+    return text;
+}
+
+/* The printer breaks lines; within texts line breaks are escaped, so all of them are its own. */
+char *cs_json_line(const cJSON *value)
+{
+    char *text = cs_json_print(value), *end = text;
+    for (const char *at = text; text && *at; at++) {
+        if (*at == '\n')
+            at += strspn(at + 1, " ");
+        else
+            *end++ = *at;
+    }
+    if (text)
+        *end = '\0';
     return text;
 }

@@ -169,8 +169,14 @@ static int depth_of(const cJSON *value)
     return deepest + 1;
 }
 
-/* The value is the document's on success only. cJSON replaces in an object without a check that the
- * key could be copied, so the value goes in with the old one's key instead. */
+void cs_json_replace(cJSON *parent, cJSON *child, cJSON *value)
+{
+    value->string = child->string;
+    child->string = NULL;
+    cJSON_ReplaceItemViaPointer(parent, child, value);
+}
+
+/* The value is the document's on success only. */
 static cs_status put(const setter *s, cJSON *parent, cJSON *child, cJSON *value)
 {
     if (s->depth + depth_of(value) > CS_JSON_DEPTH)
@@ -179,9 +185,7 @@ static cs_status put(const setter *s, cJSON *parent, cJSON *child, cJSON *value)
         bool added = cJSON_AddItemToObject(parent, s->token, value);
         return added ? CS_OK : cs_error_no_memory(s->error);
     }
-    value->string = child->string;
-    child->string = NULL;
-    cJSON_ReplaceItemViaPointer(parent, child, value);
+    cs_json_replace(parent, child, value);
     return CS_OK;
 }
 

@@ -73,6 +73,10 @@ bool cs_json_add_number(cJSON *object, const char *key, double value);
 bool cs_json_add_text(cJSON *object, const char *key, const char *text);
 cJSON *cs_json_add_item(cJSON *list);
 
+/* Puts `value` in the place of `child`, under its key, and frees `child`. Unlike cJSON's function for a
+ * key it needs no memory: that one goes on without the key where it cannot copy it. */
+void cs_json_replace(cJSON *parent, cJSON *child, cJSON *value);
+
 /* Puts `text` (JSON, or else taken as a string) where the pointer says. Keys and objects
  * on the way that are missing are created, elements of an array are not. The root cannot be
  * replaced, nor the document become deeper than CS_JSON_DEPTH. Messages name `origin` ("--set"); on
@@ -84,5 +88,8 @@ CS_MUST_CHECK cs_status cs_json_set(cJSON *root, const char *pointer, const char
  * out. Numbers print so that reading them back gives the same double, whole ones up to 2^53 without
  * an exponent; NaN and infinite numbers print as null. */
 char *cs_json_print(const cJSON *root);
+
+/* The same on one line, without a newline. */
+char *cs_json_line(const cJSON *value);
 
 #endif

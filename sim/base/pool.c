@@ -184,7 +184,9 @@ static cs_status start_threads(cs_crew *crew, uint32_t wanted, cs_error *error)
     pthread_mutex_unlock(&crew->mutex);
     return crew->n_threads > 0 || wanted == 0
                ? CS_OK
-               : cs_error_add(error, CS_FAILED, "cannot start a thread");
+               : cs_error_add(error, CS_FAILED,
+                              "cannot start a thread: there is not enough memory for it, or there "
+                              "are as many as the system allows (ulimit -u)");
 }
 
 static cs_status start(const cs_pool *pool, uint32_t jobs, cs_crew **made, cs_error *error)

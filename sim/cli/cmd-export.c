@@ -2,6 +2,7 @@
 #include "sim/base/file.h"
 #include "sim/base/process.h"
 #include "sim/base/temporary.h"
+#include "sim/base/text-stream.h"
 #include "sim/base/text.h"
 #include "sim/cli/command.h"
 #include "sim/cli/output-name.h"
@@ -64,7 +65,7 @@ static cs_status draw(const char *text, size_t length, const char *output, const
 static cs_status dot_text(const cs_platform *platform, char **text, size_t *length, cs_error *error)
 {
     *text = NULL;
-    FILE *out = open_memstream(text, length);
+    FILE *out = cs_text_stream(text, length);
     if (!out)
         return cs_error_no_memory(error);
     cs_status status = cs_platform_dot(platform, out, error);

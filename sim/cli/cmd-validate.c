@@ -1,13 +1,18 @@
+#include "sim/base/text-stream.h"
 #include "sim/base/version.h"
 #include "sim/cli/command.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/validate-report.h"
 #include "sim/validate/point-selection.h"
+#include "sim/validate/prediction-journal.h"
 #include "sim/validate/validation-file.h"
 
+#include <errno.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_FILES = 10000 };
 
@@ -24,6 +29,7 @@ static const cs_option options[] = {
      false, NULL},
     {"scenario", 0, "ID", "Print the scenario of this point, and predict nothing", false, NULL},
     {"output", 'o', "FILE.h5", "Write points and errors to a file", false, NULL},
+    {"resume", 0, NULL, "Continue a validation that was stopped", false, NULL},
     {"json", 0, NULL, "Print one JSON object instead of the tables", false, NULL},
     {"set", 0, "/json/pointer=VALUE",
      "Change each scenario before it is read, as in /model/device=mine.json", true, NULL,
@@ -85,7 +91,7 @@ static char *command_text(const cs_arguments *arguments)
     const size_t n_sets = cs_arguments_values(arguments, "set", &sets);
     char *text = NULL;
     size_t length;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = cs_text_stream(&text, &length);
     if (!out)
         return NULL;
     fputs("sim validate", out);
@@ -146,9 +152,113 @@ static cs_status show(const cs_context *context, const cs_arguments *arguments,
     return status;
 }
 
+/* Names of files, which only --set can have given, are those of the current folder: a point's id may
+ * look like a path, but there is no such folder. False when memory runs out. */
+static bool complete_names(cJSON *value, const char *folder)
+{
+    const char *name = cJSON_GetStringValue(value);
+    bool done = true;
+    if (name && name[0] != '/' && cs_output_ends_in(name, ".json")) {
+        const size_t bytes = strlen(folder) + strlen(name) + 2;
+        char *whole = malloc(bytes);
+        if (whole)
+            snprintf(whole, bytes, "%s/%s", folder, name);
+        done = whole && cJSON_SetValuestring(value, whole);
+        free(whole);
+    }
+    cJSON *member;
+    cJSON_ArrayForEach(member, value) done = done && complete_names(member, folder);
+    return done;
+}
+
 static cs_status change_scenario(const void *arguments, cJSON *document, cs_error *error)
 {
-    return cs_document_change(arguments, document, error);
+    char folder[PATH_MAX];
+    CS_TRY(cs_document_change(arguments, document, error));
+    if (!getcwd(folder, sizeof(folder)))
+        return cs_error_system(error, CS_IO, ".", "cannot tell the current folder", errno);
+    return complete_names(document, folder) ? CS_OK : cs_error_no_memory(error);
+}
+
+/* How they are predicted, and where what is done is noted. */
+typedef struct work {
+    uint32_t jobs;
+    bool resume;
+    char *path; /* of the journal; NULL: none */
+    cs_journal journal;
+} work;
+
+static void tell_rest(const cs_log *log, const cs_predictions *predictions)
+{
+    cs_log_write(log, CS_LOG_INFO, "%u of %u points are done; --resume continues",
+                 predictions->n_done, predictions->n_runs);
+}
+
+/* When the leader died, its journal has what was done. */
+static cs_status help(const cs_context *context, work *w, cs_predictions *predictions,
+                      cs_error *error)
+{
+    const cs_log log = {stderr, CS_LOG_INFO};
+    const cs_status status =
+        cs_predict(predictions, w->jobs, context->team, NULL, context->progress, error);
+    if (status == CS_INTERRUPTED && cs_team_is_orphan(context->team) && w->path &&
+        access(w->path, R_OK) == 0 &&
+        cs_predictions_open(predictions, w->path, SIM_VERSION, true, &w->journal, error) == CS_OK)
+        tell_rest(&log, predictions);
+    return status;
+}
+
+static cs_status predict(const cs_context *context, work *w, cs_predictions *predictions,
+                         cs_error *error)
+{
+    if (w->path)
+        CS_TRY(
+            cs_predictions_open(predictions, w->path, SIM_VERSION, w->resume, &w->journal, error));
+    if (w->resume)
+        cs_log_write(&context->log, CS_LOG_INFO, "%u of %u points were done before",
+                     predictions->n_done, predictions->n_runs);
+    const cs_status status =
+        cs_predict(predictions, w->jobs, context->team, &w->journal, context->progress, error);
+    if (status != CS_OK && w->path)
+        tell_rest(&context->log, predictions);
+    return status;
+}
+
+static cs_status validate_points(const cs_context *context, const cs_arguments *arguments,
+                                 const cs_point **points, uint32_t n, work *w, cs_error *error)
+{
+    const cs_scenario_change change = {change_scenario, arguments};
+    cs_predictions predictions = {0};
+    cs_status status = cs_predictions_make(points, n, &change, &predictions, error);
+    if (status == CS_OK && cs_team_helps(context->team)) {
+        status = help(context, w, &predictions, error);
+    } else if (status == CS_OK) {
+        status = predict(context, w, &predictions, error);
+        if (status == CS_OK)
+            status = show(context, arguments, &predictions, error);
+        if (status == CS_OK)
+            cs_journal_remove(&w->journal);
+    }
+    cs_predictions_finish(&predictions);
+    return status;
+}
+
+/* "FILE.h5.journal"; none without an output. */
+static cs_status name_journal(const cs_arguments *arguments, work *w, cs_error *error)
+{
+    const char *output = cs_arguments_value(arguments, "output");
+    w->resume = cs_arguments_flag(arguments, "resume");
+    if (!output)
+        return w->resume ? cs_error_add(error, CS_USAGE,
+                                        "validate: --resume goes with --output, whose journal it "
+                                        "continues")
+                         : CS_OK;
+    const size_t bytes = strlen(output) + sizeof(".journal");
+    w->path = malloc(bytes);
+    if (!w->path)
+        return cs_error_no_memory(error);
+    snprintf(w->path, bytes, "%s.journal", output);
+    return CS_OK;
 }
 
 static cs_status validate(const cs_context *context, const cs_arguments *arguments,
@@ -156,17 +266,16 @@ static cs_status validate(const cs_context *context, const cs_arguments *argumen
 {
     const char *const *select;
     const size_t n_select = cs_arguments_values(arguments, "select", &select);
-    const cs_scenario_change change = {change_scenario, arguments};
     const cs_point **selected = NULL;
-    cs_predictions predictions = {0};
-    uint32_t n = 0, jobs = 1;
-    CS_TRY(cs_arguments_jobs(arguments, &jobs, error));
+    work w = {.journal = {.file = -1}};
+    uint32_t n = 0;
+    CS_TRY(cs_arguments_jobs(arguments, &w.jobs, error));
     CS_TRY(cs_points_select(points, select, n_select, &selected, &n, error));
-    cs_status status = cs_predict(selected, n, jobs, context->team, &change, context->progress,
-                                  &predictions, error);
-    if (status == CS_OK && !cs_team_helps(context->team))
-        status = show(context, arguments, &predictions, error);
-    cs_predictions_finish(&predictions);
+    cs_status status = name_journal(arguments, &w, error);
+    if (status == CS_OK)
+        status = validate_points(context, arguments, selected, n, &w, error);
+    cs_journal_close(&w.journal);
+    free(w.path);
     free(selected);
     return status;
 }
@@ -197,7 +306,9 @@ const cs_command cs_command_validate = {
            "A point that the simulator cannot express is counted under the feature that it misses. "
            "What scenarios assume is listed with the number of points. No figure is fitted to a "
            "single point. Processes that mpirun starts share the points "
-           "(docs/how-to/many-machines.md).\n\n"
+           "(docs/how-to/many-machines.md). With --output, a validation that was stopped at any "
+           "moment goes on with --resume, and ends in the same file: what is done stands in "
+           "FILE.h5.journal until then.\n\n"
            "--scenario prints a point's scenario, which `sim check` and `sim run` take.",
     .options = options,
     .shared = true,

@@ -46,7 +46,7 @@ static inline cs_status apply_effects(cs_engine *e, uint32_t first, uint32_t n, 
     return cs_memory_apply(&e->memory, e->effects + first, n, task, e->now);
 }
 
-static cs_status make_ready(cs_engine *e, uint32_t task)
+static inline cs_status make_ready(cs_engine *e, uint32_t task)
 {
     const cs_run_class *cls = class_of(e, task);
     uint32_t device = cls->device;
@@ -72,7 +72,7 @@ static cs_status make_ready(cs_engine *e, uint32_t task)
 }
 
 /* All that the task waited for has ended: it is ready, unless its release time is still to come. */
-static cs_status arrive(cs_engine *e, uint32_t task)
+static inline cs_status arrive(cs_engine *e, uint32_t task)
 {
     if (!class_of(e, task)->timed)
         return make_ready(e, task);
@@ -86,7 +86,7 @@ static cs_status arrive(cs_engine *e, uint32_t task)
 }
 
 /* A device is idle again. If it holds up a blocking transfer, so is perhaps the other end's turn. */
-static cs_status free_device(cs_engine *e, uint32_t device)
+static inline cs_status free_device(cs_engine *e, uint32_t device)
 {
     e->devices[device].busy = false;
     cs_status status = call(e, device);
@@ -210,6 +210,12 @@ static cs_status begin_compute(cs_engine *e, uint32_t task)
     return status;
 }
 
+static cs_status join_network(cs_engine *e, uint32_t task, uint32_t cls)
+{
+    e->network_due = true;
+    return cs_network_join(e->network, task, cls, e->now);
+}
+
 /* Starts a transfer; one that takes no time and blocks nothing is put among the passing ones. */
 static cs_status begin_transfer(cs_engine *e, uint32_t task)
 {
@@ -222,7 +228,7 @@ static cs_status begin_transfer(cs_engine *e, uint32_t task)
     CS_TRY(begin_version(e, task, cls));
     CS_TRY(apply_effects(e, cls->first_effect, cls->n_start, task));
     if (cls->competes && (cls->at_start || cls->duration == 0))
-        return cs_network_join(e->network, task, e->graph->tasks[task].cls, e->now);
+        return join_network(e, task, e->graph->tasks[task].cls);
     if (cls->duration == 0 && !cls->blocking)
         return status_of(cs_id_list_add(&e->passing, task));
     return push_event(e, cls->competes ? CS_TRANSFER_JOINS : CS_TASK_ENDS, task, cls->duration);
@@ -264,6 +270,7 @@ static bool only_others_are_left(const cs_engine *e, cs_time next)
 static cs_status apply_event(cs_engine *e, cs_event event)
 {
     const uint32_t n_tasks = e->graph->n_tasks;
+    bool ended;
     if (event.what == CS_TASK_ENDS)
         return end_task(e, event.task);
     if (event.what == CS_TASK_RELEASED) {
@@ -272,13 +279,15 @@ static cs_status apply_event(cs_engine *e, cs_event event)
         return make_ready(e, event.task);
     }
     if (event.what == CS_TRANSFER_JOINS)
-        return cs_network_join(e->network, event.task, e->graph->tasks[event.task].cls, e->now);
+        return join_network(e, event.task, e->graph->tasks[event.task].cls);
     if (event.what == CS_MESSAGE_JOINS)
-        return cs_network_join(e->network, event.task, e->graph->n_classes + event.task - n_tasks,
-                               e->now);
+        return join_network(e, event.task, e->graph->n_classes + event.task - n_tasks);
     if (event.what == CS_TASK_OVERFLOWS)
         return CS_OVERFLOW;
-    CS_TRY(cs_network_end(e->network, event.what - CS_FLOW, e->now));
+    e->network_due = true;
+    CS_TRY(cs_network_end(e->network, event.what - CS_FLOW, e->now, &ended));
+    if (!ended)
+        return CS_OK;
     return event.task < n_tasks ? end_task(e, event.task) : end_message(e, event.task - n_tasks);
 }
 
@@ -368,9 +377,20 @@ static cs_status run_instant(cs_engine *e)
         if (status == CS_OK)
             status = start_devices(e);
     } while (status == CS_OK && cs_event_queue_more_at(&e->events, e->now));
-    if (status == CS_OK)
+    if (status == CS_OK && e->network_due)
         status = cs_network_settle(e->network, e->now);
     return status == CS_OK && e->slowdown ? cs_slowdown_settle(e->slowdown, e->now) : status;
+}
+
+/* The time of the next event, or -1. If that is another instant, all is known of this one. */
+static cs_status find_next(cs_engine *e, cs_time *next)
+{
+    if (e->network_due && !cs_event_queue_more_at(&e->events, e->now)) {
+        e->network_due = false;
+        CS_TRY(cs_network_leave(e->network, e->now));
+    }
+    *next = cs_event_queue_time(&e->events);
+    return CS_OK;
 }
 
 enum { PROGRESS_INSTANTS = 1 << 14 };
@@ -386,12 +406,10 @@ static cs_status run_events(cs_engine *e)
         status = schedule_messages(e);
     uint32_t instants = 0, batch = 0;
     while (status == CS_OK) {
+        cs_time next = -1;
         status = run_instant(e);
-        cs_time next = cs_event_queue_time(&e->events);
-        if (status == CS_OK && next != e->now && cs_network_has_started(e->network)) {
-            status = cs_network_leave(e->network, e->now);
-            next = cs_event_queue_time(&e->events);
-        }
+        if (status == CS_OK)
+            status = find_next(e, &next);
         if (e->options.watch && next != e->now)
             batch = cs_watch_look(e, e->options.watch, batch);
         if (status != CS_OK || next < 0 || (cs_engine_must_stop(e) && next > e->now) ||

@@ -33,7 +33,8 @@ typedef struct cs_event_queue {
     uint32_t *spare; /* slots without an event */
     uint32_t n_spare;
     uint32_t capacity; /* slots, a power of 4; 0 before the first push */
-    uint32_t hole; /* the slot that was popped last if nothing took it yet, or CS_EVENT_NO_HOLE */
+    uint32_t hole;   /* the slot that was popped last if nothing took it yet, or CS_EVENT_NO_HOLE */
+    cs_time none_at; /* a time at which there is no event, as was looked; or -1 */
 } cs_event_queue;
 
 #define CS_EVENT_NO_HOLE UINT32_MAX
@@ -90,21 +91,38 @@ static inline cs_time cs_event_queue_time(cs_event_queue *queue)
     return cs_event_key_time(queue->nodes[1]);
 }
 
-/* Whether the next event is at `now`, the time of the one popped last: looks along the path of the
- * hole without filling it. */
-static inline bool cs_event_queue_more_at(cs_event_queue *queue, cs_time now)
+/* Looks along the path of the hole without filling it. */
+static inline bool cs_event_queue_other_at(const cs_event_queue *queue, cs_time now)
 {
-    if (queue->hole == CS_EVENT_NO_HOLE)
-        return queue->capacity > 0 && cs_event_key_time(queue->nodes[1]) == now &&
-               queue->nodes[1] != CS_EVENT_NO_KEY;
     const cs_event_key *nodes = queue->nodes;
     bool more = false;
     for (uint32_t i = queue->capacity + queue->hole; i > 1; i >>= 2)
         more |= cs_event_key_time(nodes[i ^ 1]) == now || cs_event_key_time(nodes[i ^ 2]) == now ||
                 cs_event_key_time(nodes[i ^ 3]) == now;
-    if (more)
+    return more;
+}
+
+/* Whether the next event is at `now`, the time of the one popped last. */
+static inline bool cs_event_queue_more_at(cs_event_queue *queue, cs_time now)
+{
+    if (queue->none_at == now)
+        return false;
+    const bool hole = queue->hole != CS_EVENT_NO_HOLE;
+    const bool more = hole ? cs_event_queue_other_at(queue, now)
+                           : queue->capacity > 0 && cs_event_key_time(queue->nodes[1]) == now &&
+                                 queue->nodes[1] != CS_EVENT_NO_KEY;
+    if (!more)
+        queue->none_at = now;
+    else if (hole)
         cs_event_queue_close_hole(queue);
     return more;
+}
+
+/* To be called with the time of every event that is added. */
+static inline void cs_event_queue_note(cs_event_queue *queue, cs_time time)
+{
+    if (queue->none_at == time)
+        queue->none_at = -1;
 }
 
 /* Takes the next event; there must be one, and no hole (after cs_event_queue_time, or
@@ -126,6 +144,7 @@ static inline bool cs_event_queue_push(cs_event_queue *queue, cs_event event, ui
     uint32_t slot = hole ? queue->hole : queue->spare[--queue->n_spare];
     queue->hole = CS_EVENT_NO_HOLE;
     queue->what[slot] = event.what;
+    cs_event_queue_note(queue, event.time);
     cs_event_key key = (cs_event_key)(uint64_t)event.time << 64 | (uint64_t)event.task << 32 | slot;
     cs_event_queue_set(queue, slot, key, !hole);
     *at = slot;
@@ -137,6 +156,7 @@ static inline bool cs_event_queue_push(cs_event_queue *queue, cs_event event, ui
 static inline void cs_event_queue_move(cs_event_queue *queue, uint32_t slot, cs_time time)
 {
     uint64_t rest = (uint64_t)queue->nodes[queue->capacity + slot]; /* task and slot */
+    cs_event_queue_note(queue, time);
     cs_event_queue_set(queue, slot, (cs_event_key)(uint64_t)time << 64 | rest, true);
 }
 

@@ -5,16 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Compares a pool with its record after an allocation. */
-static void note_peaks(cs_memory *memory, uint32_t device, uint32_t category, uint32_t task,
-                       cs_time now)
+static void note_peak(cs_memory *memory, uint32_t device, uint32_t task, cs_time now)
 {
     const cs_device_memory *pool = &memory->pools[device];
     cs_device_record *record = &memory->records[device];
-    if (pool->live[category] > record->category_peak[category])
-        record->category_peak[category] = pool->live[category];
-    if (pool->total <= record->peak)
-        return;
     record->peak = pool->total;
     record->peak_time = now;
     memcpy(record->at_peak, pool->live, sizeof(pool->live));
@@ -27,20 +21,24 @@ static void note_peaks(cs_memory *memory, uint32_t device, uint32_t category, ui
     }
 }
 
-/* A second change within an instant replaces the first. */
-static bool note_sample(cs_memory *memory, uint32_t device, uint32_t category, cs_time now)
+/* Compares a pool with its record after an allocation. */
+static inline void note_peaks(cs_memory *memory, uint32_t device, uint32_t category, uint32_t task,
+                              cs_time now)
 {
-    int64_t live = memory->pools[device].live[category];
-    uint32_t *last = &memory->last_sample[(size_t)device * CS_N_CATEGORIES + category];
-    if (*last != CS_NONE && memory->samples[*last].time == now) {
-        memory->samples[*last].bytes = live;
-        return true;
-    }
-    if (!cs_vector_reserve((void **)&memory->samples, &memory->cap_samples,
-                           memory->n_samples + UINT64_C(1), sizeof(*memory->samples)))
+    const cs_device_memory *pool = &memory->pools[device];
+    cs_device_record *record = &memory->records[device];
+    if (pool->live[category] > record->category_peak[category])
+        record->category_peak[category] = pool->live[category];
+    if (pool->total > record->peak)
+        note_peak(memory, device, task, now);
+}
+
+static bool note_change(cs_memory *memory, uint32_t device, uint32_t category)
+{
+    if (!cs_vector_reserve((void **)&memory->changed, &memory->cap_changed,
+                           memory->n_changed + UINT64_C(1), sizeof(*memory->changed)))
         return false;
-    *last = memory->n_samples;
-    memory->samples[memory->n_samples++] = (cs_memory_sample){now, live, device, category};
+    memory->changed[memory->n_changed++] = device * CS_N_CATEGORIES + category;
     return true;
 }
 
@@ -51,7 +49,7 @@ static bool apply_residents(cs_memory *memory, const cs_graph *graph)
         cs_device_memory *pool = &memory->pools[resident->device];
         pool->total += resident->bytes;
         pool->live[resident->category] += resident->bytes;
-        if (memory->record && !note_sample(memory, resident->device, resident->category, 0))
+        if (memory->samples && !note_change(memory, resident->device, resident->category))
             return false;
     }
     for (uint32_t i = 0; i < graph->n_residents; i++)
@@ -74,15 +72,13 @@ cs_status cs_memory_init(cs_memory *memory, const cs_graph *graph, const cs_plat
                          bool record, cs_error *error)
 {
     size_t n = graph->n_devices;
-    *memory = (cs_memory){.n_devices = graph->n_devices, .record = record, .overflowed = CS_NONE};
+    *memory = (cs_memory){.n_devices = graph->n_devices, .overflowed = CS_NONE};
     memory->pools = calloc(n + 1, sizeof(*memory->pools));
     memory->records = calloc(n + 1, sizeof(*memory->records));
-    size_t lasts = n * CS_N_CATEGORIES + 1;
-    memory->last_sample = malloc(lasts * sizeof(*memory->last_sample));
-    if (!memory->pools || !memory->records || !memory->last_sample ||
+    memory->samples = record ? cs_samples_create(graph->n_devices) : NULL;
+    if (!memory->pools || !memory->records || (record && !memory->samples) ||
         !reserve_series(memory, graph))
         goto no_memory;
-    memset(memory->last_sample, 0xff, lasts * sizeof(*memory->last_sample));
     for (size_t i = 0; i < n; i++) {
         memory->records[i].capacity = platform->devices[i].capacity;
         memory->records[i].oom_task = CS_NONE;
@@ -98,8 +94,8 @@ void cs_memory_finish(cs_memory *memory)
 {
     free(memory->pools);
     free(memory->records);
-    free(memory->samples);
-    free(memory->last_sample);
+    cs_samples_destroy(memory->samples);
+    free(memory->changed);
     free(memory->running);
     free(memory->series);
     free(memory->changes);
@@ -204,9 +200,27 @@ bool cs_memory_is_doubtful(const cs_memory *memory)
     return doubtful;
 }
 
+/* What has to be noted of effects that were applied. */
+static cs_status note_effects(cs_memory *memory, const cs_effect *effects, uint32_t n,
+                              uint32_t task, cs_time now)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t device = effects[i].device, category = effects[i].category;
+        if (effects[i].bytes > 0)
+            note_peaks(memory, device, category, task, now);
+        if (memory->samples && !note_change(memory, device, category))
+            return CS_NO_MEMORY;
+    }
+    return CS_OK;
+}
+
 cs_status cs_memory_apply(cs_memory *memory, const cs_effect *effects, uint32_t n, uint32_t task,
                           cs_time now)
 {
+    bool allocates = false;
+    if (memory->samples && now != memory->instant && !cs_memory_end_instant(memory))
+        return CS_NO_MEMORY;
+    memory->instant = now;
     for (uint32_t i = 0; memory->running && i < n; i++)
         meet_series(memory, effects[i].device, effects[i].bytes, now);
     for (uint32_t i = 0; i < n; i++) {
@@ -216,58 +230,41 @@ cs_status cs_memory_apply(cs_memory *memory, const cs_effect *effects, uint32_t 
             return CS_OVERFLOW;
         }
         pool->live[effects[i].category] += effects[i].bytes;
+        allocates |= effects[i].bytes > 0;
     }
-    for (uint32_t i = 0; i < n; i++) {
-        uint32_t device = effects[i].device, category = effects[i].category;
-        if (effects[i].bytes > 0)
-            note_peaks(memory, device, category, task, now);
-        if (memory->record && !note_sample(memory, device, category, now))
-            return CS_NO_MEMORY;
-    }
-    return CS_OK;
+    return allocates || memory->samples ? note_effects(memory, effects, n, task, now) : CS_OK;
 }
 
-static int compare_samples(const void *left, const void *right)
+static int compare_numbers(const void *left, const void *right)
 {
-    const cs_memory_sample *a = left, *b = right;
-    if (a->device != b->device)
-        return a->device < b->device ? -1 : 1;
-    if (a->category != b->category)
-        return a->category < b->category ? -1 : 1;
+    const uint32_t a = *(const uint32_t *)left, b = *(const uint32_t *)right;
+    CS_COMPARE(a, b);
     return 0;
 }
 
-/* Most instants have few samples, in order already. */
-static void sort_instant(cs_memory_sample *samples, uint32_t n)
+/* Most instants have few, in order already. */
+static void sort_changed(uint32_t *changed, uint32_t n)
 {
     for (uint32_t i = 1; i < n; i++) {
-        if (compare_samples(&samples[i - 1], &samples[i]) > 0) {
-            qsort(samples, n, sizeof(*samples), compare_samples);
+        if (changed[i - 1] > changed[i]) {
+            qsort(changed, n, sizeof(*changed), compare_numbers);
             return;
         }
     }
 }
 
-bool cs_memory_settle_samples(cs_memory *memory)
+bool cs_memory_end_instant(cs_memory *memory)
 {
-    cs_memory_sample *samples = memory->samples;
-    int64_t *before = calloc((size_t)memory->n_devices * CS_N_CATEGORIES + 1, sizeof(*before));
-    if (!before)
-        return false;
-    uint32_t kept = 0;
-    for (uint32_t first = 0, end; first < memory->n_samples; first = end) {
-        for (end = first + 1; end < memory->n_samples && samples[end].time == samples[first].time;)
-            end++;
-        sort_instant(samples + first, end - first);
-        for (uint32_t i = first; i < end; i++) {
-            int64_t *value = &before[samples[i].device * CS_N_CATEGORIES + samples[i].category];
-            if (samples[i].bytes == *value)
-                continue;
-            *value = samples[i].bytes;
-            samples[kept++] = samples[i];
-        }
+    bool done = true;
+    sort_changed(memory->changed, memory->n_changed);
+    for (uint32_t i = 0; i < memory->n_changed && done; i++) {
+        const uint32_t device = memory->changed[i] / CS_N_CATEGORIES;
+        const uint32_t category = memory->changed[i] % CS_N_CATEGORIES;
+        const int64_t live = memory->pools[device].live[category];
+        if (live != cs_samples_latest(memory->samples, device, category))
+            done = cs_samples_add(memory->samples,
+                                  &(cs_memory_sample){memory->instant, live, device, category});
     }
-    memory->n_samples = kept;
-    free(before);
-    return true;
+    memory->n_changed = 0;
+    return done;
 }

@@ -35,10 +35,12 @@ typedef struct cs_memory_running {
 typedef struct cs_memory {
     cs_device_memory *pools;   /* per device */
     cs_device_record *records; /* per device; the trace's in the end */
-    cs_memory_sample *samples; /* by time; one at most per instant, device and category */
-    uint32_t *last_sample;     /* per device and category: its latest sample, or CS_NONE */
-    uint32_t n_devices, n_samples, cap_samples;
-    bool record;
+    uint32_t n_devices;
+    /* What becomes of live bytes, where that is recorded: */
+    cs_memory_samples *samples; /* the trace's in the end; NULL: it is not */
+    cs_time instant;            /* at which the latest changes were, */
+    uint32_t *changed;          /* those of these devices and categories */
+    uint32_t n_changed, cap_changed;
     bool over_capacity;  /* some allocation was beyond a capacity */
     uint32_t overflowed; /* a device whose bytes did not fit, or CS_NONE */
     /* Of a graph with series: */
@@ -71,8 +73,7 @@ void cs_memory_end_series(cs_memory *memory, uint32_t device);
  * within a series met what another task did at the same instant, their order is not known. */
 bool cs_memory_is_doubtful(const cs_memory *memory);
 
-/* Orders the samples of each instant and drops those that repeat the value before: the samples are
- * then as cs_memory_sample says. False when memory runs out. */
-CS_MUST_CHECK bool cs_memory_settle_samples(cs_memory *memory);
+/* No more changes come at the latest instant: it gets its samples. False when memory runs out. */
+CS_MUST_CHECK bool cs_memory_end_instant(cs_memory *memory);
 
 #endif

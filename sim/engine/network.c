@@ -22,7 +22,8 @@ typedef struct route {
     uint32_t stream; /* whose messages go one after the other, or CS_NONE */
     uint8_t known;   /* cs_known: when the end of a message is */
     cs_time latency; /* of messages whose end is known: until they come to their links, */
-    cs_time alone;   /* and what their bytes take then */
+    cs_time alone;   /* and what their bytes take then, */
+    double rate;     /* at this rate */
 } route;
 
 /* Messages from one device to another for one purpose, in the order in which they came. */
@@ -40,14 +41,21 @@ typedef struct flow {
     cs_time since, end;
     uint32_t slot;   /* of its announced end, for who is told */
     uint32_t behind; /* the flow that follows in its stream, or CS_NONE */
+    uint8_t place;   /* flow_place */
 } flow;
+
+/* Where a flow is: at its links; still on its way to them, where it will be at `since`; or alone with
+ * its links, or soon to be, so that these have it as `alone` only. */
+typedef enum flow_place { AT_LINKS, ON_ITS_WAY, ALONE } flow_place;
 
 typedef struct link_state {
     uint32_t *flows; /* on the link; fifo: in order of arrival, from `head` on */
     uint32_t head, n, capacity;
     uint32_t mark;
-    bool changed;  /* since the last settling */
-    uint32_t load; /* of its flows: messages, of which each stands for one or more */
+    bool changed;    /* since the last settling */
+    uint32_t load;   /* of its flows: messages, of which each stands for one or more */
+    uint32_t alone;  /* the flow that has it for itself, or CS_NONE */
+    uint32_t coming; /* flows that are on their way to it */
     double bandwidth;
     double free;      /* max-min: not yet given away */
     uint32_t unfixed; /* max-min: messages without a rate yet */
@@ -274,16 +282,22 @@ static cs_status find_streams(cs_network *network, const cs_graph *graph,
     return CS_OK;
 }
 
-/* What the bytes of a class take when nothing else is on their links; 0 where that does not fit. */
-static cs_time time_alone(const cs_network *network, const route *way)
+/* The rate that a class has when nothing else is on its links, and what its bytes take then; 0 where
+ * that does not fit. */
+static void find_alone(const cs_network *network, route *way)
 {
-    double rate = way->bandwidth;
-    cs_time time;
+    way->rate = way->bandwidth;
     for (uint32_t i = 0;
          network->weights && network->sharing != CS_SHARING_FIFO && i < way->n_finite; i++)
-        rate = fmin(rate, network->links[network->route_links[way->first + i]].bandwidth /
-                              network->weights[way->first + i]);
-    return cs_time_transfer((double)way->bytes, rate, &time) ? time : 0;
+        way->rate = fmin(way->rate, network->links[network->route_links[way->first + i]].bandwidth /
+                                        network->weights[way->first + i]);
+    if (!cs_time_transfer((double)way->bytes, way->rate, &way->alone))
+        way->alone = 0;
+}
+
+static bool joins_at_start(uint8_t known)
+{
+    return known == CS_KNOWN_AT_START || known == CS_KNOWN_IF_ALONE;
 }
 
 /* Finds the classes whose messages need no solver of shares (queues.h). Those of others come
@@ -304,15 +318,19 @@ static cs_status find_known(cs_network *network, const cs_network_load *load,
         if (!deliveries[i].competes ||
             !cs_time_add(deliveries[i].delay, graph->classes[i].duration, &way->latency))
             continue;
-        way->alone = time_alone(network, way);
-        classes[i] = (cs_queue_class){network->route_links + way->first, way->n_finite, way->stream,
-                                      way->latency, way->alone};
+        find_alone(network, way);
+        classes[i] = (cs_queue_class){network->route_links + way->first,
+                                      way->n_finite,
+                                      way->stream,
+                                      way->latency,
+                                      way->alone,
+                                      graph->classes[i].origin != CS_TRANSFER};
     }
     enough = enough && cs_queues_find(graph, classes, network->n_links,
                                       network->sharing == CS_SHARING_FIFO, known);
     for (uint32_t i = 0; enough && i < graph->n_classes; i++) {
         network->routes[i].known = known[i];
-        deliveries[i].at_start = known[i] == CS_KNOWN_AT_START;
+        deliveries[i].at_start = joins_at_start(known[i]);
     }
     free(classes);
     free(known);
@@ -343,8 +361,10 @@ static bool reserve(cs_network *network, const cs_network_load *load, const cs_p
     network->links = calloc((size_t)platform->n_links + 1, sizeof(*network->links));
     if (!network->routes || !network->links)
         return false;
-    for (uint32_t i = 0; i < platform->n_links; i++)
+    for (uint32_t i = 0; i < platform->n_links; i++) {
         network->links[i].bandwidth = platform->links[i].bandwidth;
+        network->links[i].alone = CS_NONE;
+    }
     return true;
 }
 
@@ -513,30 +533,38 @@ static bool note_arrival(cs_network *network, uint32_t id)
     return add_arrival(&network->arrivals, network->flows[id].task, id);
 }
 
-cs_status cs_network_join(cs_network *network, uint32_t task, uint32_t cls, cs_time now)
+/* A flow of a task, which comes to its links at `since`. */
+static bool add_flow(cs_network *network, uint32_t task, uint32_t cls, cs_time since, uint32_t *id)
 {
-    const uint8_t known = network->routes[cls].known;
-    if (known != CS_KNOWN_LATER)
-        return add_arrival(known == CS_KNOWN_AT_START ? &network->started : &network->known, task,
-                           cls)
-                   ? CS_OK
-                   : CS_NO_MEMORY;
     if (network->spare.n == 0) {
         if (!cs_vector_reserve((void **)&network->flows, &network->cap_flows,
                                network->n_flows + UINT64_C(1), sizeof(*network->flows)) ||
             !add(&network->spare, network->n_flows))
-            return CS_NO_MEMORY;
+            return false;
         network->flows[network->n_flows++] = (flow){0};
     }
-    uint32_t id = network->spare.ids[--network->spare.n];
-    network->flows[id] = (flow){.task = task,
-                                .cls = cls,
-                                .left = (double)network->routes[cls].bytes,
-                                .since = now,
-                                .end = -1,
-                                .slot = CS_NONE,
-                                .behind = CS_NONE};
-    return note_arrival(network, id) ? CS_OK : CS_NO_MEMORY;
+    *id = network->spare.ids[--network->spare.n];
+    network->flows[*id] = (flow){.task = task,
+                                 .cls = cls,
+                                 .left = (double)network->routes[cls].bytes,
+                                 .since = since,
+                                 .end = -1,
+                                 .slot = CS_NONE,
+                                 .behind = CS_NONE};
+    return true;
+}
+
+cs_status cs_network_join(cs_network *network, uint32_t task, uint32_t cls, cs_time now)
+{
+    const uint8_t known = network->routes[cls].known;
+    uint32_t id;
+    bool enough;
+    if (known == CS_KNOWN_LATER)
+        enough = add_flow(network, task, cls, now, &id) && note_arrival(network, id);
+    else
+        enough =
+            add_arrival(joins_at_start(known) ? &network->started : &network->known, task, cls);
+    return enough ? CS_OK : CS_NO_MEMORY;
 }
 
 /* ---- fifo: the oldest message has the link ---- */
@@ -605,6 +633,98 @@ static bool pass_turn(cs_network *network, const flow *of)
         return true;
     in->first = of->behind;
     return in->first == CS_NONE || note_arrival(network, in->first);
+}
+
+/* ---- flows that are alone on their links ---- */
+
+/* Adds to the flows that are on their way to the links of a class. */
+static void count_coming(cs_network *network, uint32_t cls, uint32_t more)
+{
+    const route *way = &network->routes[cls];
+    for (uint32_t i = 0; i < way->n_finite; i++)
+        network->links[network->route_links[way->first + i]].coming += more;
+}
+
+/* Gives a flow all of its links, or, CS_NONE being `who`, takes them from it. */
+static void give_links(cs_network *network, uint32_t id, uint32_t who)
+{
+    uint32_t n;
+    const uint32_t *links = links_of(network, &network->flows[id], &n);
+    for (uint32_t i = 0; i < n; i++)
+        network->links[links[i]].alone = who;
+}
+
+/* Whether a flow that is on its way will find its links empty, as far as is known. */
+static bool finds_nobody(const cs_network *network, uint32_t cls)
+{
+    const route *way = &network->routes[cls];
+    bool nobody = true;
+    for (uint32_t i = 0; i < way->n_finite; i++) {
+        const link_state *link = &network->links[network->route_links[way->first + i]];
+        nobody &= link->n == 0 && link->coming == 1 && link->alone == CS_NONE;
+    }
+    return nobody;
+}
+
+static cs_status announce(cs_network *network, uint32_t id, cs_time time)
+{
+    flow *of = &network->flows[id];
+    return network->announce(network->context, id, of->task, time, &of->slot) ? CS_OK
+                                                                              : CS_NO_MEMORY;
+}
+
+/* A flow that was alone may be so no longer: it is on its way, or at its links, like others. */
+static cs_status share_links(cs_network *network, uint32_t id, cs_time now)
+{
+    flow *of = &network->flows[id];
+    stream *in = stream_of(network, of);
+    give_links(network, id, CS_NONE);
+    if (of->since > now) {
+        of->place = ON_ITS_WAY;
+        of->rate = 0;
+        of->end = -1;
+        count_coming(network, of->cls, 1);
+        return announce(network, id, of->since);
+    }
+    of->place = AT_LINKS;
+    if (in)
+        in->first = in->last = id;
+    return enter(network, id) ? CS_OK : CS_NO_MEMORY;
+}
+
+static cs_status share_all(cs_network *network, uint32_t cls, cs_time now)
+{
+    const route *way = &network->routes[cls];
+    for (uint32_t i = 0; i < way->n_finite; i++) {
+        const link_state *link = &network->links[network->route_links[way->first + i]];
+        if (link->alone != CS_NONE)
+            CS_TRY(share_links(network, link->alone, now));
+    }
+    return CS_OK;
+}
+
+/* A message starts at `now`, and is counted among those that come to its links. */
+static cs_status start_flow(cs_network *network, const arrival *message, cs_time now)
+{
+    const route *way = &network->routes[message->what];
+    cs_time since;
+    uint32_t id;
+    if (!cs_time_add(now, way->latency, &since))
+        return CS_OVERFLOW;
+    if (!add_flow(network, message->task, message->what, since, &id))
+        return CS_NO_MEMORY;
+    flow *of = &network->flows[id];
+    of->place = ON_ITS_WAY;
+    if (!finds_nobody(network, of->cls) || !cs_time_add(since, way->alone, &of->end)) {
+        of->end = -1;
+        CS_TRY(share_all(network, of->cls, now));
+        return announce(network, id, since);
+    }
+    of->place = ALONE;
+    of->rate = way->rate;
+    count_coming(network, of->cls, UINT32_MAX);
+    give_links(network, id, id);
+    return announce(network, id, of->end);
 }
 
 /* Remembers the links of a flow as changed. */
@@ -867,12 +987,29 @@ static cs_status settle_shares(cs_network *network, cs_time now)
 
 /* ---- both ---- */
 
-cs_status cs_network_end(cs_network *network, uint32_t id, cs_time now)
+/* A flow comes to its links: it is let onto them when the instant is over. */
+static cs_status arrive(cs_network *network, uint32_t id)
+{
+    flow *of = &network->flows[id];
+    count_coming(network, of->cls, UINT32_MAX);
+    of->place = AT_LINKS;
+    of->slot = CS_NONE;
+    return note_arrival(network, id) ? CS_OK : CS_NO_MEMORY;
+}
+
+cs_status cs_network_end(cs_network *network, uint32_t id, cs_time now, bool *ended)
 {
     const flow *of = &network->flows[id];
+    *ended = of->place != ON_ITS_WAY;
+    if (!*ended)
+        return arrive(network, id);
     assert(of->end == now);
     if (!add(&network->spare, id) || !record_rate(network, of->task, 0, now))
         return CS_NO_MEMORY;
+    if (of->place == ALONE) {
+        give_links(network, id, CS_NONE);
+        return CS_OK;
+    }
     if (network->sharing == CS_SHARING_FIFO)
         return leave_queues(network, id) ? CS_OK : CS_NO_MEMORY;
     leave_links(network, id);
@@ -917,8 +1054,9 @@ static cs_status serve(cs_network *network, const arrival *message, cs_time now)
                : CS_NO_MEMORY;
 }
 
-static cs_status serve_all(cs_network *network, arrival_list *list, cs_time now)
+static cs_status serve_known(cs_network *network, cs_time now)
 {
+    arrival_list *list = &network->known;
     cs_status status = CS_OK;
     sort_arrivals(list);
     for (uint32_t i = 0; i < list->n && status == CS_OK; i++)
@@ -930,7 +1068,7 @@ static cs_status serve_all(cs_network *network, arrival_list *list, cs_time now)
 cs_status cs_network_settle(cs_network *network, cs_time now)
 {
     if (network->known.n > 0)
-        CS_TRY(serve_all(network, &network->known, now));
+        CS_TRY(serve_known(network, now));
     if (network->arrivals.n == 0 && network->changed.n == 0 && network->first.n == 0)
         return CS_OK;
     sort_arrivals(&network->arrivals);
@@ -940,14 +1078,20 @@ cs_status cs_network_settle(cs_network *network, cs_time now)
     return status;
 }
 
-bool cs_network_has_started(const cs_network *network)
-{
-    return network->started.n > 0;
-}
-
 cs_status cs_network_leave(cs_network *network, cs_time now)
 {
-    return serve_all(network, &network->started, now);
+    const arrival_list *list = &network->started;
+    cs_status status = CS_OK;
+    sort_arrivals(&network->started);
+    for (uint32_t i = 0; i < list->n; i++)
+        if (network->routes[list->all[i].what].known == CS_KNOWN_IF_ALONE)
+            count_coming(network, list->all[i].what, 1);
+    for (uint32_t i = 0; i < list->n && status == CS_OK; i++)
+        status = network->routes[list->all[i].what].known == CS_KNOWN_IF_ALONE
+                     ? start_flow(network, &list->all[i], now)
+                     : serve(network, &list->all[i], now);
+    network->started.n = 0;
+    return status;
 }
 
 /* ---- the state ---- */
@@ -964,15 +1108,20 @@ static void put_flow(const cs_network *network, uint32_t id, cs_watch *watch, ui
     cs_watch_put(watch, of->ahead);
 }
 
-/* A flow is on a link at least, or waits in its stream behind one that is. */
+/* A flow is on a link at least, or waits in its stream behind one that is, or is an event until it
+ * comes to its links. */
 void cs_network_put_state(const cs_network *network, cs_watch *watch, uint32_t base, cs_time now)
 {
     for (uint32_t i = 0; i < network->n_links; i++) {
         const link_state *link = &network->links[i];
         const cs_time free_at = network->free_at ? network->free_at[i] : 0;
-        if (link->n == 0 && free_at <= now)
+        if (link->n == 0 && free_at <= now && link->alone == CS_NONE && link->coming == 0)
             continue;
         cs_watch_put(watch, i);
+        cs_watch_put(watch, link->coming);
+        cs_watch_put(watch, link->alone != CS_NONE);
+        if (link->alone != CS_NONE)
+            put_flow(network, link->alone, watch, base, now);
         cs_watch_put(watch, free_at > now ? free_at - now : 0);
         cs_watch_put(watch, link->n);
         for (uint32_t f = 0; f < link->n; f++) {

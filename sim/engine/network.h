@@ -28,7 +28,8 @@ typedef struct cs_delivery {
  * since its end does not fit. */
 enum { CS_NETWORK_ENDS = UINT32_MAX, CS_NETWORK_OVERFLOWS = UINT32_MAX - 1 };
 
-/* Announces: the bytes of `flow`, which stand for `task`, are through at `time`. *slot is CS_NONE
+/* Announces: the bytes of `flow`, which stand for `task`, are through at `time`, or come to its links
+ * then. *slot is CS_NONE
  * the first time, and what the call left there whenever another time takes the place of the one
  * before. False when memory runs out. */
 typedef bool cs_network_announce(void *context, uint32_t flow, uint32_t task, cs_time time,
@@ -52,19 +53,21 @@ CS_MUST_CHECK cs_status cs_network_create(const cs_network_load *load, const cs_
                                           cs_error *error);
 void cs_network_destroy(cs_network *network);
 
-/* Each returns CS_OK, CS_NO_MEMORY or CS_OVERFLOW. */
+/* A task of a class that joins at its start, or another one after its delay. Each of these returns
+ * CS_OK, CS_NO_MEMORY or CS_OVERFLOW. */
 CS_MUST_CHECK cs_status cs_network_join(cs_network *network, uint32_t task, uint32_t cls,
                                         cs_time now);
 
-/* Takes a flow off its links: its announced end has come. */
-CS_MUST_CHECK cs_status cs_network_end(cs_network *network, uint32_t flow, cs_time now);
+/* The announced time of a flow has come: takes it off its links. Not `*ended`: it has come to its
+ * links only, and another time will be announced. */
+CS_MUST_CHECK cs_status cs_network_end(cs_network *network, uint32_t flow, cs_time now,
+                                       bool *ended);
 
 /* Once all that happens at `now` has happened: sets the rates. */
 CS_MUST_CHECK cs_status cs_network_settle(cs_network *network, cs_time now);
 
-/* Whether messages joined at their start since the last call of cs_network_leave, which is due when
- * time moves on from `now`: announces their ends, all of them later. */
-bool cs_network_has_started(const cs_network *network);
+/* Due when time moves on from `now`: announces when the messages that joined at their start since the
+ * last call end, or come to their links, all of it later. */
 CS_MUST_CHECK cs_status cs_network_leave(cs_network *network, cs_time now);
 
 /* The rate of a flow since the last settling, bytes/s; count and max_min. */

@@ -330,7 +330,7 @@ cs_status cs_engine_hand_over(cs_engine *e, cs_trace *trace, cs_error *error)
                      .doubtful = cs_memory_is_doubtful(&e->memory),
                      .stopped = stopped};
     cs_status status = collect_links(e, &made, error);
-    if (status == CS_OK && !cs_memory_settle_samples(&e->memory))
+    if (status == CS_OK && !cs_memory_end_instant(&e->memory))
         status = cs_error_no_memory(error);
     if (status != CS_OK) {
         cs_trace_finish(&made);
@@ -349,8 +349,6 @@ cs_status cs_engine_hand_over(cs_engine *e, cs_trace *trace, cs_error *error)
     }
     made.devices = e->memory.records;
     made.samples = e->memory.samples;
-    made.n_samples = e->memory.n_samples;
-    made.cap_samples = e->memory.cap_samples;
     e->spans = NULL;
     e->memory.records = NULL;
     e->memory.samples = NULL;

@@ -9,6 +9,8 @@ typedef struct component {
     bool one_stream;  /* all classes are of one */
     bool one_latency; /* all have the same */
     bool all_take_time;
+    bool all_wait; /* latencies are above 0 */
+    bool all_collective;
     bool chained; /* each task leads to the next one by an edge */
 } component;
 
@@ -51,11 +53,13 @@ static void gather(search *s)
             continue;
         component *in = component_of(s, i);
         if (in->first == 0)
-            *in = (component){i + 1, CS_NONE, of->stream != CS_NONE, true, true, true};
+            *in = (component){i + 1, CS_NONE, of->stream != CS_NONE, true, true, true, true, true};
         const cs_queue_class *first = &s->classes[in->first - 1];
         in->one_stream &= of->stream == first->stream;
         in->one_latency &= of->latency == first->latency;
         in->all_take_time &= of->bytes > 0;
+        in->all_wait &= of->latency > 0;
+        in->all_collective &= of->collective;
     }
 }
 
@@ -88,8 +92,10 @@ static cs_known known_of(const search *s, uint32_t cls, bool every_link)
     if (of->n == 0)
         return CS_KNOWN_LATER;
     const component *in = component_of(s, cls);
-    if (!in->all_take_time || !(every_link || in->one_stream || in->chained))
+    if (!in->all_take_time)
         return CS_KNOWN_LATER;
+    if (!every_link && !in->one_stream && !in->chained)
+        return in->all_wait && !in->all_collective ? CS_KNOWN_IF_ALONE : CS_KNOWN_LATER;
     const bool in_order = in->one_latency || (in->chained && !every_link);
     return in_order && of->latency > 0 ? CS_KNOWN_AT_START : CS_KNOWN_AT_LINKS;
 }

@@ -8,6 +8,11 @@
  * directly or by way of others, have the same latency above 0, or each waits for the one before, they
  * come to the links in the order in which they start, and so their ends are known at their starts.
  *
+ * Other messages (count, max_min), if they and all that share links with them have a latency above 0,
+ * are taken to be alone on their links when they start, as long as nothing else is on these or on its
+ * way there. That holds until another message starts that takes one of the links. Not so where all
+ * are messages of collectives: these start together, and meet.
+ *
  * Only messages whose bytes take a picosecond at least are counted in: one that takes none would end
  * in the middle of an instant. */
 #ifndef CS_ENGINE_QUEUES_H
@@ -16,7 +21,12 @@
 #include "sim/graph/graph.h"
 
 /* When the end of the messages of a class is known. */
-typedef enum cs_known { CS_KNOWN_LATER, CS_KNOWN_AT_LINKS, CS_KNOWN_AT_START } cs_known;
+typedef enum cs_known {
+    CS_KNOWN_LATER,
+    CS_KNOWN_IF_ALONE,
+    CS_KNOWN_AT_LINKS,
+    CS_KNOWN_AT_START
+} cs_known;
 
 /* A class of messages that compete; of others n is 0. */
 typedef struct cs_queue_class {
@@ -25,6 +35,7 @@ typedef struct cs_queue_class {
     uint32_t stream; /* whose messages go one after the other, or CS_NONE */
     cs_time latency; /* from their start until they come to the links */
     cs_time bytes;   /* what their bytes take alone, ps */
+    bool collective; /* they are of one */
 } cs_queue_class;
 
 /* Fills `known`, one per class of the graph; `every_link`: each link serves one message after the

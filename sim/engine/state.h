@@ -61,6 +61,7 @@ typedef struct cs_engine {
     cs_ready_set *blocking; /* per device: ready blocking transfers that it sends or receives */
     cs_event_queue events;
     cs_network *network;
+    bool network_due;      /* something joined the network, or left it, at this instant */
     cs_slowdown *slowdown; /* NULL: communication slows nothing down */
     cs_memory memory;
     cs_id_list started; /* transfers that became ready at this instant */

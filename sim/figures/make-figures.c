@@ -4,6 +4,7 @@
 #include "sim/base/file.h"
 #include "sim/base/hash.h"
 #include "sim/base/temporary.h"
+#include "sim/base/text-stream.h"
 #include "sim/base/text.h"
 #include "sim/figures/figure-report.h"
 #include "sim/run/store-run.h"
@@ -257,8 +258,8 @@ cs_status cs_figures_make(const cs_figures_request *request,
     CS_TRY(join(journals, sizeof(journals), request->output, "data", "", error));
     CS_TRY(make_folder(request->output, error));
     CS_TRY(make_folder(journals, error));
-    markdown.out = open_memstream(&markdown.text, &markdown.length);
-    html.out = open_memstream(&html.text, &html.length);
+    markdown.out = cs_text_stream(&markdown.text, &markdown.length);
+    html.out = cs_text_stream(&html.text, &html.length);
     work w = {
         .request = request,
         .place = {request->scenarios, journals, request->program, request->jobs, request->progress},

@@ -59,14 +59,17 @@ static cs_status find_peaks(const cs_trace *trace, peaks *found, cs_error *error
     if (!now)
         return cs_error_no_memory(error);
     *found = (peaks){0};
-    for (uint32_t i = 0; i < trace->n_samples; i++) {
-        const cs_memory_sample *sample = &trace->samples[i];
-        int64_t *of = now + (size_t)sample->device * CS_N_CATEGORIES;
-        if (sample->category == CS_MEMORY_ACTIVATIONS)
-            total += sample->bytes - of[sample->category];
-        of[sample->category] = sample->bytes;
-        /* the value when the instant is over */
-        if (i + 1 < trace->n_samples && trace->samples[i + 1].time == sample->time)
+    cs_memory_sample sample, next;
+    cs_samples_rewind(trace->samples);
+    bool more = cs_samples_next(trace->samples, &next);
+    while (more) {
+        sample = next;
+        more = cs_samples_next(trace->samples, &next);
+        int64_t *of = now + (size_t)sample.device * CS_N_CATEGORIES;
+        if (sample.category == CS_MEMORY_ACTIVATIONS)
+            total += sample.bytes - of[sample.category];
+        of[sample.category] = sample.bytes;
+        if (more && next.time == sample.time) /* the value when the instant is over */
             continue;
         found->total_activations = fmax(found->total_activations, (double)total);
         for (uint32_t d = 0; d < trace->n_devices; d++) {

@@ -11,12 +11,13 @@ typedef struct edge {
 } edge;
 
 struct cs_builder {
-    cs_graph graph; /* its arrays grow here and move out at the end */
+    cs_graph
+        graph; /* its arrays grow here and move out at the end; tasks have their first successor */
     uint32_t cap_tasks, cap_predecessors, cap_classes, cap_effects, cap_residents, cap_slots;
     uint32_t cap_policies, cap_series, cap_parts;
     uint32_t cap_groups, cap_group_devices;
-    edge *edges;
-    uint32_t cap_edges;
+    edge *more; /* edges to further successors */
+    uint32_t n_more, cap_more;
     uint32_t *last_task; /* per device: end of its program so far */
     cs_status status;    /* of the first failure */
 };
@@ -58,7 +59,7 @@ void cs_builder_destroy(cs_builder *builder)
     if (!builder)
         return;
     cs_graph_finish(&builder->graph);
-    free(builder->edges);
+    free(builder->more);
     free(builder->last_task);
     free(builder);
 }
@@ -253,18 +254,21 @@ static void append_to_program(cs_builder *builder, uint32_t device, uint32_t tas
     builder->last_task[device] = task;
 }
 
-void cs_builder_reserve(cs_builder *builder, uint32_t n_tasks, uint32_t n_edges)
+static bool reserve_tasks(cs_builder *builder, uint64_t n)
 {
     cs_graph *graph = &builder->graph;
-    const uint64_t tasks = (uint64_t)graph->n_tasks + n_tasks;
     if (builder->status == CS_OK &&
-        !(cs_vector_reserve((void **)&graph->tasks, &builder->cap_tasks, tasks,
+        !(cs_vector_reserve((void **)&graph->tasks, &builder->cap_tasks, n,
                             sizeof(*graph->tasks)) &&
-          cs_vector_reserve((void **)&graph->n_predecessors, &builder->cap_predecessors, tasks,
-                            sizeof(*graph->n_predecessors)) &&
-          cs_vector_reserve((void **)&builder->edges, &builder->cap_edges,
-                            (uint64_t)graph->n_edges + n_edges, sizeof(*builder->edges))))
+          cs_vector_reserve((void **)&graph->n_predecessors, &builder->cap_predecessors, n,
+                            sizeof(*graph->n_predecessors))))
         builder->status = CS_NO_MEMORY;
+    return builder->status == CS_OK;
+}
+
+void cs_builder_reserve(cs_builder *builder, uint32_t n_tasks)
+{
+    (void)reserve_tasks(builder, (uint64_t)builder->graph.n_tasks + n_tasks);
 }
 
 uint32_t cs_builder_task(cs_builder *builder, uint32_t cls, uint32_t item)
@@ -273,8 +277,7 @@ uint32_t cs_builder_task(cs_builder *builder, uint32_t cls, uint32_t item)
     uint32_t task = graph->n_tasks;
     if (task == CS_LIST && builder->status == CS_OK)
         builder->status = CS_NO_MEMORY; /* ids are used up */
-    if (!ROOM(builder, graph->tasks, builder->cap_tasks, task) ||
-        !ROOM(builder, graph->n_predecessors, builder->cap_predecessors, task))
+    if (!reserve_tasks(builder, task + UINT64_C(1)))
         return CS_NONE;
     const cs_class *of = &graph->classes[cls];
     graph->tasks[task] = (cs_task){cls, item, CS_NONE, CS_NONE};
@@ -288,11 +291,16 @@ uint32_t cs_builder_task(cs_builder *builder, uint32_t cls, uint32_t item)
 void cs_builder_edge(cs_builder *builder, uint32_t before, uint32_t after)
 {
     cs_graph *graph = &builder->graph;
-    if (before == CS_NONE || after == CS_NONE ||
-        !ROOM(builder, builder->edges, builder->cap_edges, graph->n_edges))
+    if (before == CS_NONE || after == CS_NONE || builder->status != CS_OK)
         return;
     assert(before < graph->n_tasks && after < graph->n_tasks);
-    builder->edges[graph->n_edges++] = (edge){before, after};
+    if (graph->tasks[before].successor == CS_NONE)
+        graph->tasks[before].successor = after;
+    else if (ROOM(builder, builder->more, builder->cap_more, builder->n_more))
+        builder->more[builder->n_more++] = (edge){before, after};
+    else
+        return;
+    graph->n_edges++;
     graph->n_predecessors[after]++;
 }
 
@@ -355,42 +363,42 @@ uint32_t cs_builder_members(cs_builder *builder, uint32_t collective, uint32_t i
     return first;
 }
 
-/* Counts the successors of each task, in the place where they will be named. */
-static void count_successors(cs_graph *graph, const edge *edges)
-{
-    for (uint32_t i = 0; i < graph->n_tasks; i++)
-        graph->tasks[i].successor = 0;
-    for (uint32_t e = 0; e < graph->n_edges; e++)
-        graph->tasks[edges[e].before].successor++;
-}
-
-/* Gives every task with several successors a place for its list; false when they do not fit. */
-static bool place_lists(cs_graph *graph)
+/* Gives every task with further successors a place for its list, beginning with the first one;
+ * `more` is how many there are. False when the lists do not fit. */
+static bool place_lists(cs_graph *graph, const uint32_t *more)
 {
     uint64_t n = 0;
-    for (uint32_t i = 0; i < graph->n_tasks; i++) {
-        uint32_t count = graph->tasks[i].successor;
-        graph->tasks[i].successor = count < 2 ? CS_NONE : CS_LIST + (uint32_t)n;
-        n += count < 2 ? 0 : count + UINT64_C(1);
-        if (n >= CS_NONE - CS_LIST)
-            return false;
+    for (uint32_t i = 0; i < graph->n_tasks; i++)
+        n += more[i] > 0 ? more[i] + UINT64_C(2) : 0;
+    if (n >= CS_NONE - CS_LIST)
+        return false;
+    graph->listed = malloc((n + 1) * sizeof(*graph->listed));
+    for (uint32_t i = 0; graph->listed && i < graph->n_tasks; i++) {
+        if (more[i] == 0)
+            continue;
+        uint32_t *list = &graph->listed[graph->n_listed];
+        list[0] = 1;
+        list[1] = graph->tasks[i].successor;
+        graph->tasks[i].successor = CS_LIST + graph->n_listed;
+        graph->n_listed += more[i] + 2;
     }
-    graph->n_listed = (uint32_t)n;
-    graph->listed = calloc(n + 1, sizeof(*graph->listed));
     return graph->listed != NULL;
 }
 
-static void list_successors(cs_graph *graph, const edge *edges)
+/* Lists the successors of tasks that have several. */
+static cs_status list_successors(cs_builder *builder)
 {
-    for (uint32_t e = 0; e < graph->n_edges; e++) {
-        uint32_t *successor = &graph->tasks[edges[e].before].successor;
-        if (*successor == CS_NONE) {
-            *successor = edges[e].after;
-            continue;
-        }
-        uint32_t *list = &graph->listed[*successor - CS_LIST];
-        list[++list[0]] = edges[e].after;
+    cs_graph *graph = &builder->graph;
+    uint32_t *more = builder->n_more > 0 ? calloc(graph->n_tasks, sizeof(*more)) : NULL;
+    for (uint32_t e = 0; more && e < builder->n_more; e++)
+        more[builder->more[e].before]++;
+    const bool placed = builder->n_more == 0 || (more && place_lists(graph, more));
+    for (uint32_t e = 0; placed && e < builder->n_more; e++) {
+        uint32_t *list = &graph->listed[graph->tasks[builder->more[e].before].successor - CS_LIST];
+        list[++list[0]] = builder->more[e].after;
     }
+    free(more);
+    return placed ? CS_OK : CS_NO_MEMORY;
 }
 
 bool cs_builder_failed(const cs_builder *builder)
@@ -401,18 +409,14 @@ bool cs_builder_failed(const cs_builder *builder)
 cs_status cs_builder_finish(cs_builder *builder, cs_graph *graph, cs_error *error)
 {
     cs_graph *built = &builder->graph;
-    if (builder->status == CS_OK) {
-        count_successors(built, builder->edges);
-        if (!place_lists(built))
-            builder->status = CS_NO_MEMORY;
-    }
+    if (builder->status == CS_OK)
+        builder->status = list_successors(builder);
     if (builder->status != CS_OK)
         return cs_error_add(
             error, builder->status,
             "the task graph does not fit memory, or has 2^31 tasks or more (%u tasks, "
             "%u edges so far)",
             built->n_tasks, built->n_edges);
-    list_successors(built, builder->edges);
     *graph = *built;
     *built = (cs_graph){0};
     return CS_OK;

@@ -1,3 +1,4 @@
+#include "sim/base/text-stream.h"
 #include "sim/library/handles.h"
 #include "sim/print/report.h"
 #include "sim/run/figures.h"
@@ -318,7 +319,7 @@ cs_status cs_library_close_text(FILE *out, cs_status status, cs_error *error)
 static cs_status take_text(const cs_outcome *outcome, clustersim_result *result, cs_error *error)
 {
     size_t length;
-    FILE *out = open_memstream(&result->text, &length);
+    FILE *out = cs_text_stream(&result->text, &length);
     if (!out)
         return cs_error_no_memory(error);
     cs_report_print(outcome->scenario, outcome->simulation, out);

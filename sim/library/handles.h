@@ -57,7 +57,7 @@ clustersim_result *cs_library_result_new(void);
 /* Makes columns and attributes of its contents. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_library_take_columns(clustersim_result *result, cs_error *error);
 
-/* Ends a text that was printed into memory (open_memstream) with `status`. CS_NO_MEMORY where it is
+/* Ends a text that was printed into memory (cs_text_stream) with `status`. CS_NO_MEMORY where it is
  * not whole. */
 CS_MUST_CHECK cs_status cs_library_close_text(FILE *out, cs_status status, cs_error *error);
 

@@ -1,6 +1,7 @@
 /* Sweeps and searches for plans. */
 #include "sim/advise/advice-file.h"
 #include "sim/advise/advise-report.h"
+#include "sim/base/text-stream.h"
 #include "sim/library/handles.h"
 #include "sim/print/print-json.h"
 #include "sim/sweep/sweep-file.h"
@@ -110,7 +111,7 @@ static cs_status write_sweep_text(const sweep *s, char **text, cs_error *error)
     cs_arena_init(&arena);
     for (uint32_t a = 0; a < space->n_axes && status == CS_OK; a++)
         status = cs_axis_values_read(&space->axes[a], &arena, &axes[a], error);
-    FILE *out = status == CS_OK ? open_memstream(text, &length) : NULL;
+    FILE *out = status == CS_OK ? cs_text_stream(text, &length) : NULL;
     if (out) {
         cs_sweep_report_print(&(cs_sweep_shown){space, &s->results, axes}, out);
         status = cs_library_close_text(out, status, error);
@@ -179,11 +180,11 @@ static cs_status take_advice(const cs_advice *advice, const cJSON *document, con
     cs_h5_destroy(file);
     CS_TRY(status);
     CS_TRY(cs_library_take_columns(result, error));
-    FILE *out = open_memstream(&result->text, &length);
+    FILE *out = cs_text_stream(&result->text, &length);
     if (!out)
         return cs_error_no_memory(error);
     CS_TRY(cs_library_close_text(out, cs_advice_print(&shown, out, error), error));
-    out = open_memstream(&result->json, &length);
+    out = cs_text_stream(&result->json, &length);
     if (!out)
         return cs_error_no_memory(error);
     return cs_library_close_text(out, cs_print_json(cs_advice_json(&shown), out, error), error);

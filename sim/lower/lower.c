@@ -577,9 +577,15 @@ static uint32_t same_class(lowering *l, uint32_t old)
 
 /* ---- the graph ---- */
 
+/* What was not lowered yet has no image. */
+static bool has_failed(const lowering *l)
+{
+    return l->no_memory || cs_builder_failed(l->to);
+}
+
 static void lower_tasks(lowering *l)
 {
-    for (uint32_t task = 0; task < l->from->n_tasks && !l->no_memory;) {
+    for (uint32_t task = 0; task < l->from->n_tasks && !has_failed(l);) {
         const cs_task *record = &l->from->tasks[task];
         if (cs_kind_group_of(l->from->classes[record->cls].kind) != CS_GROUP_COLLECTIVE) {
             const uint32_t cls = same_class(l, record->cls);
@@ -601,7 +607,7 @@ static void lower_tasks(lowering *l)
 
 static void lower_edges(lowering *l)
 {
-    for (uint32_t task = 0; task < l->from->n_tasks && !l->no_memory; task++) {
+    for (uint32_t task = 0; task < l->from->n_tasks && !has_failed(l); task++) {
         const image *before = &l->images[task];
         uint32_t n;
         const uint32_t *successors = cs_graph_successors(l->from, task, &n);
@@ -889,7 +895,7 @@ static cs_status lower_graph(lowering *l, cs_graph *lowered, bool wanted, cs_low
     if (wanted && l->from->stands_for)
         CS_TRY(cs_alike_find(&l->prices, l->ways, report->unlike, error));
     copy_frame(l);
-    cs_builder_reserve(l->to, l->from->n_tasks, l->from->n_edges);
+    cs_builder_reserve(l->to, l->from->n_tasks);
     lower_tasks(l);
     lower_edges(l);
     return l->no_memory ? cs_error_no_memory(error) : cs_builder_finish(l->to, lowered, error);

@@ -3,6 +3,7 @@
 #include "sim/base/json.h"
 #include "sim/print/mesh-report.h"
 #include "sim/print/origins-report.h"
+#include "sim/print/report-digest.h"
 #include "sim/run/figures.h"
 #include "sim/workload/op-shape.h"
 
@@ -102,17 +103,6 @@ static bool add_allocations(cJSON *object, const cs_outcome *outcome)
            cs_json_add_number(failed, "largest_free_bytes", (double)failure->largest);
 }
 
-/* What figures of a sweep are made of. */
-static bool add_device_figures(cJSON *list, const cs_outcome *outcome)
-{
-    const cs_device_record *record = &outcome->simulation->trace.devices[outcome->device];
-    cJSON *object = cs_json_add_item(list);
-    double capacity = record->capacity == INT64_MAX ? INFINITY : (double)record->capacity;
-    return cs_json_add_number(object, "capacity_bytes", capacity) &&
-           add_of_device(object, "peak_memory_bytes", outcome) &&
-           add_of_device(object, "peak_activation_bytes", outcome);
-}
-
 static bool add_device(cJSON *list, const cs_scenario *scenario, const cs_simulation *simulation,
                        uint32_t device)
 {
@@ -136,27 +126,23 @@ static bool add_device(cJSON *list, const cs_scenario *scenario, const cs_simula
            add_oom(object, &simulation->graph, record);
 }
 
-static bool add_devices(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation,
-                        bool whole)
+static bool add_devices(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
     cJSON *list = cJSON_AddArrayToObject(root, "devices");
     bool done = list;
-    for (uint32_t d = 0; done && d < simulation->trace.n_devices; d++) {
-        const cs_outcome outcome = {scenario, simulation, d};
+    for (uint32_t d = 0; done && d < simulation->trace.n_devices; d++)
         if (cs_graph_has(&simulation->graph, d))
-            done = whole ? add_device(list, scenario, simulation, d)
-                         : add_device_figures(list, &outcome);
-    }
+            done = add_device(list, scenario, simulation, d);
     return done;
 }
 
 /* Per device the one that was simulated in its place; null where all were. */
-static bool add_fold(cJSON *root, const cs_graph *graph, bool whole)
+static bool add_fold(cJSON *root, const cs_graph *graph)
 {
     if (!graph->stands_for)
         return cJSON_AddNullToObject(root, "simulated_as") != NULL;
     cJSON *list = cJSON_AddArrayToObject(root, "simulated_as");
-    for (uint32_t d = 0; list && whole && d < graph->n_devices; d++)
+    for (uint32_t d = 0; list && d < graph->n_devices; d++)
         if (!cJSON_AddItemToArray(list, cJSON_CreateNumber(graph->stands_for[d])))
             return false;
     return list != NULL;
@@ -219,9 +205,7 @@ static bool add_collectives(cJSON *root, const cs_lower_report *lowering)
 
 static bool add_form(cJSON *list, const cs_simulation *simulation, const cs_form *form)
 {
-    bool time = form->figure == CS_FIGURE_MAKESPAN || form->figure == CS_FIGURE_ITERATION_TIME ||
-                form->figure == CS_FIGURE_EPOCH_TIME;
-    double unit = time ? (double)CS_PS_PER_SEC : 1;
+    double unit = cs_form_unit(form);
     double closed = cs_form_value(form), simulated = cs_simulation_figure(simulation, form);
     cJSON *object = cs_json_add_item(list);
     if (form->device != CS_NONE && !cs_json_add_number(object, "device", form->device))
@@ -441,10 +425,9 @@ static bool add_hash(cJSON *root, const cs_simulation *simulation)
                                      : cJSON_AddStringToObject(root, "hash", hash) != NULL;
 }
 
-static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation,
-                 bool whole)
+/* What is said once, whatever the number of devices. */
+static bool add_of_run(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
-    const cs_analysis *analysis = &simulation->analysis;
     const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
     return cJSON_AddStringToObject(root, "name", scenario->name) &&
            cJSON_AddStringToObject(root, "schedule", scenario->schedule->name) &&
@@ -455,19 +438,27 @@ static bool fill(cJSON *root, const cs_scenario *scenario, const cs_simulation *
            add_figures(root, &outcome, CS_SCOPE_SCENARIO) &&
            add_sharing(root, &scenario->platform) && add_collectives(root, &simulation->lowering) &&
            add_figures(root, &outcome, CS_SCOPE_RUN) && add_hash(root, simulation) &&
-           add_skipped(root, &simulation->skipped) && add_figures(root, &outcome, CS_SCOPE_PLAN) &&
-           add_forms(root, simulation) && add_critical_path(root, analysis) &&
-           add_devices(root, scenario, simulation, whole) &&
-           add_fold(root, &simulation->graph, whole) &&
-           (!whole || add_links(root, &simulation->trace)) &&
-           add_weights(root, &analysis->staleness) && add_difference(root, simulation) &&
+           add_skipped(root, &simulation->skipped) && add_figures(root, &outcome, CS_SCOPE_PLAN);
+}
+
+static bool add_rest(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
+{
+    return add_forms(root, simulation) && add_critical_path(root, &simulation->analysis) &&
+           add_devices(root, scenario, simulation) && add_fold(root, &simulation->graph) &&
+           add_links(root, &simulation->trace) &&
+           add_weights(root, &simulation->analysis.staleness) && add_difference(root, simulation) &&
            add_costs(root, scenario, &simulation->lowering);
 }
 
 static cJSON *make_report(const cs_scenario *scenario, const cs_simulation *simulation, bool whole)
 {
     cJSON *root = cJSON_CreateObject();
-    if (root && fill(root, scenario, simulation, whole))
+    bool done = root && add_of_run(root, scenario, simulation);
+    if (done && whole)
+        done = add_rest(root, scenario, simulation);
+    else if (done)
+        done = cs_report_digest(root, scenario, simulation) && add_difference(root, simulation);
+    if (done)
         return root;
     cJSON_Delete(root);
     return NULL;

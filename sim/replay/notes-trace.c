@@ -71,8 +71,9 @@ typedef struct walk {
     bool changed[CS_N_CATEGORIES]; /* at this instant */
 } walk;
 
-/* Behind all changes of an instant: a sample of each category that changed, and the peaks. */
-static void take_samples(cs_trace *trace, walk *at, cs_time time, uint32_t d)
+/* Behind all changes of an instant: a sample of each category that changed, and the peaks. False when
+ * memory runs out. */
+static bool take_samples(cs_trace *trace, walk *at, cs_time time, uint32_t d)
 {
     cs_device_record *device = &trace->devices[d];
     int64_t sum = 0;
@@ -80,27 +81,31 @@ static void take_samples(cs_trace *trace, walk *at, cs_time time, uint32_t d)
         sum += at->live[k];
         if (at->live[k] > device->category_peak[k])
             device->category_peak[k] = at->live[k];
-        if (at->changed[k])
-            trace->samples[trace->n_samples++] = (cs_memory_sample){time, at->live[k], d, k};
+        if (at->changed[k] &&
+            !cs_samples_add(trace->samples, &(cs_memory_sample){time, at->live[k], d, k}))
+            return false;
         at->changed[k] = false;
     }
     if (sum <= device->peak)
-        return;
+        return true;
     device->peak = sum;
     device->peak_time = time;
     memcpy(device->at_peak, at->live, sizeof(device->at_peak));
+    return true;
 }
 
-static void sample(cs_trace *trace, const change *changes, uint32_t n, walk *walks)
+static bool sample(cs_trace *trace, const change *changes, uint32_t n, walk *walks)
 {
-    for (uint32_t i = 0; i < n; i++) {
+    bool done = true;
+    for (uint32_t i = 0; i < n && done; i++) {
         const change *c = &changes[i];
         walk *at = &walks[c->device];
         at->live[c->category] = c->bytes;
         at->changed[c->category] = true;
         if (i + 1 == n || c->time != c[1].time || c->device != c[1].device)
-            take_samples(trace, at, c->time, c->device);
+            done = take_samples(trace, at, c->time, c->device);
     }
+    return done;
 }
 
 static uint32_t residents(const double *resident, uint32_t n_devices, change *changes)
@@ -151,8 +156,7 @@ static cs_status set_memory(const cs_replay *replay, const cs_notes *notes, cons
         CS_N_CATEGORIES * (size_t)trace->n_devices + 3 * (size_t)replay->graph.n_tasks + 1;
     change *changes = calloc(most, sizeof(*changes));
     walk *walks = calloc(trace->n_devices, sizeof(*walks));
-    trace->samples = calloc(most, sizeof(*trace->samples));
-    trace->cap_samples = (uint32_t)most;
+    trace->samples = cs_samples_create(trace->n_devices);
     if (!changes || !walks || !trace->samples) {
         free(changes);
         free(walks);
@@ -161,10 +165,10 @@ static cs_status set_memory(const cs_replay *replay, const cs_notes *notes, cons
     uint32_t n = residents(resident, trace->n_devices, changes);
     n += task_changes(replay, notes, resident, trace, changes + n);
     qsort(changes, n, sizeof(*changes), by_time);
-    sample(trace, changes, n, walks);
+    const bool done = sample(trace, changes, n, walks);
     free(changes);
     free(walks);
-    return CS_OK;
+    return done ? CS_OK : cs_error_no_memory(error);
 }
 
 /* ---- all of it ---- */

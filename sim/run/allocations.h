@@ -3,12 +3,12 @@
  *
  * Tensors. What is there from the start (weights, gradients, optimizer states, workspaces) is a
  * tensor for each stage and category. Passes over layers that were made from operators play their
- * tapes
- * (sim/workload/tape.h) when they begin, all at once; what they hand on is freed when they have
- * ended. All else, messages and gathered weights above all, and the passes of other models, of
- * schedules that compute the two halves of a backward apart, and of stages that compute their
- * forward again as a whole, is a tensor for each effect on memory (sim/graph/graph.h), and those
- * that are freed are the oldest of their size. Gathered weights are on a stream of their own.
+ * tapes (sim/workload/tape.h): that of a layer at once, with the task in which the layer begins by
+ * its share of the pass's time; what a pass hands on is freed when it has ended. All else,
+ * messages and gathered weights above all, and the passes of other models, of schedules that
+ * compute the two halves of a backward apart, and of stages that compute their forward again as a
+ * whole, is a tensor for each effect on memory (sim/graph/graph.h), and those that are freed are
+ * the oldest of their size. Gathered weights are on a stream of their own.
  *
  * The run is played twice, as training repeats it, and between the two the optimizer's states are
  * made (resident-tensors.h): what is free then is laid out otherwise than what the device began with.

@@ -76,9 +76,9 @@ static bool fill(const cs_osdp_study *study, const cs_osdp_plan *plan, cJSON *ro
     const bool data = cs_osdp_is_all(&study->model, plan, false);
     cJSON_DeleteItemFromObjectCaseSensitive(parallel, "rules");
     cJSON_DeleteItemFromObjectCaseSensitive(parallel, "shard"); /* over all */
+    cJSON_DeleteItemFromObjectCaseSensitive(parallel, "accumulate");
     return put(model, "batch_size", cJSON_CreateNumber((double)plan->batch * study->replicas)) &&
            put(parallel, "zero", cJSON_CreateNumber(sharded ? 3 : 0)) &&
-           (data || put(parallel, "accumulate", cJSON_CreateBool(false))) &&
            (data || sharded || put(parallel, "rules", cs_osdp_rules_json(&study->model, plan)));
 }
 

@@ -33,6 +33,13 @@ typedef struct passages {
     passage *items;
 } passages;
 
+/* A pass of a micro-batch over the layers of a stage, in one or several tasks. */
+typedef struct pass {
+    uint32_t tasks;       /* that have not ended */
+    uint32_t layers;      /* that were played */
+    cs_time all, started; /* durations of all its tasks, and of those that have begun */
+} pass;
+
 struct cs_player {
     const cs_scenario *scenario;
     const cs_graph *graph;
@@ -45,8 +52,7 @@ struct cs_player {
     tensors effects[CS_N_CATEGORIES];
     passages passages;
     uint32_t n_memories;    /* numbers of the tapes; 0: there are none */
-    uint32_t *passes;       /* per stage, item and pass: steps that have not ended */
-    bool *played;           /* likewise: the tape was played */
+    pass *passes;           /* per stage, item and direction */
     const cs_layer *layers; /* with tapes, or NULL */
     uint32_t n_rounds;      /* that have ended */
     /* of the moment: */
@@ -105,6 +111,21 @@ static bool is_pass(const cs_player *p, const cs_class *cls)
            (cls->kind == CS_FORWARD || cls->kind == CS_BACKWARD);
 }
 
+/* Before a round, in which none has begun. */
+static void count_passes(cs_player *p)
+{
+    const size_t n = 2 * (size_t)p->graph->n_stages * cs_graph_items(p->graph);
+    memset(p->passes, 0, n * sizeof(*p->passes));
+    for (uint32_t t = 0; t < p->graph->n_tasks; t++) {
+        const cs_class *cls = cs_graph_class(p->graph, t);
+        if (!is_pass(p, cls))
+            continue;
+        pass *of = &p->passes[pass_at(p, cls, p->graph->tasks[t].item)];
+        of->tasks++;
+        of->all += cls->duration;
+    }
+}
+
 static bool find_tapes(cs_player *p)
 {
     const cs_job *job = &p->scenario->job;
@@ -121,14 +142,9 @@ static bool find_tapes(cs_player *p)
             most_number(layers[l].backward_tape, layers[l].n_backward_tape, p->n_memories);
     }
     p->passes = calloc(n + 1, sizeof(*p->passes));
-    p->played = calloc(n + 1, sizeof(*p->played));
-    if (!p->passes || !p->played)
+    if (!p->passes)
         return false;
-    for (uint32_t t = 0; t < p->graph->n_tasks; t++) {
-        const cs_class *cls = cs_graph_class(p->graph, t);
-        if (is_pass(p, cls))
-            p->passes[pass_at(p, cls, p->graph->tasks[t].item)]++;
-    }
+    count_passes(p);
     return true;
 }
 
@@ -170,7 +186,6 @@ void cs_player_destroy(cs_player *p)
     }
     free(p->passages.items);
     free(p->passes);
-    free(p->played);
     free(p->owners);
     cs_caching_destroy(p->allocator);
     cs_arena_finish(&p->labels);
@@ -470,28 +485,61 @@ static cs_status play_backward(cs_player *p, passage *at, const cs_layer *layer,
     return layer->recompute ? drop_repeated(p, at, layer, error) : CS_OK;
 }
 
+/* Time that a pass takes for a layer. */
+static double time_of(const cs_layer *layer, bool backward)
+{
+    const cs_time forward = backward && !layer->recompute ? 0 : layer->forward;
+    return (double)forward +
+           (backward ? (double)layer->backward_input + (double)layer->backward_weight : 0);
+}
+
+/* Number i of the layers in the order of the pass. */
+static const cs_layer *layer_at(const cs_player *p, const cs_stage *stage, uint32_t i,
+                                bool backward)
+{
+    return &p->layers[backward ? stage->end_layer - 1 - i : stage->first_layer + i];
+}
+
+/* How many layers have begun by the end of a task, by the share of the pass's time that its tasks
+ * up to this one take; a task that ends where a layer begins leaves it to the next one. */
+static uint32_t begun_layers(const cs_player *p, const cs_stage *stage, const pass *of,
+                             bool backward)
+{
+    const uint32_t n = stage->end_layer - stage->first_layer;
+    double all = 0, before = 0;
+    uint32_t begun = 0;
+    if (of->started >= of->all)
+        return n;
+    for (uint32_t i = 0; i < n; i++)
+        all += time_of(layer_at(p, stage, i, backward), backward);
+    const double rounding = 1e-6 * all, end = all * (double)of->started / (double)of->all;
+    for (; begun < n && before < end - rounding; begun++)
+        before += time_of(layer_at(p, stage, begun, backward), backward);
+    return begun;
+}
+
+/* The layers that begin in a task of a pass. */
 static cs_status play_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_error *error)
 {
     const cs_stage *stage = &p->scenario->job.plan->stages[cls->stage];
-    const size_t pass = pass_at(p, cls, item);
+    const bool backward = cls->kind == CS_BACKWARD;
+    pass *of = &p->passes[pass_at(p, cls, item)];
     passage *at;
-    if (p->played[pass])
-        return CS_OK;
-    p->played[pass] = true;
+    of->started += cls->duration;
     CS_TRY(find_passage(p, cls->stage, item, &at, error));
-    for (uint32_t l = stage->first_layer; cls->kind == CS_FORWARD && l < stage->end_layer; l++)
-        CS_TRY(play_forward(p, at, &p->layers[l], error));
-    for (uint32_t l = stage->end_layer; cls->kind == CS_BACKWARD && l-- > stage->first_layer;)
-        CS_TRY(play_backward(p, at, &p->layers[l], error));
+    for (const uint32_t end = begun_layers(p, stage, of, backward); of->layers < end;
+         of->layers++) {
+        const cs_layer *layer = layer_at(p, stage, of->layers, backward);
+        CS_TRY(backward ? play_backward(p, at, layer, error) : play_forward(p, at, layer, error));
+    }
     return CS_OK;
 }
 
 /* Behind a forward only what is kept stays, behind a backward nothing. */
 static cs_status end_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_error *error)
 {
-    const size_t pass = pass_at(p, cls, item);
     passage *at;
-    if (--p->passes[pass] > 0)
+    if (--p->passes[pass_at(p, cls, item)].tasks > 0)
         return CS_OK;
     CS_TRY(find_passage(p, cls->stage, item, &at, error));
     for (uint32_t i = 0; i < p->n_memories; i++)
@@ -633,7 +681,6 @@ cs_status cs_player_step(cs_player *p, uint32_t task, bool ends, cs_time time, c
 
 cs_status cs_player_end_round(cs_player *p, cs_error *error)
 {
-    const size_t n = 2 * (size_t)p->graph->n_stages * cs_graph_items(p->graph);
     for (uint32_t c = 0; c < CS_N_CATEGORIES; c++)
         while (p->effects[c].n > 0)
             CS_TRY(drop_tensor(p, &p->effects[c], 0, error));
@@ -644,13 +691,8 @@ cs_status cs_player_end_round(cs_player *p, cs_error *error)
                 CS_TRY(free_memory(p, at, m, error));
         at->live = false;
     }
-    for (uint32_t t = 0; p->n_memories > 0 && t < p->graph->n_tasks; t++) {
-        const cs_class *cls = cs_graph_class(p->graph, t);
-        if (is_pass(p, cls))
-            p->passes[pass_at(p, cls, p->graph->tasks[t].item)]++;
-    }
     if (p->n_memories > 0)
-        memset(p->played, 0, n * sizeof(*p->played));
+        count_passes(p);
     p->n_rounds++;
     return p->n_rounds == 1 ? take_residents(p, LATE_STATES, error) : CS_OK;
 }

@@ -376,6 +376,14 @@ double cs_form_value(const cs_form *form)
     return form->figure == CS_FIGURE_BUBBLE ? form->fraction : (double)form->exact;
 }
 
+double cs_form_unit(const cs_form *form)
+{
+    const bool time = form->figure == CS_FIGURE_MAKESPAN ||
+                      form->figure == CS_FIGURE_ITERATION_TIME ||
+                      form->figure == CS_FIGURE_EPOCH_TIME;
+    return time ? (double)CS_PS_PER_SEC : 1;
+}
+
 cs_work_rate cs_simulation_work_rate(const cs_scenario *scenario, const cs_simulation *simulation)
 {
     const cs_model_work *work = &scenario->model->work;

@@ -78,6 +78,9 @@ CS_MUST_CHECK cs_status cs_simulate_trace(const cs_scenario *scenario, const cs_
 double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form);
 double cs_form_value(const cs_form *form);
 
+/* How many of both make one of the unit in which the figure is reported: s, bytes, ... */
+double cs_form_unit(const cs_form *form);
+
 /* How fast the devices did the model's own work; NaN where it is not known. Model flop utilisation
  * is Chowdhery et al.'s (PaLM, JMLR 2023, appendix B): the flop of forward and backward that the
  * throughput stands for, of what the devices could do at their peak. */

@@ -39,6 +39,18 @@ const cs_field cs_scenario_memory_fields[] = {
      .doc =
          "attention by math keeps a buffer as large as its matrix of weights, one for all layers "
          "(Megatron-LM without TransformerEngine)"},
+    {"attention_copy", CS_FIELD_BOOL, AT(attention_copy), .fallback = "false",
+     .doc =
+         "the result of fused attention is kept in two orders of tokens, where a micro-batch has "
+         "several sequences (TransformerEngine with FlashAttention)"},
+    {"gather_buffer", CS_FIELD_CHOICE, AT(gather_buffer), .fallback = "none",
+     .choices = cs_gather_buffer_names,
+     .doc = "tokens that are gathered in front of the last matrix, with sequence parallelism, or "
+            "also in front of experts, are in a buffer that stays, which is that of "
+            "attention_buffer too (Megatron-LM)"},
+    {"inputs", CS_FIELD_BYTES, AT(inputs), .fallback = "0 B", .large = true,
+     .doc = "of a sample, besides token ids, while its forward runs: the attention mask that "
+            "Megatron-LM's data loader makes"},
     {"deterministic_multiprocessors", CS_FIELD_COUNT, AT(deterministic_multiprocessors),
      .fallback = "0", .max = 65536,
      .doc =
@@ -104,6 +116,9 @@ cs_kept_rules cs_memory_section_rules(const cs_memory_section *section)
 {
     cs_kept_rules rules = {.weight_gradients = section->weight_gradients,
                            .attention_buffer = section->attention_buffer,
+                           .attention_copy = section->attention_copy,
+                           .gather_buffer = section->gather_buffer,
+                           .input_bytes = section->inputs,
                            .weighted_features = section->routed_weights == 1,
                            .loss = section->loss,
                            .narrow_weights = section->narrow_weights,
@@ -142,8 +157,10 @@ static bool is_recent(const char *device)
  * ":4096:2:16:8" by default, 32 MiB from Hopper on). TransformerEngine has one of 4 MiB, from
  * Hopper on 32 MiB, and four more for products of groups, on as many streams
  * (transformer_engine/pytorch/module/base.py, get_cublas_workspace_size_bytes and
- * get_multi_stream_cublas_workspace). Where products go on beside tensor-parallel collectives the
- * first one has room for three streams (initialize_ub, _NUM_MAX_UB_STREAMS). */
+ * get_multi_stream_cublas_workspace). Products that go on beside tensor-parallel collectives have
+ * one of their own, with room for three streams (transformer_engine/pytorch/cpp_extensions/gemm.py,
+ * get_cublas_workspace, _NUM_MAX_UB_STREAMS; until 2.8 they had the first one, three times as
+ * large). */
 static int64_t library_bytes(library which, bool recent, int64_t cublas)
 {
     enum { KIB = 1024, MIB = 1024 * KIB, THREADS = 2, STREAMS = 4, BUFFER_STREAMS = 3 };
@@ -157,7 +174,7 @@ static int64_t library_bytes(library which, bool recent, int64_t cublas)
     case GROUPED_PRODUCTS:
         return STREAMS * engine;
     case USER_BUFFERS:
-        return (BUFFER_STREAMS - 1) * engine;
+        return BUFFER_STREAMS * engine;
     case N_LIBRARIES:
         break;
     }
@@ -178,11 +195,12 @@ static bool is_same(const cs_shared_bytes *a, const cs_shared_bytes *b)
     return a->bytes == b->bytes && strcmp(a->name, b->name) == 0;
 }
 
-/* What the layers of a device share, each once: `found` has room for those of all layers. */
+/* What the layers of a device share, each once, and the buffer of all: `found` has room for those
+ * of all layers. */
 static int64_t shared_bytes(const cs_job *job, uint32_t device, const cs_shared_bytes **found)
 {
     uint32_t n = 0;
-    int64_t sum = 0;
+    int64_t sum = 0, buffer = 0;
     for (uint32_t s = 0; s < job->plan->n_stages; s++) {
         const cs_stage *stage = &job->plan->stages[s];
         if (!holds(job->plan, s, device))
@@ -190,17 +208,20 @@ static int64_t shared_bytes(const cs_job *job, uint32_t device, const cs_shared_
         for (uint32_t l = stage->first_layer; l < stage->end_layer; l++) {
             const cs_layer *layer = &job->model->layers[l];
             for (uint32_t i = 0; i < layer->n_shared; i++) {
+                const cs_shared_bytes *shared = &layer->shared[i];
                 uint32_t k = 0;
-                while (k < n && !is_same(found[k], &layer->shared[i]))
+                if (!shared->name)
+                    buffer = shared->bytes > buffer ? shared->bytes : buffer;
+                while (k < n && shared->name && !is_same(found[k], shared))
                     k++;
-                if (k < n)
+                if (!shared->name || k < n)
                     continue;
-                found[n++] = &layer->shared[i];
-                sum += layer->shared[i].bytes;
+                found[n++] = shared;
+                sum += shared->bytes;
             }
         }
     }
-    return sum;
+    return sum + buffer;
 }
 
 static uint32_t count_shared(const cs_model *model)

@@ -108,10 +108,11 @@ const cs_field cs_scenario_parallel_fields[] = {
      .doc = "with zero 3: layers whose weights are gathered ahead of the one that computes"},
     {"keep_gathered", CS_FIELD_BOOL, AT(keep_gathered), .fallback = "false",
      .doc = "with zero 3: weights stay gathered from a forward to its backward"},
-    {"accumulate", CS_FIELD_BOOL, AT(accumulate), .fallback = "true",
-     .doc = "with zero 2 and 3: gradients are summed on each device over the micro-batches, and "
-            "reduced "
-            "once; else they are reduced after each micro-batch, and only a share is kept"},
+    {"accumulate", CS_FIELD_BOOL, AT(accumulate), .fallback = "false",
+     .doc =
+         "with zero 2 and 3: gradients are summed whole on each device over the micro-batches, and "
+         "reduced once (PyTorch's no_sync); else they are reduced after each micro-batch, and only a "
+         "share is kept, as in ZeRO, DeepSpeed and FSDP"},
     {"bucket", CS_FIELD_BYTES, AT(bucket), .fallback = "0 B", .large = true,
      .doc =
          "gradients that are reduced together while the last backward still runs; 0: all of them "
@@ -193,7 +194,7 @@ static void warn_of_company(const cs_parallel_section *section, const cs_json_pl
         {"space_until", section->space_until != NULL, n_parts(&section->space) > 1, "\"space\""},
         {"shard", section->shard > 0, zero > 0, "\"zero\" above 0"},
         {"keep_gathered", section->keep_gathered, zero == 3, "\"zero\": 3"},
-        {"accumulate", !section->accumulate, zero >= 2, "\"zero\" 2 or 3"},
+        {"accumulate", section->accumulate, zero >= 2, "\"zero\" 2 or 3"},
         {"expert_imbalance", section->expert_imbalance > 1, section->expert > 1,
          "\"expert\" above 1"},
         {"expert_routing", section->routing != NULL, section->expert > 1, "\"expert\" above 1"},

@@ -70,12 +70,29 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
                "0.673 of 900 GB/s",                                                                \
      .with = "/platform/topology=dgx-b200"},                                                       \
         {.key = "/collectives/reached",                                                            \
+         .value = "0.7",                                                                           \
+         .source = "the NVLinks of a DGX B200; HybridEP (deepseek-ai/DeepEP at 41cad94, docs/"     \
+                   "README_Hybrid-EP.md) sends 0.59 to 0.73 of 900 GB/s between 8 to 36 GPUs",     \
+         .with = "/platform/topology=gb200-nvl72"},                                                \
+        {.key = "/collectives/reached",                                                            \
          .value = "0.8",                                                                           \
          .source = "nccl-tests reach 230 to 240 of 300 GB/s on DGX A100, 360 of 450 on DGX H100"}, \
     {                                                                                              \
         .key = "/collectives/start", .value = "\"25 us\"",                                         \
         .source = "SimuMax (4dcaae51), DGX B200: 22 to 26 us beside 5.5 to 9.2 us of latency"      \
     }
+
+/* Of gradients that are divided. */
+#define REDUCES_EACH(zero, source_)                                                                \
+    {                                                                                              \
+        .key = "/parallel/accumulate", .value = "false", .source = source_,                        \
+        .with = "/parallel/zero=" zero                                                             \
+    }
+
+#define FSDP_REDUCES                                                                               \
+    "torch/distributed/fsdp: gradients are reduced in each backward, but for those in no_sync() "  \
+    "or before set_requires_gradient_sync(True)"
+#define FSDP_REDUCES_EACH REDUCES_EACH("2", FSDP_REDUCES), REDUCES_EACH("3", FSDP_REDUCES)
 
 /* ---- memory, of models that are built from operators ---- */
 
@@ -115,6 +132,10 @@ static const cs_convention megatron_core[] = {
      "megatron/core/optimizer/optimizer_config.py: exp_avg_dtype, exp_avg_sq_dtype", NULL},
     BLOCKING("1f1b", "megatron/training/arguments.py, validate_args: overlap_p2p_comm is False "
                      "without the interleaved schedule"),
+    REDUCES_EACH("2", "megatron/core/distributed/fsdp: optim_grads reduces gradients behind each "
+                      "micro-batch"),
+    REDUCES_EACH("3", "megatron/core/distributed/fsdp: optim_grads_params reduces gradients behind "
+                      "each micro-batch"),
     {"/parallel/bucket", "\"160 MB\"",
      "megatron/core/distributed/distributed_data_parallel.py: bucket_size is max(40000000, 1000000 "
      "* dp_size) gradients, here of 4 bytes, with --overlap-grad-reduce (without it none overlaps: "
@@ -124,7 +145,8 @@ static const cs_convention megatron_core[] = {
     {"/runtime/expert_loop", "true",
      "TransformerEngine: GroupedLinear is a product for each expert on cuBLAS's streams "
      "(transformer_engine/pytorch/cpp_extensions/gemm.py, general_grouped_gemm), and "
-     "split_quantize a cast for each",
+     "split_quantize a cast for each; megatron/core/transformer/moe/experts.py: TEGroupedMLP waits "
+     "for tokens_per_expert, and _apply_bias is a loop",
      NULL},
     FLASH("cudnn", "transformer_engine/pytorch/attention/dot_product_attention/utils.py, "
                    "get_attention_backend: cuDNN's attention is preferred on sm90 and later"),
@@ -178,8 +200,9 @@ static const cs_convention megatron_2021[] = {
           "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize"),
     {0}};
 
-static const cs_convention fsdp[] = {PYTORCH_HOST,     COLLECTIVES,    BESIDE, PYTORCH_FLASH,
-                                     PYTORCH_CLIPPING, PYTORCH_MEMORY, {0}};
+static const cs_convention fsdp[] = {
+    PYTORCH_HOST,     COLLECTIVES,       BESIDE,         PYTORCH_FLASH,
+    PYTORCH_CLIPPING, FSDP_REDUCES_EACH, PYTORCH_MEMORY, {0}};
 
 static const cs_convention ddp[] = {
     PYTORCH_HOST,
@@ -200,6 +223,9 @@ static const cs_convention deepspeed[] = {
     BLOCKING("1f1b",
              "deepspeed/runtime/pipe/engine.py: instructions of TrainSchedule run one after "
              "the other"),
+    REDUCES_EACH("2", "deepspeed/runtime/zero/stage_1_and_2.py, partition_gradients: each backward "
+                      "reduces its gradients"),
+    REDUCES_EACH("3", "deepspeed/runtime/zero/stage3.py: each backward reduces its gradients"),
     FUSED("Megatron-DeepSpeed has the fused kernels of Megatron-LM"),
     {"/runtime/kernels", CS_FITTED_DEEPSPEED,
      "fitted to measured runs by tests/fit-figures.py, with figures of devices "
@@ -222,6 +248,10 @@ static const cs_convention torchtitan[] = {
     COLLECTIVES,
     BESIDE,
     FP32_GRADIENTS("torchtitan's mixed_precision_reduce is float32 by default"),
+    {"/parallel/accumulate", "true",
+     "torch/distributed/pipelining/stage.py, backward_maybe_with_nosync: with the last micro-batch",
+     "/parallel/pipeline"},
+    FSDP_REDUCES_EACH,
     FUSED("torch.compile of each block fuses what only moves"),
     PYTORCH_FLASH,
     GRADIENT_PASSES("3",
@@ -240,6 +270,7 @@ static const cs_convention llm_foundry[] = {
      "llm-foundry, scripts/train/yamls/pretrain/mpt-7b.yaml: FSDP's mixed_precision is PURE, which "
      "reduces gradients in the type of computing",
      NULL},
+    FSDP_REDUCES_EACH,
     FLASH(
         "flash1",
         "llm-foundry at 8c8dd48f: scripts/train/yamls/pretrain have attn_impl: triton, which is as "

@@ -22,7 +22,15 @@ const cs_field cs_scenario_runtime_fields[] = {
      .doc = "kernels start from graphs, whatever \"host\" says; those of experts do not, whose "
             "rows differ from step to step"},
     {"expert_loop", CS_FIELD_BOOL, AT(expert_loop), .fallback = "false",
-     .doc = "the host starts the products of experts one by one, and the casts of their rows"},
+     .doc = "experts as in Megatron Core: the host waits for their rows, unless they have a "
+            "capacity, and starts their products one by one, the casts of their rows, and kernels "
+            "that add their biases; the router has its number of kernels"},
+    {"fused_experts", CS_FIELD_BOOL, AT(fused_experts), .fallback = "false",
+     .doc = "one kernel for a product of experts, their activation, and casts of its result, "
+            "forward and backward"},
+    {"current_scaling", CS_FIELD_BOOL, AT(current_scaling), .fallback = "false",
+     .doc = "casts to fp8 read a tensor once more before, for its largest element; else the scale "
+            "is that of earlier steps"},
     {"kernels", CS_FIELD_NUMBER, AT(kernels), .fallback = "1", .above_min = true, .max = 64,
      .doc = "times that kernels take what the device's figures say, as with older libraries"},
     {"gradient_passes", CS_FIELD_NUMBER, AT(gradient_passes), .fallback = "0", .max = 64,
@@ -48,6 +56,8 @@ cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
                                 .host = section->host,
                                 .graphs = section->cuda_graphs,
                                 .expert_loop = section->expert_loop,
+                                .fused_experts = section->fused_experts,
+                                .current_scaling = section->current_scaling,
                                 .factor = section->kernels,
                                 .gradient_passes = section->gradient_passes};
 }

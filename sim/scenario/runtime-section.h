@@ -13,7 +13,7 @@
 
 typedef struct cs_runtime_section {
     uint32_t name; /* position in its choices; 0: "ideal" */
-    bool fused, written_out, cuda_graphs, expert_loop;
+    bool fused, written_out, cuda_graphs, expert_loop, fused_experts, current_scaling;
     uint32_t flash; /* cs_flash */
     cs_time host;
     double kernels, gradient_passes;

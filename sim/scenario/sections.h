@@ -150,7 +150,9 @@ typedef enum cs_fold { CS_FOLD_AUTO, CS_FOLD_YES, CS_FOLD_NO, CS_FOLD_TRY } cs_f
 typedef struct cs_memory_section {
     cs_list fused;             /* uint32_t, cs_fused */
     uint32_t weight_gradients; /* cs_weight_gradients */
-    bool attention_buffer;
+    bool attention_buffer, attention_copy;
+    uint32_t gather_buffer;                 /* cs_gather_buffer */
+    int64_t inputs;                         /* bytes of a sample's, besides token ids */
     uint32_t deterministic_multiprocessors; /* 0: another backward of attention */
     uint32_t routed_weights;                /* position in its choices; 0: of rows */
     uint32_t loss;                          /* cs_loss_steps */

@@ -1,5 +1,7 @@
 #include "sim/sweep/axis-values.h"
 
+#include "sim/base/text-stream.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -61,7 +63,7 @@ static const char *object_label(const cJSON *object, cs_arena *arena)
 {
     char *text = NULL;
     size_t length = 0;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = cs_text_stream(&text, &length);
     if (!out)
         return NULL;
     bool done = true;

@@ -58,21 +58,6 @@ void cs_values_finish(cs_values *values)
     *values = (cs_values){0};
 }
 
-/* The printer breaks lines; within texts line breaks are escaped, so all of them are its own. */
-char *cs_json_line(const cJSON *value)
-{
-    char *text = cs_json_print(value), *end = text;
-    for (const char *at = text; text && *at; at++) {
-        if (*at == '\n')
-            at += strspn(at + 1, " ");
-        else
-            *end++ = *at;
-    }
-    if (text)
-        *end = '\0';
-    return text;
-}
-
 static cs_status add_line(cs_values *values, const char *line, cs_arena *arena, cs_error *error)
 {
     const char *copy = cs_arena_copy(arena, line);

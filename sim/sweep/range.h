@@ -42,7 +42,4 @@ CS_MUST_CHECK cs_status cs_values_add_text(cs_values *values, const char *text, 
 CS_MUST_CHECK cs_status cs_values_add_json(cs_values *values, const cJSON *value, cs_arena *arena,
                                            cs_error *error);
 
-/* A value as JSON text on one line; the caller frees it. NULL when memory runs out. */
-char *cs_json_line(const cJSON *value);
-
 #endif

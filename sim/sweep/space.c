@@ -1,6 +1,7 @@
 #include "sim/sweep/space.h"
 
 #include "sim/base/file.h"
+#include "sim/base/text-stream.h"
 #include "sim/base/text.h"
 
 #include <ctype.h>
@@ -414,7 +415,7 @@ char *cs_space_describe(const cs_space *space, uint32_t point)
 {
     char *text = NULL;
     size_t length;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = cs_text_stream(&text, &length);
     if (!out)
         return NULL;
     for (uint32_t a = 0; a < space->n_axes; a++)

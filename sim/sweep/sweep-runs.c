@@ -1,5 +1,6 @@
 #include "sim/sweep/sweep-runs.h"
 
+#include "sim/base/text-stream.h"
 #include "sim/print/report.h"
 
 #include <stdlib.h>
@@ -175,7 +176,7 @@ static char *failure_text(const cs_swept *s, const cs_sweep_results *results, ui
 {
     char *text = NULL, *set = cs_space_describe(&s->sweep.space, point);
     size_t length;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = cs_text_stream(&text, &length);
     const char *message = results->errors[point];
     if (out) {
         if (results->n_failed == results->n_points)
@@ -234,7 +235,7 @@ char *cs_sweep_command(const char *path, const cs_sweep_word *words, size_t n)
 {
     char *text = NULL;
     size_t length;
-    FILE *out = open_memstream(&text, &length);
+    FILE *out = cs_text_stream(&text, &length);
     if (!out)
         return NULL;
     fputs("sim sweep", out);

@@ -2,6 +2,7 @@
 
 #include "sim/base/file.h"
 #include "sim/base/number.h"
+#include "sim/base/text-stream.h"
 #include "sim/base/text.h"
 
 #include <math.h>
@@ -233,7 +234,7 @@ static void write_point(const cs_sweep_shown *shown, const choice *chosen, uint3
 static char *csv_text(const cs_sweep_shown *shown, const choice *chosen, size_t *length)
 {
     char *text = NULL;
-    FILE *out = open_memstream(&text, length);
+    FILE *out = cs_text_stream(&text, length);
     if (!out)
         return NULL;
     for (uint32_t a = 0; a < shown->space->n_axes; a++)

@@ -1,6 +1,7 @@
 #include "sim/sweep/sweep.h"
 
 #include "sim/base/hash.h"
+#include "sim/base/text-stream.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,7 +164,7 @@ static char *record_of(const cs_sweep *sweep, uint32_t point, const cJSON *figur
     size_t length;
     char *first = cs_json_line(figures);
     char *report = first && sweep->keep_results ? cs_json_line(result) : NULL;
-    FILE *out = first ? open_memstream(&text, &length) : NULL;
+    FILE *out = first ? cs_text_stream(&text, &length) : NULL;
     bool failed = !out || (sweep->keep_results && !report);
     if (out) {
         fprintf(out, "{\"point\": %u,\"figures\": %s", point, first);

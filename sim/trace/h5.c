@@ -1,15 +1,18 @@
 #include "sim/trace/h5.h"
 
 #include "sim/base/file.h"
+#include "sim/trace/h5-disk.h"
 #include "sim/trace/pack.h"
 #include "sim/trace/seal.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <hdf5.h>
 #include <hdf5_hl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum {
     BLOCK_ROWS = 1 << 16,       /* rows gathered at once; also the length of a chunk */
@@ -25,6 +28,7 @@ struct cs_h5_file {
     const cs_progress *progress;
     const cs_h5_receiver *receiver; /* NULL: it is a file */
     cs_packer *packer;              /* once there is something to pack */
+    cs_h5_disk disk;                /* of a file that HDF5 makes on the disk; file < 0: in memory */
     hid_t id;                       /* negative once closed */
 };
 
@@ -48,6 +52,8 @@ static herr_t keep_innermost(unsigned int n, const H5E_error2_t *entry, void *da
 static cs_status fail(const cs_h5_file *file, cs_error *error, const char *group, const char *name)
 {
     char reason[TEXT_BYTES] = "";
+    if (file->disk.failure)
+        return cs_error_system(error, CS_IO, file->draft.path, "cannot write", file->disk.failure);
     H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, reason);
     return cs_error_add(error, CS_IO, "%s: cannot store %s%s%s: HDF5: %s", file->draft.path, group,
                         *group && *name ? "/" : "", name, *reason ? reason : "failed");
@@ -308,37 +314,6 @@ static cs_status pack_block(const writer *w, hsize_t first, uint64_t count, uint
     return fail(w->file, error, w->table->group, w->column->name);
 }
 
-/* The next rows, to the file and to whoever watches. */
-static cs_status write_next(const writer *w, uint64_t first, uint64_t count, uint64_t room,
-                            void *block, cs_error *error)
-{
-    cs_h5_gather(w->table, w->column, first, count, block);
-    if (is_packed(w))
-        CS_TRY(pack_block(w, first, count, room, block, error));
-    else if (!write_block(w, first, count, block))
-        return fail(w->file, error, w->table->group, w->column->name);
-    if (cs_progress_step(w->file->progress, "writing results", first + count, w->table->n_rows))
-        return CS_OK;
-    return cs_error_add(error, CS_INTERRUPTED, "%s: interrupted, nothing was written",
-                        w->file->draft.path);
-}
-
-static cs_status write_rows(const writer *w, cs_error *error)
-{
-    uint64_t n_rows = w->table->n_rows;
-    uint64_t room = n_rows < BLOCK_ROWS || w->table->shape ? n_rows : BLOCK_ROWS;
-    void *block = malloc(room > 0 ? room * w->size : 1);
-    if (!block)
-        return cs_error_no_memory(error);
-    cs_status status = CS_OK;
-    for (uint64_t first = 0; first < n_rows && status == CS_OK; first += room) {
-        uint64_t count = n_rows - first < room ? n_rows - first : room;
-        status = write_next(w, first, count, room, block, error);
-    }
-    free(block);
-    return status;
-}
-
 /* Times of creation would make equal results differ. An array of several dimensions is one chunk.
  */
 static hid_t creation_properties(uint64_t n_rows, int rank, const hsize_t *sizes)
@@ -496,20 +471,89 @@ static bool join_index(const writer *w)
     return done;
 }
 
-static cs_status write_column(writer *w, cs_error *error)
+static cs_status begin_column(writer *w, cs_error *error)
 {
-    cs_status status = CS_OK;
-    w->memory_type = w->file_type = w->dataset = H5I_INVALID_HID;
-    if (!choose_types(w) || !create_dataset(w) || !describe(w->dataset, w->column) ||
-        !join_index(w))
-        status = fail(w->file, error, w->table->group, w->column->name);
-    else
-        status = write_rows(w, error);
+    if (choose_types(w) && create_dataset(w) && describe(w->dataset, w->column) && join_index(w))
+        return CS_OK;
+    return fail(w->file, error, w->table->group, w->column->name);
+}
+
+static cs_status end_column(const writer *w, cs_status status, cs_error *error)
+{
     bool closed = close_id(w->dataset);
     closed = close_id(w->file_type) && closed;
     closed = close_id(w->memory_type) && closed;
     if (!closed && status == CS_OK)
-        status = fail(w->file, error, w->table->group, w->column->name);
+        return fail(w->file, error, w->table->group, w->column->name);
+    return status;
+}
+
+/* ---- rows ---- */
+
+static uint64_t rows_at_once(const cs_h5_table *table)
+{
+    return table->n_rows < BLOCK_ROWS || table->shape ? table->n_rows : BLOCK_ROWS;
+}
+
+/* The next rows of a column. */
+static cs_status write_part(const writer *w, uint64_t first, uint64_t count, void *block,
+                            cs_error *error)
+{
+    cs_h5_gather(w->table, w->column, first, count, block);
+    if (is_packed(w))
+        return pack_block(w, first, count, rows_at_once(w->table), block, error);
+    if (write_block(w, first, count, block))
+        return CS_OK;
+    return fail(w->file, error, w->table->group, w->column->name);
+}
+
+/* The next rows of all n columns, and word of that to whoever watches: what a column needs of its
+ * source is near what the one before did. */
+static cs_status write_next(const writer *columns, size_t n, uint64_t first, uint64_t count,
+                            void *block, cs_error *error)
+{
+    const cs_h5_table *table = columns->table;
+    for (size_t c = 0; c < n; c++)
+        CS_TRY(write_part(&columns[c], first, count, block, error));
+    if (columns->file->disk.failure)
+        return fail(columns->file, error, table->group, "");
+    if (cs_progress_step(columns->file->progress, "writing results", first + count, table->n_rows))
+        return CS_OK;
+    return cs_error_add(error, CS_INTERRUPTED, "%s: interrupted, nothing was written",
+                        columns->file->draft.path);
+}
+
+static cs_status write_rows(const writer *columns, size_t n, cs_error *error)
+{
+    const cs_h5_table *table = columns->table;
+    const uint64_t room = rows_at_once(table);
+    void *block = malloc(room * sizeof(cs_h5_value) + 1);
+    cs_status status = block ? CS_OK : cs_error_no_memory(error);
+    for (uint64_t first = 0; first < table->n_rows && status == CS_OK; first += room) {
+        const uint64_t left = table->n_rows - first;
+        status = write_next(columns, n, first, left < room ? left : room, block, error);
+    }
+    free(block);
+    return status;
+}
+
+static cs_status write_columns(const writer *like, cs_error *error)
+{
+    size_t n = 0, begun = 0;
+    while (like->table->columns[n].name)
+        n++;
+    writer *columns = malloc((n + 1) * sizeof(*columns));
+    cs_status status = columns ? CS_OK : cs_error_no_memory(error);
+    while (begun < n && status == CS_OK) {
+        columns[begun] = *like;
+        columns[begun].column = &like->table->columns[begun];
+        status = begin_column(&columns[begun++], error);
+    }
+    if (status == CS_OK && n > 0)
+        status = write_rows(columns, n, error);
+    while (begun > 0)
+        status = end_column(&columns[--begun], status, error);
+    free(columns);
     return status;
 }
 
@@ -531,15 +575,18 @@ cs_status cs_h5_write_table(cs_h5_file *file, const cs_h5_table *table, cs_error
         return file->receiver->table(file->receiver->context, table, error);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     htri_t there = H5Lexists(file->id, table->group, H5P_DEFAULT);
-    writer w = {.file = file, .table = table, .group = there};
+    writer w = {.file = file,
+                .table = table,
+                .group = there,
+                .memory_type = H5I_INVALID_HID,
+                .file_type = H5I_INVALID_HID,
+                .dataset = H5I_INVALID_HID};
     if (there >= 0)
         w.group = there ? H5Gopen2(file->id, table->group, H5P_DEFAULT)
                         : create_group(file->id, table->group);
     if (w.group < 0)
         return fail(file, error, table->group, "");
-    cs_status status = CS_OK;
-    for (w.column = table->columns; w.column->name && status == CS_OK; w.column++)
-        status = write_column(&w, error);
+    cs_status status = write_columns(&w, error);
     if (status == CS_OK)
         status = name_users(&w, error);
     if (!close_id(w.group) && status == CS_OK)
@@ -558,27 +605,36 @@ bool cs_h5_has_room(void)
     return has;
 }
 
-/* In memory, nothing behind it. Closing also closes whatever a failure left open. */
-static hid_t access_properties(void)
+static hid_t in_memory(void)
 {
-    hid_t properties = H5Pcreate(H5P_FILE_ACCESS);
+    const hid_t properties = H5Pcreate(H5P_FILE_ACCESS);
+    if (properties < 0 || H5Pset_fapl_core(properties, MEMORY_INCREMENT, false) >= 0)
+        return properties;
+    close_id(properties);
+    return H5I_INVALID_HID;
+}
+
+/* Closing also closes whatever a failure left open. */
+static hid_t access_properties(cs_h5_file *file)
+{
+    const hid_t properties = file->disk.file >= 0 ? cs_h5_disk_access(&file->disk) : in_memory();
     if (properties < 0 ||
-        (H5Pset_fapl_core(properties, MEMORY_INCREMENT, false) >= 0 &&
-         H5Pset_libver_bounds(properties, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST) >= 0 &&
+        (H5Pset_libver_bounds(properties, H5F_LIBVER_EARLIEST, H5F_LIBVER_LATEST) >= 0 &&
          H5Pset_fclose_degree(properties, H5F_CLOSE_STRONG) >= 0))
         return properties;
     close_id(properties);
     return H5I_INVALID_HID;
 }
 
-static hid_t create_in_memory(const char *name)
+/* HDF5 refuses to open one name twice; the temporary one is unique. */
+static hid_t create(cs_h5_file *of)
 {
     hid_t file = H5I_INVALID_HID;
-    hid_t access = access_properties();
+    hid_t access = access_properties(of);
     hid_t creation = H5Pcreate(H5P_FILE_CREATE);
     if (access >= 0 && creation >= 0 && H5Pset_obj_track_times(creation, false) >= 0 &&
         H5Pset_link_creation_order(creation, H5P_CRT_ORDER_TRACKED | H5P_CRT_ORDER_INDEXED) >= 0)
-        file = H5Fcreate(name, H5F_ACC_TRUNC, creation, access);
+        file = H5Fcreate(of->draft.temporary, H5F_ACC_TRUNC, creation, access);
     close_id(creation);
     close_id(access);
     return file;
@@ -592,11 +648,16 @@ cs_status cs_h5_create(const char *path, const cs_progress *progress, cs_h5_file
     if (!made)
         return cs_error_no_memory(error);
     made->id = H5I_INVALID_HID;
+    made->disk.file = -1;
     made->progress = progress;
     cs_status status = cs_file_draft_begin(&made->draft, path, error);
+    if (status == CS_OK && CS_H5_DISK && !cs_file_draft_is_direct(&made->draft)) {
+        made->disk.file = open(made->draft.temporary, O_RDWR | O_CLOEXEC);
+        if (made->disk.file < 0)
+            status = cs_error_system(error, CS_IO, path, "cannot write", errno);
+    }
     if (status == CS_OK) {
-        /* HDF5 refuses to open one name twice; the temporary one is unique */
-        made->id = create_in_memory(made->draft.temporary);
+        made->id = create(made);
         if (made->id < 0)
             status = fail(made, error, "", "the file");
     }
@@ -614,6 +675,7 @@ cs_status cs_h5_create_for(const cs_h5_receiver *receiver, cs_h5_file **file, cs
     if (!made)
         return cs_error_no_memory(error);
     made->id = H5I_INVALID_HID;
+    made->disk.file = -1;
     made->receiver = receiver;
     *file = made;
     return CS_OK;
@@ -623,23 +685,27 @@ void cs_h5_destroy(cs_h5_file *file)
 {
     if (!file)
         return;
+    file->disk.ended = true; /* what was not committed need not be complete */
     close_id(file->id);
+    cs_h5_disk_finish(&file->disk);
+    if (file->disk.file >= 0)
+        close(file->disk.file);
     cs_packer_destroy(file->packer);
     cs_file_draft_drop(&file->draft);
     free(file);
 }
 
+/* The superblock's flags of consistency say "open to be written" until the file is closed. Where they are
+ * is what versions 0 and 1 have in common; access_properties asks for 0. */
+enum { VERSION_AT = 8, FLAGS_AT = 20, FLAG_BYTES = 4, VERSION_MOST = 1 };
+
 /* What HDF5 has in its memory, until the file is closed: as H5Fget_file_image copies it, which clears
- * the superblock's flags of consistency as well, "open to be written". Where they are is what versions
- * 0 and 1 have in common; access_properties asks for 0. */
+ * the flags as well. */
 static cs_status find_image(const cs_h5_file *file, const void **image, size_t *size,
                             cs_error *error)
 {
-    enum { VERSION_AT = 8, FLAGS_AT = 20, FLAG_BYTES = 4, VERSION_MOST = 1 };
-    ssize_t length = -1;
     unsigned char **memory = NULL;
-    if (H5Fflush(file->id, H5F_SCOPE_GLOBAL) >= 0)
-        length = H5Fget_file_image(file->id, NULL, 0);
+    const ssize_t length = H5Fget_file_image(file->id, NULL, 0);
     if (length < FLAGS_AT + FLAG_BYTES ||
         H5Fget_vfd_handle(file->id, H5P_DEFAULT, (void **)&memory) < 0 || !memory ||
         (*memory)[VERSION_AT] > VERSION_MOST)
@@ -650,12 +716,14 @@ static cs_status find_image(const cs_h5_file *file, const void **image, size_t *
     return CS_OK;
 }
 
-static cs_status write_image(const cs_file_draft *draft, const void *image, size_t size,
-                             cs_error *error)
+static cs_status write_image(const cs_h5_file *file, cs_error *error)
 {
+    const void *image = NULL;
+    size_t size = 0;
     unsigned char seal[CS_SEAL_BYTES];
+    CS_TRY(find_image(file, &image, &size, error));
     cs_seal(image, size, seal);
-    FILE *out = fopen(draft->temporary, "wb");
+    FILE *out = fopen(file->draft.temporary, "wb");
     bool written = out && fwrite(image, 1, size, out) == size &&
                    fwrite(seal, 1, sizeof(seal), out) == sizeof(seal);
     int code = errno;
@@ -663,16 +731,35 @@ static cs_status write_image(const cs_file_draft *draft, const void *image, size
         written = false;
         code = errno;
     }
-    return written ? CS_OK : cs_error_system(error, CS_IO, draft->path, "cannot write", code);
+    return written ? CS_OK : cs_error_system(error, CS_IO, file->draft.path, "cannot write", code);
+}
+
+/* The same of a file on the disk, to which HDF5 adds nothing more. */
+static cs_status seal_disk(cs_h5_file *file, cs_error *error)
+{
+    static const unsigned char flags[FLAG_BYTES];
+    cs_h5_disk *disk = &file->disk;
+    unsigned char version = UINT8_MAX, seal[CS_SEAL_BYTES];
+    disk->ended = true;
+    if (disk->failure ||
+        (pread(disk->file, &version, 1, VERSION_AT) == 1 && version > VERSION_MOST))
+        return fail(file, error, "", "the file");
+    errno = EIO; /* of what is written in part */
+    if (ftruncate(disk->file, (off_t)disk->end) != 0 ||
+        pwrite(disk->file, flags, sizeof(flags), FLAGS_AT) != (ssize_t)sizeof(flags) ||
+        !cs_seal_file(disk->file, disk->end, seal) ||
+        pwrite(disk->file, seal, sizeof(seal), (off_t)disk->end) != (ssize_t)sizeof(seal))
+        return cs_error_system(error, CS_IO, file->draft.path, "cannot write", errno);
+    return CS_OK;
 }
 
 cs_status cs_h5_commit(cs_h5_file *file, cs_error *error)
 {
-    const void *image = NULL;
-    size_t size = 0;
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-    CS_TRY(find_image(file, &image, &size, error));
-    const cs_status status = write_image(&file->draft, image, size, error);
+    if (H5Fflush(file->id, H5F_SCOPE_GLOBAL) < 0)
+        return fail(file, error, "", "the file");
+    const cs_status status =
+        file->disk.file >= 0 ? seal_disk(file, error) : write_image(file, error);
     const bool closed = close_id(file->id);
     file->id = H5I_INVALID_HID;
     if (status != CS_OK || !closed)

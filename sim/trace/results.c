@@ -164,26 +164,75 @@ static const cs_h5_column rate_columns[] = {
 
 /* ---- memory ---- */
 
-static void sample_categories(const void *data, uint64_t first, uint64_t count, uint32_t which,
-                              void *values)
+/* Samples that were read last: columns are written block by block, so that each is read once. */
+typedef struct sample_block {
+    cs_memory_samples *samples;
+    uint64_t first, n; /* of the samples that are here */
+    cs_memory_sample *at;
+} sample_block;
+
+enum { SAMPLES = 1 << 16 }; /* in a block, at most */
+
+static void read_samples(sample_block *block, uint64_t first, uint64_t n)
 {
-    (void)which;
-    const cs_memory_sample *samples = data;
-    uint8_t *out = values;
-    for (uint64_t i = 0; i < count; i++)
-        out[i] = (uint8_t)samples[first + i].category;
+    if (block->n == n && block->first == first)
+        return;
+    uint64_t next = block->first + block->n;
+    if (next == 0 || next > first) {
+        cs_samples_rewind(block->samples);
+        next = 0;
+    }
+    for (; next < first; next++)
+        (void)cs_samples_next(block->samples, &block->at[0]);
+    for (uint64_t i = 0; i < n; i++)
+        (void)cs_samples_next(block->samples, &block->at[i]);
+    block->first = first;
+    block->n = n;
 }
+
+#define SAMPLE_COLUMN(name, type, member)                                                          \
+    static void name(const void *data, uint64_t first, uint64_t count, uint32_t which,             \
+                     void *values)                                                                 \
+    {                                                                                              \
+        (void)which;                                                                               \
+        sample_block *const *block = data;                                                         \
+        type *out = values;                                                                        \
+        for (uint64_t done = 0, n; done < count; done += n) {                                      \
+            n = count - done < SAMPLES ? count - done : SAMPLES;                                   \
+            read_samples(*block, first + done, n);                                                 \
+            for (uint64_t i = 0; i < n; i++)                                                       \
+                *out++ = (type)(*block)->at[i].member;                                             \
+        }                                                                                          \
+    }
+
+SAMPLE_COLUMN(sample_times, int64_t, time)
+SAMPLE_COLUMN(sample_devices, uint32_t, device)
+SAMPLE_COLUMN(sample_categories, uint8_t, category)
+SAMPLE_COLUMN(sample_bytes, int64_t, bytes)
 
 static const cs_h5_column memory_columns[] = {
     {"sample", CS_H5_UINT32, "1", "number of the sample", .fill = cs_h5_row_numbers},
-    {"time", CS_H5_INT64, "ps", "time of the change", .which = offsetof(cs_memory_sample, time)},
-    {"device", CS_H5_UINT32, "1", "device", .which = offsetof(cs_memory_sample, device)},
+    {"time", CS_H5_INT64, "ps", "time of the change", .fill = sample_times},
+    {"device", CS_H5_UINT32, "1", "device", .fill = sample_devices},
     {"category", CS_H5_UINT8, "1", "what the memory holds", category_names,
      .fill = sample_categories},
-    {"bytes", CS_H5_INT64, "bytes", "live bytes from then on",
-     .which = offsetof(cs_memory_sample, bytes)},
+    {"bytes", CS_H5_INT64, "bytes", "live bytes from then on", .fill = sample_bytes},
     {0},
 };
+
+static cs_status write_memory(cs_h5_file *file, cs_memory_samples *samples, cs_error *error)
+{
+    const uint64_t n = cs_samples_count(samples);
+    sample_block block = {.samples = samples,
+                          .at = malloc((n < SAMPLES ? n + 1 : SAMPLES) * sizeof(*block.at))};
+    sample_block *const rows = &block;
+    if (!block.at)
+        return cs_error_no_memory(error);
+    const cs_h5_table table = {"memory", "sample", memory_columns, n, &rows};
+    const cs_status status = cs_h5_write_table(file, &table, error);
+    free(block.at);
+    return status;
+}
 
 /* ---- links ---- */
 
@@ -361,10 +410,8 @@ cs_status cs_results_write(cs_h5_file *file, const cs_results_info *info, const 
                            const cs_trace *trace, cs_error *error)
 {
     const source all = {graph, trace, NULL};
+    const cs_h5_table tasks = {"tasks", "task", task_columns, trace->n_tasks, &all};
     const cs_h5_table tables[] = {
-        {"tasks", "task", task_columns, trace->n_tasks, &all},
-        {"memory", "sample", memory_columns, trace->samples ? trace->n_samples : 0, trace->samples,
-         .row_size = sizeof(*trace->samples)},
         {"rates", "sample", rate_columns, trace->n_rates, trace->rates,
          .row_size = sizeof(*trace->rates)},
         {"links", "link", link_columns, trace->n_links, trace->links,
@@ -375,6 +422,10 @@ cs_status cs_results_write(cs_h5_file *file, const cs_results_info *info, const 
     };
     const cs_h5_table fold = {"devices", "device", device_fold_columns, graph->n_devices, graph};
     cs_status status = write_attributes(file, info, graph, trace, error);
+    if (status == CS_OK)
+        status = cs_h5_write_table(file, &tasks, error);
+    if (status == CS_OK)
+        status = write_memory(file, trace->samples, error);
     for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]) && status == CS_OK; i++)
         status = cs_h5_write_table(file, &tables[i], error);
     if (status == CS_OK && graph->stands_for)

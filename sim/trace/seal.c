@@ -35,6 +35,15 @@ void cs_seal(const void *image, size_t size, unsigned char seal[CS_SEAL_BYTES])
     write_seal(seal, size, cs_hash_bytes(image, size, 0));
 }
 
+bool cs_seal_file(int file, uint64_t size, unsigned char seal[CS_SEAL_BYTES])
+{
+    uint64_t hash = 0;
+    if (lseek(file, 0, SEEK_SET) < 0 || !cs_hash_file(file, size, &hash))
+        return false;
+    write_seal(seal, size, hash);
+    return true;
+}
+
 /* ---- a process that reads it ---- */
 
 /* What the process has mapped, bytes; 0: not known. */

@@ -8,7 +8,7 @@ void cs_trace_finish(cs_trace *trace)
 {
     free(trace->spans);
     free(trace->versions);
-    free(trace->samples);
+    cs_samples_destroy(trace->samples);
     free(trace->rates);
     free(trace->devices);
     free(trace->links);
@@ -50,13 +50,31 @@ static uint64_t hash_device(const cs_device_record *record, uint64_t hash)
     return hash_categories(record->at_oom, hash);
 }
 
+/* As they lie in memory, one behind the other. */
+static uint64_t hash_samples(cs_memory_samples *samples, uint64_t hash)
+{
+    enum { BLOCK = 256 };
+    cs_memory_sample block[BLOCK];
+    cs_hash_state state;
+    size_t n = 0;
+    cs_hash_begin(&state, hash);
+    cs_samples_rewind(samples);
+    while (cs_samples_next(samples, &block[n]))
+        if (++n == BLOCK) {
+            cs_hash_add(&state, block, sizeof(block));
+            n = 0;
+        }
+    cs_hash_add(&state, block, n * sizeof(*block));
+    return cs_hash_end(&state);
+}
+
 uint64_t cs_trace_hash(const cs_trace *trace)
 {
     uint64_t hash = hash_number(trace->makespan, 0);
     hash = cs_hash_bytes(trace->spans, trace->n_tasks * sizeof(*trace->spans), hash);
     if (trace->versions)
         hash = cs_hash_bytes(trace->versions, trace->n_tasks * sizeof(*trace->versions), hash);
-    hash = cs_hash_bytes(trace->samples, trace->n_samples * sizeof(*trace->samples), hash);
+    hash = hash_samples(trace->samples, hash);
     for (uint32_t i = 0; i < trace->n_devices; i++)
         hash = hash_device(&trace->devices[i], hash);
     for (uint32_t i = 0; i < trace->n_links; i++)

@@ -8,20 +8,11 @@
 #define CS_TRACE_TRACE_H
 
 #include "sim/graph/graph.h"
+#include "sim/trace/samples.h"
 
 typedef struct cs_span {
     cs_time start, end;
 } cs_span;
-
-/* Live bytes of one category on one device from `time` on. Ordered by (time, device, category), one
- * sample for each at most: the value when the instant was over, and only where it differs from
- * before. */
-typedef struct cs_memory_sample {
-    cs_time time;
-    int64_t bytes;
-    uint32_t device;
-    uint32_t category;
-} cs_memory_sample;
 
 typedef struct cs_device_record {
     int64_t capacity;
@@ -58,13 +49,13 @@ typedef struct cs_rate_sample {
 } cs_rate_sample;
 
 typedef struct cs_trace {
-    uint32_t n_tasks, n_devices, n_links, n_slots, n_samples, cap_samples, n_rates;
+    uint32_t n_tasks, n_devices, n_links, n_slots, n_rates;
     cs_time makespan;   /* end of the last task */
     cs_span *spans;     /* per task */
     uint32_t *versions; /* per task with a slot: the version that it read; an update: that it made,
                          * CS_NONE if it did not end; NULL when not recorded */
-    cs_memory_sample *samples; /* by time; NULL when not recorded */
-    cs_rate_sample *rates;     /* of transfers that competed for links; NULL when not recorded */
+    cs_memory_samples *samples; /* by time; NULL when not recorded. Hashing reads them */
+    cs_rate_sample *rates;      /* of transfers that competed for links; NULL when not recorded */
     cs_device_record *devices;
     cs_link_record *links;
     cs_slot_record *slots;

@@ -77,15 +77,18 @@ static bool has_grouped_products(const cs_point *point)
     return point->model->experts > 0 && (!point->args || has_flag(point, "moe-grouped-gemm"));
 }
 
-/* Megatron-LM's deterministic mode runs with CUBLAS_WORKSPACE_CONFIG=:4096:8 (its argument's check
- * asks for it). */
+/* Megatron-LM's router is TransformerEngine's product, whatever its layers are (megatron/core/
+ * transformer/moe/moe_utils.py, RouterGatingLinearFunction). Its deterministic mode runs with
+ * CUBLAS_WORKSPACE_CONFIG=:4096:8 (its argument's check asks for it). */
 static void write_libraries(const cs_point *point, FILE *out)
 {
-    const bool engine = has_transformer_engine(point);
+    const bool layers = has_transformer_engine(point),
+               routes = point->args && point->model->experts;
+    const bool engine = layers || routes;
     const bool buffers = point->options->tp_overlap || has_flag(point, "tp-comm-overlap");
     fprintf(out, "\"libraries\": [\"cublas\"%s%s%s]", engine ? ", \"transformer_engine\"" : "",
-            engine && has_grouped_products(point) ? ", \"grouped_products\"" : "",
-            engine && buffers && point->parallel->tp > 1 ? ", \"user_buffers\"" : "");
+            layers && has_grouped_products(point) ? ", \"grouped_products\"" : "",
+            layers && buffers && point->parallel->tp > 1 ? ", \"user_buffers\"" : "");
     if (has_flag(point, "deterministic-mode"))
         fputs(", \"cublas_workspace\": \"32 MiB\"", out);
 }
@@ -105,6 +108,38 @@ static uint32_t flash_multiprocessors(const cs_point *point)
         if (strncmp(cs_point_rules_gpu(point), known[i].gpu, strlen(known[i].gpu)) == 0)
             return known[i].multiprocessors;
     return 0;
+}
+
+/* Of the fused kernels TransformerEngine prefers FlashAttention on A100, and where cuDNN's is not
+ * deterministic (the same place); FlashAttention takes no queries wider than values, as latent
+ * attention has. */
+static bool has_flash_attention(const cs_point *point)
+{
+    const char *backend = cJSON_GetStringValue(cs_point_rules_argument(point, "attention-backend"));
+    if (!has_transformer_engine(point) || point->model->mla)
+        return false;
+    if (backend && strcmp(backend, "auto") != 0)
+        return strcmp(backend, "flash") == 0;
+    return flash_multiprocessors(point) > 0 || strncmp(point->hardware->gpu, "A100", 4) == 0;
+}
+
+/* Megatron-LM's own training programs: a data loader that makes masks of attention, unless it is
+ * told not to (megatron/core/datasets/gpt_dataset.py), and a dispatcher that gathers tokens,
+ * unless it is told otherwise (megatron/core/transformer/transformer_config.py,
+ * moe_token_dispatcher_type). */
+static void write_buffers(const cs_point *point, FILE *out)
+{
+    const char *dispatcher =
+        cJSON_GetStringValue(cs_point_rules_argument(point, "moe-token-dispatcher-type"));
+    const bool gathers = !dispatcher || strcmp(dispatcher, "allgather") == 0;
+    const cs_point_model *model = point->model;
+    if (is_megatron(point))
+        fprintf(out, ", \"gather_buffer\": \"%s\"",
+                point->args && model->experts > 0 && gathers ? "experts" : "last_matrix");
+    if (point->args && !has_flag(point, "no-create-attention-mask-in-dataloader") &&
+        strncmp(model->kind, "decoder", strlen("decoder")) == 0)
+        fprintf(out, ", \"inputs\": %llu",
+                (unsigned long long)model->seq * model->seq / point->parallel->cp);
 }
 
 /* ---- narrow types ---- */
@@ -212,6 +247,9 @@ void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
     write_libraries(point, out);
     if (is_megatron(point) && point->args && !has_transformer_engine(point))
         fputs(", \"attention_buffer\": true", out);
+    if (has_flash_attention(point))
+        fputs(", \"attention_copy\": true", out);
+    write_buffers(point, out);
     if (flash_multiprocessors(point) > 0)
         fprintf(out, ", \"deterministic_multiprocessors\": %u", flash_multiprocessors(point));
     if (is_megatron(point) && point->model->experts > 0)

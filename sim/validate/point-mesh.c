@@ -133,8 +133,8 @@ void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
     }
     if (mesh->zero > 0 && shard(point) > 0)
         fprintf(out, ", \"shard\": %u", shard(point));
-    if (mesh->zero >= 2 && !keeps_whole(point))
-        fputs(", \"accumulate\": false", out);
+    if (mesh->zero >= 2)
+        fprintf(out, ", \"accumulate\": %s", keeps_whole(point) ? "true" : "false");
     if (cs_point_rules_submission(point) && mesh->dp > 1)
         cs_point_rules_assume(rules, "gradients are reduced beside the backward in submissions");
     if (bucket(point) > 0)

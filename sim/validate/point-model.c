@@ -3,6 +3,7 @@
 #include "sim/validate/point-rules.h"
 #include "sim/workload/accelerator.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static bool is(const char *text, const char *word)
@@ -207,6 +208,24 @@ static uint32_t latent(const cs_point_model *model, const char *key, const char 
     return cJSON_IsNumber(value) && value->valuedouble > 0 ? (uint32_t)value->valuedouble : 0;
 }
 
+/* Blocks in front without experts: as stated; or as Megatron-LM's moe-layer-freq has them in the
+ * form "([0]*3+[1]*11)", a 0 or 1 for each block. */
+static uint32_t dense_layers(const cs_point *point)
+{
+    const char *pattern = cJSON_GetStringValue(cs_point_rules_argument(point, "moe-layer-freq"));
+    const uint32_t stated = point->model->dense_layers;
+    if (stated > 0 || !pattern || !starts(pattern, "([0]*"))
+        return stated;
+    char *end;
+    const unsigned long first = strtoul(pattern + strlen("([0]*"), &end, 10);
+    if (!starts(end, "+[1]*"))
+        return stated;
+    const unsigned long others = strtoul(end + strlen("+[1]*"), &end, 10);
+    const bool all = strcmp(end, ")") == 0 && first <= point->model->layers &&
+                     others == point->model->layers - first;
+    return all ? (uint32_t)first : stated;
+}
+
 static void write_deepseek(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
@@ -223,7 +242,7 @@ static void write_deepseek(cs_point_rules *rules, FILE *out)
             latent(model, "qk_head_dim", "qk-head-dim"),
             latent(model, "qk_pos_emb_head_dim", "qk-pos-emb-head-dim"),
             latent(model, "v_head_dim", "v-head-dim"), model->shared_ffn / expert,
-            model->dense_layers, model->mtp_layers, attention(rules));
+            dense_layers(rules->point), model->mtp_layers, attention(rules));
     write_experts(rules, out);
     fputs("}", out);
 }
@@ -256,7 +275,7 @@ static void write_choice(cs_point_rules *rules, FILE *out)
         write_experts(rules, out);
     if (model->experts > 0)
         fprintf(out, ", \"shared_intermediate\": %u, \"dense_layers\": %u", model->shared_ffn,
-                model->dense_layers);
+                dense_layers(rules->point));
     if (model->mla)
         write_latent(model, out);
     write_windows(rules, out);
@@ -344,7 +363,7 @@ static void write_mixtures(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
     const bool gated = is(model->act, "swiglu") && is(model->norm, "rmsnorm");
-    const bool shared = model->shared_ffn > 0 || model->dense_layers > 0;
+    const bool shared = model->shared_ffn > 0 || dense_layers(rules->point) > 0;
     if (!model->act || !model->norm)
         cs_point_rules_miss(rules, "stated: the architecture");
     else if (gated && model->mla && !has_windows(rules) &&
@@ -402,17 +421,19 @@ static const char *precision(cs_point_rules *rules)
     return "fp32";
 }
 
-/* Stated; else Megatron-LM sums gradients of bf16 weights in fp32 (megatron/training/arguments.py:
- * "accumulate and all-reduce gradients in fp32 for bfloat16 data type"), unless it is told to
- * reduce them in bf16, and those of fp16 weights in fp16. torchtitan reduces them in fp32
- * (mixed_precision_reduce, torchtitan/config_manager.py). */
+/* Stated; else Megatron-LM sums gradients of bf16 weights in fp32
+ * (megatron/training/arguments.py: "accumulate and all-reduce gradients in fp32 for bfloat16 data
+ * type"), whether products are in bf16 or, with its argument bf16, in a narrower type; unless it
+ * is told to reduce them in bf16. Those of fp16 weights it sums in fp16. torchtitan reduces them
+ * in fp32 (mixed_precision_reduce, torchtitan/config_manager.py). */
 bool cs_point_rules_sums_in_fp32(const cs_point *point)
 {
     if (point->options->grad_dtype)
         return is(point->options->grad_dtype, "fp32");
     if (starts(point->framework, "torchtitan"))
         return true;
-    return cs_point_rules_megatron(point) && is(point->precision, "bf16") &&
+    return cs_point_rules_megatron(point) &&
+           (is(point->precision, "bf16") || cs_point_rules_argument(point, "bf16")) &&
            !starts(point->framework, "Megatron-Bridge") &&
            !cs_point_rules_argument(point, "grad-reduce-in-bf16");
 }

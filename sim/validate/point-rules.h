@@ -89,6 +89,10 @@ const char *cs_point_rules_runtime(const cs_point *point, const char **note);
 /* "runtime": {...} */
 void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out);
 
+/* Whether a recipe has whole iterations in a graph, one kernel for an expert's MLP, and all-to-alls
+ * beside layers of another micro-batch. */
+bool cs_point_rules_graphs_iterations(const cs_point *point);
+
 /* "schedule": {...} */
 void cs_point_rules_schedule(cs_point_rules *rules, FILE *out);
 

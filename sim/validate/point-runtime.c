@@ -61,6 +61,35 @@ const char *cs_point_rules_runtime(const cs_point *point, const char **note)
     return cs_point_rules_submission(point) ? "megatron-core" : "ideal";
 }
 
+/* NVIDIA's recipes for Megatron-Bridge in mxfp8, from release 26.06 on (NVIDIA-NeMo/
+ * Megatron-Bridge, src/megatron/bridge/perf_recipes: _enable_hybridep_full_iteration_mxfp8 of
+ * qwen/common.py, _apply_gpt_oss_120b_full_iter_fp8mx_configs of gpt_oss/common.py; scripts/
+ * performance/configs/deepseek: DEEPSEEK_V3_PRETRAIN_CONFIG_..._FP8_MX): cuda_graph_impl "full_iteration",
+ * use_transformer_engine_op_fuser, overlap_moe_expert_parallel_comm. */
+bool cs_point_rules_graphs_iterations(const cs_point *point)
+{
+    static const char name[] = "Megatron-Bridge ";
+    return point->framework && strncmp(point->framework, name, strlen(name)) == 0 &&
+           strcmp(point->framework + strlen(name), "26.06") >= 0 &&
+           strcmp(point->precision, "mxfp8") == 0 && point->model->experts > 0;
+}
+
+/* Recipes in fp8 of Megatron-Bridge have the scale of each tensor itself (NVIDIA-NeMo/
+ * Megatron-Bridge, scripts/performance/utils: "fp8_cs", current scaling); NeMo's and submissions to MLPerf that of
+ * steps before (fp8_recipe "delayed"). */
+static bool scales_now(const cs_point *point)
+{
+    return point->framework && strncmp(point->framework, "Megatron-Bridge", 15) == 0 &&
+           strcmp(point->precision, "fp8") == 0;
+}
+
+static bool has_graphs(const cs_point *point)
+{
+    const cJSON *given = point->options->cuda_graphs;
+    return given && !cJSON_IsFalse(given) &&
+           (!cJSON_IsString(given) || strcmp(given->valuestring, "none") != 0);
+}
+
 void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
@@ -78,9 +107,11 @@ void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)
         fputs(", \"written_out\": true", out);
     if (point->options->compile)
         fputs(", \"fused\": true", out);
-    if (point->options->cuda_graphs && !cJSON_IsFalse(point->options->cuda_graphs) &&
-        (!cJSON_IsString(point->options->cuda_graphs) ||
-         strcmp(point->options->cuda_graphs->valuestring, "none") != 0))
+    if (scales_now(point))
+        fputs(", \"current_scaling\": true", out);
+    if (cs_point_rules_graphs_iterations(point))
+        fputs(", \"cuda_graphs\": true, \"expert_loop\": false, \"fused_experts\": true", out);
+    else if (has_graphs(point))
         fputs(", \"cuda_graphs\": true", out);
     fputs("}", out);
 }

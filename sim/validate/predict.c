@@ -4,6 +4,7 @@
 #include "sim/run/figures.h"
 #include "sim/run/simulate.h"
 #include "sim/validate/point-rules.h"
+#include "sim/validate/prediction-journal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -126,14 +127,17 @@ static cJSON *recomputed(const cJSON *document)
 {
     cJSON *copy = cJSON_Duplicate(document, true);
     cJSON *model = cJSON_GetObjectItemCaseSensitive(copy, "model");
+    cJSON *given = cJSON_GetObjectItemCaseSensitive(model, "recompute");
     cJSON *yes = cJSON_CreateTrue();
+    if (!given || !yes) {
+        cJSON_Delete(yes);
+        cJSON_Delete(copy);
+        return NULL;
+    }
     cJSON_DeleteItemFromObjectCaseSensitive(model, "recompute_operators");
     cJSON_DeleteItemFromObjectCaseSensitive(model, "discard_operators");
-    if (model && yes && cJSON_ReplaceItemInObjectCaseSensitive(model, "recompute", yes))
-        return copy;
-    cJSON_Delete(yes);
-    cJSON_Delete(copy);
-    return NULL;
+    cs_json_replace(model, given, yes);
+    return copy;
 }
 
 /* Whether a run that is out of memory would fit if it computed everything again. */
@@ -171,10 +175,9 @@ static cs_status take_verdict(const cs_prediction *prediction, const cs_simulati
 }
 
 /* Runs in several threads at a time: all that it touches is its own. */
-static void work(const void *context, uint32_t i, const cs_progress *progress, cs_pool_item *item)
+static void run_point(const cs_prediction *prediction, const cs_progress *progress,
+                      cs_pool_item *item)
 {
-    const cs_predictions *predictions = context;
-    const cs_prediction *prediction = &predictions->items[i];
     const cs_simulation_options how = {.progress = progress};
     cs_scenario scenario = {0};
     cs_simulation simulation = {0};
@@ -196,42 +199,39 @@ static void work(const void *context, uint32_t i, const cs_progress *progress, c
     cs_scenario_finish(&scenario);
 }
 
-static double number_of(const cJSON *object, const char *key)
+/* What comes of a point; and its record. */
+static void work(const void *context, uint32_t i, const cs_progress *progress, cs_pool_item *item)
 {
-    const cJSON *value = cs_json_member(object, key);
-    return cJSON_IsNumber(value) ? value->valuedouble : (double)NAN;
+    const cs_predictions *predictions = context;
+    run_point(&predictions->items[i], progress, item);
+    if (item->status == CS_OK)
+        item->record = cs_prediction_record(i, item->figures, NULL);
+    else if (item->error)
+        item->record = cs_prediction_record(i, NULL, item->error);
 }
 
-static void take_parts(const cJSON *list, cs_prediction *to)
+/* What the calling thread collects into. */
+typedef struct sink {
+    cs_predictions *predictions;
+    cs_journal *journal; /* NULL: none */
+} sink;
+
+static cs_status note(const sink *to, const char *record, cs_error *error)
 {
-    uint32_t p = 0;
-    const cJSON *seconds;
-    cJSON_ArrayForEach(seconds, list) to->parts.seconds[p++] =
-        cJSON_IsNumber(seconds) ? seconds->valuedouble : (double)NAN;
-    to->parts.step = to->values[CS_MEASURE_TIME];
+    cs_journal_place place;
+    CS_TRY(cs_journal_append(to->journal, record, strlen(record), &place, error));
+    return cs_journal_flush(to->journal, false, error);
 }
 
 static cs_status collect(void *context, const cs_pool_item *item, cs_error *error)
 {
-    cs_predictions *predictions = context;
-    cs_prediction *to = &predictions->items[item->point];
-    if (item->status == CS_NO_MEMORY)
+    const sink *to = context;
+    if (item->status == CS_NO_MEMORY || !item->record)
         return cs_error_no_memory(error);
-    if (item->status != CS_OK) {
-        to->state = CS_PREDICTION_FAILED;
-        to->message = strndup(item->error->text, strcspn(item->error->text, "\n"));
-        return to->message ? CS_OK : cs_error_no_memory(error);
-    }
-    to->state = CS_PREDICTION_MADE;
-    to->values[CS_MEASURE_TIME] = number_of(item->figures, "time");
-    to->values[CS_MEASURE_ALLOCATED] = number_of(item->figures, "allocated");
-    to->values[CS_MEASURE_LEAST] = number_of(item->figures, "least");
-    to->values[CS_MEASURE_RESERVED] = number_of(item->figures, "reserved");
-    to->values[CS_MEASURE_DEVICE] = number_of(item->figures, "device");
-    take_parts(cs_json_member(item->figures, "parts"), to);
-    to->out_of_memory = cJSON_IsTrue(cs_json_member(item->figures, "out_of_memory"));
-    to->depends = cJSON_IsTrue(cs_json_member(item->figures, "depends"));
-    return CS_OK;
+    if (to->journal && item->status != CS_IO) /* which another run may not meet */
+        CS_TRY(note(to, item->record, error));
+    return cs_prediction_take(to->predictions, item->point, item->figures,
+                              item->status == CS_OK ? NULL : item->error->text, error);
 }
 
 /* ---- all of them ---- */
@@ -241,7 +241,12 @@ static double least_measured(const cJSON *per_rank)
 {
     const cJSON *rank;
     double least = (double)NAN;
-    cJSON_ArrayForEach(rank, per_rank) least = fmin(least, number_of(rank, "allocated"));
+    cJSON_ArrayForEach(rank, per_rank)
+    {
+        const cJSON *allocated = cs_json_member(rank, "allocated");
+        if (cJSON_IsNumber(allocated))
+            least = fmin(least, allocated->valuedouble);
+    }
     return least;
 }
 
@@ -262,46 +267,63 @@ static void take_measured(const cs_point *point, cs_prediction *to)
                         isfinite(measured->device);
 }
 
-/* Makes the scenarios; `ready` gets the points that have one. */
-static cs_status prepare(const cs_point *const *points, uint32_t n,
-                         const cs_scenario_change *change, cs_predictions *predictions,
-                         uint32_t *ready, uint32_t *n_ready, cs_error *error)
+cs_status cs_predictions_make(const cs_point *const *points, uint32_t n,
+                              const cs_scenario_change *change, cs_predictions *predictions,
+                              cs_error *error)
 {
-    *n_ready = 0;
+    predictions->items = calloc(n + 1ULL, sizeof(*predictions->items));
+    predictions->n = n;
+    if (!predictions->items)
+        return cs_error_no_memory(error);
     for (uint32_t i = 0; i < n; i++) {
         cs_prediction *to = &predictions->items[i];
         take_measured(points[i], to);
         CS_TRY(cs_point_scenario_make(points[i], &to->made, error));
-        to->state = to->made.document ? CS_PREDICTION_FAILED : CS_PREDICTION_MISSING;
+        to->done = to->made.document == NULL;
+        to->state = to->done ? CS_PREDICTION_MISSING : CS_PREDICTION_FAILED;
+        predictions->n_runs += !to->done;
         if (to->made.document && change)
             CS_TRY(change->make(change->context, to->made.document, error));
-        if (to->made.document)
-            ready[(*n_ready)++] = i;
     }
     return CS_OK;
 }
 
-/* Passes of all micro-batches over all devices. */
-static double cost_of(const void *context, uint32_t i)
+double cs_prediction_cost(const cs_predictions *predictions, uint32_t i)
 {
-    const cs_point *point = ((const cs_predictions *)context)->items[i].point;
+    const cs_point *point = predictions->items[i].point;
     const cs_point_parallel *parallel = point->parallel;
     const double devices = (double)parallel->tp * parallel->pp * parallel->cp;
     return point->batch->micro > 0 ? devices * point->batch->global / point->batch->micro : devices;
 }
 
-/* Of all scenarios. */
-static cs_status identify(const cs_predictions *predictions, uint64_t *identity, cs_error *error)
+static double cost_of(const void *context, uint32_t i)
 {
-    *identity = predictions->n;
+    return cs_prediction_cost(context, i);
+}
+
+/* What decides what is taken from a run, beside its scenario. */
+static uint64_t add_point(uint64_t hash, uint32_t i, const cs_point *point)
+{
+    const uint32_t taken[] = {i, cs_point_rules_overlaps(point), point->args != NULL,
+                              strcmp(point->recompute, "unknown") == 0};
+    return cs_hash_bytes(taken, sizeof(taken), hash);
+}
+
+cs_status cs_predictions_identify(const cs_predictions *predictions, uint64_t *identity,
+                                  cs_error *error)
+{
+    uint64_t hash = predictions->n;
     for (uint32_t i = 0; i < predictions->n; i++) {
         const cJSON *document = predictions->items[i].made.document;
         char *text = document ? cs_json_print(document) : NULL;
         if (document && !text)
             return cs_error_no_memory(error);
-        *identity = text ? cs_hash_bytes(text, strlen(text), *identity) : *identity;
+        if (text)
+            hash =
+                cs_hash_bytes(text, strlen(text), add_point(hash, i, predictions->items[i].point));
         free(text);
     }
+    *identity = hash;
     return CS_OK;
 }
 
@@ -310,36 +332,38 @@ static cs_status share(const cs_pool *pool, cs_team *team, const cs_predictions 
 {
     uint64_t identity = 0;
     if (team)
-        CS_TRY(identify(predictions, &identity, error));
+        CS_TRY(cs_predictions_identify(predictions, &identity, error));
     cs_team_identify(team, identity);
     return cs_team_run(team, 0, pool, progress, error);
 }
 
-cs_status cs_predict(const cs_point *const *points, uint32_t n, uint32_t jobs, cs_team *team,
-                     const cs_scenario_change *change, const cs_progress *progress,
-                     cs_predictions *predictions, cs_error *error)
+cs_status cs_predict(cs_predictions *predictions, uint32_t jobs, cs_team *team, cs_journal *journal,
+                     const cs_progress *progress, cs_error *error)
 {
-    uint32_t *ready = malloc((n + 1ULL) * sizeof(*ready)), n_ready;
-    predictions->items = calloc(n + 1ULL, sizeof(*predictions->items));
-    predictions->n = n;
-    if (!ready || !predictions->items) {
-        free(ready);
+    const bool noted = journal && journal->file >= 0;
+    sink to = {predictions, noted ? journal : NULL};
+    uint32_t *ready = malloc((predictions->n + 1ULL) * sizeof(*ready)), n_ready = 0;
+    if (!ready)
         return cs_error_no_memory(error);
-    }
-    cs_status status = prepare(points, n, change, predictions, ready, &n_ready, error);
+    for (uint32_t i = 0; i < predictions->n; i++)
+        if (!predictions->items[i].done)
+            ready[n_ready++] = i;
     const cs_pool pool = {.what = "predicting",
                           .points_are = "points",
                           .work = work,
                           .work_context = predictions,
                           .collect = collect,
-                          .collect_context = predictions,
+                          .collect_context = &to,
                           .cost = cost_of,
                           .points = ready,
                           .n_points = n_ready,
                           .jobs = jobs};
-    if (status == CS_OK)
-        status = share(&pool, team, predictions, progress, error);
-    for (uint32_t i = 0; i < n && status == CS_OK; i++)
+    cs_status status = share(&pool, team, predictions, progress, error);
+    if (noted) {
+        const cs_status flushed = cs_journal_flush(journal, true, status == CS_OK ? error : NULL);
+        status = status == CS_OK ? flushed : status;
+    }
+    for (uint32_t i = 0; i < predictions->n && status == CS_OK; i++)
         predictions->n_states[predictions->items[i].state]++;
     free(ready);
     return status;

@@ -4,6 +4,7 @@
 
 #include "sim/base/progress.h"
 #include "sim/run/step-parts.h"
+#include "sim/sweep/journal.h"
 #include "sim/team/team.h"
 #include "sim/validate/point-scenario.h"
 
@@ -29,6 +30,7 @@ typedef enum cs_measure {
 typedef struct cs_prediction {
     const cs_point *point;
     cs_prediction_state state;
+    bool done;                      /* missing, or what came of it is known */
     cs_point_scenario made;         /* its notes; and the scenario */
     char *message;                  /* of a failure; NULL otherwise */
     double values[CS_N_MEASURES];   /* predicted; NaN where it is not */
@@ -41,8 +43,9 @@ typedef struct cs_prediction {
 } cs_prediction;
 
 typedef struct cs_predictions {
-    uint32_t n, n_states[CS_PREDICTION_FAILED + 1];
-    cs_prediction *items; /* in step with the points that were asked for */
+    uint32_t n, n_states[CS_PREDICTION_FAILED + 1]; /* the latter once all are done */
+    uint32_t n_runs, n_done; /* that have a scenario; of these, what came of it is known */
+    cs_prediction *items;    /* in step with the points that were asked for */
 } cs_predictions;
 
 /* Zeroed ones can be finished. The points must live as long. */
@@ -54,12 +57,22 @@ typedef struct cs_scenario_change {
     const void *context;
 } cs_scenario_change;
 
-/* Predicts `n` points, in `jobs` threads, and with the processes of a team, if it is not NULL; the
- * outcome does not depend on how many. Those that help get no predictions. `change` may be NULL.
- * CS_OK also where points fail. CS_INTERRUPTED, CS_NO_MEMORY, what `change` returns. */
-CS_MUST_CHECK cs_status cs_predict(const cs_point *const *points, uint32_t n, uint32_t jobs,
-                                   cs_team *team, const cs_scenario_change *change,
-                                   const cs_progress *progress, cs_predictions *predictions,
+/* Makes the scenarios of `n` points. `change` may be NULL. CS_NO_MEMORY, what `change` returns. */
+CS_MUST_CHECK cs_status cs_predictions_make(const cs_point *const *points, uint32_t n,
+                                            const cs_scenario_change *change,
+                                            cs_predictions *predictions, cs_error *error);
+
+/* Which predictions they are: a hash of all that decides what comes of them, but for the files that
+ * scenarios name. */
+CS_MUST_CHECK cs_status cs_predictions_identify(const cs_predictions *predictions,
+                                                uint64_t *identity, cs_error *error);
+
+/* Predicts those that are not done, in `jobs` threads, and with the processes of a team, if it is not
+ * NULL; the outcome does not depend on how many. Those that help get no predictions. Each is noted in
+ * the journal, unless that is NULL or not open (prediction-journal.h). CS_OK also where points fail.
+ * CS_INTERRUPTED, CS_NO_MEMORY, CS_IO of the journal: what is done is kept. */
+CS_MUST_CHECK cs_status cs_predict(cs_predictions *predictions, uint32_t jobs, cs_team *team,
+                                   cs_journal *journal, const cs_progress *progress,
                                    cs_error *error);
 
 /* Whether it is known, and was predicted, if the run is out of memory. */

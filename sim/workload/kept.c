@@ -6,6 +6,7 @@ const char *const cs_fused_names[] = {"norm", "swiglu", "cross_entropy", "linear
 const char *const cs_weight_gradients_names[] = {"in_place", "apart", "transformer_engine", NULL};
 const char *const cs_narrow_weights_names[] = {"copies", "alone", "cast", NULL};
 const char *const cs_loss_names[] = {"in_place", "copied", "eager", NULL};
+const char *const cs_gather_buffer_names[] = {"none", "last_matrix", "experts", NULL};
 
 enum { FLOAT = 4 };
 
@@ -108,6 +109,9 @@ void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules
         cost->extra_kept_bytes += weighted_bytes(net, op, rules, batch, precision);
     if (cost->extra_kept_bytes == 0)
         return; /* no gradient of it is computed */
+    if (op->kind == CS_OP_ATTENTION && op->attention.kernel == CS_ATTENTION_FLASH &&
+        rules->attention_copy && batch > 1)
+        cost->extra_kept_bytes += cs_tensor_bytes(net, op->output, batch, precision);
     if (op->kind == CS_OP_RMS_NORM && is_fused(rules, CS_FUSED_NORM))
         cost->extra_kept_bytes -= cs_tensor_bytes(net, op->inputs[0], batch, precision);
     if (op->kind == CS_OP_CROSS_ENTROPY && is_fused(rules, CS_FUSED_CROSS_ENTROPY)) {
@@ -169,14 +173,14 @@ static int64_t single_bytes(const cs_net *net, const cs_op *op, const cs_kept_ru
                : 0;
 }
 
-int64_t cs_kept_loss_copy(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
-                          uint32_t batch, cs_precision precision)
+int64_t cs_kept_beside_loss(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                            uint32_t batch, cs_precision precision)
 {
     const int64_t single = single_bytes(net, op, rules, batch);
-    return rules->loss != CS_LOSS_IN_PLACE && single > 0 &&
-                   cs_tensor_bytes(net, op->inputs[0], batch, precision) < single
-               ? single
-               : 0;
+    const int64_t inputs = op->kind == CS_OP_CROSS_ENTROPY ? batch * rules->input_bytes : 0;
+    const bool copied = rules->loss != CS_LOSS_IN_PLACE && single > 0 &&
+                        cs_tensor_bytes(net, op->inputs[0], batch, precision) < single;
+    return (copied ? single : 0) + inputs;
 }
 
 int64_t cs_kept_loss_step(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
@@ -185,13 +189,32 @@ int64_t cs_kept_loss_step(const cs_net *net, const cs_op *op, const cs_kept_rule
     return rules->loss == CS_LOSS_EAGER ? single_bytes(net, op, rules, batch) : 0;
 }
 
-int64_t cs_kept_shared(const cs_op *op, const cs_kept_rules *rules, const cs_op_cost *cost,
-                       cs_precision precision)
+int64_t cs_kept_placeholder(const cs_op *op, const cs_kept_rules *rules, cs_precision precision)
 {
-    if (op->kind == CS_OP_ATTENTION)
-        return rules->attention_buffer ? cost->workspace_bytes : 0;
     if (!has_placeholder(op, rules))
         return 0;
     const int64_t matrices = op->kind == CS_OP_GROUPED_LINEAR ? op->experts : 1;
     return op->weights / matrices * cs_precision_bytes(precision);
+}
+
+/* Whether an exchange gathers tokens for the last matrix. */
+static bool is_before_last(const cs_net *net, const cs_op *op)
+{
+    const uint32_t reader = cs_net_tensor(net, op->output)->last_reader;
+    return op->kind == CS_OP_EXCHANGE && op->gathers_again && reader < net->n_ops &&
+           net->ops[reader].kind == CS_OP_LINEAR && net->ops[reader].wide;
+}
+
+int64_t cs_kept_in_buffer(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                          const cs_op_cost *cost, uint32_t expert_places, uint32_t batch,
+                          cs_precision precision)
+{
+    if (op->kind == CS_OP_ATTENTION)
+        return rules->attention_buffer ? cost->workspace_bytes : 0;
+    if (rules->gather_buffer >= CS_GATHER_BUFFER_LAST && is_before_last(net, op))
+        return cs_tensor_bytes(net, op->output, batch, precision);
+    if (rules->gather_buffer == CS_GATHER_BUFFER_EXPERTS && op->kind == CS_OP_DISPATCH &&
+        expert_places > 1)
+        return expert_places * cs_tensor_bytes(net, op->inputs[0], batch, precision);
+    return 0;
 }

@@ -50,6 +50,17 @@
  * The backward of FlashAttention sums the gradients of queries in float32. Where it must be
  * deterministic, it has a sum for each wave of blocks, ceil(multiprocessors / (sequences x heads)),
  * and adds them up (flash-attention 2.4.1 and above, csrc/flash_attn/flash_api.cpp, mha_bwd).
+ *
+ * FlashAttention takes tokens sequence by sequence, Megatron's layers have them position by
+ * position. TransformerEngine reorders on both sides, so that with several sequences the result of
+ * attention is kept twice: as the kernel wrote it, for its backward, and reordered, for the
+ * product behind it (transformer_engine/pytorch/attention/dot_product_attention/backends.py,
+ * FlashAttention.forward).
+ *
+ * Megatron-LM gathers tokens in front of the last matrix, and in front of experts whose dispatcher
+ * gathers them, into one buffer that grows and stays (megatron/core/utils.py, GlobalMemoryBuffer;
+ * tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication; transformer/moe/
+ * token_dispatcher.py, MoEAllGatherTokenDispatcher). Attention by math takes the same buffer.
  */
 #ifndef CS_WORKLOAD_KEPT_H
 #define CS_WORKLOAD_KEPT_H
@@ -78,6 +89,9 @@ extern const char *const cs_weight_gradients_names[];
 extern const char *const cs_narrow_weights_names[];
 extern const char *const cs_loss_names[];
 
+/* "none", "last_matrix", "experts"; ended by NULL. */
+extern const char *const cs_gather_buffer_names[];
+
 /* How weights are there that products read in a narrow type (precision.h). */
 typedef enum cs_narrow_weights {
     CS_NARROW_WEIGHTS_COPIES, /* as wide ones, and in copies that are cast once a step */
@@ -92,6 +106,13 @@ typedef enum cs_loss_steps {
     CS_LOSS_EAGER,    /* operator by operator */
 } cs_loss_steps;
 
+/* What is gathered into a buffer that stays; each includes those above it. */
+typedef enum cs_gather_buffer {
+    CS_GATHER_BUFFER_NONE,
+    CS_GATHER_BUFFER_LAST,    /* tokens in front of the last matrix */
+    CS_GATHER_BUFFER_EXPERTS, /* tokens of all places that divide the experts */
+} cs_gather_buffer;
+
 typedef struct cs_kept_rules {
     uint32_t fused;            /* bits 1 << cs_fused */
     uint32_t weight_gradients; /* cs_weight_gradients */
@@ -99,11 +120,14 @@ typedef struct cs_kept_rules {
         attention_buffer; /* attention by math has a buffer as large as its matrix of weights, which
                                 * all layers use (Megatron-LM, megatron/core/transformer/
                                 * dot_product_attention.py, the global memory buffer "mpu") */
-    uint32_t loss;        /* cs_loss_steps */
-    uint32_t narrow_weights;                /* cs_narrow_weights */
-    bool one_copy;                          /* which both products with weights read */
-    bool wide_inputs;                       /* narrow products keep what they read as it was */
-    bool weighted_features;                 /* weights of routed rows multiply within the experts */
+    uint32_t gather_buffer;  /* cs_gather_buffer */
+    bool attention_copy;     /* the result of fused attention is there in two orders of tokens */
+    int64_t input_bytes;     /* of a sample's inputs besides token ids, while a forward runs */
+    uint32_t loss;           /* cs_loss_steps */
+    uint32_t narrow_weights; /* cs_narrow_weights */
+    bool one_copy;           /* which both products with weights read */
+    bool wide_inputs;        /* narrow products keep what they read as it was */
+    bool weighted_features;  /* weights of routed rows multiply within the experts */
     uint32_t deterministic_multiprocessors; /* of the device, with deterministic FlashAttention; 0:
                                              * its sums are not counted */
 } cs_kept_rules;
@@ -129,20 +153,25 @@ int64_t cs_kept_gradient(const cs_op *op, const cs_kept_rules *rules, cs_precisi
 int64_t cs_kept_query_sums(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                            uint32_t batch);
 
-/* Bytes of the copy of the logits that a loss has besides while it runs forward; 0 of other
- * operators. */
-int64_t cs_kept_loss_copy(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
-                          uint32_t batch, cs_precision precision);
+/* Bytes that a loss has besides while it runs forward: a copy of the logits, and the batch's inputs
+ * that are there until the forward ends; 0 of other operators. */
+int64_t cs_kept_beside_loss(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                            uint32_t batch, cs_precision precision);
 
 /* Bytes of each gradient in float32 that a loss makes on the way to that of the logits; 0: it makes
  * none. See `steps` of cs_backward. */
 int64_t cs_kept_loss_step(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                           uint32_t batch);
 
-/* Bytes that are there for good once the operator has run, and that the same operators of other
- * layers share: the placeholder of its weights (of an expert's matrix, where there are several), or
- * the buffer of attention; 0: there are none. `cost` is the operator's. */
-int64_t cs_kept_shared(const cs_op *op, const cs_kept_rules *rules, const cs_op_cost *cost,
-                       cs_precision precision);
+/* Bytes of the placeholder of its weights (of an expert's matrix, where there are several), which
+ * is there for good once the operator has run, and which the same operators of other layers
+ * share; 0: there is none. */
+int64_t cs_kept_placeholder(const cs_op *op, const cs_kept_rules *rules, cs_precision precision);
+
+/* Bytes that the operator needs in the buffer that all operators share, and that stays; 0: it needs
+ * none. `cost` is the operator's; `expert_places` divide the experts. */
+int64_t cs_kept_in_buffer(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                          const cs_op_cost *cost, uint32_t expert_places, uint32_t batch,
+                          cs_precision precision);
 
 #endif

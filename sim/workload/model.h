@@ -56,9 +56,10 @@ typedef struct cs_weight_part {
 } cs_weight_part;
 
 /* Memory that is there for good once a layer has been trained, and that layers of the same kind
- * share: those on one device whose entry has the same name and size. */
+ * share: those on one device whose entry has the same name and size. Without a name it is part of a
+ * buffer that a device has one of, as large as the largest of its entries. */
 typedef struct cs_shared_bytes {
-    const char *name; /* of the operator within its layer */
+    const char *name; /* of the operator within its layer, or NULL */
     int64_t bytes;
 } cs_shared_bytes;
 

@@ -2,6 +2,7 @@
 
 #include "sim/workload/articulation.h"
 #include "sim/workload/backward-memory.h"
+#include "sim/workload/expert-kernels.h"
 #include "sim/workload/net-pieces.h"
 #include "sim/workload/net-tape.h"
 #include "sim/workload/recompute.h"
@@ -462,26 +463,47 @@ static bool sum_kept(cs_net_chain *chain)
     return fits && add(&chain->kept_bytes, carried);
 }
 
-/* Kernels that the host starts, forward and backward. */
+/* What the host does for a layer. */
+typedef struct host_work {
+    double started[2]; /* kernels, forward and backward */
+    double experts;    /* of the forward ones, those from the rows of experts on to their sum */
+    double experts_seconds; /* what these take on the device */
+    bool among_experts;     /* the operator is one of them */
+} host_work;
+
 static void count_started(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
-                          double launches[2])
+                          const cs_piece_seconds *seconds, host_work *host)
 {
     const cs_runtime_kernels *kernels = &how->kernels;
-    launches[0] += cs_runtime_kernels_started(kernels, op, &cost->forward, how->precision);
-    launches[1] += cs_runtime_kernels_started(kernels, op, &cost->backward_input, how->precision) +
-                   cs_runtime_kernels_started(kernels, op, &cost->backward_weight, how->precision);
+    const double forward = cs_runtime_kernels_started(kernels, op, &cost->forward, how->precision);
+    host->started[0] += forward;
+    host->started[1] +=
+        cs_runtime_kernels_started(kernels, op, &cost->backward_input, how->precision) +
+        cs_runtime_kernels_started(kernels, op, &cost->backward_weight, how->precision);
+    if (host->among_experts) {
+        host->experts += forward;
+        host->experts_seconds += seconds->forward;
+    }
+    if (op->kind == CS_OP_DISPATCH)
+        host->among_experts = cs_expert_kernels_wait(kernels, op);
+    else if (op->kind == CS_OP_COMBINE)
+        host->among_experts = false;
 }
 
 /* The host starts all kernels of a pass over a layer, one after the other, while the device
- * computes; a layer takes as long as the slower of the two. */
-static void wait_for_host(const cs_net_options *how, const double launches[2], counts *of,
+ * computes; a layer takes as long as the slower of the two. Where the host waits for the rows of
+ * experts it has started no kernel behind that point, and the device waits for it if the experts'
+ * kernels take less than to start them; the time is lost, whatever the host gains later. */
+static void wait_for_host(const cs_net_options *how, const host_work *work, counts *of,
                           cs_net_layer *layer)
 {
     const double host = cs_time_seconds(how->kernels.host);
     const double backward = layer->backward_input + layer->backward_weight;
-    const double slower[2] = {launches[0] * host / layer->forward, launches[1] * host / backward};
-    const double forward_by = layer->forward > 0 && slower[0] > 1 ? slower[0] : 1;
-    const double backward_by = backward > 0 && slower[1] > 1 ? slower[1] : 1;
+    const double lost = fmax(work->started[0] * host - layer->forward,
+                             work->experts * host - work->experts_seconds);
+    const double slower = work->started[1] * host / backward;
+    const double forward_by = layer->forward > 0 && lost > 0 ? 1 + lost / layer->forward : 1;
+    const double backward_by = backward > 0 && slower > 1 ? slower : 1;
     layer->kernels[0][CS_KERNEL_WAITING] = layer->forward * (forward_by - 1);
     layer->kernels[1][CS_KERNEL_WAITING] = backward * (backward_by - 1);
     layer->forward *= forward_by;
@@ -494,6 +516,14 @@ static void wait_for_host(const cs_net_options *how, const double launches[2], c
     }
 }
 
+/* Gradients that are made apart are added by other kernels (kept.h). */
+static void add_up_gradients(const cs_net_options *how, const cs_op *op, cs_op_cost *cost)
+{
+    const double width = cs_precision_bytes(how->precision);
+    if (how->kept.weight_gradients != CS_WEIGHT_GRADIENTS_APART)
+        cs_runtime_kernels_add_up(&how->kernels, op, width, how->float_gradients ? 4 : width, cost);
+}
+
 static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_chain *chain,
                         counts *of)
 {
@@ -501,12 +531,17 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
     for (uint32_t i = 0; i < chain->n_layers; i++) {
         cs_net_layer *layer = &chain->layers[i];
         int64_t estimated = 0; /* parameters whose update was not measured */
-        double launches[2] = {0, 0};
+        host_work host = {0};
         for (uint32_t p = layer->first; fits && p < layer->end; p++) {
             cs_op_cost cost;
             cs_op_cost_of(net, &net->ops[p], how->batch_size, how->precision, &cost);
             cs_runtime_kernels_fuse(&how->kernels, net, &net->ops[p], &cost);
-            count_started(how, &net->ops[p], &cost, launches);
+            cs_runtime_kernels_scale(&how->kernels, net, &net->ops[p], how->batch_size,
+                                     how->precision, &cost);
+            add_up_gradients(how, &net->ops[p], &cost);
+            cs_expert_kernels_cost(&how->kernels, net, &net->ops[p],
+                                   how->split ? how->split->grid.expert : 1, how->batch_size,
+                                   how->precision, &cost);
             cs_kept_fuse(net, &net->ops[p], &how->kept, how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
             fits = add(&of->workspaces[p],
@@ -515,6 +550,7 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
                        cs_kept_query_sums(net, &net->ops[p], &how->kept, how->batch_size));
             of->steps[p] = cs_kept_loss_step(net, &net->ops[p], &how->kept, how->batch_size);
             of->seconds[p] = seconds_of(how, &net->ops[p], &cost, &times);
+            count_started(how, &net->ops[p], &cost, &of->seconds[p], &host);
             fits = fits && add_op(how, &net->ops[p], &cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases - cost.frozen));
             visit_op(net, how, p, i, &cost, of, layer);
@@ -523,7 +559,7 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
                 layer->read_bytes = cost.input_bytes;
             layer->written_bytes = cost.output_bytes;
         }
-        wait_for_host(how, launches, of, layer);
+        wait_for_host(how, &host, of, layer);
         layer->update += update_seconds(how, estimated);
         layer->written_bytes += handed_past(net, how, layer);
     }
@@ -1046,11 +1082,15 @@ static bool find_tie(const cs_net *net, const cs_net_options *how, const cs_net_
     return true;
 }
 
-/* What its operators share with those of other layers, by their names behind the block's. */
+/* What its operators share with those of other layers, by their names behind the block's, and the
+ * most that one of them needs in the buffer of all. */
 static cs_status fill_shared(const cs_net *net, const cs_net_options *how, const cs_net_layer *from,
                              cs_layer *to, cs_arena *arena, cs_error *error)
 {
-    to->shared = cs_arena_alloc(arena, from->end - from->first, sizeof(*to->shared));
+    const uint32_t places =
+        how->split ? how->split->grid.expert * how->split->grid.expert_tensor : 1;
+    int64_t buffer = 0;
+    to->shared = cs_arena_alloc(arena, from->end - from->first + 1ULL, sizeof(*to->shared));
     if (!to->shared)
         return cs_error_no_memory(error);
     for (uint32_t p = from->first; p < from->end; p++) {
@@ -1058,7 +1098,10 @@ static cs_status fill_shared(const cs_net *net, const cs_net_options *how, const
         const size_t block = strlen(net->blocks[op->block]);
         cs_op_cost cost;
         cs_op_cost_of(net, op, how->batch_size, how->precision, &cost);
-        const int64_t bytes = cs_kept_shared(op, &how->kept, &cost, how->precision);
+        const int64_t bytes = cs_kept_placeholder(op, &how->kept, how->precision);
+        const int64_t needed =
+            cs_kept_in_buffer(net, op, &how->kept, &cost, places, how->batch_size, how->precision);
+        buffer = needed > buffer ? needed : buffer;
         if (bytes == 0)
             continue;
         const char *name = strlen(op->name) > block ? op->name + block : op->name;
@@ -1066,6 +1109,8 @@ static cs_status fill_shared(const cs_net *net, const cs_net_options *how, const
         if (!to->shared[to->n_shared++].name)
             return cs_error_no_memory(error);
     }
+    if (buffer > 0)
+        to->shared[to->n_shared++] = (cs_shared_bytes){NULL, buffer};
     return CS_OK;
 }
 
@@ -1088,7 +1133,7 @@ static cs_status fill_model(const divided *d, const cs_net_options *how, const c
             return cs_error_no_memory(error);
         CS_TRY(divide_layer(how, &chain->layers[i], &model->layers[i], &model->arena, error));
         if (how->kept.weight_gradients == CS_WEIGHT_GRADIENTS_PLACEHOLDERS ||
-            how->kept.attention_buffer)
+            how->kept.attention_buffer || how->kept.gather_buffer != CS_GATHER_BUFFER_NONE)
             CS_TRY(
                 fill_shared(net, how, &chain->layers[i], &model->layers[i], &model->arena, error));
     }

@@ -106,7 +106,7 @@ static void find_op(maker *m, uint32_t p)
     made->extra = cost.extra_kept_bytes;
     made->forward_workspace =
         cost.workspace_bytes +
-        cs_kept_loss_copy(m->net, op, &how->kept, how->batch_size, how->precision);
+        cs_kept_beside_loss(m->net, op, &how->kept, how->batch_size, how->precision);
     m->steps[p] = cs_kept_loss_step(m->net, op, &how->kept, how->batch_size);
     made->keeps_output = cost.keeps_output;
     m->workspaces[p] =

@@ -105,6 +105,32 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
     }
 }
 
+void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *op, double width,
+                               double sum_width, cs_op_cost *cost)
+{
+    if (kernels->given && is_product(op->kind) && cost->backward_weight.flop > 0)
+        cost->backward_weight.bytes += (2 * sum_width - width) * (double)op->weights;
+}
+
+static void read_again(double bytes, cs_pass_cost *pass)
+{
+    pass->cast_bytes += pass->cast_bytes > 0 ? bytes : 0;
+}
+
+void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
+                              uint32_t batch, cs_precision precision, cs_op_cost *cost)
+{
+    if (!kernels->given || !kernels->current_scaling || !is_product(op->kind) ||
+        cs_op_precision(op, precision) != CS_PRECISION_FP8)
+        return;
+    const cs_tensor_info *in = cs_net_tensor(net, op->inputs[0]);
+    const cs_tensor_info *out = cs_net_tensor(net, op->output);
+    const double width = (double)cs_precision_bytes(precision) * batch;
+    read_again(width * (double)in->elements, &cost->forward);
+    read_again(width * (double)out->elements, &cost->backward_input);
+    read_again(width * (double)out->elements, &cost->backward_weight);
+}
+
 /* ---- the host ---- */
 
 static bool is_of_experts(cs_op_kind kind)
@@ -112,17 +138,19 @@ static bool is_of_experts(cs_op_kind kind)
     return kind == CS_OP_GROUPED_LINEAR || kind == CS_OP_DISPATCH || kind == CS_OP_COMBINE;
 }
 
-/* Scales of blocks, one kernel for each operand (transformer_engine/common/swizzle). */
-static uint32_t kernels_of_scales(const cs_op *op, cs_precision precision)
+/* Scales of blocks, one kernel for each operand of a product (transformer_engine/common/swizzle);
+ * of a layer whose product is another's only the cast is left. */
+static uint32_t kernels_of_scales(const cs_op *op, const cs_pass_cost *cost, cs_precision precision)
 {
     const cs_precision of = cs_op_precision(op, precision);
-    return is_product(op->kind) && (of == CS_PRECISION_MXFP8 || of == CS_PRECISION_NVFP4) ? 2 : 0;
+    const bool blocks = of == CS_PRECISION_MXFP8 || of == CS_PRECISION_NVFP4;
+    return is_product(op->kind) && blocks && cost->launches > (cost->cast_bytes > 0) ? 2 : 0;
 }
 
 double cs_runtime_kernels_started(const cs_runtime_kernels *kernels, const cs_op *op,
                                   const cs_pass_cost *cost, cs_precision precision)
 {
-    const double started = cost->launches + kernels_of_scales(op, precision) * (cost->launches > 0);
+    const double started = cost->launches + kernels_of_scales(op, cost, precision);
     if (kernels->graphs && !is_of_experts(op->kind))
         return 0;
     return kernels->expert_loop && op->kind == CS_OP_GROUPED_LINEAR ? started * op->experts
@@ -191,6 +219,24 @@ static double seconds_in_tiles(const cs_accelerator *device, const cs_pass_cost 
     return best;
 }
 
+/* Kernels that gather rows, or scatter them, reach less: as an embedding does. */
+static double rate_of(const cs_accelerator *device, const cs_op *op)
+{
+    return op->kind == CS_OP_DISPATCH || op->kind == CS_OP_COMBINE
+               ? device->bandwidth * device->groups[CS_GROUP_EMBEDDING].memory
+               : memory_rate(device);
+}
+
+/* Of kernels, each behind the other; a loop over experts has them on several streams. */
+static double starts_of(const cs_runtime_kernels *kernels, const cs_accelerator *device,
+                        const cs_op *op, const cs_pass_cost *cost)
+{
+    enum { STREAMS = 4 };
+    const bool loop = kernels->expert_loop && op->kind == CS_OP_GROUPED_LINEAR;
+    const double rounds = loop && op->experts > STREAMS ? (double)op->experts / STREAMS : 1;
+    return cost->launches * rounds * cs_time_seconds(device->launch);
+}
+
 static double in_step(const cs_runtime_kernels *kernels, const cs_accelerator *device)
 {
     const cs_factor *factor = device->training.in_step;
@@ -203,7 +249,7 @@ double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_ac
 {
     const double peak =
         device->peaks[cost->unaligned ? CS_PRECISION_FP32 : cs_op_precision(op, precision)];
-    const double starts = cost->launches * cs_time_seconds(device->launch);
+    const double starts = starts_of(kernels, device, op, cost);
     const bool flash = op->kind == CS_OP_ATTENTION && op->attention.kernel == CS_ATTENTION_FLASH;
     double seconds = cost->cast_bytes / memory_rate(device);
     if (flash) {
@@ -221,7 +267,7 @@ double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_ac
         return cs_accelerator_seconds(device, op, cost, precision) * in_step(kernels, device);
     } else {
         seconds +=
-            fmax(cost->flop / device->peaks[CS_PRECISION_FP32], cost->bytes / memory_rate(device));
+            fmax(cost->flop / device->peaks[CS_PRECISION_FP32], cost->bytes / rate_of(device, op));
     }
     return (starts + seconds) * in_step(kernels, device);
 }

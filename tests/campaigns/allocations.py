@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
-"""Memory that cannot be had: allocations.py SIM ROOT LIBRARY [-n TRIES] [--only COMMAND]
+"""Memory that cannot be had: allocations.py SIM ROOT LIBRARY [-n TRIES] [--copies COPIES] [--only COMMAND]
 
 Each command is run again and again, and each time another of its allocations fails (LIBRARY is
-fail-malloc.c). Then it says so and ends with 1, without a part of an output; or, where it can do without what
-it asked for, its output is what it always is. It never crashes, hangs or blames its input.
+fail-malloc.c). Then it says so and ends with 1, without a part of an output; or, where it can do
+without what it asked for, its output is what it always is. It never crashes, hangs or blames its input.
+
+Then each command that can do without a file is run once more, and at its allocations copies of the
+process are made in which the allocation fails: a hundred times as many tries in the same time.
 """
 import argparse
 import collections
@@ -33,6 +36,21 @@ COMMANDS = {  # SCENARIO is a small one, RUN its results
     'import': 'import nccl-tests LOG --date 2026-01-01 -o OUT.json',
     'timeline': 'export trace RUN -o OUT.pftrace',
 }
+# The same without files. Of those that start threads a copy has one only (fail-malloc.c).
+COPIED = {
+    'run': 'run SCENARIO --no-output',
+    'check': 'check SCENARIO --resolved',
+    'plan': 'plan SCENARIO',
+    'search': 'plan PLANNED',
+    'topology': 'export topology SCENARIO',
+    'compare': 'compare RUN RUN',
+    'model': 'model resnet18 --device v100',
+    'sweep': 'sweep SCENARIO --vary /schedule/micro_batches=4,8 --no-output --json -j 1',
+    'runs': 'run NOISY --runs 3 -j 1 --no-output',
+    'validate': 'validate POINTS -j 1 --json',
+    'advise': 'advise NAMED -j 1 --most 3',
+}
+HANDED_OVER = 111  # what a copy of a thread ends with when it did its part
 PLANNED = '''{"schema_version": 1, "model": {"uniform": {"layers": 6, "forward": "1 ms", "backward": "2 ms",
  "weights": "1 MB", "activation": "1 MB"}}, "platform": {"topology": "ring", "devices": 3, "bandwidth": "1 GB/s"},
  "schedule": {"kind": "periodic", "micro_batches": 4}}'''
@@ -46,6 +64,13 @@ POINTS = '''{"schema": "truth/1", "dataset": "made", "points": [{"id": "made/1",
  "recompute": "none", "schedule": "1f1b", "framework": "Megatron-LM", "measured": {"step_time_s": 0.01}}]}'''
 SMALL = PLANNED.replace('"periodic"', '"1f1b"')
 NOISY = SMALL.replace('"devices"', '"jitter": {"mean": 0.1}, "devices"')
+
+
+def fill(words, **more):
+    """Names of files in the places of what stands for them."""
+    names = {'SCENARIO': 'small.json', 'PLANNED': 'planned.json', 'NOISY': 'noisy.json',
+             'RUN': 'run.h5', 'NAMED': 'named.json', 'POINTS': 'points.json', **more}
+    return [names.get(word, word) for word in words]
 
 
 class Command:
@@ -66,9 +91,7 @@ class Command:
 
     def run(self, mark, **more):
         path = f'{self.name}-{mark}{self.output or ""}'
-        names = {'SCENARIO': 'small.json', 'PLANNED': 'planned.json', 'NOISY': 'noisy.json', 'RUN': 'run.h5',
-                 'NAMED': 'named.json', 'POINTS': 'points.json', 'LOG': self.asked.log}
-        words = [path if w.startswith('OUT.') else names.get(w, w) for w in self.words]
+        words = [path if w.startswith('OUT.') else w for w in fill(self.words, LOG=self.asked.log)]
         made = subprocess.run([self.asked.sim, *words], capture_output=True, timeout=LIMIT, check=False,
                               env={**os.environ, 'LD_PRELOAD': self.asked.library, **more})
         written = None
@@ -101,14 +124,68 @@ class Command:
         return None if 'memory' in said else f'does not say why: {said[-100:]}'
 
 
+def read_copies(path):
+    """(allocation, exit status or minus a signal, what it said if that was wrong) of each copy."""
+    found = []
+    with open(path, encoding='utf-8', errors='replace') as file:
+        for line in file:
+            words = line.split()
+            if len(words) == 4 and words[0] == 'try':
+                found.append((int(words[1]), int(words[2]), []))
+            elif found:
+                found[-1][2].append(line.rstrip())
+    return found
+
+
+def copy(asked, name, wrong):
+    """Runs the command once, with copies; prints and adds what is wrong."""
+    words = [asked.sim, *fill(shlex.split(COPIED[name]))]
+    plain, failing = dict(os.environ), {**os.environ, 'LD_PRELOAD': asked.library}
+    usual = subprocess.run(words, capture_output=True, check=True, env=plain).stdout
+    subprocess.run(words, capture_output=True, check=True, env={**failing, 'FAIL_COUNT': 'count'})
+    with open('count', encoding='ascii') as file:
+        count = int(file.read())
+    step = max(1, count // asked.copies) if asked.copies else 1
+    made = subprocess.run(words, capture_output=True, check=False, env={
+        **failing, 'FAIL_EACH': f'{name}.copies', 'FAIL_EVERY': str(step)})
+    if made.returncode != 0 or made.stdout != usual:
+        wrong[name, f'the process that was copied ends with {made.returncode}'].append(0)
+    copies = read_copies(f'{name}.copies')
+    for at, code, said in copies:
+        if code not in (0, 1, HANDED_OVER) or said:
+            wrong[name, f'a copy ends with {code}: ' + '\n    '.join(said)].append(at)
+    told = sum(code == 1 for _, code, _ in copies)
+    print(f'{name}: {len(copies)} copies at {count} allocations, {told} of them told, '
+          f'{sum(len(at) for (of, _), at in wrong.items() if of == name)} wrong', flush=True)
+    if told < len(copies) // 20:
+        wrong[name, 'too few were noticed'].append(len(copies))
+
+
+def attack(asked, name, wrong):
+    """Runs the command once for each try; prints and adds what is wrong."""
+    command = Command(asked, name, COMMANDS[name])
+    step = max(1, command.count // asked.n) if asked.n else 1
+    tries = range(1, command.count + 1, step)
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for at, problem in zip(tries, pool.map(command.problem, tries)):
+            if problem:
+                wrong[name, problem].append(at)
+    print(f'{name}: {len(tries)} of {command.count} allocations made to fail, {command.noticed} of '
+          f'them told, {sum(len(at) for (of, _), at in wrong.items() if of == name)} wrong', flush=True)
+    if command.noticed < len(tries) // 20:
+        wrong[name, 'too few were noticed'].append(len(tries))
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('sim', type=os.path.abspath)
     parser.add_argument('root', type=os.path.abspath)
     parser.add_argument('library', type=os.path.abspath)
     parser.add_argument('-n', type=int, default=30, help='tries of each command; 0: every allocation')
+    parser.add_argument('--copies', type=int, help='of each command; 0: at every allocation; default: 50 times -n')
     parser.add_argument('--only', choices=COMMANDS)
     asked = parser.parse_args()
+    asked.copies = 50 * asked.n if asked.copies is None else asked.copies
     asked.log = os.path.join(asked.root, 'calib/measured/all-reduce-8.log')
     wrong = collections.defaultdict(list)
     with tempfile.TemporaryDirectory(prefix='sim-campaign-') as folder:
@@ -119,17 +196,9 @@ def main():
                 file.write(text)
         subprocess.run([asked.sim, 'run', 'small.json', '-o', 'run.h5'], check=True, capture_output=True)
         for name in [asked.only] if asked.only else COMMANDS:
-            command = Command(asked, name, COMMANDS[name])
-            step = max(1, command.count // asked.n) if asked.n else 1
-            tries = range(1, command.count + 1, step)
-            with concurrent.futures.ThreadPoolExecutor(2) as pool:
-                for at, problem in zip(tries, pool.map(command.problem, tries)):
-                    if problem:
-                        wrong[name, problem].append(at)
-            print(f'{name}: {len(tries)} of {command.count} allocations made to fail, {command.noticed} of them told, '
-                  f'{sum(len(at) for (of, _), at in wrong.items() if of == name)} wrong', flush=True)
-            if command.noticed < len(tries) // 20:
-                wrong[name, 'too few were noticed'].append(len(tries))
+            attack(asked, name, wrong)
+            if name in COPIED:
+                copy(asked, name, wrong)
     for (name, problem), at in wrong.items():
         print(f'{name}: {problem} (allocation {", ".join(map(str, at[:8]))}{", ..." * (len(at) > 8)})')
     return bool(wrong)

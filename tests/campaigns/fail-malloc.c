@@ -1,33 +1,62 @@
 /* Loaded before a program (LD_PRELOAD): its allocation number $FAIL_AT fails, and no other; with
  * $FAIL_COUNT=FILE it writes there how many there were. Those of HDF5 are not counted: version 1.10
- * crashes when one fails. */
-#define _GNU_SOURCE /* dladdr */
+ * crashes when one fails.
+ *
+ * With $FAIL_EACH=FILE each of them fails in turn, or each $FAIL_EVERY-th, in a copy of the process
+ * (fork) that goes on from there, while the process itself goes on as if nothing were. FILE gets a
+ * line "try NUMBER CODE THREAD" per copy: its exit status, or minus the signal that ended it; "main",
+ * or "other" for a thread. A copy has one thread: it ends when it hands something over to others or
+ * waits for them. Where the copy crashed or said nothing of memory, what it said and where it was
+ * follow. Only for runs without output files: copies have the descriptors of the process. */
+#define _GNU_SOURCE /* dladdr, RTLD_NEXT, memfd_create */
 
 #include <dlfcn.h>
 #include <errno.h>
 #include <execinfo.h>
+#include <fcntl.h>
+#include <pthread.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t n, size_t size);
 extern void *__libc_realloc(void *data, size_t size);
 
+enum { PATIENCE = 20, HANDED_OVER = 111, SAID_BYTES = 4096 };
+
 static atomic_long count;
 static long fail_at = -1; /* -1: not begun yet */
-static pid_t owner;       /* programs that it starts are not attacked */
+static long every = 1;
+static pid_t owner; /* programs that it starts are not attacked */
+static pthread_t main_thread;
+static int report = -1;        /* of copies */
+static bool is_copy, is_alone; /* alone: a copy of a process that had several threads */
+static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER; /* copy at a time */
+static int (*next_signal)(pthread_cond_t *);
+static int (*next_wait)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
 
 __attribute__((constructor)) static void begin(void)
 {
     const char *at = getenv("FAIL_AT");
     void *frame;
     (void)backtrace(&frame, 1); /* the first one loads a library */
+    const char *each = getenv("FAIL_EACH"), *step = getenv("FAIL_EVERY");
     owner = getpid();
+    main_thread = pthread_self();
+    every = step ? strtol(step, NULL, 10) : 1;
+    report = each ? open(each, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+    next_signal = (int (*)(pthread_cond_t *))dlsym(RTLD_NEXT, "pthread_cond_signal");
+    next_wait = (int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))dlsym(
+        RTLD_NEXT, "pthread_cond_timedwait");
     fail_at = at ? strtol(at, NULL, 10) : 0;
     unsetenv("LD_PRELOAD");
 }
@@ -53,18 +82,96 @@ static bool is_in_library(void)
     return false;
 }
 
+/* ---- copies ---- */
+
+static void tell_place(void)
+{
+    void *frames[24];
+    const int n = backtrace(frames, 24);
+    backtrace_symbols_fd(frames, n, report);
+}
+
+/* What the copy said, when it ended as it should not. */
+static void tell(long at, int status, bool is_main, int said)
+{
+    char text[SAID_BYTES];
+    const ssize_t n = pread(said, text, sizeof(text) - 1, 0);
+    const int code = WIFEXITED(status) ? WEXITSTATUS(status) : -WTERMSIG(status);
+    text[n > 0 ? n : 0] = '\0';
+    dprintf(report, "try %ld %d %s\n", at, code, is_main ? "main" : "other");
+    if (code == 0 || code == HANDED_OVER || (code == 1 && strstr(text, "memory")))
+        return;
+    dprintf(report, "%.1000s\n", text);
+    tell_place();
+}
+
+static bool has_threads(void)
+{
+    char text[SAID_BYTES];
+    const int file = open("/proc/self/stat", O_RDONLY);
+    const ssize_t n = read(file, text, sizeof(text) - 1);
+    const char *at = n > 0 ? (text[n] = '\0', strrchr(text, ')')) : NULL;
+    int number = 1;
+    if (at) /* field 20; the bracket ends the second */
+        (void)sscanf(at + 1,
+                     " %*c %*d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %d",
+                     &number);
+    close(file);
+    return number > 1;
+}
+
+/* Waits for it up to PATIENCE s, then kills it. */
+static int wait_for(pid_t pid)
+{
+    const struct timespec tick = {.tv_nsec = 200000};
+    int status = 0;
+    for (long i = 0; i < PATIENCE * 5000L; i++) {
+        if (waitpid(pid, &status, WNOHANG) == pid)
+            return status;
+        nanosleep(&tick, NULL);
+    }
+    kill(pid, SIGKILL);
+    while (waitpid(pid, &status, 0) < 0 && errno == EINTR)
+        continue;
+    return status;
+}
+
+/* True in the copy, whose allocation fails. */
+static bool copy(long at)
+{
+    pthread_mutex_lock(&one);
+    const bool many = has_threads();
+    const int said = memfd_create("said", MFD_CLOEXEC), nowhere = open("/dev/null", O_WRONLY);
+    const pid_t pid = fork();
+    if (pid == 0) {
+        is_copy = true;
+        is_alone = many;
+        dup2(said, STDERR_FILENO);
+        dup2(nowhere, STDOUT_FILENO);
+        return true;
+    }
+    tell(at, pid > 0 ? wait_for(pid) : -1, pthread_equal(main_thread, pthread_self()), said);
+    close(said);
+    close(nowhere);
+    pthread_mutex_unlock(&one);
+    return false;
+}
+
 static bool fails(void)
 {
     static _Thread_local bool within;
-    if (fail_at < 0 || within)
+    if (fail_at < 0 || within || is_copy)
         return false;
     within = true;
     const bool counts = !is_in_library();
+    const long at = counts ? atomic_fetch_add(&count, 1) + 1 : 0;
+    bool failing = counts && at == fail_at;
+    if (counts && report >= 0 && getpid() == owner && at % every == 0)
+        failing = copy(at);
     within = false;
-    if (!counts || atomic_fetch_add(&count, 1) + 1 != fail_at)
-        return false;
-    errno = ENOMEM;
-    return true;
+    if (failing)
+        errno = ENOMEM;
+    return failing;
 }
 
 #pragma GCC visibility push(default)
@@ -82,6 +189,21 @@ void *calloc(size_t n, size_t size)
 void *realloc(void *data, size_t size)
 {
     return fails() ? NULL : __libc_realloc(data, size);
+}
+
+int pthread_cond_signal(pthread_cond_t *condition)
+{
+    if (is_alone)
+        _exit(HANDED_OVER);
+    return next_signal(condition);
+}
+
+int pthread_cond_timedwait(pthread_cond_t *condition, pthread_mutex_t *mutex,
+                           const struct timespec *until)
+{
+    if (is_alone)
+        _exit(HANDED_OVER);
+    return next_wait(condition, mutex, until);
 }
 
 #pragma GCC visibility pop

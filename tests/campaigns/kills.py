@@ -59,7 +59,7 @@ COMMANDS = {
                  '-o out.json',
     'replay': 'replay tiny.json -r 2 -o out.h5',
 }
-RESUMED = ('sweep', 'advise')  # by --resume
+RESUMED = ('sweep', 'advise', 'validate')  # by --resume
 MEASURED = ('calibrate', 'replay')  # no two results are the same
 SEAL = b'simseal1'
 
@@ -113,9 +113,12 @@ class Command:
             sys.exit(f'{name}: no output')
 
     def start(self, words):
+        def heed():  # a shell, or nohup, may have had signals ignored
+            for number in ENDS[1:]:
+                signal.signal(number, signal.SIG_DFL)
         environment = {**os.environ, 'TMPDIR': self.temporary, 'SIM_CAMPAIGN': self.mark}
         return subprocess.Popen([self.sim, *words], env=environment, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
 
     def undisturbed(self):
         """Seconds that it takes; its result is in its place."""

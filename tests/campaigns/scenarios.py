@@ -113,6 +113,7 @@ class Run:
         self.ends = collections.Counter()
 
     def limit(self):
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell ignores it in what it starts with &
         if self.asked.memory:
             resource.setrlimit(resource.RLIMIT_AS, (self.asked.memory << 20, self.asked.memory << 20))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
@@ -165,8 +166,10 @@ def main():
         mutants = Mutants(asked.root)
         for name in ('models', 'devices', 'calib'):  # what scenarios name
             os.symlink(os.path.join(asked.root, name), os.path.join(folder, name))
-        for name in {os.path.dirname(name) for name in mutants.documents}:
+        folders = {os.path.dirname(name) for name in mutants.documents}
+        for name in folders:  # all of them first: a link to one would lead into the tree
             os.makedirs(os.path.join(folder, name), exist_ok=True)
+        for name in folders:
             for entry in os.listdir(os.path.join(asked.root, name)):
                 if not os.path.exists(os.path.join(folder, name, entry)):
                     os.symlink(os.path.join(asked.root, name, entry), os.path.join(folder, name, entry))

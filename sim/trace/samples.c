@@ -1,0 +1,170 @@
+#include "sim/trace/samples.h"
+
+#include "sim/graph/graph.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* A sample is three numbers, seven bits to a byte, the lowest first: picoseconds since the sample
+ * before; (device * CS_N_CATEGORIES + category) * CODES + code; and behind the code OTHER the change
+ * itself, its sign in the lowest bit. Other codes name one of the latest different changes. */
+enum {
+    KNOWN = 3,
+    OTHER = KNOWN,
+    CODES = KNOWN + 1,
+    LONGEST = 32, /* bytes of a sample, at most */
+    FIRST = 4096, /* bytes that there is room for in the beginning */
+};
+
+/* What writer and reader know of a device and category. */
+typedef struct track {
+    int64_t value;
+    int64_t changes[KNOWN]; /* the latest different ones */
+} track;
+
+struct cs_memory_samples {
+    unsigned char *bytes;
+    size_t used, capacity;
+    size_t at; /* of the reader */
+    uint64_t n, n_read;
+    cs_time time; /* of the latest sample, written or read */
+    size_t n_tracks;
+    track *tracks;
+};
+
+cs_memory_samples *cs_samples_create(uint32_t n_devices)
+{
+    cs_memory_samples *made = calloc(1, sizeof(*made));
+    if (!made)
+        return NULL;
+    made->n_tracks = (size_t)n_devices * CS_N_CATEGORIES;
+    made->tracks = calloc(made->n_tracks + 1, sizeof(*made->tracks));
+    made->bytes = malloc(FIRST);
+    made->capacity = FIRST;
+    if (made->tracks && made->bytes)
+        return made;
+    cs_samples_destroy(made);
+    return NULL;
+}
+
+void cs_samples_destroy(cs_memory_samples *samples)
+{
+    if (!samples)
+        return;
+    free(samples->bytes);
+    free(samples->tracks);
+    free(samples);
+}
+
+static void remember(track *of, int64_t change)
+{
+    memmove(of->changes + 1, of->changes, (KNOWN - 1) * sizeof(*of->changes));
+    of->changes[0] = change;
+}
+
+/* ---- writing ---- */
+
+static bool reserve(cs_memory_samples *samples)
+{
+    if (samples->capacity - samples->used >= LONGEST)
+        return true;
+    const size_t capacity = samples->capacity + samples->capacity / 2;
+    unsigned char *grown = realloc(samples->bytes, capacity);
+    if (!grown)
+        return false;
+    samples->bytes = grown;
+    samples->capacity = capacity;
+    return true;
+}
+
+static unsigned char *put(unsigned char *to, uint64_t number)
+{
+    for (; number >= 0x80; number >>= 7)
+        *to++ = (unsigned char)(number | 0x80);
+    *to++ = (unsigned char)number;
+    return to;
+}
+
+static uint32_t code_of(const track *of, int64_t change)
+{
+    uint32_t code = 0;
+    while (code < KNOWN && of->changes[code] != change)
+        code++;
+    return code;
+}
+
+bool cs_samples_add(cs_memory_samples *samples, const cs_memory_sample *sample)
+{
+    const size_t key = (size_t)sample->device * CS_N_CATEGORIES + sample->category;
+    track *of = &samples->tracks[key];
+    /* in unsigned numbers, which wrap: a change may be larger than any value */
+    const uint64_t change = (uint64_t)sample->bytes - (uint64_t)of->value;
+    if (!reserve(samples))
+        return false;
+    const uint32_t code = code_of(of, (int64_t)change);
+    unsigned char *to = samples->bytes + samples->used;
+    to = put(to, (uint64_t)sample->time - (uint64_t)samples->time);
+    to = put(to, (uint64_t)key * CODES + code);
+    if (code == OTHER) {
+        to = put(to, (change << 1) ^ ((int64_t)change < 0 ? UINT64_MAX : 0));
+        remember(of, (int64_t)change);
+    }
+    of->value = sample->bytes;
+    samples->used = (size_t)(to - samples->bytes);
+    samples->time = sample->time;
+    samples->n++;
+    return true;
+}
+
+int64_t cs_samples_latest(const cs_memory_samples *samples, uint32_t device, uint32_t category)
+{
+    return samples->tracks[(size_t)device * CS_N_CATEGORIES + category].value;
+}
+
+uint64_t cs_samples_count(const cs_memory_samples *samples)
+{
+    return samples ? samples->n : 0;
+}
+
+/* ---- reading ---- */
+
+void cs_samples_rewind(cs_memory_samples *samples)
+{
+    if (!samples)
+        return;
+    memset(samples->tracks, 0, samples->n_tracks * sizeof(*samples->tracks));
+    samples->at = 0;
+    samples->n_read = 0;
+    samples->time = 0;
+}
+
+static inline uint64_t get(cs_memory_samples *samples)
+{
+    const unsigned char *from = samples->bytes + samples->at;
+    uint64_t number = *from & 0x7f;
+    for (unsigned shift = 7; *from++ & 0x80; shift += 7)
+        number |= (uint64_t)(*from & 0x7f) << shift;
+    samples->at = (size_t)(from - samples->bytes);
+    return number;
+}
+
+bool cs_samples_next(cs_memory_samples *samples, cs_memory_sample *sample)
+{
+    if (!samples || samples->n_read == samples->n)
+        return false;
+    const uint64_t time = (uint64_t)samples->time + get(samples), word = get(samples);
+    const uint64_t key = word / CODES, code = word % CODES;
+    track *of = &samples->tracks[key];
+    if (code == OTHER) {
+        const uint64_t folded = get(samples);
+        remember(of, (int64_t)((folded >> 1) ^ (0 - (folded & 1))));
+    }
+    of->value = (int64_t)((uint64_t)of->value + (uint64_t)of->changes[code == OTHER ? 0 : code]);
+    *sample = (cs_memory_sample){.time = (cs_time)time,
+                                 .bytes = of->value,
+                                 .device = (uint32_t)(key / CS_N_CATEGORIES),
+                                 .category = (uint32_t)(key % CS_N_CATEGORIES)};
+    samples->time = (cs_time)time;
+    samples->n_read++;
+    return true;
+}
