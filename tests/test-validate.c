@@ -193,7 +193,7 @@ static const struct lack {
     {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
          "'Megatron-LM', 'args': {'optimizer': 'muon'}, " REST,
      "the optimizer Muon"},
-    {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
+    {GPT ", " H100 "'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
          "'Megatron-LM', 'args': {'fp8-format': 'hybrid'}, 'precision': 'fp8', 'recompute': 'none'",
      "fp8 products of float32 activations"},
     {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'precision': 'fp32', "
