@@ -406,8 +406,7 @@ static void write_network(cs_point_rules *rules, FILE *out)
 
 /* ---- numbers ---- */
 
-/* Words behind fp8 say how operands are scaled ("fp8-rowwise"), which decides how exact a product
- * is, not what it takes. */
+/* Words behind fp8 say how operands are scaled ("fp8-rowwise"): what that takes is the runtime's. */
 static const char *precision(cs_point_rules *rules)
 {
     static const char *const known[] = {"fp32", "tf32", "fp16", "bf16", "mxfp8", "nvfp4"};
