@@ -30,7 +30,7 @@ FEATURES = ('stated: ', 'the network ', 'the device ', 'the schedule ', 'network
             'adapters in networks ', 'packed samples ', 'several nodes of ', 'the nodes of ', 'more ranks than heads',
             'experts and tensor parallelism without ', 'ranks that divide tokens ', 'measured passes of ranks ', 'the activation ',
             'the norm ', 'the optimizer ', 'offloading', 'full recomputation of some blocks', 'Mamba layers ',
-            'several stages a rank ')
+            'several stages a rank ', 'ranks that do not divide adapters ')
 
 
 def peak(gpu, precision):

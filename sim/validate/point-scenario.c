@@ -132,6 +132,8 @@ static void check_ranks(cs_point_rules *rules)
     if (mesh->tp > 1 && (point->model->ffn % mesh->tp != 0 ||
                          point->model->hidden % mesh->tp != 0 || point->model->vocab < mesh->tp))
         cs_point_rules_miss(rules, "stated: features that ranks divide");
+    if (mesh->tp > 1 && point->options->lora && 16 % mesh->tp != 0)
+        cs_point_rules_miss(rules, "ranks that do not divide adapters of rank 16");
     if (mesh->ep > 1 && (strcmp(point->model->kind, "decoder-moe") != 0 ||
                          point->model->experts == 0 || point->model->experts % mesh->ep != 0))
         cs_point_rules_miss(rules, "stated: experts that ranks divide");

@@ -106,7 +106,8 @@ static void write_pipeline(cs_point_rules *rules, const order *found, FILE *out)
     const cs_point *point = rules->point;
     const bool several =
         strcmp(found->kind, "interleaved_1f1b") == 0 || strcmp(found->kind, "zb_v") == 0;
-    if (point->parallel->vpp > 1 && !several)
+    const bool vee = strcmp(found->kind, "zb_v") == 0 && point->parallel->vpp > 2;
+    if ((point->parallel->vpp > 1 && !several) || vee)
         cs_point_rules_miss(rules, "several stages a rank in the schedule %s", point->schedule);
     if (found->note)
         cs_point_rules_assume(rules, "%s", found->note);

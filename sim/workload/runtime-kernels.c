@@ -190,6 +190,24 @@ static double memory_rate(const cs_accelerator *device)
            (memory ? memory->memory : device->groups[CS_GROUP_ELEMENTWISE].memory);
 }
 
+/* Kernels that gather rows, or scatter them, reach less: as an embedding does. */
+static double rate_of(const cs_accelerator *device, const cs_op *op)
+{
+    return op->kind == CS_OP_DISPATCH || op->kind == CS_OP_COMBINE
+               ? device->bandwidth * device->groups[CS_GROUP_EMBEDDING].memory
+               : memory_rate(device);
+}
+
+/* Of kernels, each behind the other; a loop over experts has them on several streams. */
+static double starts_of(const cs_runtime_kernels *kernels, const cs_accelerator *device,
+                        const cs_op *op, const cs_pass_cost *cost)
+{
+    enum { STREAMS = 4 };
+    const bool loop = kernels->expert_loop && op->kind == CS_OP_GROUPED_LINEAR;
+    const double rounds = loop && op->experts > STREAMS ? (double)op->experts / STREAMS : 1;
+    return cost->launches * rounds * cs_time_seconds(device->launch);
+}
+
 /* Seconds of a product in fp32 with `reached` of the peak. Each multiprocessor computes a tile of the
  * result at a time, so that tiles take whole waves (NVIDIA, Matrix Multiplication Background User's
  * Guide, sections 3.3 and 3.4). Libraries choose what leaves fewer idle: narrower tiles, which read
@@ -217,24 +235,6 @@ static double seconds_in_tiles(const cs_accelerator *device, const cs_pass_cost 
         }
     }
     return best;
-}
-
-/* Kernels that gather rows, or scatter them, reach less: as an embedding does. */
-static double rate_of(const cs_accelerator *device, const cs_op *op)
-{
-    return op->kind == CS_OP_DISPATCH || op->kind == CS_OP_COMBINE
-               ? device->bandwidth * device->groups[CS_GROUP_EMBEDDING].memory
-               : memory_rate(device);
-}
-
-/* Of kernels, each behind the other; a loop over experts has them on several streams. */
-static double starts_of(const cs_runtime_kernels *kernels, const cs_accelerator *device,
-                        const cs_op *op, const cs_pass_cost *cost)
-{
-    enum { STREAMS = 4 };
-    const bool loop = kernels->expert_loop && op->kind == CS_OP_GROUPED_LINEAR;
-    const double rounds = loop && op->experts > STREAMS ? (double)op->experts / STREAMS : 1;
-    return cost->launches * rounds * cs_time_seconds(device->launch);
 }
 
 static double in_step(const cs_runtime_kernels *kernels, const cs_accelerator *device)
