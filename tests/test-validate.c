@@ -194,8 +194,7 @@ static const struct lack {
     {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
          "'Megatron-LM', 'args': {'optimizer': 'muon'}, " REST,
      "the optimizer Muon"},
-    {GPT ", 'hardware': {'gpu': 'NVIDIA H100 80GB HBM3', 'gpus': 1}, 'batch': {'global': 4, "
-         "'micro': 1}, 'measured': {}, 'framework': "
+    {GPT ", " H100 "'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
          "'Megatron-LM', 'args': {'fp8-format': 'hybrid'}, 'precision': 'fp8', 'recompute': 'none'",
      "fp8 products of float32 activations"},
     {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'precision': 'fp32', "
@@ -297,8 +296,9 @@ static const struct rule {
     {"products of groups", EXPERTS GPUS(1) "'args': {'moe-grouped-gemm': true}, " TOLD, "memory",
      "libraries", NULL, "[\"cublas\",\"transformer_engine\",\"grouped_products\"]"},
     {"fp8 in an argument",
-     MEGATRON H100 "'args': {'fp8-param-gather': true, 'bf16': true}, 'measured': {}, "
-                   "'recompute': 'none', 'precision': 'fp8'",
+     MEGATRON H100
+     "'args': {'fp8-param-gather': true, 'bf16': true}, 'measured': {}, 'recompute': 'none', "
+     "'precision': 'fp8'",
      "memory", "narrow_weights", NULL, "\"alone\""},
     {"whose gradients are summed in fp32",
      MEGATRON H100 "'args': {'fp8-param-gather': true, 'bf16': true}, 'measured': {}, "
@@ -365,6 +365,10 @@ static const struct rule {
      NULL, "false"},
     {"gathered in fp8", NARROW("torchtitan", "H100-SXM5-80GB", "fp8", "'float8_allgather': true"),
      "memory", "narrow_weights", NULL, "\"alone\""},
+    {"scales of rows", NARROW("torchtitan", "H100-SXM5-80GB", "fp8-rowwise", ""), "runtime",
+     "kernels", NULL, "1.12"},
+    {"scales of tensors", NARROW("torchtitan", "H100-SXM5-80GB", "fp8-tensorwise", ""), "runtime",
+     "kernels", NULL, "-"},
     {"loss of torchtitan", NARROW("torchtitan", "H100-SXM5-80GB", "bf16", ""), "memory", "loss",
      NULL, "\"eager\""},
     {"deterministic", MEGATRON GPUS(1) "'args': {'deterministic-mode': true}, " TOLD, "runtime",
