@@ -65,12 +65,12 @@ class Target:
         return usage.ru_utime + usage.ru_stime, n_tried, process.returncode == 0
 
     def merge(self):
-        """Adds what reaches new code to the corpus, the smallest inputs first; how many it took."""
+        """Adds as few inputs to the corpus as reach all of the new code; how many those are."""
         with tempfile.TemporaryDirectory(prefix='sim-fuzz-') as folder:
             both = os.path.join(folder, 'both')
             shutil.copytree(self.corpus, both)
             with open(f'{self.found}.merge.log', 'wb') as log:
-                self.start(log, '-merge=1', '-use_counters=0', both, self.found).wait()
+                self.start(log, '-set_cover_merge=1', '-use_counters=0', both, self.found).wait()
             new = [path for path in glob.glob(os.path.join(both, '*'))
                    if not os.path.exists(os.path.join(self.corpus, os.path.basename(path)))]
             room = MOST_INPUTS - len(os.listdir(self.corpus))

@@ -165,7 +165,7 @@ class Attack:
         except (xml.etree.ElementTree.ParseError, UnicodeDecodeError) as error:
             yield str(error)
             return
-        usual = self.usual.setdefault((command, os.path.splitext(name)[1]), set())
+        usual = self.usual.setdefault((command, name.rpartition('.')[2]), set())
         if self.learning:
             usual |= found
         elif found - usual:
