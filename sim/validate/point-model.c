@@ -171,6 +171,16 @@ static void write_llama(cs_point_rules *rules, FILE *out)
     fputs("}", out);
 }
 
+/* NVIDIA's recipes that drop tokens pad experts to a capacity factor of 1 (NVIDIA-NeMo/
+ * Megatron-Bridge, src/megatron/bridge/training/utils/moe_token_drop.py). */
+static double capacity(cs_point_rules *rules)
+{
+    const cs_point_options *options = rules->point->options;
+    if (options->moe_pad_to_capacity || options->moe_capacity_factor > 0)
+        return options->moe_pad_to_capacity ? options->moe_capacity_factor : 0;
+    return cs_point_rules_drops_tokens(rules) ? 1 : 0;
+}
+
 static void write_experts(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
@@ -178,7 +188,7 @@ static void write_experts(cs_point_rules *rules, FILE *out)
     fprintf(out,
             ", \"experts\": %u, \"top_k\": %u, \"expert_intermediate\": %u, \"capacity\": %.9g",
             model->experts, or_else(model->topk, 1), or_else(model->moe_ffn, model->ffn),
-            point->options->moe_pad_to_capacity ? point->options->moe_capacity_factor : 0);
+            capacity(rules));
 }
 
 static void write_mixture(cs_point_rules *rules, const char *name, FILE *out)
