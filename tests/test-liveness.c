@@ -228,8 +228,10 @@ static int64_t matrix(const walk *w, const cs_op *op)
 static int64_t of_attention(const walk *w, const cs_op *op)
 {
     const int64_t weights = matrix(w, op);
+    const bool copies = w->how->kept.attention_copy && w->how->batch_size > 1;
     if (op->attention.kernel == CS_ATTENTION_FLASH)
-        return 4 * op->attention.heads * rows(w, op->output);
+        return 4 * op->attention.heads * rows(w, op->output) +
+               (copies ? width_of(w) * elements(w, op->output) : 0);
     return weights * width_of(w) + (op->attention.dropout > 0 ? weights * (1 + width_of(w)) : 0);
 }
 
@@ -926,7 +928,8 @@ static void compare_drawn(gsl_rng *random, const char *kind, uint32_t number, dr
                                    .loss = random_from_to(random, 0, 3),
                                    .narrow_weights = random_from_to(random, 0, 2),
                                    .one_copy = random_from_to(random, 0, 1),
-                                   .wide_inputs = random_from_to(random, 0, 3) == 0},
+                                   .wide_inputs = random_from_to(random, 0, 3) == 0,
+                                   .attention_copy = random_from_to(random, 0, 1)},
                           .device = &device,
                           .source = "test",
                           .split = &d->split,
