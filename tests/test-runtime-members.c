@@ -433,6 +433,41 @@ static void share_one_buffer(void **state)
     }
 }
 
+static double peak_with(const char *memory)
+{
+    run made;
+    run_with(SHARED(DENSE("flash"), SEQUENCES), "/memory", memory, &made);
+    const double peak = (double)made.simulation.allocations.devices[0].stats.peak_allocated;
+    finish(&made);
+    return peak;
+}
+
+/* What is gathered into the buffer is no tensor besides. A fused loss has its peak while the
+ * gradient of the logits meets the tokens that were gathered again: there they are once, with or
+ * without the buffer. One in float32 has it while the loss runs, when only the buffer still holds
+ * them. */
+static void gather_in_the_buffer(void **state)
+{
+    (void)state;
+    enum { GATHERED = 2 * 128 * 256 * 2 };
+    static const struct {
+        const char *name, *without, *with;
+        double more;
+    } rows[] = {
+        {"fused", "{\"allocator\": \"pytorch\", \"fused\": [\"cross_entropy\"]}",
+         "{\"allocator\": \"pytorch\", \"fused\": [\"cross_entropy\"], \"gather_buffer\": "
+         "\"last_matrix\"}",
+         0},
+        {"float32", "{\"allocator\": \"pytorch\"}",
+         "{\"allocator\": \"pytorch\", \"gather_buffer\": \"last_matrix\"}", GATHERED},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        const double more = peak_with(rows[i].with) - peak_with(rows[i].without);
+        if (more != rows[i].more)
+            fail_msg("%s: expected %.0f bytes more, got %.0f", rows[i].name, rows[i].more, more);
+    }
+}
+
 /* ---- where values are from ---- */
 
 static const struct {
@@ -491,6 +526,7 @@ int main(void)
         cmocka_unit_test(are_complete),
         cmocka_unit_test(passes_over_gradients),
         cmocka_unit_test(share_one_buffer),
+        cmocka_unit_test(gather_in_the_buffer),
         cmocka_unit_test(is_slower_beside_buckets),
         cmocka_unit_test(is_once_a_step),
         cmocka_unit_test(starts_messages),

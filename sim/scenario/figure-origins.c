@@ -47,15 +47,19 @@ const cs_runtime_member cs_runtime_members[] = {
 
 /* ---- the document ---- */
 
-/* The value that a pointer of two keys leads to; NULL where there is none. `section` gets the
- * object on the way. */
+/* The value that a pointer of two keys or more leads to; NULL where there is none. `section` gets
+ * the object on the way. */
 static const cJSON *value_at(const cJSON *root, const char *pointer, const cJSON **section)
 {
     char first[64];
     const char *second = strchr(pointer + 1, '/');
     snprintf(first, sizeof(first), "%.*s", (int)(second - pointer - 1), pointer + 1);
     *section = cs_json_member(root, first);
-    return cJSON_IsObject(*section) ? cs_json_member(*section, second + 1) : NULL;
+    if (!cJSON_IsObject(*section))
+        return NULL;
+    const cJSON *inner;
+    return strchr(second + 1, '/') ? value_at(*section, second, &inner)
+                                   : cs_json_member(*section, second + 1);
 }
 
 /* Whether "/section/key=value" holds, of a text or a number; "/section/key": it is given. */

@@ -73,17 +73,22 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         .source = "Lee et al., 2025 (arXiv 2507.03114): 1.19 on average beside communication"      \
     }
 
+#define REACHED_IN_RACKS(with_)                                                                    \
+    {                                                                                              \
+        .key = "/collectives/reached", .value = "0.7",                                             \
+        .source = "the NVLinks of a DGX B200; HybridEP (deepseek-ai/DeepEP at 41cad94, "           \
+                  "README_Hybrid-EP.md) sends 0.59 to 0.73 of 900 GB/s between 8 to 36 GPUs",      \
+        .with = with_                                                                              \
+    }
+
 #define COLLECTIVES                                                                                \
     {.key = "/collectives/reached",                                                                \
      .value = "0.7",                                                                               \
      .source = "SimuMax (4dcaae51), DGX B200: all-reduce 0.742, all-gather 0.674, reduce-scatter " \
                "0.673 of 900 GB/s",                                                                \
      .with = "/platform/topology=dgx-b200"},                                                       \
-        {.key = "/collectives/reached",                                                            \
-         .value = "0.7",                                                                           \
-         .source = "the NVLinks of a DGX B200; HybridEP (deepseek-ai/DeepEP at 41cad94, "          \
-                   "README_Hybrid-EP.md) sends 0.59 to 0.73 of 900 GB/s between 8 to 36 GPUs",     \
-         .with = "/platform/topology=gb200-nvl72"},                                                \
+        REACHED_IN_RACKS("/platform/topology=gb200-nvl72"),                                        \
+        REACHED_IN_RACKS("/platform/node/model=nvl72"),                                            \
         {.key = "/collectives/reached",                                                            \
          .value = "0.8",                                                                           \
          .source = "nccl-tests reach 230 to 240 of 300 GB/s on DGX A100, 360 of 450 on DGX H100"}, \

@@ -26,8 +26,8 @@ const cs_field cs_scenario_runtime_fields[] = {
      .doc = "of the host, once a step, while the device computes nothing: it waits for the norm of "
             "the gradients, starts the optimizer, logs, brings the next batch"},
     {"cuda_graphs", CS_FIELD_BOOL, AT(cuda_graphs), .fallback = "false",
-     .doc = "kernels start from graphs, whatever \"host\" says; those of experts do not, whose "
-            "rows differ from step to step"},
+     .doc = "kernels start from graphs, whatever \"host\" says; those of experts do with a "
+            "capacity only, without which their rows differ from step to step"},
     {"expert_loop", CS_FIELD_BOOL, AT(expert_loop), .fallback = "false",
      .doc = "experts as in Megatron Core: the host waits for their rows, unless they have a "
             "capacity, and starts their products one by one, the casts of their rows, and kernels "

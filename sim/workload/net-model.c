@@ -469,6 +469,7 @@ typedef struct host_work {
     double experts;         /* s of the forward, from the rows of experts on to their sum */
     double experts_seconds; /* what that takes on the device */
     bool among_experts;     /* the operator is part of it */
+    bool in_graph;          /* and starts from a graph */
 } host_work;
 
 static bool makes_apart(const cs_net_options *how)
@@ -479,6 +480,12 @@ static bool makes_apart(const cs_net_options *how)
 static void add_host(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
                      const cs_piece_seconds *seconds, host_work *host)
 {
+    if (op->kind == CS_OP_DISPATCH)
+        host->in_graph = how->kernels.graphs && op->capacity > 0;
+    if (host->in_graph) {
+        host->in_graph = op->kind != CS_OP_COMBINE;
+        return;
+    }
     const cs_host_seconds own = cs_runtime_kernels_host(&how->kernels, how->device, op, cost,
                                                         how->precision, makes_apart(how));
     host->all.forward += own.forward;
@@ -561,7 +568,7 @@ static bool cost_layers(const cs_net *net, const cs_net_local *local, const cs_n
             fits = add(&of->workspaces[p],
                        times.workspace >= 0 ? times.workspace : cost.workspace_bytes) &&
                    add(&of->workspaces[p],
-                       cs_kept_query_sums(net, &net->ops[p], &how->kept, how->batch_size));
+                       cs_kept_beside_backward(net, &net->ops[p], &how->kept, how->batch_size));
             of->steps[p] = cs_kept_loss_step(net, &net->ops[p], &how->kept, how->batch_size);
             of->seconds[p] = seconds_of(how, &net->ops[p], &cost, &times);
             add_host(how, &net->ops[p], &cost, &of->seconds[p], &host);
@@ -967,6 +974,8 @@ static bool describe_work(const cs_net *net, const cs_net_options *how, cs_model
     cs_model_work *work = &model->work;
     work->flop_per_sample = useful_flop(net);
     work->tokens_per_sample = net->input_ids < UINT32_MAX ? (uint32_t)net->input_ids : 0;
+    work->parameters = (double)cs_net_parameters(net);
+    work->active_parameters = (double)cs_net_active_parameters(net);
     work->peak =
         isfinite(how->device->peaks[how->precision]) ? how->device->peaks[how->precision] : 0;
     work->device = work->peak > 0 ? cs_arena_copy(&model->arena, how->device->name) : NULL;

@@ -112,9 +112,13 @@ void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *o
         cost->backward_weight.bytes += (2 * sum_width - width) * (double)op->weights;
 }
 
+/* One kernel finds the largest element, another one makes the scale of it. */
 static void read_again(double bytes, cs_pass_cost *pass)
 {
-    pass->cast_bytes += pass->cast_bytes > 0 ? bytes : 0;
+    if (!(pass->cast_bytes > 0))
+        return;
+    pass->cast_bytes += bytes;
+    pass->launches += 2;
 }
 
 void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,

@@ -12,7 +12,7 @@
  *   all else        launch + bytes / (bandwidth * memory)
  *   a layer         not less than the host takes to start its kernels and its messages, unless a
  *                   CUDA graph does; graphs do not hold the kernels of experts, whose rows differ
- *                   from step to step. The host may be slower than that of a DGX H100, by a factor
+ *                   from step to step unless they have a capacity. The host may be slower than that of a DGX H100, by a factor
  *                   of the device that it stands beside
  *   a step          what the host takes besides, while the device computes nothing
  *   sums            where a product adds the gradient of weights to their sum, which micro-batches
@@ -66,7 +66,9 @@ void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *o
                                double sum_width, cs_op_cost *cost);
 
 /* Casts to fp8 with the scale of the tensor itself read it once more before, for its largest
- * element (TransformerEngine, Float8CurrentScaling; DelayedScaling takes that of steps before). */
+ * element, and make the scale of it, in two kernels more (TransformerEngine, transformer_engine/
+ * pytorch/csrc/quantizer.cpp, Float8CurrentScalingQuantizer; DelayedScaling takes the largest
+ * element of steps before). */
 void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                               uint32_t batch, cs_precision precision, cs_op_cost *cost);
 
