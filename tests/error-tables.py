@@ -2,7 +2,8 @@
 """Errors of predictions, as docs/reference/points.md has them: error-tables.py SIM POINTS... [--update PAGE]
 
 Prints tables in Markdown: errors of the step time by source, by kind of run beside what the project aims at, and
-by feature; errors of memory by source; verdicts. `--update PAGE` puts them between the page's markers.
+by feature; where the steps go of those kinds that miss their target, and what their parts lack; errors of memory by
+source; verdicts. `--update PAGE` puts them between the page's markers.
 """
 import argparse
 import json
@@ -10,6 +11,7 @@ import os
 import re
 import statistics
 import subprocess
+import tempfile
 
 ASIDE = 'megatron-goldens'  # tests of a framework, of quality C: in the table by source only
 NARROW = ('fp8', 'mxfp8', 'nvfp4')
@@ -82,6 +84,48 @@ def by_feature(points):
             *(row[2] for row in sorted(rows)[:FEATURES])]
 
 
+PARTS = {'products': 'products', 'attention': 'attention', 'memory_bound': 'memory-bound kernels', 'launch_gaps': 'launch gaps',
+         'other_computing': 'other computing', 'slowed': 'slowed by messages', 'optimizer': 'optimizer',
+         'for_stages': 'messages between stages', 'for_gradients': 'gradients', 'for_weights': 'weights',
+         'for_tensor': 'tensor-parallel messages', 'for_context': 'context-parallel messages', 'for_expert': 'messages for experts',
+         'for_space': 'halos', 'bubble': 'bubble'}
+
+
+def decompose(sim, chosen):
+    """Of these points together, as `sim validate` divides and explains them; it adds up."""
+    with tempfile.TemporaryDirectory(prefix='error-tables-') as folder:
+        path = os.path.join(folder, 'points.json')
+        files = []
+        for name in sorted({p['dataset'] for p in chosen}):
+            files.append(f'{path[:-5]}-{name}.json')
+            with open(files[-1], 'w', encoding='utf-8') as file:
+                json.dump({'schema': 'truth/1', 'dataset': name, 'points': [p['point'] for p in chosen if p['dataset'] == name]},
+                          file)
+        done = subprocess.run([os.path.abspath(sim), 'validate', *files, '--json'], capture_output=True, text=True, check=True)
+    found = json.loads(done.stdout)['decomposition'][0]
+    assert abs(sum(found['predicted'].values()) + found['missing'] - 1) < 1e-6
+    assert abs(sum(found['lacking'].values()) + found['rest'] - found['missing']) < 1e-6
+    return found
+
+
+def by_part(sim, points):
+    """A column for each kind of run whose target is missed."""
+    columns = []
+    for name, target, belongs in TARGETS:
+        chosen = [p for p in points if p['error'] is not None and p['dataset'] != ASIDE and belongs(p)]
+        if chosen and figures([p['error'] for p in chosen])[0] > target:
+            columns.append((name, decompose(sim, chosen)))
+    lines = ['| part |' + ''.join(f' {name} | lacks |' for name, _ in columns), '|---|' + '---:|---:|' * len(columns)]
+    for key, name in PARTS.items():
+        if any(abs(c['predicted'][key]) >= 0.0005 for _, c in columns):
+            lines.append(f'| {name} |' + ''.join(f' {100 * c["predicted"][key]:.1f} | {100 * c["lacking"][key]:+.1f} |'
+                                                 for _, c in columns))
+    lines.append('| rest |' + ''.join(f' | {100 * c["rest"]:+.1f} |' for _, c in columns))
+    lines.append('| in all |' + ''.join(f' {100 * sum(c["predicted"].values()):.1f} | {100 * c["missing"]:+.1f} |'
+                                        for _, c in columns))
+    return lines
+
+
 def by_memory(points):
     lines = ['| source | figure | points | mean, % | median, % | bias, % |', '|---|---|---:|---:|---:|---:|']
     for name in sorted({p['dataset'] for p in points}):
@@ -118,13 +162,13 @@ def main():
             document = json.load(file)
         for point in document['points']:
             row = found[point['id']]
-            points.append({**point, 'dataset': document['dataset'], 'error': row['step_time_error'],
+            points.append({**point, 'point': point, 'dataset': document['dataset'], 'error': row['step_time_error'],
                            'allocated': row['allocated_error'], 'reserved': row['reserved_error'],
                            'out_of_memory': row.get('out_of_memory'), 'depends': row.get('depends'),
                            'has_verdict': row.get('predicted_allocated_bytes') is not None and (
                                'oom' in point['measured'] or any(row[f'measured_{key}'] is not None for key in MEASURED))})
     tables = {'source': by_source(points), 'target': by_target(points), 'feature': by_feature(points),
-              'memory': by_memory(points), 'verdict': verdicts(points)}
+              'part': by_part(given.sim, points), 'memory': by_memory(points), 'verdict': verdicts(points)}
     for name, lines in tables.items():
         print(f'by {name}\n\n' + '\n'.join(lines) + '\n')
     if given.update:

@@ -278,9 +278,9 @@ static void fuses(void **state)
 }
 
 /* One head of 4 features, of 2 tokens. */
-static void build_attention(cs_net *net, cs_attention_kernel kernel)
+static void build_attention(cs_net *net, cs_attention_kernel kernel, bool causal)
 {
-    const cs_attention attention = {.heads = 1, .kv_heads = 1, .kernel = kernel, .causal = true};
+    const cs_attention attention = {.heads = 1, .kv_heads = 1, .kernel = kernel, .causal = causal};
     cs_error_init(&error);
     cs_net_begin(net, "n", &error);
     cs_net_block(net, "all");
@@ -292,21 +292,108 @@ static void build_attention(cs_net *net, cs_attention_kernel kernel)
 }
 
 /* The weights of 2 x 2 tokens have 8 bytes in bf16. Scaling and masking them, apart, read and write
- * them once each, and scaling their gradients once more; a fused kernel has no weights in memory. */
+ * them once each; backward so does scaling, and a causal mask, which selects; a fused kernel has no
+ * weights in memory. */
 static void scales_weights_apart(void **state)
 {
     (void)state;
-    for (int flash = 0; flash < 2; flash++) {
+    static const struct {
+        const char *name;
+        cs_attention_kernel kernel;
+        bool causal;
+        int forward, backward;
+    } rows[] = {
+        {"fused", CS_ATTENTION_FLASH, true, 0, 0},
+        {"causal", CS_ATTENTION_MATH, true, 2, 2},
+        {"in both directions", CS_ATTENTION_MATH, false, 2, 1},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
         cs_net net = {0};
-        build_attention(&net, flash ? CS_ATTENTION_FLASH : CS_ATTENTION_MATH);
+        build_attention(&net, rows[i].kernel, rows[i].causal);
         const cs_op_cost fused = fused_cost(&net, "attention", true);
         const cs_op_cost apart = fused_cost(&net, "attention", false);
-        const int kernels = flash ? 0 : 1;
-        assert_true(apart.forward.bytes - fused.forward.bytes == kernels * 2 * 2 * 8);
-        assert_true(apart.backward_input.bytes - fused.backward_input.bytes == kernels * 2 * 8);
-        assert_int_equal(apart.forward.launches - fused.forward.launches, kernels * 2);
-        assert_int_equal(apart.backward_input.launches - fused.backward_input.launches, kernels);
+        expect_double(rows[i].name, rows[i].forward * 2 * 8,
+                      apart.forward.bytes - fused.forward.bytes);
+        expect_double(rows[i].name, rows[i].backward * 2 * 8,
+                      apart.backward_input.bytes - fused.backward_input.bytes);
+        expect_int(rows[i].name, rows[i].forward, apart.forward.launches - fused.forward.launches);
+        expect_int(rows[i].name, rows[i].backward,
+                   apart.backward_input.launches - fused.backward_input.launches);
         cs_net_finish(&net);
+    }
+}
+
+/* Of 2 tokens of 6 features in bf16, 24 bytes. Written out forward: x^3 (a tensor read, one
+ * written), a x^3 (2), the sum with x (3), c times it (2), tanh (2), 1 + (2), x / 2 (2), the product
+ * (3): 18 in 8 kernels. Backward: the two factors' gradients (6), the tanh's (3), those of three
+ * products with numbers (2 each), 3 x^2 in two kernels (4) and its product (3), and x, which three
+ * read, takes two sums (6): 28 in 11. A kernel for all of it moves 2 and 3. */
+static void writes_out_gelu(void **state)
+{
+    (void)state;
+    for (int out = 0; out < 2; out++) {
+        const cs_runtime_kernels kernels = {.given = true, .written_out = out > 0};
+        cs_op_cost gelu;
+        cs_net net = {0};
+        cs_error_init(&error);
+        cs_net_begin(&net, "n", &error);
+        cs_net_block(&net, "all");
+        const cs_tensor x = cs_net_embedding(&net, "embedding", cs_net_token_ids(&net, 2), 8, 6);
+        cs_net_cross_entropy(&net, "loss", cs_net_gelu(&net, "gelu", x));
+        assert_int_equal(cs_net_end(&net), CS_OK);
+        cs_op_cost_of(&net, op_named(&net, "gelu"), 1, CS_PRECISION_BF16, &gelu);
+        cs_runtime_kernels_fuse(&kernels, &net, op_named(&net, "gelu"), &gelu);
+        expect_double("forward", (out ? 18 : 2) * 24, gelu.forward.bytes);
+        expect_double("backward", (out ? 28 : 3) * 24, gelu.backward_input.bytes);
+        expect_int("kernels", out ? 8 : 1, gelu.forward.launches);
+        expect_int("kernels backward", out ? 11 : 1, gelu.backward_input.launches);
+        cs_net_finish(&net);
+    }
+}
+
+/* Four multiprocessors of 10^12 flop/s in all; sums of K products. Microseconds of tiles of 128 by
+ * 128, or of 128 by 64 at 0.8, in waves of four:
+ * 256 x 256, K = 64: four tiles, 2 x 256 x 256 x 64 flop: 8.388608
+ * 128 x 640, K = 64: five tiles take two waves, as long as 8: 16.777216; ten of 64, three waves, as
+ *   long as 12: 12 x 128 x 64 x 128 / 0.8: 15.72864
+ * 128 x 128, K = 1024: two tiles of 64, in two parts of the sums, fill a wave: 128 x 128 x 2048 / 0.8
+ *   = 41.94304; two parts of 65,536 bytes are written and read at 10^12 bytes/s: 0.262144 more
+ * 128 x 128, K = 2048: a tile in four parts: 128 x 128 x 4096 = 67.108864, and 0.524288
+ * 100 x 128, K = 1024: as a whole tile
+ * all of it at once where tiles are not known. */
+static void computes_tiles_in_waves(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        double rows, columns, products;
+        bool known;
+        double microseconds;
+    } rows[] = {
+        {"a wave", 256, 256, 64, true, 8.388608},
+        {"more than one", 128, 640, 64, true, 15.72864},
+        {"a sum in two parts", 128, 128, 1024, true, 42.205184},
+        {"in four", 128, 128, 2048, true, 67.633152},
+        {"part of a tile", 100, 128, 1024, true, 42.205184 - 0.262144 * 28 / 128},
+        {"tiles unknown", 128, 640, 64, false, 10.48576},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_tiling tiling = {.multiprocessors = 4};
+        cs_efficiency all = {.compute = 1, .memory = 1};
+        const cs_accelerator device = {
+            .bandwidth = 1e12,
+            .peaks[CS_PRECISION_FP32] = 1e12,
+            .training = {.single = &all, .memory = &all, .tiling = rows[i].known ? &tiling : NULL}};
+        const cs_op op = {.kind = CS_OP_LINEAR};
+        const cs_pass_cost cost = {.flop = 2 * rows[i].rows * rows[i].columns * rows[i].products,
+                                   .rows = rows[i].rows,
+                                   .columns = rows[i].columns};
+        const cs_runtime_kernels kernels = {.given = true};
+        const double seconds = cs_runtime_kernels_seconds(&kernels, &device, &op, &cost,
+                                                          CS_PASS_FORWARD, CS_PRECISION_FP32);
+        if (!(fabs(seconds * 1e6 - rows[i].microseconds) < 1e-9))
+            fail_msg("%s: expected %.9g us, got %.9g us", rows[i].name, rows[i].microseconds,
+                     seconds * 1e6);
     }
 }
 
@@ -322,17 +409,18 @@ static void build_chain(cs_net *net)
     assert_int_equal(cs_net_end(net), CS_OK);
 }
 
-static double seconds_of_down(cs_runtime_kernels kernels, bool backward)
+static double seconds_with(cs_runtime_kernels kernels, cs_weight_gradients gradients, bool backward)
 {
     cs_net net = {0};
     cs_model model = {0};
     cs_accelerator device;
     cs_error_init(&error);
-    assert_int_equal(cs_accelerator_load("a100", NULL, &device, &error), CS_OK);
+    assert_int_equal(cs_accelerator_load("h100", NULL, &device, &error), CS_OK);
     const cs_net_options how = {.batch_size = 1,
                                 .granularity = CS_GRANULARITY_LAYER,
                                 .precision = CS_PRECISION_BF16,
                                 .kernels = kernels,
+                                .kept = {.weight_gradients = gradients},
                                 .device = &device,
                                 .source = "test"};
     double seconds = -1;
@@ -350,22 +438,45 @@ static double seconds_of_down(cs_runtime_kernels kernels, bool backward)
     return seconds;
 }
 
-/* A product is one kernel forward and two backward, of microseconds at most on an A100: a host that
- * takes a millisecond for each is slower, unless CUDA graphs start them; one of a picosecond is
- * not. */
+static double seconds_of_down(cs_runtime_kernels kernels, bool backward)
+{
+    return seconds_with(kernels, CS_WEIGHT_GRADIENTS_IN_PLACE, backward);
+}
+
+/* A product is one operator each way, one kernel forward and two backward, of microseconds at most
+ * on an H100: a host that takes a millisecond for each operator, or for each kernel, is slower,
+ * unless CUDA graphs start them; one of a picosecond is not. */
 static void waits_for_the_host(void **state)
 {
     (void)state;
     const cs_time millisecond = INT64_C(1000000000);
     const cs_runtime_kernels slow = {.given = true, .host = millisecond};
+    const cs_runtime_kernels starts = {.given = true, .host_kernel = millisecond};
     const cs_runtime_kernels fast = {.given = true, .host = 1}, none = {.given = true};
     expect_seconds("forward", 1e-3, seconds_of_down(slow, false));
-    expect_seconds("backward", 2e-3, seconds_of_down(slow, true));
+    expect_seconds("backward", 1e-3, seconds_of_down(slow, true));
+    expect_seconds("kernels forward", 1e-3, seconds_of_down(starts, false));
+    expect_seconds("kernels backward", 2e-3, seconds_of_down(starts, true));
     assert_true(seconds_of_down(none, false) < 1e-4);
     expect_seconds("a fast host", seconds_of_down(none, false), seconds_of_down(fast, false));
     cs_runtime_kernels graphs = slow;
     graphs.graphs = true;
     expect_seconds("graphs", seconds_of_down(none, true), seconds_of_down(graphs, true));
+}
+
+/* Of that product, deterministic algorithms fill the result, and backward the gradient of the input;
+ * a gradient of weights that is a tensor of its own is filled as well, and added to the sum. */
+static void starts_more_kernels(void **state)
+{
+    (void)state;
+    const cs_time millisecond = INT64_C(1000000000);
+    const cs_runtime_kernels usual = {.given = true, .host_kernel = millisecond};
+    cs_runtime_kernels fills = usual;
+    fills.deterministic = true;
+    expect_seconds("filled", 2e-3, seconds_with(fills, CS_WEIGHT_GRADIENTS_APART, false));
+    expect_seconds("in place", 3e-3, seconds_with(fills, CS_WEIGHT_GRADIENTS_IN_PLACE, true));
+    expect_seconds("apart", 5e-3, seconds_with(fills, CS_WEIGHT_GRADIENTS_APART, true));
+    expect_seconds("added", 3e-3, seconds_with(usual, CS_WEIGHT_GRADIENTS_APART, true));
 }
 
 int main(void)
@@ -374,7 +485,9 @@ int main(void)
         cmocka_unit_test(collectives_take_longer),      cmocka_unit_test(products_hide_chunks),
         cmocka_unit_test(folded_replicas_hide_as_much), cmocka_unit_test(experts_share_links),
         cmocka_unit_test(operands_are_gathered_cast),   cmocka_unit_test(fuses),
-        cmocka_unit_test(scales_weights_apart),         cmocka_unit_test(waits_for_the_host),
+        cmocka_unit_test(scales_weights_apart),         cmocka_unit_test(writes_out_gelu),
+        cmocka_unit_test(computes_tiles_in_waves),      cmocka_unit_test(waits_for_the_host),
+        cmocka_unit_test(starts_more_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,4 +1,5 @@
 /* Measured points: reading them, their scenarios, their predictions, sums of errors. */
+#include "sim/base/fitted.h"
 #include "sim/run/figures.h"
 #include "sim/validate/point-selection.h"
 #include "tests/expect.h"
@@ -71,6 +72,10 @@ static const struct refused {
      "{'schema': 'truth/1', 'dataset': 'd', 'points': [{'id': 'a', " GPT ", " ONE_GPU
      ", 'batch': {}, 'measured': {'oom': 'no'}, " REST "}]}",
      "p.json: /points/0/measured/oom: must be true or false"},
+    {"a dispatcher of nobody's",
+     "{'schema': 'truth/1', 'dataset': 'd', 'points': [{'id': 'a', " GPT ", " ONE_GPU
+     ", 'batch': {}, 'options': {'moe_dispatcher': 'bus'}, 'measured': {}, " REST "}]}",
+     "p.json: /points/0/options/moe_dispatcher: must be alltoall or flex (got bus)"},
     {"the same id twice",
      "{'schema': 'truth/1', 'dataset': 'd', 'points': [{'id': 'a', " GPT ", " ONE_GPU
      ", 'batch': {}, 'measured': {}, " REST "}, {'id': 'a', " GPT ", " ONE_GPU
@@ -144,6 +149,22 @@ static void finds_the_time_of_a_step(void **state)
 
 /* ---- scenarios ---- */
 
+#define GPUS(n)  "'hardware': {'gpu': 'A100-SXM4-80GB', 'gpus': " #n ", 'gpus_per_node': 8}, "
+#define MEGATRON GPT ", 'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
+#define EXPERTS                                                                                    \
+    "'model': {'name': 'm', 'kind': 'decoder-moe', 'layers': 4, 'hidden': 256, 'heads': 4, "       \
+    "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'gelu', 'norm': 'layernorm', "                 \
+    "'pos': 'learned', 'tied': true, 'experts': 4, 'topk': 2}, "                                   \
+    "'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
+#define H100 "'hardware': {'gpu': 'NVIDIA H100 80GB HBM3', 'gpus': 1}, "
+#define TOLD "'measured': {}, 'recompute': 'none', 'precision': 'bf16'"
+
+/* Sequences of 128 tokens. A token of a sample of 51 attends to 1 to 51, 26 on average. */
+#define NORMED(more)                                                                               \
+    "'model': {'name': 'l', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, "           \
+    "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'rmsnorm', "                 \
+    "'pos': 'rope', " more "}, 'batch': {'global': 8, 'micro': 1}, "
+
 static const struct lack {
     const char *members, *missing;
 } lacks[] = {
@@ -173,7 +194,8 @@ static const struct lack {
     {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
          "'Megatron-LM', 'args': {'optimizer': 'muon'}, " REST,
      "the optimizer Muon"},
-    {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
+    {GPT ", 'hardware': {'gpu': 'NVIDIA H100 80GB HBM3', 'gpus': 1}, 'batch': {'global': 4, "
+         "'micro': 1}, 'measured': {}, 'framework': "
          "'Megatron-LM', 'args': {'fp8-format': 'hybrid'}, 'precision': 'fp8', 'recompute': 'none'",
      "fp8 products of float32 activations"},
     {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'precision': 'fp32', "
@@ -185,31 +207,61 @@ static const struct lack {
     {GPT ", " TWO_GPUS ", 'parallel': {'pp': 2, 'vpp': 4}, 'batch': {'global': 4, 'micro': 1}, "
          "'schedule': 'interleaved_1f1b', 'measured': {}, " REST,
      "stated: at most as many stages as layers"},
+    {MEGATRON GPUS(1) "'measured': {}, 'recompute': 'none', 'precision': 'fp8'",
+     "fp8 matrix products on A100-SXM4-80GB"},
+    {MEGATRON GPUS(8) "'parallel': {'tp': 8}, " TOLD,
+     "more ranks than heads, or heads that ranks do not divide"},
+    {MEGATRON GPUS(8) "'parallel': {'tp': 2, 'cp': 4, 'cp_comm': 'a2a'}, " TOLD,
+     "more ranks than heads, or heads that ranks do not divide"},
+    {EXPERTS GPUS(2) "'parallel': {'tp': 2}, " TOLD,
+     "experts and tensor parallelism without sequence parallelism"},
+    {MEGATRON "'hardware': {'gpu': 'RTX 4090', 'gpus': 16, 'gpus_per_node': 8}, 'parallel': "
+              "{'dp': 8, 'tp': 2}, " TOLD,
+     "several nodes of RTX 4090"},
+    {MEGATRON "'hardware': {'gpu': 'NVIDIA H100 PCIe', 'gpus': 1}, " TOLD,
+     "the device NVIDIA H100 PCIe"},
+    {NORMED("'sliding_window': 32") GPUS(1) "'options': {'packed_tokens': 80}, " TOLD,
+     "packed samples that are longer than windows"},
+    {"'model': {'name': 'b', 'kind': 'encoder', 'layers': 4, 'hidden': 256, 'heads': 4, 'ffn': "
+     "1024, 'vocab': 1000, 'seq': 128}, 'batch': {'global': 8, 'micro': 1}, " GPUS(
+         1) "'options': {'packed_tokens': 80}, " TOLD,
+     "packed samples in networks of the kind \"encoder\""},
 };
 
 /* What Megatron-LM's arguments become: JSON at a pointer of two or three keys. The MLP's features
  * are 8/3 x 256 = 682, down to a multiple of 64: 640. Stages of 1 and 3 blocks begin at layers 0
  * and 2, the embedding being layer 0. 4 replicas in 2 instances of the optimizer divide states over
  * 2. PyTorch's FSDP reduces gradients behind each backward. */
-#define MEGATRON GPT ", 'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
-#define GPUS(n)  "'hardware': {'gpu': 'A100-SXM4-80GB', 'gpus': " #n ", 'gpus_per_node': 8}, "
-#define TOLD     "'measured': {}, 'recompute': 'none', 'precision': 'bf16'"
 #define GATED                                                                                      \
     "'model': {'name': 'l', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, "           \
     "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'layernorm', "               \
     "'pos': 'learned', 'tied': true}, "                                                            \
     "'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
-#define EXPERTS                                                                                    \
-    "'model': {'name': 'm', 'kind': 'decoder-moe', 'layers': 4, 'hidden': 256, 'heads': 4, "       \
+#define SEQUENCES                                                                                  \
+    "'model': {'name': 't', 'kind': 'encoder-decoder', 'layers': 4, 'hidden': 256, 'heads': 4, "   \
     "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'gelu', 'norm': 'layernorm', "                 \
-    "'pos': 'learned', 'tied': true, 'experts': 4, 'topk': 2}, "                                   \
+    "'pos': 'learned', 'tied': true, 'bias': true}, "                                              \
     "'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
-
 #define TITAN GPT ", 'framework': 'torchtitan', 'batch': {'global': 8, 'micro': 1}, "
 #define NARROW(framework, gpu, type, options)                                                      \
     GPT ", 'framework': '" framework "', 'batch': {'global': 8, 'micro': 1}, 'hardware': "         \
         "{'gpu': '" gpu "', 'gpus': 1}, 'measured': {}, 'recompute': 'none', 'precision': '" type  \
         "', 'options': {" options "}"
+
+#define LLAMA(framework, options)                                                                  \
+    NORMED("'tied': false")                                                                        \
+    GPUS(1) "'framework': '" framework "', 'options': {" options "}, " TOLD
+#define RECIPE(name, release, gpu, precision, options)                                             \
+    "'model': {'name': '" name "', 'kind': 'decoder-moe', 'layers': 4, 'hidden': 256, "            \
+    "'heads': 4, 'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'rmsnorm', "     \
+    "'pos': 'rope', 'experts': 4, 'topk': 2, 'moe_ffn': 512}, "                                    \
+    "'framework': 'Megatron-Bridge" release "', 'batch': {'global': 8, 'micro': 1}, "              \
+    "'hardware': {'gpu': '" gpu "', 'gpus': 4, 'gpus_per_node': 8}, "                              \
+    "'parallel': {'dp': 4, 'ep': 4}, 'options': {" options "}, 'measured': {}, "                   \
+    "'recompute': 'none', 'precision': '" precision "'"
+#define BRIDGE(name, options) RECIPE(name, "", "A100-SXM4-80GB", "bf16", options)
+#define B200(release, precision)                                                                   \
+    RECIPE("qwen3", " " release, "B200-SXM-180GB", precision, "'cuda_graphs': 'none'")
 
 static const struct rule {
     const char *name, *members, *section, *key, *inner, *value;
@@ -245,12 +297,12 @@ static const struct rule {
     {"products of groups", EXPERTS GPUS(1) "'args': {'moe-grouped-gemm': true}, " TOLD, "memory",
      "libraries", NULL, "[\"cublas\",\"transformer_engine\",\"grouped_products\"]"},
     {"fp8 in an argument",
-     MEGATRON GPUS(1) "'args': {'fp8-param-gather': true, 'bf16': true}, 'measured': {}, "
-                      "'recompute': 'none', 'precision': 'fp8'",
+     MEGATRON H100 "'args': {'fp8-param-gather': true, 'bf16': true}, 'measured': {}, "
+                   "'recompute': 'none', 'precision': 'fp8'",
      "memory", "narrow_weights", NULL, "\"alone\""},
     {"whose gradients are summed in fp32",
-     MEGATRON GPUS(1) "'args': {'fp8-param-gather': true, 'bf16': true}, 'measured': {}, "
-                      "'recompute': 'none', 'precision': 'fp8'",
+     MEGATRON H100 "'args': {'fp8-param-gather': true, 'bf16': true}, 'measured': {}, "
+                   "'recompute': 'none', 'precision': 'fp8'",
      "model", "gradients", NULL, "\"fp32\""},
     {"a router is TransformerEngine's",
      EXPERTS GPUS(1) "'args': {'transformer-impl': 'local'}, " TOLD, "memory", "libraries", NULL,
@@ -266,6 +318,10 @@ static const struct rule {
      "memory", "attention_copy", NULL, "true"},
     {"or another one", MEGATRON GPUS(1) "'args': {'attention-backend': 'fused'}, " TOLD, "memory",
      "attention_copy", NULL, "-"},
+    {"attention of encoders and decoders", SEQUENCES GPUS(1) "'args': {}, " TOLD, "model",
+     "parameters", "attention", "\"flash\""},
+    {"as an argument says", SEQUENCES GPUS(1) "'args': {'attention-backend': 'unfused'}, " TOLD,
+     "model", "parameters", "attention", "\"math\""},
     {"masks of 128 x 128 tokens", MEGATRON GPUS(1) "'args': {}, " TOLD, "memory", "inputs", NULL,
      "16384"},
     {"of which each place has a part", MEGATRON GPUS(2) "'parallel': {'cp': 2}, 'args': {}, " TOLD,
@@ -284,8 +340,8 @@ static const struct rule {
      EXPERTS GPUS(1) "'args': {'moe-layer-freq': '([0]*1+[1]*1)*2'}, " TOLD, "model", "parameters",
      "dense_layers", "0"},
     {"fp8 without it",
-     MEGATRON GPUS(1) "'args': {'bf16': true}, 'measured': {}, 'recompute': 'none', 'precision': "
-                      "'fp8'",
+     MEGATRON H100
+     "'args': {'bf16': true}, 'measured': {}, 'recompute': 'none', 'precision': 'fp8'",
      "memory", "narrow_weights", NULL, "\"copies\""},
     {"fp8 of NeMo", NARROW("NeMo 24.09", "H100-SXM5-80GB", "fp8", ""), "memory", "narrow_weights",
      NULL, "\"alone\""},
@@ -311,8 +367,19 @@ static const struct rule {
      "memory", "narrow_weights", NULL, "\"alone\""},
     {"loss of torchtitan", NARROW("torchtitan", "H100-SXM5-80GB", "bf16", ""), "memory", "loss",
      NULL, "\"eager\""},
+    {"deterministic", MEGATRON GPUS(1) "'args': {'deterministic-mode': true}, " TOLD, "runtime",
+     "deterministic", NULL, "true"},
     {"loss of Megatron-LM", MEGATRON GPUS(1) "'args': {'cross-entropy-loss-fusion': true}, " TOLD,
      "memory", "loss", NULL, "\"copied\""},
+    {"loss over a divided vocabulary",
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 4, 'gpus_per_node': 8}, 'parallel': "
+           "{'tp': 4, 'sp': true}, " TOLD,
+     "memory", "loss", NULL, "\"parallel\""},
+    {"loss that is compiled",
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 4, 'gpus_per_node': 8}, 'parallel': "
+           "{'tp': 4, 'sp': true}, 'options': {'compile': true}, 'measured': {}, 'recompute': "
+           "'none', 'precision': 'fp8-rowwise'",
+     "memory", "loss", NULL, "\"in_place\""},
     {"sums of torchtitan", NARROW("torchtitan", "H100-SXM5-80GB", "bf16", ""), "model", "gradients",
      NULL, "\"fp32\""},
     {"torchtitan's FSDP",
@@ -333,6 +400,85 @@ static const struct rule {
      "parallel", "regather", NULL, "false"},
     {"weights of rows", EXPERTS GPUS(1) "'args': {}, " TOLD, "memory", "routed_weights", NULL,
      "\"features\""},
+    {"adapters of GPT", MEGATRON GPUS(1) "'options': {'lora': true}, " TOLD, "model", "lora",
+     "targets", "[\"c_attn\",\"attn.c_proj\"]"},
+    {"norms of GPT",
+     MEGATRON GPUS(1) "'measured': {}, 'recompute': 'selective:[layernorm]', 'precision': 'bf16'",
+     "model", "recompute_operators", NULL, "[\"ln_1\",\"ln_2\"]"},
+    {"activations of experts without a gate",
+     EXPERTS GPUS(1) "'measured': {}, 'recompute': 'selective:[moe_act]', 'precision': 'bf16'",
+     "model", "discard_operators", NULL, "[\"act\"]"},
+    {"MaxText without a gate",
+     GPT ", 'framework': 'MaxText', 'batch': {'global': 8, 'micro': 1}, " GPUS(
+         1) "'measured': {}, 'recompute': 'unknown', 'precision': 'bf16'",
+     "model", "recompute_operators", NULL, "[\"attention\",\"c_fc\",\"act\",\"ln_1\",\"ln_2\"]"},
+    {"tf32 before Ampere",
+     GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'precision': 'tf32'",
+     "model", "precision", NULL, "\"fp32\""},
+    {"dropout of transformers",
+     GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': 'PyTorch "
+         "eager', " REST,
+     "model", "parameters", "dropout", "0.1"},
+    {"dropout of Megatron-LM",
+     GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
+         "'Megatron-LM', " REST,
+     "model", "parameters", "dropout", "0.1"},
+    {"with fused attention",
+     GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
+         "'Megatron-LM', 'options': {'flash_attention': true}, " REST,
+     "model", "parameters", "dropout", "0"},
+    {"activation of transformers",
+     GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': 'PyTorch "
+         "eager', " REST,
+     "runtime", "written_out", NULL, "true"},
+    {"of llm-foundry",
+     GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
+         "'Composer', " REST,
+     "runtime", "written_out", NULL, "-"},
+    {"packed samples", LLAMA("PyTorch FSDP", "'packed_tokens': 51"), "model", "parameters",
+     "window", "26"},
+    {"in all layers", LLAMA("PyTorch FSDP", "'packed_tokens': 51"), "model", "parameters",
+     "pattern", "\"w\""},
+    {"samples as long as sequences", LLAMA("NeMo", "'lora': true, 'packed_tokens': 128"), "model",
+     "parameters", "window", "-"},
+    {"adapters on other data", LLAMA("PyTorch FSDP", "'lora': true"), "model", "parameters",
+     "window", "-"},
+    {"a window in two of three layers",
+     NORMED("'sliding_window': 32, 'sliding_every': 3") GPUS(1) TOLD, "model", "parameters",
+     "pattern", "\"wwf\""},
+    {"in all", NORMED("'sliding_window': 32") GPUS(1) TOLD, "model", "parameters", "pattern",
+     "\"w\""},
+    {"packed, in windows",
+     NORMED("'sliding_window': 32, 'sliding_every': 3")
+         GPUS(1) "'options': {'packed_tokens': 60}, " TOLD,
+     "model", "parameters", "window", "30"},
+    {"experts' recipes", BRIDGE("qwen3", ""), "parallel", "dispatcher", NULL, "\"once_per_node\""},
+    {"tokens are dropped", BRIDGE("qwen3", "'moe_drop_tokens': true"), "parallel", "dispatcher",
+     NULL, "-"},
+    {"one at a time", BRIDGE("qwen3", "'moe_dispatcher': 'alltoall'"), "parallel", "dispatcher",
+     NULL, "-"},
+    {"a recipe, overruled", BRIDGE("qwen3-235b", "'moe_dispatcher': 'flex'"), "parallel",
+     "dispatcher", NULL, "\"once_per_node\""},
+    {"of tokens that are dropped", BRIDGE("qwen3", "'moe_drop_tokens': true"), "model",
+     "parameters", "capacity", "1"},
+    {"to another capacity",
+     BRIDGE("qwen3", "'moe_drop_tokens': true, 'moe_pad_to_capacity': true, "
+                     "'moe_capacity_factor': 1.5"),
+     "model", "parameters", "capacity", "1.5"},
+    {"tokens that are not", BRIDGE("qwen3", ""), "model", "parameters", "capacity", "0"},
+    /* 2 micro-batches: half of the forwards and of the backwards are beside another one */
+    {"whole iterations in graphs", B200("26.06", "mxfp8"), "collectives", "expert_overlap", NULL,
+     "0.42"},
+    {"with their experts", B200("26.06", "mxfp8"), "runtime", "fused_experts", NULL, "true"},
+    {"not one by one", B200("26.08", "mxfp8"), "runtime", "expert_loop", NULL, "false"},
+    {"in a later release only", B200("26.04.01", "mxfp8"), "runtime", "cuda_graphs", NULL, "-"},
+    {"and in mxfp8", B200("26.06", "bf16"), "collectives", "expert_overlap", NULL, "-"},
+    {"scales of fp8", B200("26.06", "fp8"), "runtime", "current_scaling", NULL, "true"},
+    {"of blocks", B200("26.06", "mxfp8"), "runtime", "current_scaling", NULL, "-"},
+    {"an argument, overruled",
+     EXPERTS GPUS(4) "'parallel': {'dp': 4, 'ep': 4}, 'options': {'moe_dispatcher': 'flex'}, "
+                     "'args': {'moe-token-dispatcher-type': 'alltoall'}, " TOLD,
+     "parallel", "dispatcher", NULL, "\"once_per_node\""},
 };
 
 static void takes_arguments(void **state)
@@ -354,6 +500,106 @@ static void takes_arguments(void **state)
         assert_non_null(got);
         expect_text(rules[i].name, rules[i].value, got);
         free(got);
+        cs_point_scenario_finish(&made);
+        cs_points_finish(&points);
+    }
+}
+
+/* What the id says where no key does, which two public tables need, is noted as assumed; a key comes
+ * first, and ids of others say nothing. Samples of 200 tokens: 100 of the sequence's 512. */
+static void reads_ids_last(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *id, *framework, *options, *section, *value;
+        bool noted;
+    } rows[] = {
+        {"d/a-sft-8", "NeMo 24.07", "", "\"window\":100,", "there", true},
+        {"d/a-sft-8", "NeMo 24.07", "'packed_tokens': 512", "\"window\"", "not", false},
+        {"d/a-sft-8", "NeMo 24.07", "'lora': true", "\"window\":100,", "there", false},
+        {"d/a-sft-8", "torchtitan", "", "\"window\"", "not", false},
+        {"d/a-8", "NeMo 24.07", "", "\"window\"", "not", false},
+        {"d/a (tokendrop)", "Megatron-Bridge", "", "once_per_node", "not", true},
+        {"d/a (tokendrop)", "Megatron-Bridge", "'moe_drop_tokens': false", "once_per_node", "there",
+         false},
+        {"d/a", "Megatron-Bridge", "", "once_per_node", "there", false},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        char text[TEXT_BYTES];
+        cs_points points = {0};
+        cs_point_scenario made = {0};
+        cs_error error;
+        const bool experts = strstr(rows[i].framework, "Bridge");
+        snprintf(text, sizeof(text),
+                 "{'schema': 'truth/1', 'dataset': 'd', 'points': [{'id': '%s', 'framework': '%s', "
+                 "'model': {'name': 'm', 'kind': '%s', 'layers': 4, 'hidden': 256, 'heads': 4, "
+                 "'ffn': 1024, 'vocab': 1000, 'seq': 512, 'act': 'swiglu', 'norm': 'rmsnorm', "
+                 "'pos': 'rope'%s}, 'options': {%s}, 'batch': {'global': 8, 'micro': 1}, "
+                 "'parallel': {'dp': 4%s}, " GPUS(4) TOLD "}]}",
+                 rows[i].id, rows[i].framework, experts ? "decoder-moe" : "decoder",
+                 experts ? ", 'experts': 4, 'topk': 2, 'moe_ffn': 512" : "", rows[i].options,
+                 experts ? ", 'ep': 4" : "");
+        cs_arena_init(&points.arena);
+        assert_int_equal(read_file(text, &points, &error), CS_OK);
+        assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
+        if (!made.document)
+            fail_msg("%s: %s", rows[i].id, made.missing[0]);
+        char *got = cJSON_PrintUnformatted(made.document);
+        bool noted = false;
+        for (uint32_t n = 0; n < made.n_assumed; n++)
+            noted |= strstr(made.assumed[n], "in the id of a point") != NULL;
+        expect_text(rows[i].id, rows[i].value, strstr(got, rows[i].section) ? "there" : "not");
+        assert_int_equal(noted, rows[i].noted);
+        free(got);
+        cs_point_scenario_finish(&made);
+        cs_points_finish(&points);
+    }
+}
+
+/* Names as data sheets, CUDA and sources have them. */
+static void knows_gpus_by_their_words(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *gpu, *device, *memory; /* "-": not said */
+    } rows[] = {
+        {"NVIDIA H100 80GB HBM3", "h100", "80 GiB"},
+        {"H100 96GB HBM2e (Grand Teton, 500 W)", "h100-96gb", "96 GiB"},
+        {"NVIDIA_A100-PCIE-40GB", "a100-40gb-pcie", "40 GiB"},
+        {"NVIDIA A100-SXM4-40GB", "a100-40gb", "40 GiB"},
+        {"a100", "a100", "-"},
+        {"Tesla_V100-SXM2-32GB", "v100", "32 GiB"},
+        {"Tesla V100-PCIE-32GB", "v100-pcie", "32 GiB"},
+        {"Tesla_T4", "t4", "-"},
+        {"NVIDIA GB200", "gb200", "-"},
+        {"NVIDIA GeForce RTX 2080 Ti", "rtx-2080-ti", "-"},
+        {"NVIDIA L4", "l4", "-"},
+        {"AMD Instinct MI300X", "mi300x", "-"},
+        {"NVIDIA L40", NULL, NULL},
+        {"AMD Instinct MI250X", NULL, NULL},
+        {"A1000", NULL, NULL},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        char members[TEXT_BYTES];
+        cs_points points = {0};
+        cs_point_scenario made = {0};
+        cs_error error;
+        cs_error_init(&error);
+        snprintf(members, sizeof(members),
+                 GPT ", 'hardware': {'gpu': '%s', 'gpus': 1}, 'batch': {'global': 4, 'micro': 1}, "
+                     "'measured': {}, " REST,
+                 rows[i].gpu);
+        read_point(rows[i].gpu, members, &points);
+        assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
+        expect_int(rows[i].gpu, rows[i].device != NULL, made.document != NULL);
+        if (rows[i].device) {
+            const char *device = cJSON_GetStringValue(
+                cs_json_member(cs_json_member(made.document, "model"), "device"));
+            const char *memory = cJSON_GetStringValue(
+                cs_json_member(cs_json_member(made.document, "platform"), "memory"));
+            expect_text(rows[i].gpu, rows[i].device, device);
+            expect_text(rows[i].gpu, rows[i].memory, memory ? memory : "-");
+        }
         cs_point_scenario_finish(&made);
         cs_points_finish(&points);
     }
@@ -513,7 +759,8 @@ static const struct by_hand {
      "{'fidelity': 'analytic'}, 'memory': {'fused': ['norm', 'swiglu'], 'weight_gradients': "
      "'in_place', 'libraries': ['cublas']}, 'schedule': {'kind': '1f1b', 'micro_batches': 4, "
      "'partition': [3]}}"},
-    {"PaxML: products are kept, kernels take a fitted factor longer",
+    {"PaxML: products are kept, kernels take a fitted factor longer, the host starts a step at "
+     "once",
      GPT ", 'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 1}, 'batch': {'global': 4, 'micro': 4}, "
          "'framework': 'PaxML', 'measured': {}, 'precision': 'bf16', 'recompute': 'unknown'",
      "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 4, 'hidden': 256, "
@@ -522,7 +769,9 @@ static const struct by_hand {
      "'precision': 'bf16', 'gradients': 'weights', 'granularity': 'block', 'recompute_operators': "
      "['attention', 'ln_1', "
      "'ln_2']}, 'platform': {'topology': 'ideal', 'devices': 1}, 'runtime': {'name': "
-     "'megatron-core', 'kernels': 1.33}, 'memory': {'fused': [], 'weight_gradients': 'in_place', "
+     "'megatron-core', 'kernels': " CS_FITTED_PAXML
+     ", 'host': 0, 'host_kernel': 0, 'step': 0}, 'memory': "
+     "{'fused': [], 'weight_gradients': 'in_place', "
      "'libraries': [], 'routed_weights': 'rows', 'allocator': 'none'}, 'schedule': {'kind': "
      "'sequential'}}"},
     {"Megatron-LM: padded vocabulary, gradients of fp16 in fp16, math attention, dropout of its "
@@ -770,6 +1019,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_with_a_place),     cmocka_unit_test(ignores_other_keys),
         cmocka_unit_test(finds_the_time_of_a_step), cmocka_unit_test(takes_arguments),
+        cmocka_unit_test(reads_ids_last),           cmocka_unit_test(knows_gpus_by_their_words),
         cmocka_unit_test(names_what_is_missing),    cmocka_unit_test(takes_measured_passes),
         cmocka_unit_test(blocks_as_megatron_does),  cmocka_unit_test(predicts_as_by_hand),
         cmocka_unit_test(decides_what_it_can),      cmocka_unit_test(sums_errors_up),

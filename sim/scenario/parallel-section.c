@@ -111,7 +111,8 @@ const cs_field cs_scenario_parallel_fields[] = {
     {"accumulate", CS_FIELD_BOOL, AT(accumulate), .fallback = "false",
      .doc =
          "with zero 2 and 3: gradients are summed whole on each device over the micro-batches, and "
-         "reduced once (PyTorch's no_sync); else they are reduced after each micro-batch, and only a "
+         "reduced once (PyTorch's no_sync); else they are reduced after each micro-batch, and only "
+         "a "
          "share is kept, as in ZeRO, DeepSpeed and FSDP"},
     {"bucket", CS_FIELD_BYTES, AT(bucket), .fallback = "0 B", .large = true,
      .doc =

@@ -3,54 +3,118 @@
 #include "sim/base/number.h"
 #include "sim/validate/point-rules.h"
 
+#include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
-/* What a GPU is called in points, and what stands for it here. Of a machine that the source leaves
- * open `note` says what it is taken for. */
+/* GPUs by the words of their names, as data sheets, CUDA and ROCm have them: the first row of whose
+ * words the name has all, as "NVIDIA A100-PCIE-40GB" has "a100", "pcie" and "40". Of a machine that
+ * the source leaves open `note` says what it is taken for. */
 typedef struct machine {
-    const char *gpu;
-    const char *device;   /* of `sim list devices` */
+    const char *words[3];
+    const char *device;   /* of `sim list devices`; NULL: known not to be one of them */
     const char *topology; /* of `sim list topologies`, of more than one GPU */
     const char *note;
 } machine;
 
 static const machine machines[] = {
-    {"A100-SXM4-80GB", "a100", "dgx-a100", NULL},
-    {"A100-SXM4-40GB", "a100-40gb", "dgx-a100", NULL},
-    {"NVIDIA_A100-SXM4-40GB", "a100-40gb", "dgx-a100", NULL},
-    {"A100-PCIe-80GB", "a100-80gb-pcie", "pcie-a100", NULL},
-    {"NVIDIA_A100_80GB_PCIe", "a100-80gb-pcie", "pcie-a100", NULL},
-    {"H100-SXM5-80GB", "h100", "dgx-h100", NULL},
-    {"NVIDIA_H100_80GB_HBM3", "h100", "dgx-h100", NULL},
-    {"H100 96GB HBM2e (Grand Teton, 500 W)", "h100-96gb", "dgx-h100", NULL},
-    {"H200-SXM-141GB", "h200", "dgx-h100", NULL},
-    {"B200-SXM-180GB", "b200", "dgx-b200", NULL},
-    {"B300-SXM-288GB", "b300", "dgx-b200", NULL},
-    {"GB200 (NVL72)", "gb200", "gb200-nvl72", NULL},
-    {"GB300 (NVL72)", "gb300", "gb200-nvl72", NULL},
-    {"L40S-48GB", "l40s", "pcie-a100", NULL},
-    {"RTX 4090", "rtx-4090", "pcie-a100", NULL},
-    {"MI300X-192GB", "mi300x", "mi300x-8", NULL},
-    {"MI325X-256GB", "mi325x", "mi300x-8", NULL},
-    {"MI355X-288GB", "mi355x", "mi355x-8", NULL},
-    {"AMD_Instinct_MI100", "mi100", NULL, NULL},
-    {"AMD_Instinct_MI210", "mi210", NULL, NULL},
-    {"AMD_Instinct_MI250", "mi250", NULL, NULL},
-    {"Tesla P40 24GB", "p40", "pcie-8gpu", NULL},
-    {"V100-SXM2-16GB", "v100", "dgx1-v100", NULL},
-    {"not stated (V100 class)", "v100", "dgx1-v100",
+    {{"a100", "pcie", "40"}, "a100-40gb-pcie", "pcie-a100", NULL},
+    {{"a100", "pcie"}, "a100-80gb-pcie", "pcie-a100", NULL},
+    {{"a100", "40"}, "a100-40gb", "dgx-a100", NULL},
+    {{"a100"}, "a100", "dgx-a100", NULL},
+    {{"h100", "pcie"}, NULL, NULL, NULL},
+    {{"h100", "nvl"}, NULL, NULL, NULL},
+    {{"h100", "96"}, "h100-96gb", "dgx-h100", NULL},
+    {{"h100"}, "h100", "dgx-h100", NULL},
+    {{"h200", "nvl"}, NULL, NULL, NULL},
+    {{"h200"}, "h200", "dgx-h100", NULL},
+    {{"b200"}, "b200", "dgx-b200", NULL},
+    {{"b300"}, "b300", "dgx-b200", NULL},
+    {{"gb200"}, "gb200", "gb200-nvl72", NULL},
+    {{"gb300"}, "gb300", "gb200-nvl72", NULL},
+    {{"l40s"}, "l40s", "pcie-a100", NULL},
+    {{"l4"}, "l4", "pcie-a100", NULL},
+    {{"4090"}, "rtx-4090", "pcie-a100", NULL},
+    {{"2080", "ti"}, "rtx-2080-ti", "pcie-8gpu", NULL},
+    {{"titan", "rtx"}, "titan-rtx", "pcie-8gpu", NULL},
+    {{"mi300x"}, "mi300x", "mi300x-8", NULL},
+    {{"mi325x"}, "mi325x", "mi300x-8", NULL},
+    {{"mi355x"}, "mi355x", "mi355x-8", NULL},
+    {{"mi100"}, "mi100", NULL, NULL},
+    {{"mi210"}, "mi210", NULL, NULL},
+    {{"mi250"}, "mi250", NULL, NULL},
+    {{"p4"}, "p4", "pcie-8gpu", NULL},
+    {{"p40"}, "p40", "pcie-8gpu", NULL},
+    {{"p100", "pcie"}, "p100-pcie", "pcie-8gpu", NULL},
+    {{"t4"}, "t4", "pcie-8gpu", NULL},
+    {{"v100", "stated"},
+     "v100",
+     "dgx1-v100",
      "a V100 in nodes with one adapter of 100 Gbit/s, as in OneFlow's DLPerf, where the point "
      "names "
      "a GPU of its figures only"},
+    {{"v100", "pcie"}, "v100-pcie", "pcie-8gpu", NULL},
+    {{"v100"}, "v100", "dgx1-v100", NULL},
 };
+
+/* Letters and digits from `*at` on, which is moved behind them; 0: there are none. */
+static size_t next_word(const char **at)
+{
+    const char *from = *at;
+    while (*from && !isalnum((unsigned char)*from))
+        from++;
+    const char *to = from;
+    while (isalnum((unsigned char)*to))
+        to++;
+    *at = to;
+    return (size_t)(to - from);
+}
+
+/* Whether a name has the word, in any case, with its unit where it is a number of GB. */
+static bool has_word(const char *name, const char *word)
+{
+    const size_t length = strlen(word);
+    size_t n;
+    for (const char *at = name; (n = next_word(&at)) > 0;)
+        if (strncasecmp(at - n, word, length) == 0 &&
+            (n == length || (n == length + 2 && strncasecmp(at - 2, "gb", 2) == 0)))
+            return true;
+    return false;
+}
 
 static const machine *find_machine(const cs_point *point)
 {
-    for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++)
-        if (strcmp(machines[i].gpu, point->hardware->gpu) == 0)
-            return &machines[i];
+    for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
+        bool all = true;
+        for (size_t w = 0; w < 3 && machines[i].words[w]; w++)
+            all &= has_word(point->hardware->gpu, machines[i].words[w]);
+        if (all)
+            return machines[i].device ? &machines[i] : NULL;
+    }
     return NULL;
+}
+
+/* GiB: as stated, or as the name of the GPU has it ("32GB"); NaN: neither. */
+static double memory_of(const cs_point *point)
+{
+    size_t n;
+    if (isfinite(point->hardware->memory_gb))
+        return point->hardware->memory_gb;
+    for (const char *at = point->hardware->gpu; (n = next_word(&at)) > 0;) {
+        char *end;
+        const double size = strtod(at - n, &end);
+        if (end == at - 2 && strncasecmp(end, "gb", 2) == 0)
+            return size;
+    }
+    return (double)NAN;
+}
+
+const char *cs_point_rules_gpu(const cs_point *point)
+{
+    const machine *found = find_machine(point);
+    return found ? found->device : "";
 }
 
 const char *cs_point_rules_device(cs_point_rules *rules)
@@ -86,8 +150,10 @@ static const char *const as_preset[] = {"8 x HDR", "1600 Gbit/s", "NDR 400", "40
 /* Two sockets with two PCIe 4 switches each, as in a DGX A100 (topologies/dgx-a100.c) without its
  * NVLinks. Between the sockets four pairs that gather at once reach 4 GB/s each (SimuMax,
  * MooreThreads, 4dcaae51, configs/system/a100_pcie.json: dp_fixed_bw), 0.8 of 20 GB/s in all. */
-static void write_pcie(FILE *out)
+static void write_pcie(cs_point_rules *rules, bool several, FILE *out)
 {
+    if (several)
+        cs_point_rules_miss(rules, "several nodes of %s", rules->point->hardware->gpu);
     fputs("\"topology\": \"pcie_tree\", \"sockets\": 2, \"switches_per_socket\": 2, "
           "\"bandwidth\": \"24 GB/s\", \"uplink_bandwidth\": \"24 GB/s\", \"socket_bandwidth\": "
           "\"20 GB/s\", \"latency\": \"0.5 us\"",
@@ -150,7 +216,7 @@ static void write_infinity(cs_point_rules *rules, const char *topology, bool sev
 {
     const bool wide = strcmp(topology, "mi355x-8") == 0;
     if (several)
-        cs_point_rules_miss(rules, "several nodes of AMD's GPUs");
+        cs_point_rules_miss(rules, "several nodes of %s", rules->point->hardware->gpu);
     fprintf(out,
             "\"topology\": \"nvlink_mesh\", \"links\": 1, \"link_bandwidth\": \"%s\", "
             "\"latency\": \"0.6 us\"",
@@ -207,8 +273,10 @@ static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
         fputs("\"topology\": \"ideal\"", out);
     else if (!topology)
         cs_point_rules_miss(rules, "the nodes of %s", hardware->gpu);
+    else if (strcmp(topology, "pcie-8gpu") == 0 && several)
+        cs_point_rules_miss(rules, "several nodes of %s", hardware->gpu);
     else if (strcmp(topology, "pcie-a100") == 0)
-        write_pcie(out);
+        write_pcie(rules, several, out);
     else if (strncmp(topology, "mi3", strlen("mi3")) == 0)
         write_infinity(rules, topology, several, out);
     else if (is_wide(rules->point) && several && !find_network(rules->point) && find_flat(found))
@@ -285,8 +353,8 @@ void cs_point_rules_platform(cs_point_rules *rules, FILE *out)
         cs_point_rules_assume(rules, "messages between stages share no links, on over 64 GPUs");
         fputs(", \"sharing\": \"none\"", out);
     }
-    if (isfinite(point->hardware->memory_gb))
-        fprintf(out, ", \"memory\": \"%.9g GiB\"", point->hardware->memory_gb);
+    if (isfinite(memory_of(point)))
+        fprintf(out, ", \"memory\": \"%.9g GiB\"", memory_of(point));
     if (blocking)
         fputs(", \"blocking\": true", out);
     fputs("}", out);

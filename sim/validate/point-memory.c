@@ -52,13 +52,23 @@ static bool has_fused_loss(const cs_point *point)
     return point->options->fused_cross_entropy || contains(kernel, "te");
 }
 
-/* Megatron-LM's own fusion of the loss; torchtitan's loss is PyTorch's, of logits in float32 (train.py
- * in 2024; from 2025 on it is compiled, where the model is). */
+/* torchtitan compiles the loss with the model since 2025 (torchtitan/components/loss.py,
+ * build_cross_entropy_loss), the year in which its recipes of fp8 got names ("fp8-rowwise"); before,
+ * train.py had it switched off. */
+static bool has_compiled_loss(const cs_point *point)
+{
+    return point->options->compile && strncmp(point->precision, "fp8-", strlen("fp8-")) == 0;
+}
+
+/* Megatron-LM's own fusion of the loss; torchtitan's loss is PyTorch's, of logits in float32, with
+ * tensor parallelism loss_parallel (torchtitan/parallelisms/parallelize_llama.py). */
 static const char *loss_steps(const cs_point *point)
 {
     if (has_flag(point, "cross-entropy-loss-fusion"))
         return "copied";
-    return contains(point->framework, "torchtitan") ? "eager" : "in_place";
+    if (!contains(point->framework, "torchtitan") || has_compiled_loss(point))
+        return "in_place";
+    return point->parallel->tp > 1 ? "parallel" : "eager";
 }
 
 static void write_fused(const cs_point *point, FILE *out)
@@ -101,11 +111,11 @@ static uint32_t flash_multiprocessors(const cs_point *point)
     static const struct {
         const char *gpu;
         uint32_t multiprocessors;
-    } known[] = {{"A100", 108}, {"B200", 148}, {"GB200", 152}};
+    } known[] = {{"a100", 108}, {"b200", 148}, {"gb200", 152}};
     if (!has_flag(point, "deterministic-mode") || !has_transformer_engine(point))
         return 0;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strncmp(point->hardware->gpu, known[i].gpu, strlen(known[i].gpu)) == 0)
+        if (strncmp(cs_point_rules_gpu(point), known[i].gpu, strlen(known[i].gpu)) == 0)
             return known[i].multiprocessors;
     return 0;
 }
@@ -185,11 +195,11 @@ static const char *narrow_weights(const cs_point *point)
  * finetune_llama3_70b.py; mlcommons/training_results_v5.1, megatron_gpt_peft_tuning_config.yaml). */
 static bool has_one_copy(const cs_point *point)
 {
-    static const char *const known[] = {"B200", "B300", "GB200", "GB300", "MI"};
+    static const char *const known[] = {"b200", "b300", "gb200", "gb300", "mi"};
     bool one = (is_megatron(point) && point->options->lora) || point->options->float8_allgather;
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        one |=
-            is_type(point, "fp8") && strncmp(point->hardware->gpu, known[i], strlen(known[i])) == 0;
+        one |= is_type(point, "fp8") &&
+               strncmp(cs_point_rules_gpu(point), known[i], strlen(known[i])) == 0;
     return one;
 }
 

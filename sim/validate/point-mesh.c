@@ -75,11 +75,12 @@ static bool contains(const char *text, const char *word)
  * moe_flex_dispatcher_backend of the presets, as of 26.02): Qwen3 235B in nodes of eight, gpt-oss in
  * bf16 with experts in several nodes, and all that drop tokens (configs/deepseek: "Using token drop,
  * disabling DeepEP"). The others take DeepEP or HybridEP. */
-static bool sends_each_copy(const cs_point *point)
+static bool sends_each_copy(cs_point_rules *rules)
 {
+    const cs_point *point = rules->point;
     const cs_point_model *model = point->model;
-    const bool rack = starts(point->hardware->gpu, "GB");
-    return contains(point->id, "tokendrop") || (contains(model->name, "235b") && !rack) ||
+    const bool rack = starts(cs_point_rules_gpu(point), "gb");
+    return cs_point_rules_drops_tokens(rules) || (contains(model->name, "235b") && !rack) ||
            (contains(model->name, "gpt-oss") && strcmp(point->precision, "bf16") == 0 &&
             point->parallel->ep > 8);
 }
@@ -92,14 +93,16 @@ uint32_t cs_point_rules_expert_tensor(const cs_point *point)
                                                          : 0;
 }
 
-/* As Megatron-LM's argument says; else as in recipes. */
-static bool sends_once(const cs_point *point)
+/* As the option says; else as Megatron-LM's argument; else as in recipes. */
+static bool sends_once(cs_point_rules *rules)
 {
-    const char *given =
+    const cs_point *point = rules->point;
+    const char *argument =
         cJSON_GetStringValue(cs_point_rules_argument(point, "moe-token-dispatcher-type"));
-    if (point->parallel->ep < 2 || point->args)
+    const char *given = point->options->moe_dispatcher ? point->options->moe_dispatcher : argument;
+    if (point->parallel->ep < 2 || given || point->args)
         return point->parallel->ep > 1 && given && strcmp(given, "flex") == 0;
-    return starts(point->framework, "Megatron-Bridge") && !sends_each_copy(point);
+    return starts(point->framework, "Megatron-Bridge") && !sends_each_copy(rules);
 }
 
 /* Megatron-LM sends a part from each tensor-parallel rank, unless it is told not to
@@ -124,7 +127,7 @@ void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
         fprintf(out, ", \"context_method\": \"%s\"", context_method(mesh->cp_comm));
     if (mesh->ep > 1 && cs_point_rules_expert_tensor(point) > 0)
         fprintf(out, ", \"expert_tensor\": %u", cs_point_rules_expert_tensor(point));
-    if (sends_once(point)) {
+    if (sends_once(rules)) {
         cs_point_rules_assume(rules, "tokens are sent once to a node, as by DeepEP and HybridEP");
         fputs(", \"dispatcher\": \"once_per_node\"", out);
     }

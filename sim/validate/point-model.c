@@ -1,6 +1,7 @@
 /* Rules for the section "model": which network, of which sizes, in which numbers. */
 #include "sim/base/number.h"
 #include "sim/validate/point-rules.h"
+#include "sim/workload/accelerator.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -30,19 +31,9 @@ static uint32_t vocabulary(cs_point_rules *rules)
     return cs_point_rules_megatron(point) && unit > 0 ? (vocab + unit - 1) / unit * unit : vocab;
 }
 
-/* Of hidden states and of attention: Megatron-LM's arguments default to 0.1. */
-static double dropout(cs_point_rules *rules)
-{
-    const cJSON *given = cs_point_rules_argument(rules->point, "hidden-dropout");
-    if (rules->point->args)
-        return cJSON_IsNumber(given) ? given->valuedouble : 0.1;
-    cs_point_rules_assume(rules, "no dropout, where the point does not state any");
-    return 0;
-}
-
 /* As the point says; else Megatron-LM's argument; else what the framework had. Megatron-LM without
- * TransformerEngine, and LiBai, compute the matrix of weights unless they are asked for a fused
- * kernel. */
+ * TransformerEngine, LiBai, and transformers ("PyTorch eager"), compute the matrix of weights unless
+ * they are asked for a fused kernel. */
 static const char *attention(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
@@ -56,10 +47,34 @@ static const char *attention(cs_point_rules *rules)
     if (point->args)
         return is(kernels, "local") && !cs_point_rules_argument(point, "use-flash-attn") ? "math"
                                                                                          : "flash";
-    const bool math = starts(point->framework, "Megatron-LM") || is(point->framework, "LiBai");
+    const bool math = starts(point->framework, "Megatron-LM") || is(point->framework, "LiBai") ||
+                      is(point->framework, "PyTorch eager");
     cs_point_rules_assume(rules, "attention is %s, where the point does not say",
                           math ? "not a fused kernel" : "a fused kernel");
     return math ? "math" : "flash";
+}
+
+/* Of hidden states and of attention. Megatron-LM's arguments default to 0.1 (megatron/training/
+ * arguments.py), and so does what is trained with it in papers and tables that show no arguments
+ * (Korthikanti et al., arXiv 2205.05198, section 4.1, count its masks), as far as attention is no
+ * fused kernel, which has been used without; LiBai's configurations have it (configs/common/models),
+ * and those of transformers, whose models "PyTorch eager" trains (attn_pdrop of GPT2Config,
+ * attention_probs_dropout_prob of BertConfig). */
+static double dropout(cs_point_rules *rules)
+{
+    static const char *const usual[] = {"Megatron-LM", "LiBai", "PyTorch eager"};
+    const cs_point *point = rules->point;
+    const cJSON *given = cs_point_rules_argument(point, "hidden-dropout");
+    if (point->args)
+        return cJSON_IsNumber(given) ? given->valuedouble : 0.1;
+    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
+        if (!is(point->framework, usual[i]) || !is(attention(rules), "math"))
+            continue;
+        cs_point_rules_assume(rules, "a dropout of 0.1 in Megatron-LM, LiBai and transformers");
+        return 0.1;
+    }
+    cs_point_rules_assume(rules, "no dropout, where the point does not state any");
+    return 0;
 }
 
 static uint32_t or_else(uint32_t given, uint32_t fallback)
@@ -105,20 +120,34 @@ static void write_bert(cs_point_rules *rules, FILE *out)
             model->ffn, dropout(rules), attention(rules));
 }
 
-/* NeMo and Megatron-Bridge fine-tune on SQuAD, whose samples are packed into sequences without
- * attending to each other (performance_summary of its pages: "Packed Sequence
- * Length"). A paragraph of SQuAD has 117 words on average, a question 10 (Rajpurkar et al., 2016,
- * arXiv 1606.05250): with the words of the template about 200 tokens, of which a token attends to
- * half. MLPerf's samples, of GovReport, are long. 0: it attends to the sequence. */
-static uint32_t window_of_samples(cs_point_rules *rules)
+/* Tokens of a sample, where it is shorter than the sequence that it shares; else 0. */
+static uint32_t sample_tokens(cs_point_rules *rules)
 {
-    const cs_point *point = rules->point;
-    const bool tuned = point->options->lora || strstr(point->id, "-sft-");
-    if (!tuned || cs_point_rules_submission(point) ||
-        !(starts(point->framework, "NeMo") || starts(point->framework, "Megatron-Bridge")))
-        return 0;
-    cs_point_rules_assume(rules, "samples of 200 tokens are packed in fine-tuning");
-    return 100;
+    const uint32_t tokens = cs_point_rules_packed_tokens(rules);
+    return tokens < rules->point->model->seq ? tokens : 0;
+}
+
+/* Whether some tokens do not attend to all before them. */
+static bool has_windows(cs_point_rules *rules)
+{
+    return rules->point->model->sliding_window > 0 || sample_tokens(rules) > 0;
+}
+
+/* A token attends to half of its sample, in all layers; else those have a window that the model
+ * says. */
+static void write_windows(cs_point_rules *rules, FILE *out)
+{
+    const cs_point_model *model = rules->point->model;
+    const uint32_t sample = sample_tokens(rules), half = (sample + 1) / 2;
+    const uint32_t every = model->sliding_every > model->layers ? 0 : model->sliding_every;
+    if (!has_windows(rules))
+        return;
+    if (sample > 0 && model->sliding_window > 0 && half > model->sliding_window)
+        cs_point_rules_miss(rules, "packed samples that are longer than windows");
+    fprintf(out, ", \"window\": %u, \"pattern\": \"", sample > 0 ? half : model->sliding_window);
+    for (uint32_t i = 1; sample == 0 && i < every; i++)
+        fputc('w', out);
+    fputs(sample > 0 || every == 0 ? "w\"" : "f\"", out);
 }
 
 /* What Llama and its kin with experts have in common. */
@@ -138,10 +167,18 @@ static void write_llama(cs_point_rules *rules, FILE *out)
     fputs("\"name\": \"llama\", \"parameters\": {", out);
     write_llama_sizes(rules, out);
     fprintf(out, ", \"intermediate\": %u", inner_features(rules->point));
-    const uint32_t window = window_of_samples(rules);
-    if (window > 0)
-        fprintf(out, ", \"window\": %u", window);
+    write_windows(rules, out);
     fputs("}", out);
+}
+
+/* NVIDIA's recipes that drop tokens pad experts to a capacity factor of 1 (NVIDIA-NeMo/
+ * Megatron-Bridge, src/megatron/bridge/training/utils/moe_token_drop.py). */
+static double capacity(cs_point_rules *rules)
+{
+    const cs_point_options *options = rules->point->options;
+    if (options->moe_pad_to_capacity || options->moe_capacity_factor > 0)
+        return options->moe_pad_to_capacity ? options->moe_capacity_factor : 0;
+    return cs_point_rules_drops_tokens(rules) ? 1 : 0;
 }
 
 static void write_experts(cs_point_rules *rules, FILE *out)
@@ -151,17 +188,15 @@ static void write_experts(cs_point_rules *rules, FILE *out)
     fprintf(out,
             ", \"experts\": %u, \"top_k\": %u, \"expert_intermediate\": %u, \"capacity\": %.9g",
             model->experts, or_else(model->topk, 1), or_else(model->moe_ffn, model->ffn),
-            point->options->moe_pad_to_capacity ? point->options->moe_capacity_factor : 0);
+            capacity(rules));
 }
 
 static void write_mixture(cs_point_rules *rules, const char *name, FILE *out)
 {
-    const cs_point_model *model = rules->point->model;
     fprintf(out, "\"name\": \"%s\", \"parameters\": {", name);
     write_llama_sizes(rules, out);
     write_experts(rules, out);
-    if (model->sliding_window > 0)
-        fprintf(out, ", \"window\": %u, \"pattern\": \"wf\"", model->sliding_window);
+    write_windows(rules, out);
     fputs("}", out);
 }
 
@@ -253,8 +288,7 @@ static void write_choice(cs_point_rules *rules, FILE *out)
                 dense_layers(rules->point));
     if (model->mla)
         write_latent(model, out);
-    if (model->sliding_window > 0)
-        fprintf(out, ", \"window\": %u, \"pattern\": \"wf\"", model->sliding_window);
+    write_windows(rules, out);
     fprintf(out, ", \"next_tokens\": %u}", model->mtp_layers);
 }
 
@@ -274,13 +308,13 @@ static void write_t5(cs_point_rules *rules, FILE *out)
             "\"name\": \"t5\", \"parameters\": {\"layers\": %u, \"decoder_layers\": %u, "
             "\"hidden\": %u, \"heads\": %u, \"head\": %u, \"intermediate\": %u, "
             "\"sequence\": %u, \"decoder_sequence\": %u, \"vocabulary\": %u, \"tied\": %s, "
-            "\"dropout\": %.9g}",
+            "\"dropout\": %.9g, \"attention\": \"%s\"}",
             argument_or(rules, "encoder-num-layers", model->layers),
             argument_or(rules, "decoder-num-layers", model->layers), model->hidden, model->heads,
             or_else(model->head_dim, model->hidden / or_else(model->heads, 1)), model->ffn,
             argument_or(rules, "encoder-seq-length", model->seq),
             argument_or(rules, "decoder-seq-length", model->seq), vocabulary(rules),
-            model->tied ? "true" : "false", dropout(rules));
+            model->tied ? "true" : "false", dropout(rules), attention(rules));
 }
 
 static void write_cnn(cs_point_rules *rules, FILE *out)
@@ -307,6 +341,19 @@ static bool is_gpt(const cs_point_model *model)
            !is(model->pos, "yarn");
 }
 
+cs_point_family cs_point_rules_family(cs_point_rules *rules)
+{
+    const cs_point_model *model = rules->point->model;
+    if (is(model->kind, "encoder"))
+        return CS_FAMILY_BERT;
+    if (is(model->kind, "encoder-decoder"))
+        return CS_FAMILY_T5;
+    if (!starts(model->kind, "decoder"))
+        return CS_FAMILY_OTHER;
+    return is(model->kind, "decoder") && is_gpt(model) && !has_windows(rules) ? CS_FAMILY_GPT
+                                                                              : CS_FAMILY_LLAMA;
+}
+
 static void write_decoder(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
@@ -316,7 +363,7 @@ static void write_decoder(cs_point_rules *rules, FILE *out)
         cs_point_rules_miss(rules, "stated: the architecture");
     else if (llama)
         write_llama(rules, out);
-    else if (is_gpt(model))
+    else if (cs_point_rules_family(rules) == CS_FAMILY_GPT)
         write_gpt(rules, out);
     else
         write_choice(rules, out);
@@ -329,12 +376,15 @@ static void write_mixtures(cs_point_rules *rules, FILE *out)
     const bool shared = model->shared_ffn > 0 || dense_layers(rules->point) > 0;
     if (!model->act || !model->norm)
         cs_point_rules_miss(rules, "stated: the architecture");
-    else if (gated && model->mla && model->shared_ffn % or_else(model->moe_ffn, 1) == 0)
+    else if (gated && model->mla && !has_windows(rules) &&
+             model->shared_ffn % or_else(model->moe_ffn, 1) == 0)
         write_deepseek(rules, out);
     else if (gated && model->sliding_window > 0 && model->bias)
         write_mixture(rules, "gpt_oss", out);
-    else if (gated && !shared && !model->mla && !model->bias)
-        write_mixture(rules, model->qk_norm ? "qwen3" : "mixtral", out);
+    else if (gated && !shared && !model->mla && !model->bias && !model->qk_norm)
+        write_mixture(rules, "mixtral", out);
+    else if (gated && !shared && !model->mla && !model->bias && !has_windows(rules))
+        write_mixture(rules, "qwen3", out);
     else
         write_choice(rules, out);
 }
@@ -346,6 +396,8 @@ static void write_network(cs_point_rules *rules, FILE *out)
         cs_point_rules_miss(rules, "stated: the architecture");
     else if (model->mamba)
         cs_point_rules_miss(rules, "Mamba layers beside experts");
+    else if (!starts(model->kind, "decoder") && sample_tokens(rules) > 0)
+        cs_point_rules_miss(rules, "packed samples in networks of the kind \"%s\"", model->kind);
     else if (is(model->kind, "encoder-decoder"))
         write_t5(rules, out);
     else if (starts(model->kind, "encoder-decoder"))
@@ -396,106 +448,44 @@ bool cs_point_rules_sums_in_fp32(const cs_point *point)
            !cs_point_rules_argument(point, "grad-reduce-in-bf16");
 }
 
+static uint32_t number_of(const char *name)
+{
+    uint32_t p = 0;
+    while (strcmp(cs_precision_names[p], name) != 0)
+        p++;
+    return p;
+}
+
+/* That of the point, on that device. TF32 is allowed by PyTorch where a device has it, and else
+ * changes nothing (torch.backends.cuda.matmul.allow_tf32). */
+static const char *precision_on(cs_point_rules *rules, const char *device)
+{
+    const char *name = precision(rules);
+    cs_accelerator loaded = {0};
+    cs_error error;
+    cs_error_init(&error);
+    if (!device)
+        return name;
+    cs_status status = cs_accelerator_load(device, NULL, &loaded, &error);
+    if (status == CS_OK && is(name, "tf32") && !(loaded.peaks[CS_PRECISION_TF32] > 0)) {
+        cs_point_rules_assume(rules, "tf32 is fp32, where a device does not compute in it");
+        name = "fp32";
+    }
+    if (status == CS_OK)
+        status = cs_accelerator_check(&loaded, (cs_precision)number_of(name), &error);
+    rules->full |= status == CS_NO_MEMORY;
+    if (status == CS_INVALID)
+        cs_point_rules_miss(rules, "%s matrix products on %s", name, rules->point->hardware->gpu);
+    cs_accelerator_finish(&loaded);
+    return name;
+}
+
 static const char *optimizer(const cs_point *point)
 {
     if (point->options->no_optimizer_step)
         return "none";
     return is(point->optimizer, "momentum") || is(point->optimizer, "sgd") ? point->optimizer
                                                                            : "adam";
-}
-
-/* ---- what is computed again ---- */
-
-/* Where a point does not say: NVIDIA's recipes for MaxText keep the products around attention
- * (NVIDIA/dgxc-benchmarking at 35a9aec, maxtext/configure.sh: query_proj=device, ..., and at
- * 0b71cfd save_qkv_proj), and XLA drops the last product of a block, which nothing reads; those for
- * PaxML keep all products (paxml/paxml_mod_configs.py: SAVE_DOT_ONLY). */
-static const struct {
-    const char *framework, *operators, *note;
-} usual[] = {
-    {"MaxText",
-     "\"attention\", \"gate_proj\", \"up_proj\", \"act\", \"mul\", \"input_layernorm\", "
-     "\"post_attention_layernorm\"",
-     "MaxText keeps the products around attention, as in NVIDIA's recipes"},
-    {"PaxML", "\"attention\", \"ln_1\", \"ln_2\"", "PaxML keeps products, as in NVIDIA's recipes"},
-};
-
-static void write_usual(cs_point_rules *rules, FILE *out)
-{
-    for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
-        if (!starts(rules->point->framework, usual[i].framework))
-            continue;
-        cs_point_rules_assume(rules, "%s", usual[i].note);
-        fprintf(out, ", \"recompute_operators\": [%s]", usual[i].operators);
-        return;
-    }
-    cs_point_rules_assume(rules, "no recomputation, where the point does not state any");
-}
-
-/* What the words of a point are called here: parts of names of operators. */
-static const struct {
-    const char *word, *operators;
-    bool discards; /* what they make is not kept for others (Megatron Core:
-                    * CheckpointWithoutOutput) */
-} recomputed[] = {
-    {"core_attn", "\"attention\"", false},
-    {"default", "\"attention\"", false},
-    {"mla_up_proj",
-     "\"q_b_proj\", \"q_rope\", \"q_nope\", \"q_rotary\", \"q\", \"kv_b_proj\", \"k_nope\", "
-     "\"k_rotary\", \"k\", \"v\"",
-     true},
-    {"layernorm", "\"input_layernorm\", \"post_attention_layernorm\"", true},
-    {"moe_act", "\"act\", \"mul\"", true},
-    {"mlp", "\"mlp\"", false},
-    /* torchtitan: all but the kernels of attention and every second product */
-    {"every second matmul",
-     "\"k_proj\", \"o_proj\", \"up_proj\", \"input_layernorm\", "
-     "\"post_attention_layernorm\", \"q_rotary\", \"k_rotary\", \"act\", "
-     "\"mul\"",
-     true},
-};
-
-/* A list of the operators that the point's words mean; with `discards`, of those only that discard.
- * Returns whether there are any. */
-static bool write_operators(const char *given, const char *key, bool discards, FILE *out)
-{
-    bool any = false;
-    for (size_t i = 0; i < sizeof(recomputed) / sizeof(recomputed[0]); i++) {
-        if (!strstr(given, recomputed[i].word) || (discards && !recomputed[i].discards))
-            continue;
-        if (any)
-            fputs(", ", out);
-        else
-            fprintf(out, ", \"%s\": [", key);
-        fputs(recomputed[i].operators, out);
-        any = true;
-    }
-    if (any)
-        fputs("]", out);
-    return any;
-}
-
-static void write_recomputed(cs_point_rules *rules, FILE *out)
-{
-    const char *given = rules->point->recompute;
-    if (is(given, "unknown"))
-        write_usual(rules, out);
-    if (!starts(given, "selective"))
-        return;
-    if (write_operators(given, "recompute_operators", false, out))
-        write_operators(given, "discard_operators", true, out);
-    else
-        cs_point_rules_miss(rules, "stated: what is computed again");
-}
-
-/* NeMo and the MLPerf reference adapt the two products around attention, of rank 16: that of
- * queries, keys and values, which is one there, and the one behind it. */
-static void write_adapters(cs_point_rules *rules, FILE *out)
-{
-    if (!rules->point->options->lora)
-        return;
-    cs_point_rules_assume(rules, "adapters of rank 16 beside the linear layers of attention");
-    fputs(", \"lora\": {\"rank\": 16, \"targets\": [\"q_proj\", \"o_proj\"]}", out);
 }
 
 void cs_point_rules_model(cs_point_rules *rules, FILE *out)
@@ -511,10 +501,10 @@ void cs_point_rules_model(cs_point_rules *rules, FILE *out)
     fprintf(out,
             ", \"device\": \"%s\", \"precision\": \"%s\", \"granularity\": \"block\", "
             "\"recompute\": %s, \"batch_size\": %u, \"optimizer\": \"%s\", \"gradients\": \"%s\"",
-            device ? device : "", precision(rules), full ? "true" : "false", point->batch->global,
-            optimizer(point), cs_point_rules_sums_in_fp32(point) ? "fp32" : "weights");
-    write_recomputed(rules, out);
-    write_adapters(rules, out);
+            device ? device : "", precision_on(rules, device), full ? "true" : "false",
+            point->batch->global, optimizer(point),
+            cs_point_rules_sums_in_fp32(point) ? "fp32" : "weights");
+    cs_point_rules_operators(rules, out);
     fputs("}", out);
 }
 

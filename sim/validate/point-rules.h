@@ -51,6 +51,28 @@ bool cs_point_rules_sums_in_fp32(const cs_point *point);
 bool cs_point_rules_divides(const cs_point *point);
 void cs_point_rules_mesh(cs_point_rules *rules, FILE *out);
 
+/* Tokens of a sample, where several are packed into a sequence and do not attend to each other; 0:
+ * a sample fills a sequence. */
+uint32_t cs_point_rules_packed_tokens(cs_point_rules *rules);
+
+/* Whether tokens are dropped that an expert has no place for. */
+bool cs_point_rules_drops_tokens(cs_point_rules *rules);
+
+/* Networks whose operators have the same names. */
+typedef enum cs_point_family {
+    CS_FAMILY_LLAMA,
+    CS_FAMILY_GPT,
+    CS_FAMILY_BERT,
+    CS_FAMILY_T5,
+    CS_FAMILY_OTHER
+} cs_point_family;
+
+cs_point_family cs_point_rules_family(cs_point_rules *rules);
+
+/* Of the section "model", which operators are computed again and which have adapters: keys with a
+ * comma in front of each. */
+void cs_point_rules_operators(cs_point_rules *rules, FILE *out);
+
 /* "model": {...} */
 void cs_point_rules_model(cs_point_rules *rules, FILE *out);
 
@@ -77,7 +99,10 @@ void cs_point_rules_schedule(cs_point_rules *rules, FILE *out);
 /* What the framework keeps, where that is known: "memory": {...} */
 void cs_point_rules_memory(cs_point_rules *rules, FILE *out);
 
-/* A device of `sim list devices`, or NULL and noted as missing. */
+/* The device of `sim list devices` that the point's GPU is; "" where it is none. */
+const char *cs_point_rules_gpu(const cs_point *point);
+
+/* The same; NULL and noted as missing where it is none. */
 const char *cs_point_rules_device(cs_point_rules *rules);
 
 #endif

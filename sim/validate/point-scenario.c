@@ -111,6 +111,23 @@ static void check_source(cs_point_rules *rules)
         cs_point_rules_miss(rules, "stated: at most as many stages as layers");
 }
 
+/* Ranks that divide heads: those of attention, and with all-to-alls those of a tensor-parallel rank
+ * once more. */
+static void check_heads(cs_point_rules *rules)
+{
+    const cs_point *point = rules->point;
+    const cs_point_model *model = point->model;
+    const cs_point_parallel *mesh = point->parallel;
+    const uint32_t keys = model->kv_heads > 0 ? model->kv_heads : model->heads;
+    const bool all_to_all = mesh->cp > 1 && mesh->cp_comm && strstr(mesh->cp_comm, "a2a");
+    const uint64_t ranks = (uint64_t)mesh->tp * (all_to_all ? mesh->cp : 1);
+    if (ranks > 1 && (model->heads % ranks != 0 || keys % ranks != 0))
+        cs_point_rules_miss(rules, "more ranks than heads, or heads that ranks do not divide");
+    /* nor has Megatron-LM (megatron/training/arguments.py: sequence_parallel) */
+    if (model->experts > 0 && mesh->tp > 1 && !mesh->sp)
+        cs_point_rules_miss(rules, "experts and tensor parallelism without sequence parallelism");
+}
+
 /* ---- what the simulator does not have ---- */
 
 static bool is_flag(const cs_point *point, const char *name)
@@ -168,7 +185,7 @@ static bool overlaps_experts(const cs_point *point)
         return true;
     return point->parallel->ep > 8 && point->parallel->vpp > 1 && point->framework &&
            strncmp(point->framework, "Megatron-Bridge", strlen("Megatron-Bridge")) == 0 &&
-           strncmp(point->hardware->gpu, "H100", strlen("H100")) == 0;
+           strncmp(cs_point_rules_gpu(point), "h100", strlen("h100")) == 0;
 }
 
 /* Of the all-to-alls, the part that is hidden. Without a pipeline the first forward and the last
@@ -186,6 +203,8 @@ static void write_scenario(cs_point_rules *rules, FILE *out)
 {
     fputs("{\"schema_version\": 1, \"name\": \"\", ", out);
     check_source(rules);
+    if (!rules->point->options->profiled_ms)
+        check_heads(rules);
     if (rules->point->options->profiled_ms)
         cs_point_rules_profile(rules, out);
     else

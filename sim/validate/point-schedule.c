@@ -67,7 +67,8 @@ static bool find_ends(const cs_point *point, uint32_t *first, uint32_t *middle)
 }
 
 /* Blocks of stages: equal, or with a block less in the first and the last one, which have the
- * embedding and the head. False where neither is possible. */
+ * embedding and the head. False where neither is possible, and for encoders with decoders, whose
+ * blocks are of two kinds. */
 static bool find_blocks(const cs_point *point, uint32_t *most, bool *less)
 {
     const uint32_t stages = point->parallel->pp * cs_point_rules_chunks(point);
@@ -75,7 +76,8 @@ static bool find_blocks(const cs_point *point, uint32_t *most, bool *less)
     *less = point->options->first_last_stage_one_layer_less ||
             (layers % stages != 0 && (layers + 2) % stages == 0);
     *most = (layers + (*less ? 2 : 0)) / stages;
-    return *most * stages == layers + (*less ? 2 : 0) && *most > 0;
+    return strncmp(point->model->kind, "encoder-decoder", strlen("encoder-decoder")) != 0 &&
+           *most * stages == layers + (*less ? 2 : 0) && *most > 0;
 }
 
 /* The first layer of each stage but the first; layer 0 is the embedding. */

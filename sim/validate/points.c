@@ -140,6 +140,14 @@ const cs_field cs_point_options_fields[] = {
     FLAG(moe_pad_to_capacity, "experts compute padding up to their capacity"),
     {"moe_capacity_factor", CS_FIELD_NUMBER, AT(moe_capacity_factor), .fallback = "0", .max = 1e6,
      .doc = "rows that an expert takes, by its equal share; 0: all that it gets"},
+    {"moe_drop_tokens", CS_FIELD_JSON, AT(moe_drop_tokens), .fallback = "",
+     .doc = "whether tokens are dropped that an expert has no place for", .shape = "true or false"},
+    {"moe_dispatcher", CS_FIELD_TEXT, AT(moe_dispatcher), .fallback = "",
+     .doc =
+         "how tokens come to experts: alltoall (each copy by itself) or flex (once to a node, by "
+         "DeepEP or HybridEP)"},
+    NUMBER(packed_tokens, "tokens of a sample, where several are packed into a sequence and do not "
+                          "attend to each other; 0: not stated"),
     TEXT(grad_dtype, "type in which gradients are summed: fp32 or bf16"),
     {"profiled_ms", CS_FIELD_OBJECT, AT(profiled_ms), .fallback = "", .of = cs_point_profile_fields,
      .size = sizeof(cs_point_profile), .doc = "measured times of passes, in place of estimates",
@@ -256,6 +264,14 @@ static cs_status check_kind(const cJSON *value, const cs_json_place *up, const c
     return !value || is(value) ? CS_OK : cs_json_invalid(&place, error, "must be %s", expected);
 }
 
+static cs_status check_dispatcher(const char *given, const cs_json_place *up, cs_error *error)
+{
+    const cs_json_place place = {.up = up, .key = "moe_dispatcher"};
+    return !given || strcmp(given, "alltoall") == 0 || strcmp(given, "flex") == 0
+               ? CS_OK
+               : cs_json_invalid(&place, error, "must be alltoall or flex (got %s)", given);
+}
+
 /* The members whose form the tables leave open. */
 static cs_status check_open(const cs_point *point, const cs_json_place *place, cs_error *error)
 {
@@ -266,6 +282,9 @@ static cs_status check_open(const cs_point *point, const cs_json_place *place, c
     CS_TRY(check_kind(point->model->mla, &model, "mla", cJSON_IsObject, object, error));
     CS_TRY(check_kind(point->options->flash_attention, &options, "flash_attention", cJSON_IsBool,
                       truth, error));
+    CS_TRY(check_kind(point->options->moe_drop_tokens, &options, "moe_drop_tokens", cJSON_IsBool,
+                      truth, error));
+    CS_TRY(check_dispatcher(point->options->moe_dispatcher, &options, error));
     CS_TRY(check_kind(point->measured->oom, &measured, "oom", cJSON_IsBool, truth, error));
     CS_TRY(check_kind(point->measured->per_rank, &measured, "per_rank", cJSON_IsObject, object,
                       error));

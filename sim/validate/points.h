@@ -58,6 +58,9 @@ typedef struct cs_point_options {
     bool float8_allgather;         /* weights are gathered in fp8 */
     bool dp_overlap;               /* gradients are reduced while the backward still runs */
     double moe_capacity_factor;    /* 0: none */
+    const cJSON *moe_drop_tokens;  /* true or false; NULL: not stated */
+    const char *moe_dispatcher;    /* "alltoall" or "flex" */
+    uint32_t packed_tokens;        /* of a sample that shares a sequence with others */
     const char *grad_dtype;        /* in which gradients are summed: "fp32" or "bf16" */
     cs_point_profile *profiled_ms; /* NULL: not measured */
 } cs_point_options;

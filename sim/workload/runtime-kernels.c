@@ -47,7 +47,9 @@ static void fuse_norm(cs_op_cost *cost, double tensor)
 }
 
 /* Scaling and masking the weights of attention are kernels of their own, each of which reads and
- * writes them; backward, scaling is (transformers 4.40, models/gpt2/modeling_gpt2.py, _attn). */
+ * writes them; backward, scaling is, and masking where it selects (torch.where), as a causal mask
+ * does (transformers 4.40, models/gpt2/modeling_gpt2.py, _attn; models/bert/modeling_bert.py adds
+ * its mask). */
 static void scale_apart(const cs_op *op, cs_op_cost *cost)
 {
     const double weights = (double)cost->workspace_bytes; /* of attention that is no fused kernel */
@@ -56,8 +58,27 @@ static void scale_apart(const cs_op *op, cs_op_cost *cost)
     cost->forward.bytes += 4 * weights;
     cost->forward.launches += 2;
     if (cost->backward_input.launches > 0) {
-        cost->backward_input.bytes += 2 * weights;
-        cost->backward_input.launches++;
+        cost->backward_input.bytes += (op->attention.causal ? 4 : 2) * weights;
+        cost->backward_input.launches += op->attention.causal ? 2 : 1;
+    }
+}
+
+/* The activation of GPT-2 in transformers is written out, x / 2 * (1 + tanh(c (x + a x^3))) (transformers 4.40,
+ * activations.py, NewGELUActivation; minGPT, mingpt/model.py, NewGELU): a power, four products, two
+ * sums and a tanh, each of which reads one or two tensors and writes one; backward the two factors'
+ * products, one for each product with a number, the tanh's, three for the power's, and two sums
+ * where x has three readers. */
+static void write_out_gelu(const cs_op *op, cs_op_cost *cost)
+{
+    const double tensor = (double)cost->output_bytes;
+    const cs_pass_cost sum = cost->accumulate;
+    if (op->kind != CS_OP_GELU)
+        return;
+    cost->forward.bytes = 18 * tensor;
+    cost->forward.launches = 8;
+    if (cost->backward_input.launches > 0) {
+        cost->backward_input.bytes = 28 * tensor + sum.bytes;
+        cost->backward_input.launches = 11 + sum.launches;
     }
 }
 
@@ -69,6 +90,8 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
         return;
     if (!kernels->fused) {
         scale_apart(op, cost);
+        if (kernels->written_out)
+            write_out_gelu(op, cost);
         return;
     }
     if (op->kind == CS_OP_RMS_NORM || op->kind == CS_OP_LAYER_NORM) {
@@ -89,9 +112,13 @@ void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *o
         cost->backward_weight.bytes += (2 * sum_width - width) * (double)op->weights;
 }
 
+/* One kernel finds the largest element, another one makes the scale of it. */
 static void read_again(double bytes, cs_pass_cost *pass)
 {
-    pass->cast_bytes += pass->cast_bytes > 0 ? bytes : 0;
+    if (!(pass->cast_bytes > 0))
+        return;
+    pass->cast_bytes += bytes;
+    pass->launches += 2;
 }
 
 void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
@@ -106,6 +133,28 @@ void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *n
     read_again(width * (double)in->elements, &cost->forward);
     read_again(width * (double)out->elements, &cost->backward_input);
     read_again(width * (double)out->elements, &cost->backward_weight);
+}
+
+/* ---- filling ---- */
+
+static void fill(double bytes, uint32_t tensors, cs_pass_cost *pass)
+{
+    if (pass->launches == 0)
+        return; /* nothing is made, or another operator's kernel makes it */
+    pass->cast_bytes += bytes;
+    pass->launches += tensors;
+}
+
+void cs_runtime_kernels_fill(const cs_runtime_kernels *kernels, const cs_op *op,
+                             cs_precision precision, bool apart, cs_op_cost *cost)
+{
+    if (!kernels->given || !kernels->deterministic)
+        return;
+    fill((double)cost->output_bytes, 1, &cost->forward);
+    fill((double)cost->input_bytes, op->n_inputs, &cost->backward_input);
+    if (apart)
+        fill((double)(cost->weights + cost->biases) * cs_precision_bytes(precision), 1,
+             &cost->backward_weight);
 }
 
 /* ---- the host ---- */
@@ -124,14 +173,49 @@ static uint32_t kernels_of_scales(const cs_op *op, const cs_pass_cost *cost, cs_
     return is_product(op->kind) && blocks && cost->launches > (cost->cast_bytes > 0) ? 2 : 0;
 }
 
-double cs_runtime_kernels_started(const cs_runtime_kernels *kernels, const cs_op *op,
-                                  const cs_pass_cost *cost, cs_precision precision)
+static double host_factor(const cs_accelerator *device)
 {
-    const double started = cost->launches + kernels_of_scales(op, cost, precision);
-    if (kernels->graphs && !is_of_experts(op->kind))
+    return device->training.host ? device->training.host->factor : 1;
+}
+
+/* Kernels of a pass that the host starts one by one. */
+static double started(const cs_runtime_kernels *kernels, const cs_op *op, const cs_pass_cost *pass,
+                      cs_precision precision)
+{
+    if (pass->launches == 0)
         return 0;
-    return kernels->expert_loop && op->kind == CS_OP_GROUPED_LINEAR ? started * op->experts
-                                                                    : started;
+    const double all = pass->launches + kernels_of_scales(op, pass, precision);
+    return kernels->expert_loop && op->kind == CS_OP_GROUPED_LINEAR ? all * op->experts : all;
+}
+
+/* Operators that the host has to go through for so many kernels of a pass. */
+static double operators(const cs_op *op, double kernels)
+{
+    const bool math =
+        op->kind == CS_OP_ATTENTION && op->attention.kernel != CS_ATTENTION_FLASH && kernels > 0;
+    return math ? kernels + (op->attention.dropout > 0) : kernels > 0;
+}
+
+cs_host_seconds cs_runtime_kernels_host(const cs_runtime_kernels *kernels,
+                                        const cs_accelerator *device, const cs_op *op,
+                                        const cs_op_cost *cost, cs_precision precision, bool apart)
+{
+    const double forward = started(kernels, op, &cost->forward, precision);
+    const double backward = started(kernels, op, &cost->backward_input, precision) +
+                            started(kernels, op, &cost->backward_weight, precision);
+    const double sums = apart ? (cost->weights > 0) + (cost->biases > 0) : 0;
+    const double trained = cost->backward_weight.launches > 0 ? sums : 0;
+    const double each = cs_time_seconds(kernels->host) * host_factor(device);
+    const double kernel = cs_time_seconds(kernels->host_kernel) * host_factor(device);
+    if (kernels->graphs && !is_of_experts(op->kind))
+        return (cs_host_seconds){0};
+    return (cs_host_seconds){operators(op, forward) * each + forward * kernel,
+                             operators(op, backward) * each + (backward + trained) * kernel};
+}
+
+double cs_runtime_kernels_message(const cs_runtime_kernels *kernels, const cs_accelerator *device)
+{
+    return kernels->graphs ? 0 : cs_time_seconds(kernels->host) * host_factor(device);
 }
 
 /* ---- times ---- */
@@ -160,25 +244,6 @@ static const cs_efficiency *efficiency_of_product(const cs_accelerator *device, 
     return found ? found : &device->groups[CS_GROUP_LINEAR];
 }
 
-/* Of a last wave of tiles on all multiprocessors half have none, on average; libraries take small
- * tiles where large ones are few, though these read more for each multiplication: 0.9, assumed. */
-static double share_of_waves(const cs_accelerator *device, const cs_pass_cost *cost,
-                             cs_precision precision)
-{
-    static const struct {
-        double side, reached;
-    } tiles[] = {{128, 1}, {64, 0.9}};
-    double best = 0;
-    if (precision != CS_PRECISION_FP32 || !device->training.tiling || !(cost->rows > 0))
-        return 1;
-    for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); i++) {
-        const double n = ceil(cost->rows / tiles[i].side) * ceil(cost->columns / tiles[i].side);
-        best =
-            fmax(best, tiles[i].reached * n / (n + device->training.tiling->multiprocessors / 2.0));
-    }
-    return best;
-}
-
 static double memory_rate(const cs_accelerator *device)
 {
     const cs_efficiency *memory = device->training.memory;
@@ -204,6 +269,35 @@ static double starts_of(const cs_runtime_kernels *kernels, const cs_accelerator 
     return cost->launches * rounds * cs_time_seconds(device->launch);
 }
 
+/* Seconds of a product in fp32 with `reached` of the peak. Each multiprocessor computes a tile of the
+ * result at a time, so that tiles take whole waves (NVIDIA, Matrix Multiplication Background User's
+ * Guide, sections 3.3 and 3.4). Libraries choose what leaves fewer idle: narrower tiles, which read
+ * more for each multiplication (0.8, assumed), or to split sums of at least 512 products each, whose
+ * parts are written in fp32, read and added (cuBLAS's and rocBLAS's split-K kernels). */
+static double seconds_in_tiles(const cs_accelerator *device, const cs_pass_cost *cost, double rate)
+{
+    static const struct {
+        double rows, columns, reached;
+    } tiles[] = {{128, 128, 1}, {128, 64, 0.8}, {64, 128, 0.8}};
+    const double results = cost->rows * cost->columns;
+    double best = (double)INFINITY;
+    if (!device->training.tiling || !(results > 0))
+        return cost->flop / rate;
+    const double m = device->training.tiling->multiprocessors;
+    for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); i++) {
+        const double tile = tiles[i].rows * tiles[i].columns;
+        const double n = ceil(cost->rows / tiles[i].rows) * ceil(cost->columns / tiles[i].columns);
+        for (double parts = 1; parts <= 4; parts++) {
+            if (parts > 1 && cost->flop < parts * 2 * 512 * results)
+                break;
+            const double computed = ceil(n * parts / m) * m * tile / parts;
+            const double sums = parts > 1 ? 2 * parts * 4 * results / memory_rate(device) : 0;
+            best = fmin(best, cost->flop / (rate * tiles[i].reached) * computed / results + sums);
+        }
+    }
+    return best;
+}
+
 static double in_step(const cs_runtime_kernels *kernels, const cs_accelerator *device)
 {
     const cs_factor *factor = device->training.in_step;
@@ -224,9 +318,12 @@ double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_ac
                         cost->bytes / memory_rate(device));
     } else if (is_product(op->kind) || op->kind == CS_OP_ATTENTION) {
         const cs_efficiency *reached = efficiency_of_product(device, op, precision);
-        const double share = share_of_waves(device, cost, precision);
-        seconds += cost->flop / (peak * reached->compute * share) +
-                   cost->bytes / (device->bandwidth * reached->memory);
+        const double rate = peak * reached->compute;
+        const double moving = cost->bytes / (device->bandwidth * reached->memory);
+        if (precision == CS_PRECISION_FP32 && is_product(op->kind))
+            seconds += fmax(seconds_in_tiles(device, cost, rate), moving);
+        else
+            seconds += cost->flop / rate + moving;
     } else if (op->kind == CS_OP_CONV) {
         return cs_accelerator_seconds(device, op, cost, precision) * in_step(kernels, device);
     } else {

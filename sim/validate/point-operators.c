@@ -1,0 +1,168 @@
+/* Rules for single operators of the network: which are computed again, which have adapters. */
+#include "sim/validate/point-rules.h"
+
+#include <string.h>
+
+static bool starts(const char *text, const char *with)
+{
+    return text && strncmp(text, with, strlen(with)) == 0;
+}
+
+static bool is(const char *text, const char *word)
+{
+    return text && strcmp(text, word) == 0;
+}
+
+/* ---- operators by name ---- */
+
+/* What a network has to have besides for an operator to be there. */
+enum { GATE = 1, ROTARY = 2, EXPERTS = 4, LATENT = 8 };
+
+static unsigned parts_of(const cs_point_model *model)
+{
+    const bool rotary = is(model->pos, "rope") || is(model->pos, "yarn");
+    return (is(model->act, "swiglu") || is(model->act, "geglu") ? GATE : 0U) |
+           (rotary ? ROTARY : 0U) | (model->experts > 0 ? EXPERTS : 0U) |
+           (model->mla ? LATENT : 0U);
+}
+
+/* What words of points and recipes call operators, by the families that have them. */
+typedef struct named {
+    const char *word;
+    cs_point_family family;
+    unsigned needs;
+    const char *operators; /* names, or parts of them, as `sim model` shows them */
+    bool discards;         /* what they make is not kept for others (Megatron Core:
+                            * CheckpointWithoutOutput) */
+} named;
+
+#define NORMS "\"input_layernorm\", \"post_attention_layernorm\""
+
+static const named words[] = {
+    {"core_attn", CS_FAMILY_LLAMA, 0, "\"attention\"", false},
+    {"core_attn", CS_FAMILY_GPT, 0, "\"attention\"", false},
+    {"core_attn", CS_FAMILY_BERT, 0, "\"attention.attention\"", false},
+    {"core_attn", CS_FAMILY_T5, 0, "\"attention\"", false},
+    {"mla_up_proj", CS_FAMILY_LLAMA, LATENT,
+     "\"q_b_proj\", \"q_rope\", \"q_nope\", \"q_rotary\", \"q\", \"kv_b_proj\", \"k_nope\", "
+     "\"k_rotary\", \"k\", \"v\"",
+     true},
+    {"layernorm", CS_FAMILY_LLAMA, 0, NORMS, true},
+    {"layernorm", CS_FAMILY_GPT, 0, "\"ln_1\", \"ln_2\"", true},
+    {"layernorm", CS_FAMILY_BERT, 0, "\"LayerNorm\"", true},
+    {"layernorm", CS_FAMILY_T5, 0, "\"layer_norm\"", true},
+    {"moe_act", CS_FAMILY_LLAMA, EXPERTS, "\"act\"", true},
+    {"moe_act", CS_FAMILY_LLAMA, EXPERTS | GATE, "\"mul\"", true},
+    {"mlp", CS_FAMILY_LLAMA, 0, "\"mlp\"", false},
+    {"mlp", CS_FAMILY_GPT, 0, "\"mlp\"", false},
+    {"mlp", CS_FAMILY_BERT, 0, "\"output\"", false},
+    {"mlp", CS_FAMILY_T5, 0, "\"DenseReluDense\"", false},
+    /* torchtitan: all but the kernels of attention and every second product */
+    {"every second matmul", CS_FAMILY_LLAMA, 0,
+     "\"k_proj\", \"o_proj\", \"up_proj\", " NORMS ", \"act\"", true},
+    {"every second matmul", CS_FAMILY_LLAMA, ROTARY, "\"q_rotary\", \"k_rotary\"", true},
+    {"every second matmul", CS_FAMILY_LLAMA, GATE, "\"mul\"", true},
+};
+
+/* Megatron Core's word for what it does where none is given. */
+static bool has_word(const char *given, const char *word)
+{
+    return strstr(given, word) || (is(word, "core_attn") && strstr(given, "default"));
+}
+
+/* A list of those rows of a table that the words mean and the network has; with `discards`, of those
+ * only that discard. Returns whether there are any. */
+static bool write_named(cs_point_rules *rules, const named *table, size_t n, const char *given,
+                        const char *key, bool discards, FILE *out)
+{
+    const cs_point_family family = cs_point_rules_family(rules);
+    const unsigned parts = parts_of(rules->point->model);
+    bool any = false;
+    for (size_t i = 0; i < n; i++) {
+        if (table[i].family != family || (table[i].needs & ~parts) != 0 ||
+            !has_word(given, table[i].word) || (discards && !table[i].discards))
+            continue;
+        if (any)
+            fputs(", ", out);
+        else
+            fprintf(out, ", \"%s\": [", key);
+        fputs(table[i].operators, out);
+        any = true;
+    }
+    if (any)
+        fputs("]", out);
+    return any;
+}
+
+/* ---- what is computed again ---- */
+
+/* Where a point does not say: NVIDIA's recipes for MaxText keep the products around attention
+ * (NVIDIA/dgxc-benchmarking at 35a9aec, maxtext/configure.sh: query_proj=device, ..., and at
+ * 0b71cfd save_qkv_proj), and XLA drops the last product of a block, which nothing reads; those for
+ * PaxML keep all products (paxml/paxml_mod_configs.py: SAVE_DOT_ONLY). */
+static const named usual[] = {
+    {"MaxText", CS_FAMILY_LLAMA, 0, "\"attention\", \"up_proj\", \"act\", " NORMS, false},
+    {"MaxText", CS_FAMILY_LLAMA, GATE, "\"gate_proj\", \"mul\"", false},
+    {"MaxText", CS_FAMILY_GPT, 0, "\"attention\", \"c_fc\", \"act\", \"ln_1\", \"ln_2\"", false},
+    {"PaxML", CS_FAMILY_LLAMA, 0, "\"attention\", " NORMS, false},
+    {"PaxML", CS_FAMILY_GPT, 0, "\"attention\", \"ln_1\", \"ln_2\"", false},
+};
+
+static void write_usual(cs_point_rules *rules, FILE *out)
+{
+    const char *framework = rules->point->framework ? rules->point->framework : "";
+    if (!write_named(rules, usual, sizeof(usual) / sizeof(usual[0]), framework,
+                     "recompute_operators", false, out))
+        cs_point_rules_assume(rules, "no recomputation, where the point does not state any");
+    else if (starts(framework, "MaxText"))
+        cs_point_rules_assume(
+            rules, "MaxText keeps the products around attention, as in NVIDIA's recipes");
+    else
+        cs_point_rules_assume(rules, "PaxML keeps products, as in NVIDIA's recipes");
+}
+
+static void write_recomputed(cs_point_rules *rules, FILE *out)
+{
+    const size_t n = sizeof(words) / sizeof(words[0]);
+    const char *given = rules->point->recompute;
+    if (is(given, "unknown"))
+        write_usual(rules, out);
+    if (!starts(given, "selective"))
+        return;
+    if (write_named(rules, words, n, given, "recompute_operators", false, out))
+        write_named(rules, words, n, given, "discard_operators", true, out);
+    else
+        cs_point_rules_miss(rules, "stated: what is computed again");
+}
+
+/* ---- adapters ---- */
+
+/* NeMo and the MLPerf reference adapt the two products around attention, of rank 16: that of
+ * queries, keys and values, which is one there, and the one behind it. */
+static const named adapted[] = {
+    {"lora", CS_FAMILY_GPT, 0, "\"c_attn\", \"attn.c_proj\"", false},
+    {"lora", CS_FAMILY_BERT, 0, "\"query\", \"attention.dense\"", false},
+    {"lora", CS_FAMILY_T5, 0, "\"q\", \"o\"", false},
+};
+
+static void write_adapters(cs_point_rules *rules, FILE *out)
+{
+    if (!rules->point->options->lora)
+        return;
+    cs_point_rules_assume(rules, "adapters of rank 16 beside the linear layers of attention");
+    fputs(", \"lora\": {\"rank\": 16", out);
+    if (cs_point_rules_family(rules) == CS_FAMILY_LLAMA)
+        fprintf(out, ", \"targets\": [\"%s\", \"o_proj\"]",
+                rules->point->model->mla ? "q_b_proj" : "q_proj");
+    else if (!write_named(rules, adapted, sizeof(adapted) / sizeof(adapted[0]), "lora", "targets",
+                          false, out))
+        cs_point_rules_miss(rules, "adapters in networks of the kind \"%s\"",
+                            rules->point->model->kind);
+    fputs("}", out);
+}
+
+void cs_point_rules_operators(cs_point_rules *rules, FILE *out)
+{
+    write_recomputed(rules, out);
+    write_adapters(rules, out);
+}
