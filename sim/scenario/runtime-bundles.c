@@ -66,7 +66,7 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
 #define REACHED_IN_RACKS(with_)                                                                    \
     {                                                                                              \
         .key = "/collectives/reached", .value = "0.7",                                             \
-        .source = "the NVLinks of a DGX B200; HybridEP (deepseek-ai/DeepEP at 41cad94, docs/"      \
+        .source = "the NVLinks of a DGX B200; HybridEP (deepseek-ai/DeepEP at 41cad94, "           \
                   "README_Hybrid-EP.md) sends 0.59 to 0.73 of 900 GB/s between 8 to 36 GPUs",      \
         .with = with_                                                                              \
     }

@@ -129,6 +129,8 @@ typedef struct cs_provenance {
 typedef struct cs_model_work {
     double flop_per_sample;     /* of forward and backward, nothing computed twice; 0: not known */
     uint32_t tokens_per_sample; /* 0: it reads no tokens */
+    double parameters;          /* those that operators share once; 0: not known */
+    double active_parameters;   /* without those of experts that a token does not go to */
     const char *device;         /* that the times are for, or NULL */
     double peak;                /* flop/s of the device in the precision; 0: not known */
 } cs_model_work;

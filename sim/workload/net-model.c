@@ -959,6 +959,8 @@ static bool describe_work(const cs_net *net, const cs_net_options *how, cs_model
     cs_model_work *work = &model->work;
     work->flop_per_sample = useful_flop(net);
     work->tokens_per_sample = net->input_ids < UINT32_MAX ? (uint32_t)net->input_ids : 0;
+    work->parameters = (double)cs_net_parameters(net);
+    work->active_parameters = (double)cs_net_active_parameters(net);
     work->peak =
         isfinite(how->device->peaks[how->precision]) ? how->device->peaks[how->precision] : 0;
     work->device = work->peak > 0 ? cs_arena_copy(&model->arena, how->device->name) : NULL;
