@@ -209,6 +209,7 @@ static double forward_of(cs_runtime_kernels kernels, double capacity)
     cs_accelerator device;
     build(&net, capacity, 8192, 8192, 8, false);
     assert_int_equal(cs_accelerator_load("a100", NULL, &device, &error), CS_OK);
+    device.training.host = NULL;
     const cs_net_options how = {.batch_size = 1,
                                 .granularity = CS_GRANULARITY_BLOCK,
                                 .precision = CS_PRECISION_BF16,
@@ -235,7 +236,7 @@ static void the_host_waits_for_rows(void **state)
     (void)state;
     cs_runtime_kernels kernels = {.given = true, .graphs = true, .expert_loop = true};
     const double device = forward_of(kernels, 0), with_capacity = forward_of(kernels, 1);
-    kernels.host = INT64_C(1000000000);
+    kernels.host_kernel = INT64_C(1000000000);
     const double waits = forward_of(kernels, 0);
     assert_true(device > 4e-3 && device < 14e-3);
     assert_true(waits > device + 13e-3 - 2e-3 && waits < device + 13e-3 - 0.7e-3);

@@ -64,7 +64,7 @@ typedef struct cs_shared_bytes {
 } cs_shared_bytes;
 
 /* What a layer's time goes into. A kernel's time has its own start on the device; waiting is what a
- * layer takes longer because the host does not start its kernels any faster. */
+ * layer takes longer because the host does not start its kernels and messages any faster. */
 #define CS_KERNEL_MAP(X)                                                                           \
     X(PRODUCTS, "products") /* linear layers, those of experts included, convolutions */           \
     X(ATTENTION, "attention")                                                                      \
