@@ -147,6 +147,77 @@ def draw(seed):
     }
 
 
+# Values at the edges, some of which no run could have had.
+EDGES = {
+    'model/layers': [1, 3, 0],
+    'model/seq': [1, 0],
+    'model/vocab': [1, 0],
+    'model/heads': [1, 0],
+    'model/hidden': [8, 0],
+    'model/ffn': [1, 0],
+    'model/topk': [64, 0],
+    'model/experts': [1],
+    'model/head_dim': [1],
+    'model/kv_heads': [0],
+    'model/moe_ffn': [0],
+    'hardware/memory_gb': [0.001],
+    'hardware/gpus_per_node': [0, 1, 3, 1000],
+    'hardware/inter': ['100 Gbit/s', '800 Gbit/s per node', 'carrier pigeons'],
+    'parallel/tp': [3, 16],
+    'parallel/pp': [7],
+    'parallel/vpp': [3, 5],
+    'parallel/dp': [3],
+    'parallel/cp': [3],
+    'parallel/ep': [3, 512],
+    'parallel/etp': [2],
+    'parallel/zero': [2, 3],
+    'parallel/fsdp_group': [3, 1],
+    'parallel/cp_comm': ['a2a+p2p'],
+    'batch/micro': [0, 1000],
+    'batch/global': [0, 7],
+    'batch/micro_batches': [1, 3],
+    'precision': ['int8', 'mxfp8', 'nvfp4'],
+    'recompute': ['selective:x', 'block:3', 'selective:["mlp"]', 'selective:mla_up_proj', 'every second matmul', 'selective:every second matmul'],
+    'schedule': ['pipedream', 'nf1b', 'dualpipe', 'zb-v'],
+    'optimizer': ['muon'],
+    'framework': ['torchtitan', 'Megatron-Bridge 26.08'],
+    'model/mtp_layers': [1, 3],
+    'model/dense_layers': [2, 100],
+    'model/shared_ffn': [100],
+    'model/sliding_window': [7],
+    'model/sliding_every': [3],
+    'model/mla': [{}, {'q_lora_rank': 8}],
+    'model/mamba': [True],
+    'model/qk_norm': [True],
+    'model/tied': [True],
+    'model/act': ['relu', None],
+    'model/norm': ['batchnorm'],
+    'model/pos': ['none'],
+    'model/kind': ['vit', 'encoder', 'encoder-decoder', 'decoder-moe'],
+    'options/moe_capacity_factor': [0.1, 100],
+    'options/moe_pad_to_capacity': [True],
+    'options/packed_tokens': [3],
+    'options/grad_dtype': ['fp32', 'fp64'],
+    'options/profiled_ms': [{'F': 1, 'B': 1, 'W': 1, 'comm': 0}],
+    'options/offload': [True],
+}
+
+
+def draw_edge(seed):
+    """A point with one or two values of EDGES, on as many GPUs as its mesh then has ranks."""
+    random_ = random.Random(f'edge {seed}')
+    point = draw(seed)
+    for _ in range(random_.choice([1, 2])):
+        pointer = random_.choice(sorted(EDGES))
+        value = random_.choice(EDGES[pointer])
+        point = alike(point, f'{pointer}={value}', {pointer: value})
+    mesh = point['parallel']
+    if random_.random() < 0.8:
+        point['hardware']['gpus'] = mesh['tp'] * mesh['pp'] * mesh['cp'] * mesh['dp']
+    point['id'] += f'/{seed}'
+    return point
+
+
 def alike(point, name, changes):
     made = copy.deepcopy(point)
     made['id'] += '/' + name

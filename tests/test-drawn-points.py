@@ -3,7 +3,7 @@
 
 Points are drawn (drawn_points.py), each with variants that differ in one thing, and predicted in one go:
 
-- each is predicted, or misses features that are named; none fails
+- each is predicted, or misses features that are named; none fails, and none of those with values at the edges
 - parts of a step add up to it; no run multiplies more than the data sheet says, counted here anew from the sizes of the model
 - reserved memory is not below allocated memory, which has at least the weights
 - pairs: of two runs that differ in one thing, the one takes at least, or at most, so much time or memory by the other
@@ -16,7 +16,7 @@ import sys
 import tempfile
 import unittest
 
-from drawn_points import GPUS, alike, draw
+from drawn_points import GPUS, alike, draw, draw_edge
 
 GIVEN = argparse.ArgumentParser()
 GIVEN.add_argument('sim')
@@ -28,8 +28,9 @@ GIVEN = GIVEN.parse_args()
 # What a point may miss, by the beginnings of messages.
 FEATURES = ('stated: ', 'the network ', 'the device ', 'the schedule ', 'networks of the kind ', 'experts in encoders with decoders',
             'adapters in networks ', 'packed samples ', 'several nodes of ', 'the nodes of ', 'more ranks than heads',
-            'experts and tensor parallelism without ', 'bf16 matrix products on ', 'fp16 matrix products on ',
-            'fp8 matrix products on ')
+            'experts and tensor parallelism without ', 'ranks that divide tokens ', 'measured passes of ranks ', 'the activation ',
+            'the norm ', 'the optimizer ', 'offloading', 'full recomputation of some blocks', 'Mamba layers ',
+            'several stages a rank ', 'ranks that do not divide adapters ')
 
 
 def peak(gpu, precision):
@@ -160,17 +161,19 @@ class Drawn(unittest.TestCase):
                     variants.append(alike(point, name, changes))
         cls.all = {p['id']: p for p in cls.points + variants}
         cls.rows = predict(list(cls.all.values()))
+        cls.edges = predict([draw_edge(GIVEN.seed + i) for i in range(2 * GIVEN.n)])
 
     def predicted(self):
         return [(p, self.rows[p['id']]) for p in self.all.values() if self.rows[p['id']]['state'] == 'predicted']
 
     def test_predicted_or_named(self):
-        for identity, row in self.rows.items():
+        for identity, row in (self.rows | self.edges).items():
             with self.subTest(identity):
                 self.assertIn(row['state'], ('predicted', 'missing'), row)
                 if row['state'] == 'missing':
-                    self.assertTrue(row['missing'][0].startswith(FEATURES), row['missing'])
-        self.assertGreater(len(self.predicted()), 0.6 * len(self.all))
+                    first = row['missing'][0]
+                    self.assertTrue(first.startswith(FEATURES) or ' matrix products' in first, first)
+        self.assertGreater(len(self.predicted()), 0.5 * len(self.all))
 
     def test_parts_add_up(self):
         for point, row in self.predicted():

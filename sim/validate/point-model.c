@@ -171,6 +171,16 @@ static void write_llama(cs_point_rules *rules, FILE *out)
     fputs("}", out);
 }
 
+/* NVIDIA's recipes that drop tokens pad experts to a capacity factor of 1 (NVIDIA-NeMo/
+ * Megatron-Bridge, src/megatron/bridge/training/utils/moe_token_drop.py). */
+static double capacity(cs_point_rules *rules)
+{
+    const cs_point_options *options = rules->point->options;
+    if (options->moe_pad_to_capacity || options->moe_capacity_factor > 0)
+        return options->moe_pad_to_capacity ? options->moe_capacity_factor : 0;
+    return cs_point_rules_drops_tokens(rules) ? 1 : 0;
+}
+
 static void write_experts(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
@@ -178,7 +188,7 @@ static void write_experts(cs_point_rules *rules, FILE *out)
     fprintf(out,
             ", \"experts\": %u, \"top_k\": %u, \"expert_intermediate\": %u, \"capacity\": %.9g",
             model->experts, or_else(model->topk, 1), or_else(model->moe_ffn, model->ffn),
-            point->options->moe_pad_to_capacity ? point->options->moe_capacity_factor : 0);
+            capacity(rules));
 }
 
 static void write_mixture(cs_point_rules *rules, const char *name, FILE *out)
@@ -298,13 +308,13 @@ static void write_t5(cs_point_rules *rules, FILE *out)
             "\"name\": \"t5\", \"parameters\": {\"layers\": %u, \"decoder_layers\": %u, "
             "\"hidden\": %u, \"heads\": %u, \"head\": %u, \"intermediate\": %u, "
             "\"sequence\": %u, \"decoder_sequence\": %u, \"vocabulary\": %u, \"tied\": %s, "
-            "\"dropout\": %.9g}",
+            "\"dropout\": %.9g, \"attention\": \"%s\"}",
             argument_or(rules, "encoder-num-layers", model->layers),
             argument_or(rules, "decoder-num-layers", model->layers), model->hidden, model->heads,
             or_else(model->head_dim, model->hidden / or_else(model->heads, 1)), model->ffn,
             argument_or(rules, "encoder-seq-length", model->seq),
             argument_or(rules, "decoder-seq-length", model->seq), vocabulary(rules),
-            model->tied ? "true" : "false", dropout(rules));
+            model->tied ? "true" : "false", dropout(rules), attention(rules));
 }
 
 static void write_cnn(cs_point_rules *rules, FILE *out)
@@ -379,10 +389,44 @@ static void write_mixtures(cs_point_rules *rules, FILE *out)
         write_choice(rules, out);
 }
 
+/* Whether sizes are there without which there is no transformer, and agree with each other. */
+static bool states_sizes(const cs_point_model *model)
+{
+    const uint32_t inner = model->experts > 0 && model->dense_layers == 0
+                               ? or_else(model->moe_ffn, model->ffn)
+                               : model->ffn;
+    const uint32_t keys = or_else(model->kv_heads, model->heads);
+    const bool all = model->layers > 0 && model->hidden > 0 && model->heads > 0 && inner > 0 &&
+                     model->seq > 0 && model->vocab > 0;
+    const bool whole = !model->mla || (latent(model, "kv_lora_rank", "kv-lora-rank") > 0 &&
+                                       latent(model, "qk_head_dim", "qk-head-dim") > 0 &&
+                                       latent(model, "v_head_dim", "v-head-dim") > 0);
+    const bool mixed = model->experts == 0 || model->dense_layers < model->layers;
+    return all && whole && mixed && model->heads % keys == 0 &&
+           model->topk <= or_else(model->experts, model->topk) &&
+           (model->head_dim > 0 || model->hidden % model->heads == 0);
+}
+
+/* Words that name what there is none of here. */
+static void check_words(cs_point_rules *rules)
+{
+    static const char *const acts[] = {"gelu", "swiglu", "geglu", "squared_relu", NULL};
+    const cs_point_model *model = rules->point->model;
+    size_t a = 0;
+    while (acts[a] && !is(model->act, acts[a]))
+        a++;
+    if (model->act && !acts[a])
+        cs_point_rules_miss(rules, "the activation %s", model->act);
+    if (model->norm && !is(model->norm, "layernorm") && !is(model->norm, "rmsnorm"))
+        cs_point_rules_miss(rules, "the norm %s", model->norm);
+}
+
 static void write_network(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
-    if (model->unknown_architecture)
+    if (starts(model->kind, "decoder"))
+        check_words(rules);
+    if (model->unknown_architecture || (!is(model->kind, "cnn") && !states_sizes(model)))
         cs_point_rules_miss(rules, "stated: the architecture");
     else if (model->mamba)
         cs_point_rules_miss(rules, "Mamba layers beside experts");
@@ -406,8 +450,7 @@ static void write_network(cs_point_rules *rules, FILE *out)
 
 /* ---- numbers ---- */
 
-/* Words behind fp8 say how operands are scaled ("fp8-rowwise"), which decides how exact a product
- * is, not what it takes. */
+/* Words behind fp8 say how operands are scaled ("fp8-rowwise"): what that takes is the runtime's. */
 static const char *precision(cs_point_rules *rules)
 {
     static const char *const known[] = {"fp32", "tf32", "fp16", "bf16", "mxfp8", "nvfp4"};

@@ -111,6 +111,34 @@ static void check_source(cs_point_rules *rules)
         cs_point_rules_miss(rules, "stated: at most as many stages as layers");
 }
 
+static void check_group(cs_point_rules *rules)
+{
+    const cs_point_parallel *mesh = rules->point->parallel;
+    const uint64_t replicas = (uint64_t)mesh->dp * mesh->cp;
+    if (mesh->zero > 0 && mesh->fsdp_group > 0 && replicas % mesh->fsdp_group != 0)
+        cs_point_rules_miss(rules, "stated: a group of FSDP that divides the replicas");
+}
+
+/* Ranks that divide tokens, features and experts. */
+static void check_ranks(cs_point_rules *rules)
+{
+    const cs_point *point = rules->point;
+    const cs_point_parallel *mesh = point->parallel;
+    const uint64_t tokens = (uint64_t)mesh->cp * (mesh->sp ? mesh->tp : 1);
+    if (strcmp(point->model->kind, "cnn") == 0 && (mesh->cp > 1 || mesh->tp > 1))
+        cs_point_rules_miss(rules, "ranks that divide tokens or features of networks without them");
+    else if (tokens > 1 && point->model->seq % tokens != 0)
+        cs_point_rules_miss(rules, "stated: a sequence that ranks divide");
+    if (mesh->tp > 1 && (point->model->ffn % mesh->tp != 0 ||
+                         point->model->hidden % mesh->tp != 0 || point->model->vocab < mesh->tp))
+        cs_point_rules_miss(rules, "stated: features that ranks divide");
+    if (mesh->tp > 1 && point->options->lora && 16 % mesh->tp != 0)
+        cs_point_rules_miss(rules, "ranks that do not divide adapters of rank 16");
+    if (mesh->ep > 1 && (strcmp(point->model->kind, "decoder-moe") != 0 ||
+                         point->model->experts == 0 || point->model->experts % mesh->ep != 0))
+        cs_point_rules_miss(rules, "stated: experts that ranks divide");
+}
+
 /* Ranks that divide heads: those of attention, and with all-to-alls those of a tensor-parallel rank
  * once more. */
 static void check_heads(cs_point_rules *rules)
@@ -203,8 +231,14 @@ static void write_scenario(cs_point_rules *rules, FILE *out)
 {
     fputs("{\"schema_version\": 1, \"name\": \"\", ", out);
     check_source(rules);
-    if (!rules->point->options->profiled_ms)
+    check_group(rules);
+    if (rules->point->options->profiled_ms) {
+        if (rules->point->parallel->tp > 1 || rules->point->parallel->cp > 1)
+            cs_point_rules_miss(rules, "measured passes of ranks that divide a stage");
+    } else {
+        check_ranks(rules);
         check_heads(rules);
+    }
     if (rules->point->options->profiled_ms)
         cs_point_rules_profile(rules, out);
     else

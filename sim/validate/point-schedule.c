@@ -104,6 +104,11 @@ static void write_partition(cs_point_rules *rules, FILE *out)
 static void write_pipeline(cs_point_rules *rules, const order *found, FILE *out)
 {
     const cs_point *point = rules->point;
+    const bool several =
+        strcmp(found->kind, "interleaved_1f1b") == 0 || strcmp(found->kind, "zb_v") == 0;
+    const bool vee = strcmp(found->kind, "zb_v") == 0 && point->parallel->vpp > 2;
+    if ((point->parallel->vpp > 1 && !several) || vee)
+        cs_point_rules_miss(rules, "several stages a rank in the schedule %s", point->schedule);
     if (found->note)
         cs_point_rules_assume(rules, "%s", found->note);
     fprintf(out, "\"kind\": \"%s\", \"micro_batches\": %u", found->kind,
@@ -114,10 +119,13 @@ static void write_pipeline(cs_point_rules *rules, const order *found, FILE *out)
         write_partition(rules, out);
 }
 
+/* 1F1B of several stages a rank is the interleaved one. */
 static const order *find_order(const cs_point *point)
 {
+    const bool interleaved = point->parallel->vpp > 1 && strcmp(point->schedule, "1f1b") == 0;
+    const char *name = interleaved ? "interleaved_1f1b" : point->schedule;
     for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
-        if (strcmp(orders[i].name, point->schedule) == 0)
+        if (strcmp(orders[i].name, name) == 0)
             return &orders[i];
     return NULL;
 }
@@ -127,7 +135,11 @@ void cs_point_rules_schedule(cs_point_rules *rules, FILE *out)
     const cs_point *point = rules->point;
     const order *found = find_order(point);
     fputs("\"schedule\": {", out);
-    if (point->parallel->pp > 1 && found)
+    if (point->parallel->pp > 1 && found && strcmp(found->kind, "nf1b") == 0 &&
+        cs_point_rules_divides(point))
+        cs_point_rules_miss(rules,
+                            "the schedule nf1b of ranks that divide a stage, or of replicas");
+    else if (point->parallel->pp > 1 && found)
         write_pipeline(rules, found, out);
     else if (point->parallel->pp > 1)
         cs_point_rules_miss(rules, "the schedule %s", point->schedule);

@@ -296,6 +296,11 @@ static bool check_heads(cs_net *net, const cs_decoder *p)
         return true;
     if (p->head == 0 && !cs_net_check_heads(net, p->hidden, p->heads))
         return false;
+    if (p->kv_heads == 0) {
+        cs_net_refuse(net, "kv_lora_rank",
+                      "must be >= 1: without it there is no attention (got 0)");
+        return false;
+    }
     if (p->heads % p->kv_heads == 0)
         return true;
     cs_net_refuse(net, "kv_heads", "must divide heads, %u (got %u)", p->heads, p->kv_heads);
