@@ -468,18 +468,39 @@ static bool prepare(writer *w)
     return w->times != NULL;
 }
 
+/* Samples of each counter one behind the other, each in order of time: what follows each other is alike,
+ * as of slices. False when memory runs out. */
+static bool write_counters(writer *w)
+{
+    const cs_viewer_run *run = w->run;
+    const uint64_t n_cells = run->n_devices * run->n_categories;
+    uint64_t *first = calloc(n_cells + 2, sizeof(*first)); /* [c + 1] becomes the end of cell c */
+    uint64_t *order = malloc((run->n_samples + 1) * sizeof(*order));
+    const bool done = first && order;
+    for (uint64_t i = 0; i < run->n_samples && done; i++)
+        first[cell_of(run, i) + 2]++;
+    for (uint64_t c = 0; c < n_cells && done; c++)
+        first[c + 2] += first[c + 1];
+    for (uint64_t i = 0; i < run->n_samples && done; i++)
+        order[first[cell_of(run, i) + 1]++] = i;
+    for (uint64_t i = 0; i < run->n_samples && done; i++) {
+        const uint64_t at = order[i];
+        if (run->held[cell_of(run, at)])
+            write_count(w, counter_of(w, run->memory_device[at], run->category[at]),
+                        run->memory_time[at], run->memory_bytes[at]);
+    }
+    free(first);
+    free(order);
+    return done;
+}
+
 cs_status cs_viewer_write_proto(const cs_viewer_run *run, cs_viewer_out *out, cs_error *error)
 {
     writer w = {.run = run, .out = out};
-    const bool done = prepare(&w);
-    if (done) {
-        for (uint64_t device = 0; device < run->n_devices; device++)
-            write_device(&w, device);
-        for (uint64_t i = 0; i < run->n_samples; i++)
-            if (run->held[cell_of(run, i)])
-                write_count(&w, counter_of(&w, run->memory_device[i], run->category[i]),
-                            run->memory_time[i], run->memory_bytes[i]);
-    }
+    bool done = prepare(&w);
+    for (uint64_t device = 0; device < run->n_devices && done; device++)
+        write_device(&w, device);
+    done = done && write_counters(&w);
     free(w.named);
     free(w.tracks);
     free(w.times);

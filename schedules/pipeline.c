@@ -20,6 +20,13 @@ typedef struct holders {
 /* What of a micro-batch has been added on a stage. */
 typedef enum progress { NOTHING, FORWARD, BACKWARD_INPUT, COMPLETE } progress;
 
+/* A micro-batch on a stage: the first of the tasks that bring it what it needs, CS_NONE while they are
+ * not there; once it has its forward, CS_LIST + how far it is in place of what brought it the
+ * activation. */
+typedef struct pass_state {
+    uint32_t activation_from, gradient_from;
+} pass_state;
+
 typedef struct pipeline {
     const cs_job *job;
     const cs_plan *plan;
@@ -48,10 +55,8 @@ typedef struct pipeline {
     uint32_t *did,
         *ended; /* per device: the latest pass' last computation, and the exchange with which
                             * it ended, or CS_NONE */
-    /* per stage and micro-batch of the current span: how far it is; the first of the tasks that
-     * bring it what it needs, CS_NONE while they are not there */
-    uint8_t *progress;
-    uint32_t *activation_from, *gradient_from;
+    pass_state *states; /* of the current span: per micro-batch those of all stages, so that what is
+                         * needed next is near */
     uint32_t *reductions; /* per stage and update of the span, if any stage is replicated: the first
                            * member of its all-reduce, or CS_NONE */
     uint32_t
@@ -60,9 +65,20 @@ typedef struct pipeline {
     uint32_t max_tied;
 } pipeline;
 
-static size_t cell(const pipeline *p, uint32_t stage, uint32_t micro)
+static inline pass_state *state_of(const pipeline *p, uint32_t stage, uint32_t micro)
 {
-    return (size_t)stage * p->n_micros + micro;
+    return &p->states[(size_t)micro * p->n_stages + stage];
+}
+
+static inline progress progress_of(const pass_state *at)
+{
+    const uint32_t from = at->activation_from;
+    return from < CS_LIST || from == CS_NONE ? NOTHING : (progress)(from - CS_LIST);
+}
+
+static inline void set_progress(pass_state *at, progress done)
+{
+    at->activation_from = CS_LIST + done;
 }
 
 static bool has_grid(const pipeline *p)
@@ -107,20 +123,20 @@ static void look_ahead(pipeline *p, uint32_t list)
 static bool waits_for(const pipeline *p, const cs_pipeline_step *step, cs_pipeline_step *other)
 {
     uint32_t stage = step->stage, micro = step->micro_batch;
-    progress at = p->progress[cell(p, stage, micro)];
+    const pass_state *at = state_of(p, stage, micro);
     if (step->kind == CS_FORWARD) {
         *other = (cs_pipeline_step){CS_FORWARD, stage - 1, micro};
-        return stage > 0 && p->activation_from[cell(p, stage, micro)] == CS_NONE;
+        return stage > 0 && at->activation_from == CS_NONE;
     }
     if (step->kind == CS_BACKWARD_WEIGHT) {
         *other = (cs_pipeline_step){CS_BACKWARD_INPUT, stage, micro};
-        return at < BACKWARD_INPUT;
+        return progress_of(at) < BACKWARD_INPUT;
     }
     *other = (cs_pipeline_step){CS_FORWARD, stage, micro};
-    if (at < FORWARD)
+    if (progress_of(at) < FORWARD)
         return true;
     *other = (cs_pipeline_step){CS_BACKWARD, stage + 1, micro};
-    return stage + 1 < p->n_stages && p->gradient_from[cell(p, stage, micro)] == CS_NONE;
+    return stage + 1 < p->n_stages && at->gradient_from == CS_NONE;
 }
 
 enum { SHOWN = 8, STEP_BYTES = 48, LINK_BYTES = 4 * STEP_BYTES };
@@ -313,15 +329,15 @@ static const cs_stage_pass *add_pass(pipeline *p, uint32_t stage, cs_kind kind, 
 
 static void add_forward(pipeline *p, const cs_pipeline_step *step, uint32_t item)
 {
-    size_t at = cell(p, step->stage, step->micro_batch);
+    pass_state *at = state_of(p, step->stage, step->micro_batch);
     holders on = holders_of(p, step->stage, step->micro_batch);
     uint32_t variant = p->in_flight[step->stage]++ > 0 ? CS_PASS_GATHERED : 0;
     const cs_stage_pass *pass = add_pass(p, step->stage, CS_FORWARD, variant, on, item);
     if (step->stage > 0)
-        receive(p, step->stage - 1, true, step, p->activation_from[at], pass, on);
+        receive(p, step->stage - 1, true, step, at->activation_from, pass, on);
     if (step->stage + 1 < p->n_stages)
-        p->activation_from[at + p->n_micros] = send(p, step->stage, true, step, pass, on);
-    p->progress[at] = FORWARD;
+        at[1].activation_from = send(p, step->stage, true, step, pass, on);
+    set_progress(at, FORWARD);
 }
 
 /* Whether a stage's next gradient of weights is the last one of its mini-batch. */
@@ -339,7 +355,7 @@ static void note_computed(pipeline *p, const cs_stage_pass *pass, holders on)
 /* The whole backward or its first half. */
 static void add_backward(pipeline *p, const cs_pipeline_step *step, uint32_t item)
 {
-    size_t at = cell(p, step->stage, step->micro_batch);
+    pass_state *at = state_of(p, step->stage, step->micro_batch);
     holders on = holders_of(p, step->stage, step->micro_batch);
     uint32_t variant = --p->in_flight[step->stage] == 0 ? CS_PASS_RELEASES : 0;
     if (step->kind == CS_BACKWARD)
@@ -348,11 +364,11 @@ static void add_backward(pipeline *p, const cs_pipeline_step *step, uint32_t ite
         (void)add_pass(p, step->stage, CS_RECOMPUTE, 0, on, item);
     const cs_stage_pass *pass = add_pass(p, step->stage, step->kind, variant, on, item);
     if (step->stage + 1 < p->n_stages)
-        receive(p, step->stage, false, step, p->gradient_from[at], pass, on);
+        receive(p, step->stage, false, step, at->gradient_from, pass, on);
     if (step->stage > 0)
-        p->gradient_from[at - p->n_micros] = send(p, step->stage - 1, false, step, pass, on);
+        at[-1].gradient_from = send(p, step->stage - 1, false, step, pass, on);
     note_computed(p, pass, on);
-    p->progress[at] = step->kind == CS_BACKWARD ? COMPLETE : BACKWARD_INPUT;
+    set_progress(at, step->kind == CS_BACKWARD ? COMPLETE : BACKWARD_INPUT);
 }
 
 static void add_weight_gradient(pipeline *p, const cs_pipeline_step *step, uint32_t item)
@@ -360,7 +376,12 @@ static void add_weight_gradient(pipeline *p, const cs_pipeline_step *step, uint3
     holders on = holders_of(p, step->stage, step->micro_batch);
     note_computed(p, add_pass(p, step->stage, CS_BACKWARD_WEIGHT, last_variant(p, on), on, item),
                   on);
-    p->progress[cell(p, step->stage, step->micro_batch)] = COMPLETE;
+    set_progress(state_of(p, step->stage, step->micro_batch), COMPLETE);
+}
+
+static uint32_t *reduction_of(const pipeline *p, uint32_t stage, uint32_t number)
+{
+    return &p->reductions[(size_t)stage * p->n_micros + number];
 }
 
 /* A holder's part in the all-reduce before its next update. Whoever comes first adds all parts. */
@@ -369,7 +390,7 @@ static uint32_t reduction(pipeline *p, uint32_t stage, uint32_t holder, uint32_t
     uint32_t cls = p->classes.reductions[stage], number = p->n_updates[holder]++;
     if (cls == CS_NONE)
         return CS_NONE;
-    uint32_t *first = &p->reductions[cell(p, stage, number)];
+    uint32_t *first = reduction_of(p, stage, number);
     if (*first == CS_NONE)
         *first = cs_builder_members(p->builder, cls, item);
     return *first == CS_NONE ? CS_NONE : *first + holder - p->plan->stages[stage].first_device;
@@ -450,7 +471,7 @@ static void close_reduction(pipeline *p, uint32_t stage)
     uint32_t last = p->n_updates[of->first_device]; /* no replica has had more */
     for (uint32_t r = 0; last > 0 && p->classes.reductions[stage] != CS_NONE && r < of->n_devices;
          r++) {
-        uint32_t h = of->first_device + r, first = p->reductions[cell(p, stage, last - 1)];
+        uint32_t h = of->first_device + r, first = *reduction_of(p, stage, last - 1);
         if (p->n_updates[h] < last && first != CS_NONE)
             cs_builder_edge(p->builder, p->updated[h], first + r);
     }
@@ -504,7 +525,7 @@ static void add_step(pipeline *p, uint32_t list)
         add_weight_gradient(p, &step, item);
     else
         add_backward(p, &step, item);
-    if (p->progress[cell(p, step.stage, step.micro_batch)] == COMPLETE)
+    if (progress_of(state_of(p, step.stage, step.micro_batch)) == COMPLETE)
         complete(p, &step);
     look_ahead(p, list);
     if (state->ended && !p->options->continuous)
@@ -553,9 +574,7 @@ static bool all_ended(const pipeline *p)
 static void begin_span(pipeline *p)
 {
     size_t cells = (size_t)p->n_stages * p->n_micros;
-    memset(p->progress, 0, cells * sizeof(*p->progress));
-    memset(p->activation_from, 0xff, cells * sizeof(*p->activation_from));
-    memset(p->gradient_from, 0xff, cells * sizeof(*p->gradient_from));
+    memset(p->states, 0xff, cells * sizeof(*p->states)); /* CS_NONE */
     if (cs_pipeline_replicated(p->job))
         memset(p->reductions, 0xff, cells * sizeof(*p->reductions));
     if (p->classes.n_ties > 0)
@@ -621,8 +640,7 @@ static bool reserve(pipeline *p)
            RESERVE(p, holders, p->n_stages) && RESERVE(p, nominees, p->n_lists / 64 + 1) &&
            RESERVE(p, next, p->n_lists) && RESERVE(p, complete, n_holders) &&
            RESERVE(p, n_updates, n_holders) && RESERVE(p, computed, n_holders) &&
-           RESERVE(p, updated, n_holders) && RESERVE(p, progress, cells) &&
-           RESERVE(p, activation_from, cells) && RESERVE(p, gradient_from, cells) &&
+           RESERVE(p, updated, n_holders) && RESERVE(p, states, cells) &&
            RESERVE(p, in_flight, p->n_stages) &&
            RESERVE(p, reductions, cs_pipeline_replicated(p->job) ? cells : 0);
 }

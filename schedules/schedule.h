@@ -63,6 +63,8 @@ typedef struct cs_job {
     uint32_t micro_samples; /* per micro-batch; see cs_model_sum */
     uint32_t iterations;    /* mini-batches */
     double optimizer_ratio; /* bytes of optimizer states per byte of weights */
+    cs_time host; /* of a mini-batch, in which a device computes nothing: part of the updates of its
+                   * stages, see cs_states_host */
     uint32_t message_parts; /* of a grid: devices that each send a part of what a stage hands on to
                              * the next, which would be the same on all; 0 is 1 */
     bool blocking;          /* transfers occupy the compute of both ends */

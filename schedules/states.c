@@ -156,16 +156,26 @@ uint32_t cs_residents_add(cs_builder *builder, const cs_job *job, uint32_t stage
 
 __extension__ typedef unsigned __int128 wide;
 
+cs_time cs_states_host(const cs_job *job, uint32_t stage)
+{
+    const cs_plan *plan = job->plan;
+    const uint32_t device = plan->devices[plan->stages[stage].first_device];
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < plan->n_stages && job->host > 0; s++)
+        n += plan->devices[plan->stages[s].first_device] == device;
+    return n > 0 ? job->host / n : 0;
+}
+
 cs_time cs_states_update(const cs_job *job, uint32_t stage)
 {
     const cs_stage *of = &job->plan->stages[stage];
-    const cs_time whole = job->stages[stage].update;
     if (cs_states_shards(job, false) == 1 && cs_states_shards(job, true) == 1)
-        return whole;
+        return job->stages[stage].update;
+    const cs_time host = cs_states_host(job, stage), whole = job->stages[stage].update - host;
     const cs_weights all = cs_states_weights(job, stage, of->first_layer, of->end_layer);
     const wide bytes = (wide)divided(job, &all, CS_ZERO_STAGES, 1);
     const wide part = (wide)divided(job, &all, 1, 1);
-    return bytes == 0 ? whole : (cs_time)(((wide)whole * part + bytes - 1) / bytes);
+    return host + (bytes == 0 ? whole : (cs_time)(((wide)whole * part + bytes - 1) / bytes));
 }
 
 /* ---- exchanges ---- */

@@ -58,7 +58,11 @@ int64_t cs_optimizer_bytes(const cs_job *job, int64_t weights);
  * weights. */
 uint32_t cs_residents_add(cs_builder *builder, const cs_job *job, uint32_t stage, uint32_t device);
 
-/* What updating a stage's weights takes a device, at speed 1: that of its shard. */
+/* What of a stage's update is the host's: an equal part for each stage that its first device holds,
+ * rounded down to a picosecond. */
+cs_time cs_states_host(const cs_job *job, uint32_t stage);
+
+/* What updating a stage's weights takes a device, at speed 1: that of its shard, and the host's. */
 cs_time cs_states_update(const cs_job *job, uint32_t stage);
 
 /* One thing that devices hand each other; bytes as in cs_class. */

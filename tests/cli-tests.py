@@ -1725,6 +1725,16 @@ class Shipped(Case):
         # one shared bridge of the same speed as each link: all shares are those of the bridge
         self.assertEqual(times[2], times[4])
 
+    def test_parameters(self):
+        """Llama-2 7B as published (6,738,415,616); Mixtral 8x7B 46.7 billion, of which a token uses 12.9 (Jiang et
+        al., 2024, arXiv 2401.04088): with H = 4096, F = 14336, 1024 features of keys and of values, 32 layers."""
+        self.assertEqual(self.result('fsdp')['model_parameters'], 6738415616)
+        self.assertNotIn('active_parameters', self.result('fsdp'))
+        result = self.result('mixtral-8x7b-64')
+        expert, rest = 3 * 4096 * 14336, 2 * 4096**2 + 2 * 4096 * 1024 + 8 * 4096 + 2 * 4096
+        for key, experts in (('model_parameters', 8), ('active_parameters', 2)):
+            self.assertEqual(result[key], 32 * (experts * expert + rest) + 2 * 32000 * 4096 + 4096)
+
     def test_gradients_of_zero(self):
         """ZeRO's table 1 (arXiv 1910.02054): whole up to stage 1, a share from stage 2 on. Llama-2 7B has 32 layers of
         4 H^2 + 3 H F + 2 H weights, and besides 2 V H + H; beside its share a device has the layer that computes

@@ -464,6 +464,15 @@ void synthetic_run_finish(synthetic_run *run)
     cs_arena_finish(&run->names);
 }
 
+static cs_status store_waits(cs_h5_file *file, const synthetic_run *run, cs_error *error)
+{
+    cs_analysis analysis;
+    CS_TRY(cs_analyse(&run->graph, &run->trace, 0, &analysis, error));
+    const cs_status status = cs_waits_store(file, &analysis.waits, error);
+    cs_analysis_finish(&analysis);
+    return status;
+}
+
 cs_status synthetic_run_store(cs_h5_file *file, const synthetic_run *run, cs_error *error)
 {
     cs_model model = {0};
@@ -471,6 +480,6 @@ cs_status synthetic_run_store(cs_h5_file *file, const synthetic_run *run, cs_err
     const cs_simulation simulation = {
         .graph = run->graph, .trace = run->trace, .analysis = run->analysis};
     CS_TRY(cs_analysis_store(file, &run->analysis, error));
-    CS_TRY(cs_waits_store(file, &run->graph, &run->trace, error));
+    CS_TRY(store_waits(file, run, error));
     return cs_figures_store(file, &(cs_outcome){&scenario, &simulation}, error);
 }

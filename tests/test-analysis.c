@@ -17,16 +17,26 @@ typedef struct scene {
     const cs_trace *trace;
     const cs_analysis *analysis;
     uint32_t *rank; /* per task, of cs_graph_order: which of those that took no time came first */
-    cs_waits waits;
+    cs_wait *waits;
 } scene;
 
 static scene open_scene(const char *row, const cs_graph *graph, const cs_trace *trace,
                         const cs_analysis *analysis)
 {
     size_t n = (size_t)graph->n_tasks + 1;
-    scene on = {row, graph, trace, analysis, calloc(3 * n, sizeof(*on.rank)), {0}};
+    scene on = {row,
+                graph,
+                trace,
+                analysis,
+                calloc(3 * n, sizeof(*on.rank)),
+                calloc(analysis->waits.n + 1, sizeof(*on.waits))};
+    cs_wait_reader reader = {.of = &analysis->waits};
+    uint64_t read = 0;
     assert_non_null(on.rank);
-    assert_int_equal(cs_waits_find(graph, trace, &on.waits, NULL), CS_OK);
+    assert_non_null(on.waits);
+    while (cs_wait_next(&reader, &on.waits[read]))
+        read++;
+    expect_int(row, (int64_t)analysis->waits.n, (int64_t)read);
     cs_graph_order(graph, on.rank, on.rank + n, on.rank + 2 * n);
     return on;
 }
@@ -215,8 +225,8 @@ static bool communicates(const instant *at)
 static int listed_cause(const instant *at, cs_time time)
 {
     int cause = -1;
-    for (uint32_t i = 0; i < at->on->waits.n; i++) {
-        const cs_wait *w = &at->on->waits.all[i];
+    for (uint64_t i = 0; i < at->on->analysis->waits.n; i++) {
+        const cs_wait *w = &at->on->waits[i];
         if (w->device != at->device || w->end <= at->now || w->start >= at->now + time)
             continue;
         if (cause >= 0 || w->start > at->now || w->end < at->now + time)
@@ -411,7 +421,7 @@ static void expect_sound(const char *row, const cs_graph *graph, const cs_trace 
     expect_path(&on);
     expect_rates(&on);
     free(on.rank);
-    cs_waits_finish(&on.waits);
+    free(on.waits);
 }
 
 static bool check_seed(uint64_t seed)

@@ -25,6 +25,7 @@ static const struct {
     {"_flop_per_s", "flop/s"},
     {"_bytes", "bytes"},
     {"_samples", "samples"},
+    {"_parameters", "parameters"},
     {"_s", "s"},
     {"", "1"},
 };
@@ -106,6 +107,11 @@ static void values_are_readable(void **state)
         {"peak_memory_bytes", 2e9, "2 GB", "peak memory", "2 GB"},
         {"device_model_flop_per_s", 1e12 / 3, "333.3 Gflop/s", "model flop", "333.3 Gflop/s"},
         {"tasks", 123456, "123456", "tasks", "123456"},
+        {"model_parameters", 6738415616., "6.738 billion parameters", "model, parameters",
+         "6.7384e+09"},
+        {"model_parameters", 124439808, "124.4 million parameters", "model, parameters",
+         "1.2444e+08"},
+        {"active_parameters", 999, "999 parameters", "active, parameters", "999"},
         {"stopped", 1, "yes", "stopped", "yes"},
         {"throughput_tokens_per_s", NAN, "-", "throughput in tokens, tokens/s", "-"},
     };

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Signals end every command: test-interrupt.py SIM SOURCE_ROOT [SIM_BENCH_CPU] [TEST...]
 
-Each command is started several times, and gets SIGINT, SIGTERM, SIGHUP or SIGKILL at moments from its
-first milliseconds on. It must be gone within a second, say that it was interrupted, exit with 130,
-leave neither a temporary file nor a process, and an earlier result as it was.
+Each command is started several times, and gets SIGINT, SIGTERM, SIGHUP or SIGKILL at moments from
+its first milliseconds on. It must be gone within a second, say that it was interrupted, exit with
+130, leave neither a temporary file nor a process, and an earlier result as it was.
 """
 import json
 import os
@@ -18,6 +18,8 @@ import sys
 import tempfile
 import time
 import unittest
+
+from processes import find, patient
 
 SIM, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
 MORE = sys.argv[3:]
@@ -36,24 +38,10 @@ PLANNED = {'schema_version': 1,
            'platform': {'topology': 'nvlink_switch', 'devices': 6, 'memory': '1.2 GB',
                         'bandwidth': '12 GB/s'},
            'schedule': {'kind': 'periodic', 'micro_batches': 8}}
+LONG_SEARCH = ('/schedule/partition={"planner": "best", "kicks": 1000000, '
+               '"tries": 2147483647}')
 TINY = ['-m', 'vgg16', '-i', '32', '-p', 'width=1', '-p', 'dense=8', '-p', 'classes=4']
 SLOW = 'echo $$ > "$TMPDIR/../started"; cat; exec sleep 30\n'  # in place of another program
-
-
-def processes(mark):
-    """Those with the mark in their environment."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir('/proc')):
-        try:
-            with open(f'/proc/{pid}/environ', 'rb') as file:
-                marked = mark.encode() in file.read()
-            with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:
-                state = file.read().rpartition(') ')[2][0]
-        except OSError:
-            continue
-        if marked and state != 'Z':
-            found.append(int(pid))
-    return found
 
 
 def name_of(pid):
@@ -71,13 +59,6 @@ def computed(pid):
             return int(file.read().rpartition(') ')[2].split()[11]) / os.sysconf('SC_CLK_TCK')
     except OSError:
         return 0
-
-
-def patient(condition, seconds):
-    until = time.monotonic() + seconds
-    while not condition() and time.monotonic() < until:
-        time.sleep(0.005)
-    return condition()
 
 
 class Case(unittest.TestCase):
@@ -115,8 +96,8 @@ class Case(unittest.TestCase):
                                 stderr=subprocess.PIPE, text=True, preexec_fn=prepare)
 
     def expect_gone(self, what):
-        self.assertTrue(patient(lambda: not processes(self.mark), 0.3),
-                        f'{what}: left {processes(self.mark)}')
+        self.assertTrue(patient(lambda: not find(self.mark), 0.3),
+                        f'{what}: left {find(self.mark)}')
 
     def expect_clean(self, what, allowed=()):
         self.assertEqual(os.listdir(self.temporary), [], what)
@@ -185,7 +166,7 @@ class Commands(Case):
 
     def test_run_with_planner(self):
         self.interrupt(['run', 'planned.json', '-o', 'out.h5', '-s',
-                        '/schedule/partition={"planner": "best", "kicks": 1000000, "tries": 2147483647}'])
+                        LONG_SEARCH])
 
     def test_sweep(self):
         words = ['sweep', 'long.json', '-v', '/iterations=4,5,6,7', '-o', 'out.h5', '-j', '2']
@@ -200,7 +181,7 @@ class Commands(Case):
     def test_sweep_with_planner(self):
         self.interrupt(['sweep', 'planned.json', '-v', '/schedule/micro_batches=8,16', '-o',
                         'out.h5', '-j', '2', '-s',
-                        '/schedule/partition={"planner": "best", "kicks": 1000000, "tries": 2147483647}'],
+                        LONG_SEARCH],
                        delays=(0.5,))
 
     def test_plan(self):
@@ -215,8 +196,8 @@ class Commands(Case):
         self.addCleanup(os.close, leader)
         process = subprocess.Popen(
             ['setsid', '-c', '-w', SIM, 'plan', 'planned.json', '-P', 'best', '-p',
-             'kicks=1000000', '-p', 'tries=2147483647'], cwd=self.folder, env=self.environment, stdin=follower,
-            stdout=follower, stderr=follower)
+             'kicks=1000000', '-p', 'tries=2147483647'], cwd=self.folder,
+            env=self.environment, stdin=follower, stdout=follower, stderr=follower)
         self.addCleanup(process.kill)
         os.close(follower)
         text, typed, until = b'', None, time.monotonic() + 30
@@ -238,8 +219,10 @@ class Commands(Case):
     def test_waiting_for_input(self):
         """Input that never comes."""
         os.mkfifo(os.path.join(self.folder, 'pipe.json'))
-        for words in (['check', 'pipe.json'], ['model', './pipe.json'], ['export', 'topology', './pipe.json'],
-                      ['import', 'osu', 'pipe.json', '--date', '2026-01-01', '-o', 'out.json'], ['import', 'torch', 'pipe.json', '-o', 'out.json', '--date', '2026-01-01',
+        for words in (['check', 'pipe.json'], ['model', './pipe.json'],
+                      ['export', 'topology', './pipe.json'],
+                      ['import', 'osu', 'pipe.json', '--date', '2026-01-01', '-o', 'out.json'],
+                      ['import', 'torch', 'pipe.json', '-o', 'out.json', '--date', '2026-01-01',
                        '--hardware', 'none'],
                       ['plan', 'pipe.json'], ['run', 'pipe.json', '-o', 'out.h5']):
             self.interrupt(words, delays=(0.05,))
@@ -249,12 +232,13 @@ class Commands(Case):
         self.program('gnuplot', SLOW)
         self.program('dot', SLOW)
         self.run_short('a.h5')
-        for words in (['plot', 'a.h5', '-o', 'out.svg'], ['export', 'topology', 'long.json', '-o', 'out.svg']):
+        for words in (['plot', 'a.h5', '-o', 'out.svg'],
+                      ['export', 'topology', 'long.json', '-o', 'out.svg']):
             self.interrupt(words, lambda process: self.has_started(), (0, 0.2, 0.01))
 
     def run_short(self, output, micro_batches=8):
-        done = self.start('run', 'long.json', '-s', f'/schedule/micro_batches={micro_batches}', '-s',
-                          '/iterations=1', '-o', output)
+        done = self.start('run', 'long.json', '-s', f'/schedule/micro_batches={micro_batches}',
+                          '-s', '/iterations=1', '-o', output)
         said = done.communicate()[1]
         self.assertEqual(done.returncode, 0, said)
 
@@ -294,7 +278,7 @@ class Benches(Case):
     def computing(self, n):
         """n processes of the program have computed for a while."""
         def look(process):
-            found = [pid for pid in processes(self.mark) if name_of(pid).startswith('sim-bench')]
+            found = [pid for pid in find(self.mark) if name_of(pid).startswith('sim-bench')]
             return len(found) >= n and all(computed(pid) > 0.3 for pid in found)
         return look
 
@@ -338,7 +322,7 @@ class Benches(Case):
             self.assertTrue(patient(lambda: self.computing(1)(process), 30))
             process.kill()
             process.communicate()
-            self.assertTrue(patient(lambda: not processes(self.mark), 3), words)
+            self.assertTrue(patient(lambda: not find(self.mark), 3), words)
 
 
 if __name__ == '__main__':

@@ -528,16 +528,22 @@ static int64_t cast_weights(const walk *w, const cs_op *op)
 
 /* PyTorch's operators, each with its result: a copy in float32 unless the logits are that; backward
  * the gradient of the logarithms and of the copy, which is the logits' where there is none, and
- * from which that of the logits is made when the first of the two has gone. */
+ * from which that of the logits is made when the first of the two has gone. With a part of the
+ * vocabulary one more in float32, forward and backward. */
 static void add_loss(walk *w, uint32_t p)
 {
     const int64_t single = 4 * elements(w, w->net->ops[p].inputs[0]);
     const bool copies = width_of(w) < 4;
     if (copies && w->how->kept.loss != CS_LOSS_IN_PLACE)
         add_thing(w, WORK, single, p, p, 0);
-    if (w->how->kept.loss == CS_LOSS_EAGER && copies)
+    const bool parallel = w->how->kept.loss == CS_LOSS_PARALLEL;
+    if (parallel) {
+        add_thing(w, WORK, single, p, p, 0);
+        add_thing(w, WORK, single, back(w, p), back(w, p), 0);
+    }
+    if ((w->how->kept.loss == CS_LOSS_EAGER || parallel) && copies)
         add_thing(w, WORK, single + single / 2, back(w, p), back(w, p), 0);
-    if (w->how->kept.loss == CS_LOSS_EAGER && !copies)
+    if ((w->how->kept.loss == CS_LOSS_EAGER || parallel) && !copies)
         add_thing(w, WORK, single, back(w, p), back(w, p), 0);
 }
 
@@ -917,7 +923,7 @@ static void compare_drawn(gsl_rng *random, const char *kind, uint32_t number, dr
                                                                       : CS_GRANULARITY_LAYER,
                           .kept = {.fused = random_from_to(random, 0, 7),
                                    .weight_gradients = random_from_to(random, 0, 2),
-                                   .loss = random_from_to(random, 0, 2),
+                                   .loss = random_from_to(random, 0, 3),
                                    .narrow_weights = random_from_to(random, 0, 2),
                                    .one_copy = random_from_to(random, 0, 1),
                                    .wide_inputs = random_from_to(random, 0, 3) == 0},

@@ -32,10 +32,19 @@ static const char pipeline[] =
     "GB\"}}, \"platform\": {\"topology\": \"nvlink_switch\", \"devices\": 2, \"bandwidth\": \"1 "
     "GB/s\", \"latency\": \"0 s\"}, \"schedule\": {\"kind\": \"gpipe\", \"micro_batches\": 2}}";
 
+/* Two devices with two stages each. */
+static const char interleaved[] =
+    "{\"schema_version\": 1, \"name\": \"t\", \"runtime\": {\"name\": \"ideal\"}, \"model\": "
+    "{\"uniform\": {\"layers\": 4, \"forward\": \"1 s\", \"backward\": \"2 s\", \"activation\": "
+    "\"1 B\"}}, \"platform\": {\"topology\": \"nvlink_switch\", \"devices\": 2, \"bandwidth\": "
+    "\"1 GB/s\", \"latency\": \"0 s\"}, \"schedule\": {\"kind\": \"interleaved_1f1b\", "
+    "\"stages_per_device\": 2, \"micro_batches\": 2}}";
+
 /* A GPT of two blocks in bf16, on two replicas. The runtime has no conventions of its own: all are
  * given where they would matter. */
 static const char network[] =
-    "{\"schema_version\": 1, \"name\": \"t\", \"runtime\": {\"name\": \"pytorch-ddp\", \"host\": "
+    "{\"schema_version\": 1, \"name\": \"t\", \"runtime\": {\"name\": \"pytorch-ddp\", "
+    "\"host_kernel\": "
     "0}, \"model\": {\"name\": \"gpt\", \"parameters\": {\"layers\": 2, \"hidden\": 256, "
     "\"heads\": "
     "4, \"sequence\": 128, \"vocabulary\": 1024, \"intermediate\": 1024, \"dropout\": 0, "
@@ -176,10 +185,12 @@ typedef struct effect {
 static const effect effects[] = {
     {.key = "/runtime/fused", .elsewhere = "runtime-keys: fuses"},
     {.key = "/runtime/flash", .elsewhere = "runtime: test_seconds"},
-    /* a layer whose kernels take microseconds takes what the host does for them */
-    {"/runtime/host", network, "\"10 ms\"", "\"20 ms\"", forward, true, 2, NULL},
+    {.key = "/runtime/host", .elsewhere = "runtime-keys: waits_for_the_host"},
+    {.key = "/runtime/host_kernel", .elsewhere = "runtime-keys: waits_for_the_host"},
+    {.key = "/runtime/deterministic", .elsewhere = "runtime-keys: starts_more_kernels"},
+    {"/runtime/step", uniform, "0", "\"1 s\"", seconds, false, 1, NULL},
     {.key = "/runtime/cuda_graphs", .elsewhere = "runtime-keys: waits_for_the_host"},
-    {.key = "/runtime/expert_loop", .elsewhere = "runtime: test_started"},
+    {.key = "/runtime/expert_loop", .elsewhere = "runtime: test_host"},
     {.key = "/runtime/current_scaling", .elsewhere = "expert-kernels: scales_are_looked_for"},
     {.key = "/runtime/fused_experts", .elsewhere = "expert-kernels: experts_are_fused"},
     /* kernels take the factor longer, each of them */
@@ -314,6 +325,77 @@ static void writes_out_activations(void **state)
     finish(&out);
 }
 
+/* The makespan of a scenario with a key and a host that takes so much a step. */
+static double seconds_with_step(const char *text, const char *key, const char *value,
+                                const char *step)
+{
+    cs_error error;
+    cs_error_init(&error);
+    run made;
+    cJSON *root = cJSON_Parse(text);
+    assert_int_equal(cs_json_set(root, key, value, "test", &error), CS_OK);
+    char *changed = cJSON_PrintUnformatted(root);
+    run_with(changed, "/runtime/step", step, &made);
+    const double got = seconds(&made);
+    finish(&made);
+    free(changed);
+    cJSON_Delete(root);
+    return got;
+}
+
+/* Where a device holds several stages the host takes it once all the same, and not less where what
+ * is updated is divided. */
+static void is_once_a_step(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *text, *key, *value;
+    } rows[] = {
+        {"a stage each", pipeline, "/name", "\"t\""},
+        {"two stages each", interleaved, "/name", "\"t\""},
+        {"divided states", uniform, "/parallel/zero", "1"},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        const double none = seconds_with_step(rows[i].text, rows[i].key, rows[i].value, "0");
+        const double one = seconds_with_step(rows[i].text, rows[i].key, rows[i].value, "\"1 s\"");
+        if (fabs(one - none - 1) > 1e-9)
+            fail_msg("%s: expected 1 s more, got %.12g s", rows[i].row, one - none);
+    }
+}
+
+/* Forward of a block, layer by layer. */
+static double block_forward(const run *of)
+{
+    double sum = 0;
+    for (uint32_t l = 0; l < of->scenario.model->n_layers; l++)
+        if (strstr(of->scenario.model->layers[l].name, "h.0"))
+            sum += cs_time_seconds(of->scenario.model->layers[l].forward);
+    return sum;
+}
+
+/* A block that two tensor-parallel devices share sums its results over them twice in each pass. The
+ * host takes a millisecond for each operator, and for each of these messages. */
+static void starts_messages(void **state)
+{
+    (void)state;
+    cs_error error;
+    run whole, divided;
+    cJSON *root = cJSON_Parse(network);
+    cs_error_init(&error);
+    assert_int_equal(cs_json_set(root, "/runtime/host", "\"1 ms\"", "test", &error), CS_OK);
+    assert_int_equal(cs_json_set(root, "/model/device", "h100", "test", &error), CS_OK);
+    char *text = cJSON_PrintUnformatted(root);
+    run_with(text, "/parallel", "{\"data\": 2, \"bucket\": 0}", &whole);
+    run_with(text, "/parallel", "{\"tensor\": 2, \"bucket\": 0}", &divided);
+    const double more = block_forward(&divided) - block_forward(&whole);
+    if (fabs(more - 2e-3) > 1e-9)
+        fail_msg("expected 2 ms more, got %.12g s", more);
+    finish(&whole);
+    finish(&divided);
+    free(text);
+    cJSON_Delete(root);
+}
+
 /* The rules of slowdown: 1 of the 2 s of a backward are beside the sum of a bucket; at half the
  * speed half a second is done meanwhile. */
 static void is_slower_beside_buckets(void **state)
@@ -369,6 +451,41 @@ static void share_one_buffer(void **state)
             fail_msg("%s: expected %.0f bytes, got %.0f", rows[i].name, rows[i].bytes,
                      resident(&made));
         finish(&made);
+    }
+}
+
+static double peak_with(const char *memory)
+{
+    run made;
+    run_with(SHARED(DENSE("flash"), SEQUENCES), "/memory", memory, &made);
+    const double peak = (double)made.simulation.allocations.devices[0].stats.peak_allocated;
+    finish(&made);
+    return peak;
+}
+
+/* What is gathered into the buffer is no tensor besides. A fused loss has its peak while the
+ * gradient of the logits meets the tokens that were gathered again: there they are once, with or
+ * without the buffer. One in float32 has it while the loss runs, when only the buffer still holds
+ * them. */
+static void gather_in_the_buffer(void **state)
+{
+    (void)state;
+    enum { GATHERED = 2 * 128 * 256 * 2 };
+    static const struct {
+        const char *name, *without, *with;
+        double more;
+    } rows[] = {
+        {"fused", "{\"allocator\": \"pytorch\", \"fused\": [\"cross_entropy\"]}",
+         "{\"allocator\": \"pytorch\", \"fused\": [\"cross_entropy\"], \"gather_buffer\": "
+         "\"last_matrix\"}",
+         0},
+        {"float32", "{\"allocator\": \"pytorch\"}",
+         "{\"allocator\": \"pytorch\", \"gather_buffer\": \"last_matrix\"}", GATHERED},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        const double more = peak_with(rows[i].with) - peak_with(rows[i].without);
+        if (more != rows[i].more)
+            fail_msg("%s: expected %.0f bytes more, got %.0f", rows[i].name, rows[i].more, more);
     }
 }
 
@@ -431,7 +548,10 @@ int main(void)
         cmocka_unit_test(passes_over_gradients),
         cmocka_unit_test(writes_out_activations),
         cmocka_unit_test(share_one_buffer),
+        cmocka_unit_test(gather_in_the_buffer),
         cmocka_unit_test(is_slower_beside_buckets),
+        cmocka_unit_test(is_once_a_step),
+        cmocka_unit_test(starts_messages),
         cmocka_unit_test(are_named),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

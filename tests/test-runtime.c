@@ -43,6 +43,15 @@ static const struct {
      "runtime", "flash", "\"cudnn\""},
     {"experts one by one", "\"megatron-core\"", "bf16", "", "", "1f1b", "runtime", "expert_loop",
      "true"},
+    {"links of a DGX H100", "\"megatron-core\"", "bf16", "", "\"topology\": \"dgx-h100\"", "1f1b",
+     "collectives", "reached", "0.8"},
+    {"of a DGX B200", "\"megatron-core\"", "bf16", "", "\"topology\": \"dgx-b200\"", "1f1b",
+     "collectives", "reached", "0.7"},
+    {"of a rack", "\"megatron-core\"", "bf16", "", "\"topology\": \"gb200-nvl72\"", "1f1b",
+     "collectives", "reached", "0.7"},
+    {"of several racks", "\"megatron-core\"", "bf16", "",
+     "\"topology\": \"cluster\", \"node\": {\"model\": \"nvl72\"}", "1f1b", "collectives",
+     "reached", "0.7"},
     {"ideal has none", "\"ideal\"", "bf16", "", "", "1f1b", "platform", "blocking", "-"},
     {"FSDP neither", "\"pytorch-fsdp\"", "bf16", "", "", "1f1b", "platform", "blocking", "-"},
 };
@@ -81,6 +90,8 @@ static void test_sources(void **state)
 }
 
 /* ---- kernels ---- */
+
+static const cs_time MICROSECOND = 1000 * 1000;
 
 static cs_efficiency matrix = {0.5, 0.25, "test"};
 static cs_flash_rate flash3 = {0.4, 0.2, "test"};
@@ -147,9 +158,13 @@ static void test_seconds(void **state)
         cs_runtime_kernels_seconds(&new, &device, &linear, &product, CS_PASS_FORWARD, bf16));
 }
 
-/* What the host starts of 3 kernels: all of them; none where a graph does; those of each of 4
- * experts, in a graph or not; and one more for each of the two operands whose blocks have scales. */
-static void test_started(void **state)
+/* A host of 10 us for a pass over an operator and 1 us for a kernel, of 3 kernels forward, 3 for the
+ * gradient of the input and 3 for those of weights: 13 us, and backward 16. In a graph none; with
+ * scales of blocks 5 kernels in place of each 3; of 4 experts four times the kernels, in a graph or
+ * not. Beside a host that takes 2.5 times as long, all of it. Gradients of weights and biases that
+ * are tensors of their own are added by 2 kernels more. Attention that is no fused kernel is 3
+ * operators forward and 6 backward, one more each with dropout. */
+static void test_host(void **state)
 {
     (void)state;
     static const struct {
@@ -157,41 +172,100 @@ static void test_started(void **state)
         cs_op_kind kind;
         bool graphs, loop;
         cs_precision precision;
-        double started;
+        double factor, forward, backward; /* us */
+        bool apart;
+        double dropout;
     } rows[] = {
-        {"linear", CS_OP_LINEAR, false, true, CS_PRECISION_BF16, 3},
-        {"in a graph", CS_OP_LINEAR, true, true, CS_PRECISION_BF16, 0},
-        {"with scales", CS_OP_LINEAR, false, true, CS_PRECISION_MXFP8, 5},
-        {"a norm has none", CS_OP_RMS_NORM, false, true, CS_PRECISION_MXFP8, 3},
-        {"experts at once", CS_OP_GROUPED_LINEAR, false, false, CS_PRECISION_BF16, 3},
-        {"one by one", CS_OP_GROUPED_LINEAR, false, true, CS_PRECISION_BF16, 12},
-        {"also beside graphs", CS_OP_GROUPED_LINEAR, true, true, CS_PRECISION_FP8, 12},
-        {"with scales each", CS_OP_GROUPED_LINEAR, true, true, CS_PRECISION_NVFP4, 20},
-        {"their rows", CS_OP_DISPATCH, true, true, CS_PRECISION_FP8, 3},
+        {"linear", CS_OP_LINEAR, false, true, CS_PRECISION_BF16, 1, 13, 16},
+        {"in a graph", CS_OP_LINEAR, true, true, CS_PRECISION_BF16, 1, 0, 0},
+        {"with scales", CS_OP_LINEAR, false, true, CS_PRECISION_MXFP8, 1, 15, 20},
+        {"a norm has none", CS_OP_RMS_NORM, false, true, CS_PRECISION_MXFP8, 1, 13, 16},
+        {"experts at once", CS_OP_GROUPED_LINEAR, false, false, CS_PRECISION_BF16, 1, 13, 16},
+        {"one by one", CS_OP_GROUPED_LINEAR, false, true, CS_PRECISION_BF16, 1, 22, 34},
+        {"also beside graphs", CS_OP_GROUPED_LINEAR, true, true, CS_PRECISION_FP8, 1, 22, 34},
+        {"with scales each", CS_OP_GROUPED_LINEAR, true, true, CS_PRECISION_NVFP4, 1, 30, 50},
+        {"their rows", CS_OP_DISPATCH, true, true, CS_PRECISION_FP8, 1, 13, 16},
+        {"a slow host", CS_OP_LINEAR, false, true, CS_PRECISION_BF16, 2.5, 32.5, 40},
+        {"sums", CS_OP_LINEAR, false, true, CS_PRECISION_BF16, 1, 13, 18, .apart = true},
+        {"attention", CS_OP_ATTENTION, false, true, CS_PRECISION_BF16, 1, 33, 66},
+        {"with dropout", CS_OP_ATTENTION, false, true, CS_PRECISION_BF16, 1, 43, 76,
+         .dropout = 0.1},
     };
+    const cs_op_cost cost = {.forward = {1, 1, 3, 0},
+                             .backward_input = {1, 1, 3, 0},
+                             .backward_weight = {1, 1, 3, 0},
+                             .weights = 5,
+                             .biases = 1};
     for (size_t i = 0; i < ROWS(rows); i++) {
-        const cs_runtime_kernels kernels = {
-            .given = true, .graphs = rows[i].graphs, .expert_loop = rows[i].loop};
-        const cs_op op = {.kind = rows[i].kind, .experts = 4};
-        const cs_pass_cost cost = {1, 1, 3, 0};
-        const double got = cs_runtime_kernels_started(&kernels, &op, &cost, rows[i].precision);
-        if (got != rows[i].started)
-            fail_msg("%s: expected %g, got %g", rows[i].row, rows[i].started, got);
+        const cs_runtime_kernels kernels = {.given = true,
+                                            .host = 10 * MICROSECOND,
+                                            .host_kernel = MICROSECOND,
+                                            .graphs = rows[i].graphs,
+                                            .expert_loop = rows[i].loop};
+        const cs_op op = {.kind = rows[i].kind,
+                          .experts = 4,
+                          .attention = {.kernel = CS_ATTENTION_MATH, .dropout = rows[i].dropout}};
+        cs_factor factor = {rows[i].factor, "test"};
+        cs_accelerator device = small_device();
+        device.training.host = &factor;
+        const cs_host_seconds got = cs_runtime_kernels_host(&kernels, &device, &op, &cost,
+                                                            rows[i].precision, rows[i].apart);
+        if (fabs(got.forward * 1e6 - rows[i].forward) > 1e-9 ||
+            fabs(got.backward * 1e6 - rows[i].backward) > 1e-9)
+            fail_msg("%s: expected %g and %g us, got %g and %g", rows[i].row, rows[i].forward,
+                     rows[i].backward, got.forward * 1e6, got.backward * 1e6);
+        const double message = rows[i].graphs ? 0 : 10e-6 * rows[i].factor;
+        assert_float_equal(message, cs_runtime_kernels_message(&kernels, &device), 1e-12);
     }
-    /* the cast of a layer whose product is another's: one kernel of each expert */
-    const cs_runtime_kernels loop = {.given = true, .expert_loop = true};
+    /* the cast of a layer whose product is another's: one kernel of each of 4 experts */
+    const cs_runtime_kernels loop = {
+        .given = true, .expert_loop = true, .host_kernel = MICROSECOND};
     const cs_op joined = {.kind = CS_OP_GROUPED_LINEAR, .experts = 4};
-    const cs_pass_cost cast = {1, 1, 1, 8};
-    assert_true(cs_runtime_kernels_started(&loop, &joined, &cast, CS_PRECISION_MXFP8) == 4);
+    const cs_op_cost cast = {.forward = {1, 1, 1, 8}};
+    const cs_accelerator device = small_device();
+    expect_seconds(
+        "joined", 4e-6,
+        cs_runtime_kernels_host(&loop, &device, &joined, &cast, CS_PRECISION_MXFP8, false).forward);
+}
+
+/* Deterministic algorithms fill what is made before it is: a linear layer's result of 6 bytes
+ * forward, the gradient of its input of 4, and that of its 5 weights and 1 bias in bf16 where it is
+ * a tensor of its own. An operator without a kernel in a pass makes nothing in it. */
+static void test_fills(void **state)
+{
+    (void)state;
+    const cs_op op = {.kind = CS_OP_LINEAR, .n_inputs = 1};
+    const cs_runtime_kernels usual = {.given = true},
+                             fills = {.given = true, .deterministic = true};
+    for (int apart = 0; apart < 2; apart++) {
+        cs_op_cost cost = {.forward = {.launches = 1},
+                           .backward_weight = {.launches = 1},
+                           .input_bytes = 4,
+                           .output_bytes = 6,
+                           .weights = 5,
+                           .biases = 1};
+        cs_runtime_kernels_fill(&usual, &op, CS_PRECISION_BF16, apart, &cost);
+        assert_int_equal(cost.forward.launches + cost.backward_weight.launches, 2);
+        cs_runtime_kernels_fill(&fills, &op, CS_PRECISION_BF16, apart, &cost);
+        assert_int_equal(cost.forward.launches, 2);
+        assert_float_equal(cost.forward.cast_bytes, 6, 0);
+        assert_int_equal(cost.backward_input.launches, 0);
+        assert_float_equal(cost.backward_input.cast_bytes, 0, 0);
+        assert_int_equal(cost.backward_weight.launches, 1 + apart);
+        assert_float_equal(cost.backward_weight.cast_bytes, apart * 12, 0);
+        cost.backward_input.launches = 1;
+        cs_runtime_kernels_fill(&fills, &op, CS_PRECISION_BF16, apart, &cost);
+        assert_int_equal(cost.backward_input.launches, 2);
+        assert_float_equal(cost.backward_input.cast_bytes, 4, 0);
+    }
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bundles),
-        cmocka_unit_test(test_sources),
-        cmocka_unit_test(test_seconds),
-        cmocka_unit_test(test_started),
+        cmocka_unit_test(test_bundles), cmocka_unit_test(test_sources),
+        cmocka_unit_test(test_seconds), cmocka_unit_test(test_host),
+        cmocka_unit_test(test_fills),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -263,6 +263,33 @@ class Sweep(unittest.TestCase):
             first = first or now
             self.assertEqual(now, first, f'{jobs} jobs')
 
+    def rows(self, *arguments):
+        self.sim(*arguments, '-o', 'r.csv')
+        with open(self.path('r.csv'), encoding='utf-8', newline='') as file:
+            return list(csv.DictReader(file))
+
+    def test_steady(self):
+        """Every figure is that of the whole run, where periods are skipped and where they are not."""
+        schedules = ('{"kind": "pipedream"}', '{"kind": "gpipe", "micro_batches": 3}',
+                     '{"kind": "1f1b", "micro_batches": 4}')
+        arguments = ['--vary', f'/schedule={",".join(schedules)}', '--vary', '/iterations=20,400',
+                     '--vary', '/platform={"topology": "ring", "devices": 4, "bandwidth": "1 GB/s"},'
+                     '{"topology": "ring", "devices": 4, "bandwidth": "1 GB/s", "jitter": {"mean": 0.1}}']
+        whole, steady = self.rows(*arguments), self.rows(*arguments, '--steady')
+        for expected, found in zip(whole, steady, strict=True):
+            self.assertEqual(found.pop('error'), '')
+            clean = '"jitter"' not in found['/platform']
+            skipped = float(found.pop('skipped_mini_batches'))
+            self.assertEqual(skipped > 200, clean and found['/iterations'] == '400', found)
+            self.assertEqual(found, {k: v for k, v in expected.items() if k != 'error'})
+        self.assertIn('--steady', self.hdf5_command(*arguments, '--steady'))
+
+    def hdf5_command(self, *arguments):
+        """How the file says that it was made."""
+        self.sim(*arguments, '-o', 'r.h5')
+        with open(self.path('r.h5'), 'rb') as file:
+            return re.search(rb'sim sweep [ -~]*', file.read()).group(0).decode()
+
     def start(self, *arguments):
         return subprocess.Popen([SIM, 'sweep', self.path('s.json'), *arguments],
                                 cwd=self.folder.name, stdout=subprocess.DEVNULL,

@@ -203,7 +203,7 @@ static void sums_queries(void **state)
         build_attention(&net, rows[i].kernel);
         for (uint32_t p = 0; p < net.n_ops; p++)
             expect_int(net.ops[p].name, net.ops[p].kind == CS_OP_ATTENTION ? rows[i].bytes : 0,
-                       cs_kept_query_sums(&net, &net.ops[p], &rules, 2));
+                       cs_kept_beside_backward(&net, &net.ops[p], &rules, 2));
         cs_net_finish(&net);
     }
 }
@@ -255,6 +255,7 @@ static void holds_beside_loss(void **state)
         {"copied", {.loss = CS_LOSS_COPIED}, 2 * 3 * 5 * 4},
         {"inputs", {.input_bytes = 7}, 2 * 7},
         {"both", {.loss = CS_LOSS_COPIED, .input_bytes = 7}, 2 * (3 * 5 * 4 + 7)},
+        {"parallel", {.loss = CS_LOSS_PARALLEL}, 2 * 2 * 3 * 5 * 4},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         cs_net net = {0};
@@ -263,6 +264,32 @@ static void holds_beside_loss(void **state)
             expect_int(
                 rows[i].name, net.ops[p].kind == CS_OP_CROSS_ENTROPY ? rows[i].bytes : 0,
                 cs_kept_beside_loss(&net, &net.ops[p], &rows[i].rules, 2, CS_PRECISION_BF16));
+        cs_net_finish(&net);
+    }
+}
+
+/* Backward, with all in float32: the gradient of the logarithms, that of the logits before it is
+ * cast, and, of a parallel loss, a third tensor of that size. */
+static void holds_beside_gradients(void **state)
+{
+    (void)state;
+    enum { LOGITS = 2 * 3 * 5 * 4 };
+    static const struct {
+        cs_loss_steps loss;
+        int64_t step, beside;
+    } rows[] = {
+        {CS_LOSS_IN_PLACE, 0, 0},
+        {CS_LOSS_COPIED, 0, 0},
+        {CS_LOSS_EAGER, LOGITS, 0},
+        {CS_LOSS_PARALLEL, LOGITS, LOGITS},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_net net = {0};
+        const cs_kept_rules rules = {.loss = rows[i].loss};
+        build_attention(&net, CS_ATTENTION_FLASH);
+        const cs_op *loss = &net.ops[net.n_ops - 1];
+        expect_int("a step", rows[i].step, cs_kept_loss_step(&net, loss, &rules, 2));
+        expect_int("beside it", rows[i].beside, cs_kept_beside_backward(&net, loss, &rules, 2));
         cs_net_finish(&net);
     }
 }
@@ -382,15 +409,11 @@ static void keeps_logits_for_their_gradient(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_less),
-        cmocka_unit_test(has_placeholders),
-        cmocka_unit_test(has_one_matrix),
-        cmocka_unit_test(weighs_features),
-        cmocka_unit_test(sums_queries),
-        cmocka_unit_test(keeps_two_orders),
-        cmocka_unit_test(holds_beside_loss),
-        cmocka_unit_test(keep_what_layers_do),
-        cmocka_unit_test(keeps_logits_for_their_gradient),
+        cmocka_unit_test(keeps_less),          cmocka_unit_test(has_placeholders),
+        cmocka_unit_test(has_one_matrix),      cmocka_unit_test(weighs_features),
+        cmocka_unit_test(sums_queries),        cmocka_unit_test(keeps_two_orders),
+        cmocka_unit_test(holds_beside_loss),   cmocka_unit_test(holds_beside_gradients),
+        cmocka_unit_test(keep_what_layers_do), cmocka_unit_test(keeps_logits_for_their_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

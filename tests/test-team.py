@@ -5,7 +5,6 @@ Any number of processes and threads gives the bits of one process. Processes are
 interrupted: what was finished is kept, and --resume ends in the same file. Without the second argument
 (sim was built without MPI) only the message about that is tested.
 """
-import hashlib
 import json
 import os
 import shutil
@@ -15,6 +14,8 @@ import sys
 import tempfile
 import time
 import unittest
+
+from processes import MPI, digest, find, n_lines
 
 MODULE = sys.argv.pop(2) if len(sys.argv) > 2 and os.path.isfile(sys.argv[2]) else None
 SIM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'sim'
@@ -65,14 +66,6 @@ def write_json(folder, name, content):
         json.dump(content, file)
 
 
-def n_lines(path):
-    try:
-        with open(path, encoding='utf-8') as file:
-            return sum(1 for _ in file)
-    except OSError:
-        return 0
-
-
 class Team(unittest.TestCase):
     def setUp(self):
         if not READY:
@@ -82,11 +75,9 @@ class Team(unittest.TestCase):
         self.folder = folder.name
         for name, content in (('s.json', SCENARIO), ('a.json', SEARCHED), ('p.json', POINTS)):
             self.write(name, content)
-        # what MPI does not give back is none of ours
-        self.environment = dict(os.environ, ASAN_OPTIONS='detect_leaks=0', OMPI_ALLOW_RUN_AS_ROOT='1',
-                                OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1', OMPI_MCA_rmaps_base_oversubscribe='1',
-                                OMPI_MCA_hwloc_base_binding_policy='none',
-                                SIM_TEST_MARK=os.path.basename(self.folder))
+        self.environment = {**os.environ, **MPI, 'OMPI_MCA_rmaps_base_oversubscribe': '1',
+                            'OMPI_MCA_hwloc_base_binding_policy': 'none',
+                            'SIM_TEST_MARK': os.path.basename(self.folder)}
 
     def write(self, name, content):
         write_json(self.folder, name, content)
@@ -103,8 +94,7 @@ class Team(unittest.TestCase):
         return out, said
 
     def digest(self, name):
-        with open(os.path.join(self.folder, name), 'rb') as file:
-            return hashlib.sha256(file.read()).hexdigest()
+        return digest(os.path.join(self.folder, name))
 
     def ours(self, said):
         """Lines of sim, but for progress."""
@@ -197,17 +187,9 @@ class Team(unittest.TestCase):
 
     def processes(self):
         """Those of sim, by rank."""
-        found = {}
-        for pid in filter(str.isdigit, os.listdir('/proc')):
-            try:
-                with open(f'/proc/{pid}/environ', 'rb') as file:
-                    variables = dict(word.split(b'=', 1) for word in file.read().split(b'\0') if b'=' in word)
-            except OSError:
-                continue
-            if variables.get(b'SIM_TEST_MARK', b'').decode() == self.environment['SIM_TEST_MARK']:
-                if b'OMPI_COMM_WORLD_RANK' in variables:
-                    found[int(variables[b'OMPI_COMM_WORLD_RANK'])] = int(pid)
-        return found
+        mark = f'SIM_TEST_MARK={self.environment["SIM_TEST_MARK"]}'
+        by_rank = {rank: find(mark, f'OMPI_COMM_WORLD_RANK={rank}') for rank in range(3)}
+        return {rank: found[0] for rank, found in by_rank.items() if found}
 
     def n_recorded(self, output):
         return max(n_lines(os.path.join(self.folder, output + '.journal')) - 1, 0)

@@ -1,4 +1,5 @@
 /* Measured points: reading them, their scenarios, their predictions, sums of errors. */
+#include "sim/base/fitted.h"
 #include "sim/run/figures.h"
 #include "sim/validate/point-selection.h"
 #include "tests/expect.h"
@@ -235,6 +236,11 @@ static const struct lack {
     "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'layernorm', "               \
     "'pos': 'learned', 'tied': true}, "                                                            \
     "'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
+#define SEQUENCES                                                                                  \
+    "'model': {'name': 't', 'kind': 'encoder-decoder', 'layers': 4, 'hidden': 256, 'heads': 4, "   \
+    "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'gelu', 'norm': 'layernorm', "                 \
+    "'pos': 'learned', 'tied': true, 'bias': true}, "                                              \
+    "'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
 #define TITAN GPT ", 'framework': 'torchtitan', 'batch': {'global': 8, 'micro': 1}, "
 #define NARROW(framework, gpu, type, options)                                                      \
     GPT ", 'framework': '" framework "', 'batch': {'global': 8, 'micro': 1}, 'hardware': "         \
@@ -244,12 +250,17 @@ static const struct lack {
 #define LLAMA(framework, options)                                                                  \
     NORMED("'tied': false")                                                                        \
     GPUS(1) "'framework': '" framework "', 'options': {" options "}, " TOLD
-#define BRIDGE(name, options)                                                                      \
+#define RECIPE(name, release, gpu, precision, options)                                             \
     "'model': {'name': '" name "', 'kind': 'decoder-moe', 'layers': 4, 'hidden': 256, "            \
     "'heads': 4, 'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'rmsnorm', "     \
     "'pos': 'rope', 'experts': 4, 'topk': 2, 'moe_ffn': 512}, "                                    \
-    "'framework': 'Megatron-Bridge', 'batch': {'global': 8, 'micro': 1}, " GPUS(                   \
-        4) "'parallel': {'dp': 4, 'ep': 4}, 'options': {" options "}, " TOLD
+    "'framework': 'Megatron-Bridge" release "', 'batch': {'global': 8, 'micro': 1}, "              \
+    "'hardware': {'gpu': '" gpu "', 'gpus': 4, 'gpus_per_node': 8}, "                              \
+    "'parallel': {'dp': 4, 'ep': 4}, 'options': {" options "}, 'measured': {}, "                   \
+    "'recompute': 'none', 'precision': '" precision "'"
+#define BRIDGE(name, options) RECIPE(name, "", "A100-SXM4-80GB", "bf16", options)
+#define B200(release, precision)                                                                   \
+    RECIPE("qwen3", " " release, "B200-SXM-180GB", precision, "'cuda_graphs': 'none'")
 
 static const struct rule {
     const char *name, *members, *section, *key, *inner, *value;
@@ -307,6 +318,10 @@ static const struct rule {
      "memory", "attention_copy", NULL, "true"},
     {"or another one", MEGATRON GPUS(1) "'args': {'attention-backend': 'fused'}, " TOLD, "memory",
      "attention_copy", NULL, "-"},
+    {"attention of encoders and decoders", SEQUENCES GPUS(1) "'args': {}, " TOLD, "model",
+     "parameters", "attention", "\"flash\""},
+    {"as an argument says", SEQUENCES GPUS(1) "'args': {'attention-backend': 'unfused'}, " TOLD,
+     "model", "parameters", "attention", "\"math\""},
     {"masks of 128 x 128 tokens", MEGATRON GPUS(1) "'args': {}, " TOLD, "memory", "inputs", NULL,
      "16384"},
     {"of which each place has a part", MEGATRON GPUS(2) "'parallel': {'cp': 2}, 'args': {}, " TOLD,
@@ -356,8 +371,19 @@ static const struct rule {
      "kernels", NULL, "-"},
     {"loss of torchtitan", NARROW("torchtitan", "H100-SXM5-80GB", "bf16", ""), "memory", "loss",
      NULL, "\"eager\""},
+    {"deterministic", MEGATRON GPUS(1) "'args': {'deterministic-mode': true}, " TOLD, "runtime",
+     "deterministic", NULL, "true"},
     {"loss of Megatron-LM", MEGATRON GPUS(1) "'args': {'cross-entropy-loss-fusion': true}, " TOLD,
      "memory", "loss", NULL, "\"copied\""},
+    {"loss over a divided vocabulary",
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 4, 'gpus_per_node': 8}, 'parallel': "
+           "{'tp': 4, 'sp': true}, " TOLD,
+     "memory", "loss", NULL, "\"parallel\""},
+    {"loss that is compiled",
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 4, 'gpus_per_node': 8}, 'parallel': "
+           "{'tp': 4, 'sp': true}, 'options': {'compile': true}, 'measured': {}, 'recompute': "
+           "'none', 'precision': 'fp8-rowwise'",
+     "memory", "loss", NULL, "\"in_place\""},
     {"sums of torchtitan", NARROW("torchtitan", "H100-SXM5-80GB", "bf16", ""), "model", "gradients",
      NULL, "\"fp32\""},
     {"torchtitan's FSDP",
@@ -437,6 +463,22 @@ static const struct rule {
      NULL, "-"},
     {"a recipe, overruled", BRIDGE("qwen3-235b", "'moe_dispatcher': 'flex'"), "parallel",
      "dispatcher", NULL, "\"once_per_node\""},
+    {"of tokens that are dropped", BRIDGE("qwen3", "'moe_drop_tokens': true"), "model",
+     "parameters", "capacity", "1"},
+    {"to another capacity",
+     BRIDGE("qwen3", "'moe_drop_tokens': true, 'moe_pad_to_capacity': true, "
+                     "'moe_capacity_factor': 1.5"),
+     "model", "parameters", "capacity", "1.5"},
+    {"tokens that are not", BRIDGE("qwen3", ""), "model", "parameters", "capacity", "0"},
+    /* 2 micro-batches: half of the forwards and of the backwards are beside another one */
+    {"whole iterations in graphs", B200("26.06", "mxfp8"), "collectives", "expert_overlap", NULL,
+     "0.42"},
+    {"with their experts", B200("26.06", "mxfp8"), "runtime", "fused_experts", NULL, "true"},
+    {"not one by one", B200("26.08", "mxfp8"), "runtime", "expert_loop", NULL, "false"},
+    {"in a later release only", B200("26.04.01", "mxfp8"), "runtime", "cuda_graphs", NULL, "-"},
+    {"and in mxfp8", B200("26.06", "bf16"), "collectives", "expert_overlap", NULL, "-"},
+    {"scales of fp8", B200("26.06", "fp8"), "runtime", "current_scaling", NULL, "true"},
+    {"of blocks", B200("26.06", "mxfp8"), "runtime", "current_scaling", NULL, "-"},
     {"an argument, overruled",
      EXPERTS GPUS(4) "'parallel': {'dp': 4, 'ep': 4}, 'options': {'moe_dispatcher': 'flex'}, "
                      "'args': {'moe-token-dispatcher-type': 'alltoall'}, " TOLD,
@@ -721,7 +763,8 @@ static const struct by_hand {
      "{'fidelity': 'analytic'}, 'memory': {'fused': ['norm', 'swiglu'], 'weight_gradients': "
      "'in_place', 'libraries': ['cublas']}, 'schedule': {'kind': '1f1b', 'micro_batches': 4, "
      "'partition': [3]}}"},
-    {"PaxML: products are kept, kernels take a fitted factor longer",
+    {"PaxML: products are kept, kernels take a fitted factor longer, the host starts a step at "
+     "once",
      GPT ", 'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 1}, 'batch': {'global': 4, 'micro': 4}, "
          "'framework': 'PaxML', 'measured': {}, 'precision': 'bf16', 'recompute': 'unknown'",
      "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 4, 'hidden': 256, "
@@ -730,7 +773,9 @@ static const struct by_hand {
      "'precision': 'bf16', 'gradients': 'weights', 'granularity': 'block', 'recompute_operators': "
      "['attention', 'ln_1', "
      "'ln_2']}, 'platform': {'topology': 'ideal', 'devices': 1}, 'runtime': {'name': "
-     "'megatron-core', 'kernels': 1.33}, 'memory': {'fused': [], 'weight_gradients': 'in_place', "
+     "'megatron-core', 'kernels': " CS_FITTED_PAXML
+     ", 'host': 0, 'host_kernel': 0, 'step': 0}, 'memory': "
+     "{'fused': [], 'weight_gradients': 'in_place', "
      "'libraries': [], 'routed_weights': 'rows', 'allocator': 'none'}, 'schedule': {'kind': "
      "'sequential'}}"},
     {"Megatron-LM: padded vocabulary, gradients of fp16 in fp16, math attention, dropout of its "

@@ -241,6 +241,7 @@ static void study_finish(study *s)
     free(s->occupants);
     free(s->batch_end);
     free(s->flushed);
+    *s = (study){0};
 }
 
 /* ---- where time went ---- */
@@ -262,25 +263,24 @@ static bool is_transfer(const study *s, uint32_t task)
     return cs_graph_class(s->graph, task)->kind == CS_TRANSFER;
 }
 
-/* Where the time of one device goes: sums, and the stretches themselves where they are wanted. */
+/* Where the time of one device goes: sums, and the stretches themselves. */
 typedef struct account {
     cs_time_use *use;
-    cs_waits *waits; /* NULL: only the sums */
+    cs_wait *waits;
+    uint32_t n, capacity;
     uint32_t device;
     bool failed; /* memory ran out */
 } account;
 
 static void note_wait(account *of, cs_wait_cause cause, cs_time start, cs_time end)
 {
-    cs_waits *waits = of->waits;
-    if (!waits || start >= end)
+    if (start >= end)
         return;
-    if (!cs_vector_reserve((void **)&waits->all, &waits->capacity, waits->n + 1ULL,
-                           sizeof(*waits->all))) {
+    if (!cs_vector_reserve((void **)&of->waits, &of->capacity, of->n + 1ULL, sizeof(*of->waits))) {
         of->failed = true;
         return;
     }
-    waits->all[waits->n++] = (cs_wait){start, end, of->device, cause};
+    of->waits[of->n++] = (cs_wait){start, end, of->device, cause};
 }
 
 /* The device is held up by the transfer. */
@@ -336,12 +336,12 @@ static void explain_wait(const study *s, uint32_t task, cs_time from, account *o
 }
 
 /* Those from the first one on were found from the last back. */
-static void reverse_waits(cs_waits *waits, uint32_t first)
+static void reverse_waits(account *of, uint32_t first)
 {
-    for (uint32_t last = waits->n; first + 1 < last; first++) {
-        const cs_wait moved = waits->all[first];
-        waits->all[first] = waits->all[--last];
-        waits->all[last] = moved;
+    for (uint32_t last = of->n; first + 1 < last; first++) {
+        const cs_wait moved = of->waits[first];
+        of->waits[first] = of->waits[--last];
+        of->waits[last] = moved;
     }
 }
 
@@ -358,10 +358,9 @@ static void explain_gap(const study *s, uint32_t before, uint32_t task, cs_time 
             from = flush;
         }
     }
-    const uint32_t first = of->waits ? of->waits->n : 0;
+    const uint32_t first = of->n;
     explain_wait(s, task, from, of);
-    if (of->waits)
-        reverse_waits(of->waits, first);
+    reverse_waits(of, first);
 }
 
 static void explain_device(const study *s, account *of)
@@ -382,6 +381,78 @@ static void explain_device(const study *s, account *of)
         before = task;
     }
     account_flush(of, now, s->trace->makespan);
+}
+
+/* ---- each stretch ---- */
+
+/* Three numbers: how many devices its own comes behind that of the one before, with the cause in the
+ * lowest bits; how long nothing was noted of the device before it; and its length. */
+enum { NUMBERS = 3, CAUSES = 4 };
+
+static bool add_wait(cs_waits *waits, const cs_wait *wait)
+{
+    cs_wait *last = &waits->last;
+    if (last->device != wait->device)
+        last->end = 0;
+    if (!cs_compact_reserve(&waits->packed, NUMBERS))
+        return false;
+    cs_compact_put(&waits->packed,
+                   (uint64_t)(wait->device - last->device) * CAUSES + (uint64_t)wait->cause);
+    cs_compact_put(&waits->packed, (uint64_t)(wait->start - last->end));
+    cs_compact_put(&waits->packed, (uint64_t)(wait->end - wait->start));
+    *last = *wait;
+    waits->n++;
+    return true;
+}
+
+bool cs_wait_next(cs_wait_reader *reader, cs_wait *wait)
+{
+    const cs_waits *waits = reader->of;
+    cs_wait *last = &reader->last;
+    if (reader->n_read == waits->n)
+        return false;
+    const uint64_t word = cs_compact_get(&waits->packed, &reader->at);
+    last->device += (uint32_t)(word / CAUSES);
+    last->cause = (cs_wait_cause)(word % CAUSES);
+    last->start =
+        (word / CAUSES > 0 ? 0 : last->end) + (cs_time)cs_compact_get(&waits->packed, &reader->at);
+    last->end = last->start + (cs_time)cs_compact_get(&waits->packed, &reader->at);
+    reader->n_read++;
+    *wait = *last;
+    return true;
+}
+
+/* Stretches that follow each other for one cause become one. */
+static bool keep_waits(const account *of, cs_waits *waits)
+{
+    for (uint32_t i = 0, next; i < of->n; i = next) {
+        cs_wait joined = of->waits[i];
+        for (next = i + 1; next < of->n && of->waits[next].start == joined.end &&
+                           of->waits[next].cause == joined.cause;
+             next++)
+            joined.end = of->waits[next].end;
+        if (!add_wait(waits, &joined))
+            return false;
+    }
+    return true;
+}
+
+static bool explain_devices(const study *s, cs_analysis *analysis)
+{
+    account of = {0};
+    bool done = true;
+    for (uint32_t device = 0; device < s->graph->n_devices && done; device++) {
+        if (!cs_graph_has(s->graph, device))
+            continue;
+        of.use = &analysis->devices[device];
+        of.device = device;
+        of.n = 0;
+        explain_device(s, &of);
+        of.use->slowed = s->trace->devices[device].slowed;
+        done = !of.failed && keep_waits(&of, &analysis->waits);
+    }
+    free(of.waits);
+    return done;
 }
 
 /* ---- the critical path ---- */
@@ -515,7 +586,7 @@ static void unfold(const cs_graph *graph, cs_time_use *devices)
         devices[d] = devices[cs_graph_stand_in(graph, d)];
 }
 
-static bool analyse(study *s, uint32_t batch_size, cs_analysis *analysis)
+static bool analyse(study *s, cs_analysis *analysis)
 {
     const cs_graph *graph = s->graph;
     *analysis = (cs_analysis){.n_devices = graph->n_devices, .makespan = s->trace->makespan};
@@ -526,19 +597,11 @@ static bool analyse(study *s, uint32_t batch_size, cs_analysis *analysis)
     analysis->steps = calloc((size_t)analysis->n_steps + 1, sizeof(*analysis->steps));
     if (!analysis->devices || !analysis->steps)
         return false;
-    for (uint32_t device = 0; device < graph->n_devices; device++)
-        if (cs_graph_has(graph, device)) {
-            explain_device(s, &(account){.use = &analysis->devices[device], .device = device});
-            analysis->devices[device].slowed = s->trace->devices[device].slowed;
-        }
-    if (!cs_overlap_find(graph, s->trace, analysis->devices))
+    if (!explain_devices(s, analysis))
         return false;
-    if (graph->stands_for)
-        unfold(graph, analysis->devices);
     walk_path(s, analysis->steps, analysis->n_steps);
     sum_path(s, analysis);
     analysis->middle = find_middle(s);
-    cs_analysis_set_rates(analysis, graph->n_batches, batch_size);
     return true;
 }
 
@@ -546,6 +609,7 @@ void cs_analysis_finish(cs_analysis *analysis)
 {
     free(analysis->devices);
     free(analysis->steps);
+    cs_compact_finish(&analysis->waits.packed);
     cs_staleness_finish(&analysis->staleness);
     *analysis = (cs_analysis){0};
 }
@@ -555,8 +619,13 @@ cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batc
 {
     cs_analysis made;
     study s = {.graph = graph, .trace = trace};
-    bool complete = analyse(&s, batch_size, &made);
-    study_finish(&s);
+    bool complete = analyse(&s, &made);
+    study_finish(&s); /* what comes next takes as much memory */
+    complete = complete && cs_overlap_find(graph, trace, made.devices);
+    if (complete && graph->stands_for)
+        unfold(graph, made.devices);
+    if (complete)
+        cs_analysis_set_rates(&made, graph->n_batches, batch_size);
     cs_status status = complete ? cs_staleness_find(graph, trace, &made.staleness, error)
                                 : cs_error_no_memory(error);
     if (status == CS_OK)
@@ -569,53 +638,6 @@ cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batc
     }
     *analysis = made;
     return CS_OK;
-}
-
-/* ---- each stretch ---- */
-
-/* Stretches that follow each other for one cause become one. */
-static void join_waits(cs_waits *waits)
-{
-    uint32_t n = 0;
-    for (uint32_t i = 0; i < waits->n; i++) {
-        const cs_wait *next = &waits->all[i];
-        cs_wait *last = n > 0 ? &waits->all[n - 1] : NULL;
-        if (last && last->device == next->device && last->end == next->start &&
-            last->cause == next->cause)
-            last->end = next->end;
-        else
-            waits->all[n++] = *next;
-    }
-    waits->n = n;
-}
-
-cs_status cs_waits_find(const cs_graph *graph, const cs_trace *trace, cs_waits *waits,
-                        cs_error *error)
-{
-    study s = {.graph = graph, .trace = trace};
-    cs_waits made = {0};
-    bool complete = study_init(&s, graph, trace);
-    for (uint32_t device = 0; device < graph->n_devices && complete; device++) {
-        cs_time_use use = {{0}};
-        account of = {.use = &use, .waits = &made, .device = device};
-        if (cs_graph_has(graph, device))
-            explain_device(&s, &of);
-        complete = !of.failed;
-    }
-    study_finish(&s);
-    if (!complete) {
-        cs_waits_finish(&made);
-        return cs_error_no_memory(error);
-    }
-    join_waits(&made);
-    *waits = made;
-    return CS_OK;
-}
-
-void cs_waits_finish(cs_waits *waits)
-{
-    free(waits->all);
-    *waits = (cs_waits){0};
 }
 
 cs_mean_use cs_analysis_mean(const cs_analysis *analysis)

@@ -32,6 +32,7 @@
 #include "sim/analysis/recurrence.h"
 #include "sim/analysis/staleness.h"
 #include "sim/analysis/steady.h"
+#include "sim/base/compact.h"
 
 typedef struct cs_time_use {
     cs_time compute[CS_N_KINDS];
@@ -49,35 +50,6 @@ typedef struct cs_path_step {
     uint32_t task; /* CS_NONE: waiting that no task explains */
     cs_time start, end;
 } cs_path_step;
-
-typedef struct cs_analysis {
-    uint32_t n_devices, n_steps;
-    cs_time makespan;
-    double iteration_time;  /* s: mean distance of the ends of successive mini-batches, from four on
-                             * in the middle half of the run, where it is steady; of the only
-                             * one, its  end */
-    cs_time middle;         /* those distances together */
-    double throughput;      /* samples/s, 0 when the batch size is not known */
-    double bubble_fraction; /* 1 - (compute of all devices) / (devices * makespan) */
-    cs_steady_part steady;
-    cs_recurrence recurrence; /* zero where there is a flush */
-    cs_time_use *devices;
-    cs_time_use path;    /* of the critical path; its dependency is waiting that no task explains */
-    cs_path_step *steps; /* in order of time */
-    cs_staleness staleness;
-} cs_analysis;
-
-/* Zeroed analyses can be finished. */
-void cs_analysis_finish(cs_analysis *analysis);
-
-/* `batch_size` samples per mini-batch, 0 when unknown. A stopped trace is analysed up to where it
- * stopped. CS_NO_MEMORY. */
-CS_MUST_CHECK cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace,
-                                   uint32_t batch_size, cs_analysis *analysis, cs_error *error);
-
-/* Sets iteration_time, throughput and bubble_fraction, which follow from the times that the analysis
- * has: of a run of so many mini-batches that was not stopped. */
-void cs_analysis_set_rates(cs_analysis *analysis, uint32_t n_batches, uint32_t batch_size);
 
 /* Why a device did not compute, as above; communication by whether a collective was waited for. */
 #define CS_WAIT_MAP(X)                                                                             \
@@ -99,17 +71,52 @@ typedef struct cs_wait {
     cs_wait_cause cause;
 } cs_wait;
 
-/* By device, then by time. */
+/* By device, then by time, packed: there may be nearly as many as tasks. */
 typedef struct cs_waits {
-    cs_wait *all;
-    uint32_t n, capacity;
+    uint64_t n;
+    cs_compact packed;
+    cs_wait last; /* that was added */
 } cs_waits;
 
-/* All stretches whose sums cs_analyse gives, of devices that were simulated. Zeroed waits can be
- * finished. CS_NO_MEMORY. */
-CS_MUST_CHECK cs_status cs_waits_find(const cs_graph *graph, const cs_trace *trace, cs_waits *waits,
-                                      cs_error *error);
-void cs_waits_finish(cs_waits *waits);
+typedef struct cs_wait_reader {
+    const cs_waits *of;
+    uint64_t n_read;
+    size_t at;
+    cs_wait last; /* that was read */
+} cs_wait_reader;
+
+/* From the first on; zeroed, but for `of`, a reader is there. False behind the last. */
+bool cs_wait_next(cs_wait_reader *reader, cs_wait *wait);
+
+typedef struct cs_analysis {
+    uint32_t n_devices, n_steps;
+    cs_time makespan;
+    double iteration_time;  /* s: mean distance of the ends of successive mini-batches, from four on
+                             * in the middle half of the run, where it is steady; of the only
+                             * one, its  end */
+    cs_time middle;         /* those distances together */
+    double throughput;      /* samples/s, 0 when the batch size is not known */
+    double bubble_fraction; /* 1 - (compute of all devices) / (devices * makespan) */
+    cs_steady_part steady;
+    cs_recurrence recurrence; /* zero where there is a flush */
+    cs_time_use *devices;
+    cs_time_use path;    /* of the critical path; its dependency is waiting that no task explains */
+    cs_path_step *steps; /* in order of time */
+    cs_waits waits;      /* all stretches that `devices` sums up, of those that were simulated */
+    cs_staleness staleness;
+} cs_analysis;
+
+/* Zeroed analyses can be finished. */
+void cs_analysis_finish(cs_analysis *analysis);
+
+/* `batch_size` samples per mini-batch, 0 when unknown. A stopped trace is analysed up to where it
+ * stopped. CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace,
+                                   uint32_t batch_size, cs_analysis *analysis, cs_error *error);
+
+/* Sets iteration_time, throughput and bubble_fraction, which follow from the times that the analysis
+ * has: of a run of so many mini-batches that was not stopped. */
+void cs_analysis_set_rates(cs_analysis *analysis, uint32_t n_batches, uint32_t batch_size);
 
 /* Communication of a device, a mean over all of them; s. */
 typedef struct cs_mean_use {

@@ -1,6 +1,7 @@
 #include "sim/analysis/store.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 
 #define TIME_OF(member) CS_H5_INT64, "ps", .which = offsetof(cs_time_use, member)
 
@@ -49,23 +50,55 @@ static const char *const causes[] = {
         NULL,
 };
 
-static void wait_causes(const void *waits, uint64_t first, uint64_t count, uint32_t which,
-                        void *values)
+/* Waits that were read last: columns are written block by block, so that each is read once. */
+typedef struct wait_block {
+    cs_wait_reader reader;
+    uint64_t first, n; /* of the waits that are here */
+    cs_wait *at;
+} wait_block;
+
+enum { WAITS = 1 << 16 }; /* in a block, at most */
+
+static void read_waits(wait_block *block, uint64_t first, uint64_t n)
 {
-    (void)which;
-    const cs_wait *from = waits;
-    uint8_t *out = values;
-    for (uint64_t i = 0; i < count; i++)
-        out[i] = (uint8_t)from[first + i].cause;
+    if (block->n == n && block->first == first)
+        return;
+    if (block->reader.n_read > first)
+        block->reader = (cs_wait_reader){.of = block->reader.of};
+    while (block->reader.n_read < first)
+        (void)cs_wait_next(&block->reader, &block->at[0]);
+    for (uint64_t i = 0; i < n; i++)
+        (void)cs_wait_next(&block->reader, &block->at[i]);
+    block->first = first;
+    block->n = n;
 }
+
+#define WAIT_COLUMN(name, type, member)                                                            \
+    static void name(const void *data, uint64_t first, uint64_t count, uint32_t which,             \
+                     void *values)                                                                 \
+    {                                                                                              \
+        (void)which;                                                                               \
+        wait_block *const *block = data;                                                           \
+        type *out = values;                                                                        \
+        for (uint64_t done = 0, n; done < count; done += n) {                                      \
+            n = count - done < WAITS ? count - done : WAITS;                                       \
+            read_waits(*block, first + done, n);                                                   \
+            for (uint64_t i = 0; i < n; i++)                                                       \
+                *out++ = (type)(*block)->at[i].member;                                             \
+        }                                                                                          \
+    }
+
+WAIT_COLUMN(wait_devices, uint32_t, device)
+WAIT_COLUMN(wait_causes, uint8_t, cause)
+WAIT_COLUMN(wait_starts, int64_t, start)
+WAIT_COLUMN(wait_ends, int64_t, end)
 
 static const cs_h5_column wait_columns[] = {
     {"wait", CS_H5_UINT32, "1", "number of the row", .fill = cs_h5_row_numbers},
-    {"device", CS_H5_UINT32, "1", "device that does not compute",
-     .which = offsetof(cs_wait, device)},
+    {"device", CS_H5_UINT32, "1", "device that does not compute", .fill = wait_devices},
     {"cause", CS_H5_UINT8, "1", "why", .meanings = causes, .fill = wait_causes},
-    {"start", CS_H5_INT64, "ps", "start of the stretch", .which = offsetof(cs_wait, start)},
-    {"end", CS_H5_INT64, "ps", "end of the stretch", .which = offsetof(cs_wait, end)},
+    {"start", CS_H5_INT64, "ps", "start of the stretch", .fill = wait_starts},
+    {"end", CS_H5_INT64, "ps", "end of the stretch", .fill = wait_ends},
     {0},
 };
 
@@ -144,14 +177,16 @@ cs_status cs_analysis_store(cs_h5_file *file, const cs_analysis *analysis, cs_er
     return store_staleness(file, &analysis->staleness, error);
 }
 
-cs_status cs_waits_store(cs_h5_file *file, const cs_graph *graph, const cs_trace *trace,
-                         cs_error *error)
+cs_status cs_waits_store(cs_h5_file *file, const cs_waits *waits, cs_error *error)
 {
-    cs_waits waits = {0};
-    CS_TRY(cs_waits_find(graph, trace, &waits, error));
-    const cs_h5_table table = {"waits", "wait",    wait_columns,
-                               waits.n, waits.all, .row_size = sizeof(*waits.all)};
+    wait_block block = {.reader.of = waits,
+                        .at =
+                            malloc((waits->n < WAITS ? waits->n + 1 : WAITS) * sizeof(*block.at))};
+    wait_block *const rows = &block;
+    if (!block.at)
+        return cs_error_no_memory(error);
+    const cs_h5_table table = {"waits", "wait", wait_columns, waits->n, &rows};
     const cs_status status = cs_h5_write_table(file, &table, error);
-    cs_waits_finish(&waits);
+    free(block.at);
     return status;
 }

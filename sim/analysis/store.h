@@ -11,7 +11,6 @@ CS_MUST_CHECK cs_status cs_analysis_store(cs_h5_file *file, const cs_analysis *a
                                           cs_error *error);
 
 /* Adds each stretch of time in which a device did not compute, and why. */
-CS_MUST_CHECK cs_status cs_waits_store(cs_h5_file *file, const cs_graph *graph,
-                                       const cs_trace *trace, cs_error *error);
+CS_MUST_CHECK cs_status cs_waits_store(cs_h5_file *file, const cs_waits *waits, cs_error *error);
 
 #endif

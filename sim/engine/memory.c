@@ -242,14 +242,20 @@ static int compare_numbers(const void *left, const void *right)
     return 0;
 }
 
-/* Most instants have few, in order already. */
+/* Most instants have few. */
 static void sort_changed(uint32_t *changed, uint32_t n)
 {
+    enum { FEW = 32 };
+    if (n > FEW) {
+        qsort(changed, n, sizeof(*changed), compare_numbers);
+        return;
+    }
     for (uint32_t i = 1; i < n; i++) {
-        if (changed[i - 1] > changed[i]) {
-            qsort(changed, n, sizeof(*changed), compare_numbers);
-            return;
-        }
+        const uint32_t moved = changed[i];
+        uint32_t to = i;
+        for (; to > 0 && changed[to - 1] > moved; to--)
+            changed[to] = changed[to - 1];
+        changed[to] = moved;
     }
 }
 

@@ -52,14 +52,19 @@ typedef struct link_state {
     uint32_t *flows; /* on the link; fifo: in order of arrival, from `head` on */
     uint32_t head, n, capacity;
     uint32_t mark;
-    bool changed;    /* since the last settling */
-    uint32_t load;   /* of its flows: messages, of which each stands for one or more */
-    uint32_t alone;  /* the flow that has it for itself, or CS_NONE */
-    uint32_t coming; /* flows that are on their way to it */
+    bool changed;  /* since the last settling */
+    uint32_t load; /* of its flows: messages, of which each stands for one or more */
     double bandwidth;
     double free;      /* max-min: not yet given away */
     uint32_t unfixed; /* max-min: messages without a rate yet */
 } link_state;
+
+/* Who has or will have a link, of messages that may be alone (CS_KNOWN_IF_ALONE); apart from the rest,
+ * which is not looked at while they are. */
+typedef struct link_users {
+    uint32_t n;     /* flows on their way to it, at it or waiting for their turn */
+    uint32_t alone; /* besides, the one that has it for itself; or CS_NONE */
+} link_users;
 
 /* A list of ids that is emptied often. */
 typedef struct id_list {
@@ -98,6 +103,7 @@ struct cs_network {
     cs_fold_paths fold;
     stream *streams;
     link_state *links;
+    link_users *users; /* per link */
     uint32_t n_links;
     flow *flows;
     uint32_t n_flows, cap_flows;
@@ -359,11 +365,12 @@ static bool reserve(cs_network *network, const cs_network_load *load, const cs_p
     network->routes =
         calloc((size_t)load->graph->n_classes + load->n_pairs + 1, sizeof(*network->routes));
     network->links = calloc((size_t)platform->n_links + 1, sizeof(*network->links));
-    if (!network->routes || !network->links)
+    network->users = calloc((size_t)platform->n_links + 1, sizeof(*network->users));
+    if (!network->routes || !network->links || !network->users)
         return false;
     for (uint32_t i = 0; i < platform->n_links; i++) {
         network->links[i].bandwidth = platform->links[i].bandwidth;
-        network->links[i].alone = CS_NONE;
+        network->users[i].alone = CS_NONE;
     }
     return true;
 }
@@ -411,6 +418,7 @@ void cs_network_destroy(cs_network *network)
     free(network->streams);
     cs_fold_paths_finish(&network->fold);
     free(network->links);
+    free(network->users);
     free(network->flows);
     free(network->arrivals.all);
     free(network->known.all);
@@ -637,12 +645,12 @@ static bool pass_turn(cs_network *network, const flow *of)
 
 /* ---- flows that are alone on their links ---- */
 
-/* Adds to the flows that are on their way to the links of a class. */
-static void count_coming(cs_network *network, uint32_t cls, uint32_t more)
+/* Adds to the users of the links of a class. */
+static void count_users(cs_network *network, uint32_t cls, uint32_t more)
 {
     const route *way = &network->routes[cls];
     for (uint32_t i = 0; i < way->n_finite; i++)
-        network->links[network->route_links[way->first + i]].coming += more;
+        network->users[network->route_links[way->first + i]].n += more;
 }
 
 /* Gives a flow all of its links, or, CS_NONE being `who`, takes them from it. */
@@ -651,17 +659,17 @@ static void give_links(cs_network *network, uint32_t id, uint32_t who)
     uint32_t n;
     const uint32_t *links = links_of(network, &network->flows[id], &n);
     for (uint32_t i = 0; i < n; i++)
-        network->links[links[i]].alone = who;
+        network->users[links[i]].alone = who;
 }
 
-/* Whether a flow that is on its way will find its links empty, as far as is known. */
+/* Whether a flow that is counted among the users of its links has no others there. */
 static bool finds_nobody(const cs_network *network, uint32_t cls)
 {
     const route *way = &network->routes[cls];
     bool nobody = true;
     for (uint32_t i = 0; i < way->n_finite; i++) {
-        const link_state *link = &network->links[network->route_links[way->first + i]];
-        nobody &= link->n == 0 && link->coming == 1 && link->alone == CS_NONE;
+        const link_users *users = &network->users[network->route_links[way->first + i]];
+        nobody &= users->n == 1 && users->alone == CS_NONE;
     }
     return nobody;
 }
@@ -679,11 +687,11 @@ static cs_status share_links(cs_network *network, uint32_t id, cs_time now)
     flow *of = &network->flows[id];
     stream *in = stream_of(network, of);
     give_links(network, id, CS_NONE);
+    count_users(network, of->cls, 1);
     if (of->since > now) {
         of->place = ON_ITS_WAY;
         of->rate = 0;
         of->end = -1;
-        count_coming(network, of->cls, 1);
         return announce(network, id, of->since);
     }
     of->place = AT_LINKS;
@@ -696,14 +704,14 @@ static cs_status share_all(cs_network *network, uint32_t cls, cs_time now)
 {
     const route *way = &network->routes[cls];
     for (uint32_t i = 0; i < way->n_finite; i++) {
-        const link_state *link = &network->links[network->route_links[way->first + i]];
-        if (link->alone != CS_NONE)
-            CS_TRY(share_links(network, link->alone, now));
+        const uint32_t alone = network->users[network->route_links[way->first + i]].alone;
+        if (alone != CS_NONE)
+            CS_TRY(share_links(network, alone, now));
     }
     return CS_OK;
 }
 
-/* A message starts at `now`, and is counted among those that come to its links. */
+/* A message starts at `now`; it is counted among the users of its links. */
 static cs_status start_flow(cs_network *network, const arrival *message, cs_time now)
 {
     const route *way = &network->routes[message->what];
@@ -722,7 +730,7 @@ static cs_status start_flow(cs_network *network, const arrival *message, cs_time
     }
     of->place = ALONE;
     of->rate = way->rate;
-    count_coming(network, of->cls, UINT32_MAX);
+    count_users(network, of->cls, UINT32_MAX);
     give_links(network, id, id);
     return announce(network, id, of->end);
 }
@@ -991,7 +999,6 @@ static cs_status settle_shares(cs_network *network, cs_time now)
 static cs_status arrive(cs_network *network, uint32_t id)
 {
     flow *of = &network->flows[id];
-    count_coming(network, of->cls, UINT32_MAX);
     of->place = AT_LINKS;
     of->slot = CS_NONE;
     return note_arrival(network, id) ? CS_OK : CS_NO_MEMORY;
@@ -1013,6 +1020,8 @@ cs_status cs_network_end(cs_network *network, uint32_t id, cs_time now, bool *en
     if (network->sharing == CS_SHARING_FIFO)
         return leave_queues(network, id) ? CS_OK : CS_NO_MEMORY;
     leave_links(network, id);
+    if (network->routes[of->cls].known == CS_KNOWN_IF_ALONE)
+        count_users(network, of->cls, UINT32_MAX);
     return note_change(network, id) && pass_turn(network, of) ? CS_OK : CS_NO_MEMORY;
 }
 
@@ -1085,7 +1094,7 @@ cs_status cs_network_leave(cs_network *network, cs_time now)
     sort_arrivals(&network->started);
     for (uint32_t i = 0; i < list->n; i++)
         if (network->routes[list->all[i].what].known == CS_KNOWN_IF_ALONE)
-            count_coming(network, list->all[i].what, 1);
+            count_users(network, list->all[i].what, 1);
     for (uint32_t i = 0; i < list->n && status == CS_OK; i++)
         status = network->routes[list->all[i].what].known == CS_KNOWN_IF_ALONE
                      ? start_flow(network, &list->all[i], now)
@@ -1115,13 +1124,14 @@ void cs_network_put_state(const cs_network *network, cs_watch *watch, uint32_t b
     for (uint32_t i = 0; i < network->n_links; i++) {
         const link_state *link = &network->links[i];
         const cs_time free_at = network->free_at ? network->free_at[i] : 0;
-        if (link->n == 0 && free_at <= now && link->alone == CS_NONE && link->coming == 0)
+        const link_users *users = &network->users[i];
+        if (link->n == 0 && free_at <= now && users->alone == CS_NONE && users->n == 0)
             continue;
         cs_watch_put(watch, i);
-        cs_watch_put(watch, link->coming);
-        cs_watch_put(watch, link->alone != CS_NONE);
-        if (link->alone != CS_NONE)
-            put_flow(network, link->alone, watch, base, now);
+        cs_watch_put(watch, users->n);
+        cs_watch_put(watch, users->alone != CS_NONE);
+        if (users->alone != CS_NONE)
+            put_flow(network, users->alone, watch, base, now);
         cs_watch_put(watch, free_at > now ? free_at - now : 0);
         cs_watch_put(watch, link->n);
         for (uint32_t f = 0; f < link->n; f++) {

@@ -167,17 +167,15 @@ static cs_status fill(chart *c, cs_error *error)
                                  [CS_WAIT_DEPENDENCY] = USE_DEPENDENCY,
                                  [CS_WAIT_FLUSH] = USE_FLUSH};
     const size_t n = (size_t)c->n_devices * c->n_cells;
-    cs_waits waits = {0};
+    cs_wait_reader waits = {.of = &c->simulation->analysis.waits};
+    cs_wait wait;
     c->times = calloc(n * N_USES + 1, sizeof(*c->times));
     c->cells = calloc(n + 1, 1);
     if (!c->times || !c->cells)
         return cs_error_no_memory(error);
-    CS_TRY(cs_waits_find(&c->simulation->graph, &c->simulation->trace, &waits, error));
     add_tasks(c);
-    for (uint32_t i = 0; i < waits.n; i++)
-        add_time(c, waits.all[i].device, causes[waits.all[i].cause], waits.all[i].start,
-                 waits.all[i].end);
-    cs_waits_finish(&waits);
+    while (cs_wait_next(&waits, &wait))
+        add_time(c, wait.device, causes[wait.cause], wait.start, wait.end);
     choose_cells(c);
     return CS_OK;
 }

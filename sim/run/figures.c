@@ -196,6 +196,34 @@ static double tokens(const cs_outcome *of)
     return cs_simulation_work_rate(of->scenario, of->simulation).tokens;
 }
 
+static bool knows_parameters(const cs_outcome *of)
+{
+    return of->scenario->model->work.parameters > 0;
+}
+
+static double parameters(const cs_outcome *of)
+{
+    return of->scenario->model->work.parameters;
+}
+
+static bool has_inactive(const cs_outcome *of)
+{
+    const cs_model_work *work = &of->scenario->model->work;
+    return work->active_parameters > 0 && work->active_parameters < work->parameters;
+}
+
+static double active_parameters(const cs_outcome *of)
+{
+    return of->scenario->model->work.active_parameters;
+}
+
+static const char *for_a_token(const cs_outcome *of, char *text, size_t size)
+{
+    (void)of;
+    snprintf(text, size, " active for a token");
+    return text;
+}
+
 static double flop_per_sample(const cs_outcome *of)
 {
     return of->scenario->model->work.flop_per_sample;
@@ -336,6 +364,13 @@ const cs_run_figure cs_run_figures[] = {
     {"tasks", "tasks", "of the simulated graph: computations and messages", NUMBER, tasks, NULL,
      ASKED},
     {"seed", "seed", "of the run", NUMBER, seed, NULL, ASKED},
+    {"model_parameters", "model",
+     "of models that are made from an architecture: numbers that are learned, or frozen beside "
+     "those, each once",
+     CS_UNIT_PARAMETERS, parameters, knows_parameters, ASKED, REPORT},
+    {"active_parameters", "active",
+     "of models with experts: without those of experts that a token does not go to",
+     CS_UNIT_PARAMETERS, active_parameters, has_inactive, ASKED, JOINED, for_a_token},
     {"iteration_time_s", "iteration time",
      "mean time from the end of one mini-batch to the end of the next; with one mini-batch its end",
      SECONDS, iteration_time, NULL, RUN, MAIN | SWEEP},
@@ -497,6 +532,7 @@ static const struct {
     [CS_UNIT_SECONDS] = {"s", "_s", CS_QUANTITY_TIME},
     [CS_UNIT_BYTES] = {"bytes", "_bytes", CS_QUANTITY_BYTES},
     [CS_UNIT_SAMPLES] = {"samples", "_samples", CS_QUANTITY_NUMBER},
+    [CS_UNIT_PARAMETERS] = {"parameters", "_parameters", CS_QUANTITY_NUMBER},
     [CS_UNIT_SAMPLES_PER_S] = {"samples/s", "_samples_per_s", CS_QUANTITY_NUMBER},
     [CS_UNIT_TOKENS_PER_S] = {"tokens/s", "_tokens_per_s", CS_QUANTITY_NUMBER},
     [CS_UNIT_FLOP] = {"flop", "_flop_per_sample", CS_QUANTITY_NUMBER},
@@ -519,6 +555,20 @@ static bool follows_number(cs_unit unit)
     return units[unit].quantity == CS_QUANTITY_NUMBER && strcmp(units[unit].word, "1") != 0;
 }
 
+/* As models are named by their size. */
+static void format_parameters(double value, char *text, size_t size)
+{
+    static const struct {
+        double least;
+        const char *word;
+    } scales[] = {{1e12, " trillion"}, {1e9, " billion"}, {1e6, " million"}, {0, ""}};
+    uint32_t s = 0;
+    while (value < scales[s].least)
+        s++;
+    snprintf(text, size, "%.4g%s %s", scales[s].least > 0 ? value / scales[s].least : value,
+             scales[s].word, units[CS_UNIT_PARAMETERS].word);
+}
+
 char *cs_unit_format(cs_unit unit, double value, char *text, size_t size)
 {
     if (isnan(value))
@@ -529,6 +579,8 @@ char *cs_unit_format(cs_unit unit, double value, char *text, size_t size)
         snprintf(text, size, "%.4g %%", 100 * value);
     else if (unit == CS_UNIT_NUMBER)
         snprintf(text, size, "%.6g", value);
+    else if (unit == CS_UNIT_PARAMETERS)
+        format_parameters(value, text, size);
     else if (follows_number(unit))
         snprintf(text, size, "%.5g %s", value, units[unit].word);
     else

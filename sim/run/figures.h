@@ -26,6 +26,7 @@ typedef enum cs_unit {
     CS_UNIT_SECONDS,
     CS_UNIT_BYTES,
     CS_UNIT_SAMPLES,
+    CS_UNIT_PARAMETERS,
     CS_UNIT_SAMPLES_PER_S,
     CS_UNIT_TOKENS_PER_S,
     CS_UNIT_FLOP,

@@ -1,5 +1,9 @@
 #include "sim/run/step-parts.h"
 
+#include "schedules/states.h"
+
+#include <math.h>
+
 const char *const cs_step_part_names[] = {
 #define CS_PART_NAME(name, text) text,
     CS_KERNEL_MAP(CS_PART_NAME) "other computing", "slowed", "optimizer",
@@ -55,12 +59,23 @@ static double compute_of(const cs_time_use *use)
     return seconds;
 }
 
+/* Of the updates of its stages, what is the host's, in a step. */
+static double host_of(const cs_scenario *scenario, uint32_t device)
+{
+    const cs_job *job = &scenario->job;
+    cs_time host = 0;
+    for (uint32_t s = 0; s < job->plan->n_stages; s++)
+        host += holds(job->plan, s, device) ? cs_states_host(job, s) : 0;
+    return cs_time_seconds(host) * job->iterations;
+}
+
 /* Adds a device's parts up to the end of the last computation, `tail` before the end of the run. */
 static void add_device(const cs_scenario *scenario, const cs_simulation *simulation,
                        uint32_t device, double tail, double *parts)
 {
     const cs_time_use *use = &simulation->analysis.devices[device];
     const double slowed = cs_time_seconds(use->slowed), computing = compute_of(use) - slowed;
+    const double host = fmin(host_of(scenario, device), cs_time_seconds(use->compute[CS_UPDATE]));
     double kernels[CS_N_KERNEL_KINDS] = {0}, sum = 0;
     find_kernels(scenario, device, kernels);
     for (uint32_t k = 0; k < CS_N_KERNEL_KINDS; k++)
@@ -69,7 +84,8 @@ static void add_device(const cs_scenario *scenario, const cs_simulation *simulat
         parts[k] += computing * kernels[k] / sum;
     parts[CS_PART_COMPUTING] += sum > 0 ? 0 : computing;
     parts[CS_PART_SLOWED] += slowed;
-    parts[CS_PART_OPTIMIZER] += cs_time_seconds(use->compute[CS_UPDATE]);
+    parts[CS_PART_OPTIMIZER] += cs_time_seconds(use->compute[CS_UPDATE]) - host;
+    parts[CS_PART_WAITING] += host;
     for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
         parts[CS_PART_FOR_STAGES + p] += cs_time_seconds(use->exposed[p]);
     parts[CS_PART_BUBBLE] += cs_time_seconds(use->dependency) + cs_time_seconds(use->flush) - tail;

@@ -8,7 +8,8 @@
  *   step = products + attention + memory-bound + launch gaps + other computing + slowed + optimizer
  *        + exposed communication, by purpose + bubble
  *
- * The bubble is waiting for others that compute, and for the others' end. What is sent behind the
+ * Launch gaps have, besides those of layers, what the host takes once a step (cs_states_host). The
+ * bubble is waiting for others that compute, and for the others' end. What is sent behind the
  * last computation, where it is part of the step, is exposed communication of weights.
  */
 #ifndef CS_RUN_STEP_PARTS_H

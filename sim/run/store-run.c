@@ -44,13 +44,13 @@ cs_status cs_simulation_store(cs_h5_file *file, const cs_scenario *scenario,
                             .scenario = scenario->resolved,
                             .program_version = SIM_VERSION,
                             .seed = scenario->seed,
-                            .provenance = provenance};
+                            .provenance = provenance,
+                            .hash = simulation->hash};
     if (!provenance)
         info.sharing = cs_sharing_text(&scenario->platform, sharing);
     if (simulation->lowering.n_collectives > 0)
         info.algorithms = simulation->lowering.algorithms;
-    /* first what takes memory to find: HDF5 holds what is written */
-    CS_TRY(cs_waits_store(file, &simulation->graph, &simulation->trace, error));
+    CS_TRY(cs_waits_store(file, &simulation->analysis.waits, error));
     CS_TRY(cs_results_write(file, &info, &simulation->graph, &simulation->trace, error));
     CS_TRY(store_origins(file, &scenario->origins, error));
     CS_TRY(cs_analysis_store(file, &simulation->analysis, error));

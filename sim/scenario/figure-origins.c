@@ -10,34 +10,56 @@
 const char *const cs_origin_names[CS_N_ORIGINS] = {"given", "measured", "assumed", "default"};
 
 const cs_runtime_member cs_runtime_members[] = {
-    {"/runtime/fused", true},         {"/runtime/written_out", true},
-    {"/runtime/flash", true},         {"/runtime/host", true},
-    {"/runtime/cuda_graphs", true},   {"/runtime/expert_loop", true},
-    {"/runtime/fused_experts", true}, {"/runtime/current_scaling", true},
-    {"/runtime/kernels", true},       {"/runtime/gradient_passes", true},
-    {"/model/gradients", true},       {"/model/main_weights", true},
-    {"/model/states", true},          {"/parallel/bucket", false},
-    {"/parallel/accumulate", false},  {"/platform/blocking", false},
-    {"/platform/slowdown", false},    {"/collectives/reached", false},
-    {"/collectives/start", false},    {"/collectives/tensor_overlap", false},
-    {"/memory/allocator", true},      {"/memory/expandable_segments", true},
-    {"/memory/fused", true},          {"/memory/weight_gradients", true},
-    {"/memory/libraries", true},      {"/memory/routed_weights", true},
-    {"/memory/weight_buffer", true},  {"/memory/attention_buffer", true},
-    {"/platform/reserve", false},     {NULL, false},
+    {"/runtime/fused", true},
+    {"/runtime/written_out", true},
+    {"/runtime/flash", true},
+    {"/runtime/host", true},
+    {"/runtime/host_kernel", true},
+    {"/runtime/step", false},
+    {"/runtime/cuda_graphs", true},
+    {"/runtime/expert_loop", true},
+    {"/runtime/fused_experts", true},
+    {"/runtime/current_scaling", true},
+    {"/runtime/deterministic", true},
+    {"/runtime/kernels", true},
+    {"/runtime/gradient_passes", true},
+    {"/model/gradients", true},
+    {"/model/main_weights", true},
+    {"/model/states", true},
+    {"/parallel/bucket", false},
+    {"/parallel/accumulate", false},
+    {"/platform/blocking", false},
+    {"/platform/slowdown", false},
+    {"/collectives/reached", false},
+    {"/collectives/start", false},
+    {"/collectives/tensor_overlap", false},
+    {"/memory/allocator", true},
+    {"/memory/expandable_segments", true},
+    {"/memory/fused", true},
+    {"/memory/weight_gradients", true},
+    {"/memory/libraries", true},
+    {"/memory/routed_weights", true},
+    {"/memory/weight_buffer", true},
+    {"/memory/attention_buffer", true},
+    {"/platform/reserve", false},
+    {NULL, false},
 };
 
 /* ---- the document ---- */
 
-/* The value that a pointer of two keys leads to; NULL where there is none. `section` gets the
- * object on the way. */
+/* The value that a pointer of two keys or more leads to; NULL where there is none. `section` gets
+ * the object on the way. */
 static const cJSON *value_at(const cJSON *root, const char *pointer, const cJSON **section)
 {
     char first[64];
     const char *second = strchr(pointer + 1, '/');
     snprintf(first, sizeof(first), "%.*s", (int)(second - pointer - 1), pointer + 1);
     *section = cs_json_member(root, first);
-    return cJSON_IsObject(*section) ? cs_json_member(*section, second + 1) : NULL;
+    if (!cJSON_IsObject(*section))
+        return NULL;
+    const cJSON *inner;
+    return strchr(second + 1, '/') ? value_at(*section, second, &inner)
+                                   : cs_json_member(*section, second + 1);
 }
 
 /* Whether "/section/key=value" holds, of a text or a number; "/section/key": it is given. */

@@ -1,3 +1,4 @@
+#include "schedules/states.h"
 #include "schedules/ties.h"
 #include "sim/scenario/build.h"
 #include "topologies/route.h"
@@ -87,6 +88,7 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
                        cs_precision_state_ratio((cs_precision)model->precision, states,
                                                 cs_model_section_storage(&sections->model)),
                    .blocking = sections->platform.blocking,
+                   .host = sections->runtime.step,
                    .memory = INT64_MAX};
     for (uint32_t d = 0; d < n; d++) {
         speeds[d] = platform->devices[d].speed;
@@ -258,7 +260,8 @@ static cs_status sum_stages(const cs_json_place *root, cs_arena *arena, cs_job *
         return cs_error_no_memory(error);
     for (uint32_t s = 0; s < plan->n_stages; s++) {
         CS_TRY(sum_stage(job, s, &sums[s], error));
-        if (!stage_fits(job, &sums[s], job->micro_batches))
+        if (!cs_time_add(sums[s].update, cs_states_host(job, s), &sums[s].update) ||
+            !stage_fits(job, &sums[s], job->micro_batches))
             return report_overflow(root, job->model, &plan->stages[s], error);
     }
     job->stages = sums;

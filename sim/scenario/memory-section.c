@@ -62,9 +62,11 @@ const cs_field cs_scenario_memory_fields[] = {
      .doc = "what weights of routed rows multiply: rows that the experts made, or features that "
             "their last product reads (Megatron Core from 0.11 on)"},
     {"loss", CS_FIELD_CHOICE, AT(loss), .fallback = "in_place", .choices = cs_loss_names,
-     .doc = "a loss that is not fused works in the memory of its logarithms; copies the logits in "
-            "float32 besides (Megatron-LM's cross-entropy-loss-fusion); or has the tensors of "
-            "PyTorch's operators (cross_entropy of logits.float())"},
+     .doc =
+         "a loss that is not fused works in the memory of its logarithms; copies the logits in "
+         "float32 besides (Megatron-LM's cross-entropy-loss-fusion); has the tensors of PyTorch's "
+         "operators (cross_entropy of logits.float()); or those of its loss_parallel, of which "
+         "each tensor-parallel rank has a part of the vocabulary"},
     {"narrow_weights", CS_FIELD_CHOICE, AT(narrow_weights), .fallback = "copies",
      .choices = cs_narrow_weights_names,
      .doc =

@@ -2,24 +2,34 @@
 #include "sim/base/fitted.h"
 #include "sim/scenario/runtime-section.h"
 
-#include "sim/base/fitted.h"
-
 const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatron-lm-2021",
                                         "pytorch-fsdp", "pytorch-ddp",   "deepspeed",
                                         "torchtitan",   "llm-foundry",   NULL};
 
 /* ---- what several have ---- */
 
-#define HOST(time, source_)                                                                        \
+#define HOST(key_, time, source_)                                                                  \
     {                                                                                              \
-        .key = "/runtime/host", .value = "\"" time "\"", .source = source_                         \
+        .key = "/runtime/" key_, .value = "\"" time "\"", .source = source_                        \
     }
 
+#define FITTED                                                                                     \
+    "fitted to measured runs by tests/fit-figures.py, with figures of devices "                    \
+    "(docs/reference/points.md)"
+
 #define PYTORCH_HOST                                                                               \
-    HOST("10 us", "assumed: PyTorch starts about a hundred thousand kernels a second")
+    HOST(                                                                                          \
+        "host_kernel", "13.5 us",                                                                  \
+        "NVIDIA/TransformerEngine, issue 2053: the forward of torch.nn.Linear, one kernel, takes " \
+        "the host of a DGX H100 13.48 us")
 
 #define MEGATRON_HOST                                                                              \
-    HOST("20 us", "assumed: modules of TransformerEngine take the host longer than PyTorch's own")
+    HOST(                                                                                          \
+        "host_kernel", "20 us",                                                                    \
+        "assumed: modules of TransformerEngine allocate tensors for each kernel, for each expert " \
+        "too (NVIDIA/TransformerEngine, issue 1499)"),                                             \
+        HOST("host", CS_FITTED_HOST, FITTED ": modules of TransformerEngine and Megatron-LM"),     \
+        HOST("step", CS_FITTED_STEP, FITTED)
 
 #define FLASH(version, source_)                                                                    \
     {                                                                                              \
@@ -63,17 +73,22 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         .source = "Lee et al., 2025 (arXiv 2507.03114): 1.19 on average beside communication"      \
     }
 
+#define REACHED_IN_RACKS(with_)                                                                    \
+    {                                                                                              \
+        .key = "/collectives/reached", .value = "0.7",                                             \
+        .source = "the NVLinks of a DGX B200; HybridEP (deepseek-ai/DeepEP at 41cad94, "           \
+                  "README_Hybrid-EP.md) sends 0.59 to 0.73 of 900 GB/s between 8 to 36 GPUs",      \
+        .with = with_                                                                              \
+    }
+
 #define COLLECTIVES                                                                                \
     {.key = "/collectives/reached",                                                                \
      .value = "0.7",                                                                               \
      .source = "SimuMax (4dcaae51), DGX B200: all-reduce 0.742, all-gather 0.674, reduce-scatter " \
                "0.673 of 900 GB/s",                                                                \
      .with = "/platform/topology=dgx-b200"},                                                       \
-        {.key = "/collectives/reached",                                                            \
-         .value = "0.7",                                                                           \
-         .source = "the NVLinks of a DGX B200; HybridEP (deepseek-ai/DeepEP at 41cad94, "          \
-                   "README_Hybrid-EP.md) sends 0.59 to 0.73 of 900 GB/s between 8 to 36 GPUs",     \
-         .with = "/platform/topology=gb200-nvl72"},                                                \
+        REACHED_IN_RACKS("/platform/topology=gb200-nvl72"),                                        \
+        REACHED_IN_RACKS("/platform/node/model=nvl72"),                                            \
         {.key = "/collectives/reached",                                                            \
          .value = "0.8",                                                                           \
          .source = "nccl-tests reach 230 to 240 of 300 GB/s on DGX A100, 360 of 450 on DGX H100"}, \
@@ -174,7 +189,7 @@ static const cs_convention megatron_core[] = {
     {0}};
 
 static const cs_convention megatron_2021[] = {
-    HOST("20 us", "as megatron-core"),
+    PYTORCH_HOST,
     COLLECTIVES,
     BESIDE,
     FP32_GRADIENTS("megatron/arguments.py: bf16 sets accumulate_allreduce_grads_in_fp32"),
@@ -215,7 +230,7 @@ static const cs_convention ddp[] = {
     {0}};
 
 static const cs_convention deepspeed[] = {
-    HOST("20 us", "as megatron-core"),
+    PYTORCH_HOST,
     COLLECTIVES,
     BESIDE,
     FP32_GRADIENTS("deepspeed/runtime/bf16_optimizer.py, BF16_Optimizer: "
@@ -227,10 +242,7 @@ static const cs_convention deepspeed[] = {
                       "reduces its gradients"),
     REDUCES_EACH("3", "deepspeed/runtime/zero/stage3.py: each backward reduces its gradients"),
     FUSED("Megatron-DeepSpeed has the fused kernels of Megatron-LM"),
-    {"/runtime/kernels", CS_FITTED_DEEPSPEED,
-     "fitted to measured runs by tests/fit-figures.py, with figures of devices "
-     "(docs/reference/points.md)",
-     NULL},
+    {"/runtime/kernels", CS_FITTED_DEEPSPEED, FITTED, NULL},
     FLASH("flash2", "Megatron-DeepSpeed: --use-flash-attn is FlashAttention"),
     GRADIENT_PASSES("4", "deepspeed/runtime/bf16_optimizer.py: get_global_norm_of_tensors reads, "
                          "clip_tensors_by_global_norm reads and writes, clear_hp_grads writes"),

@@ -17,10 +17,17 @@ const cs_field cs_scenario_runtime_fields[] = {
     {"flash", CS_FIELD_CHOICE, AT(flash), .fallback = "flash2", .choices = cs_flash_names,
      .doc = "kernel of fused attention"},
     {"host", CS_FIELD_TIME, AT(host), .fallback = "0",
-     .doc = "of the host to start a kernel; a layer takes at least that for each of its kernels"},
+     .doc =
+         "of the host for an operator, forward or backward, and for a message between devices; a "
+         "layer takes at least what the host does"},
+    {"host_kernel", CS_FIELD_TIME, AT(host_kernel), .fallback = "0",
+     .doc = "of the host besides, for each kernel"},
+    {"step", CS_FIELD_TIME, AT(step), .fallback = "0",
+     .doc = "of the host, once a step, while the device computes nothing: it waits for the norm of "
+            "the gradients, starts the optimizer, logs, brings the next batch"},
     {"cuda_graphs", CS_FIELD_BOOL, AT(cuda_graphs), .fallback = "false",
-     .doc = "kernels start from graphs, whatever \"host\" says; those of experts do not, whose "
-            "rows differ from step to step"},
+     .doc = "kernels start from graphs, whatever \"host\" says; those of experts do with a "
+            "capacity only, without which their rows differ from step to step"},
     {"expert_loop", CS_FIELD_BOOL, AT(expert_loop), .fallback = "false",
      .doc = "experts as in Megatron Core: the host waits for their rows, unless they have a "
             "capacity, and starts their products one by one, the casts of their rows, and kernels "
@@ -31,6 +38,9 @@ const cs_field cs_scenario_runtime_fields[] = {
     {"current_scaling", CS_FIELD_BOOL, AT(current_scaling), .fallback = "false",
      .doc = "casts to fp8 read a tensor once more before, for its largest element; else the scale "
             "is that of earlier steps"},
+    {"deterministic", CS_FIELD_BOOL, AT(deterministic), .fallback = "false",
+     .doc = "each new tensor is filled before it is written, as with PyTorch's deterministic "
+            "algorithms"},
     {"kernels", CS_FIELD_NUMBER, AT(kernels), .fallback = "1", .above_min = true, .max = 64,
      .doc = "times that kernels take what the device's figures say, as with older libraries"},
     {"gradient_passes", CS_FIELD_NUMBER, AT(gradient_passes), .fallback = "0", .max = 64,
@@ -54,10 +64,12 @@ cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
                                 .written_out = section->written_out,
                                 .flash = section->flash,
                                 .host = section->host,
+                                .host_kernel = section->host_kernel,
                                 .graphs = section->cuda_graphs,
                                 .expert_loop = section->expert_loop,
                                 .fused_experts = section->fused_experts,
                                 .current_scaling = section->current_scaling,
+                                .deterministic = section->deterministic,
                                 .factor = section->kernels,
                                 .gradient_passes = section->gradient_passes};
 }

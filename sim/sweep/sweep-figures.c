@@ -38,10 +38,16 @@ static bool add_number(cJSON *figures, const char *prefix, const char *key, doub
                            : cJSON_AddNullToObject(figures, name) != NULL;
 }
 
+/* What is null where it is not known, and a text elsewhere: a figure neither way. */
+static bool is_text(const char *key)
+{
+    return strcmp(key, "sharing") == 0 || strcmp(key, "hash") == 0;
+}
+
 static bool add_top_level(cJSON *figures, const cJSON *result)
 {
     for (const cJSON *member = result->child; member; member = member->next) {
-        if (is_figure(member) && strcmp(member->string, "sharing") != 0 &&
+        if (is_figure(member) && !is_text(member->string) &&
             strlen(member->string) < KEY_BYTES / 2 && !add_figure(figures, member->string, member))
             return false;
     }
@@ -101,6 +107,13 @@ static bool add_capacity(cJSON *figures, const cJSON *devices)
         smallest = cJSON_IsNumber(value) ? fmin(smallest, value->valuedouble) : smallest;
     }
     return !devices || add_number(figures, "", key, smallest);
+}
+
+/* How many mini-batches were taken on, where that was asked for. */
+static bool add_skipped(cJSON *figures, const cJSON *result)
+{
+    const cJSON *n = cs_json_member(cs_json_member(result, "skipped"), "mini_batches");
+    return !n || add_figure(figures, "skipped_mini_batches", n);
 }
 
 static double number_of(const cJSON *object, const char *key)
@@ -234,7 +247,7 @@ cJSON *cs_figures_of(const cJSON *result)
         add_formulas(figures, result) && add_largest(figures, devices, "peak_memory_bytes") &&
         add_largest(figures, devices, "peak_activation_bytes") && add_capacity(figures, devices) &&
         add_largest(figures, weights, "peak_versions") &&
-        add_largest(figures, weights, "gradient_delay_max") &&
+        add_largest(figures, weights, "gradient_delay_max") && add_skipped(figures, result) &&
         add_closed_forms(figures, cs_json_member(result, "closed_forms")))
         return figures;
     cJSON_Delete(figures);

@@ -2,6 +2,7 @@
 
 #include "sim/base/text-stream.h"
 #include "sim/print/report.h"
+#include "sim/run/steady-run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -20,7 +21,8 @@ static cs_status run_point(const void *context, const cJSON *document, const cs_
     cs_simulation_options how = {.progress = progress};
     cs_status status = cs_scenario_read_watched(document, s->path, progress, &scenario, error);
     if (status == CS_OK)
-        status = cs_simulate(&scenario, &how, &simulation, error);
+        status = s->sweep.steady ? cs_simulate_steadily(&scenario, &how, &simulation, error)
+                                 : cs_simulate(&scenario, &how, &simulation, error);
     if (status == CS_OK) {
         *result = s->sweep.keep_results ? cs_report_json(&scenario, &simulation)
                                         : cs_report_json_figures(&scenario, &simulation);

@@ -39,6 +39,7 @@ typedef struct writer {
     const cs_h5_column *column;
     hid_t group, memory_type, file_type, dataset;
     size_t size; /* bytes of a value */
+    cs_pack_history history;
 } writer;
 
 static herr_t keep_innermost(unsigned int n, const H5E_error2_t *entry, void *data)
@@ -65,8 +66,9 @@ static bool close_id(hid_t id)
 {
     if (id < 0)
         return true;
-    hid_t said = H5Eget_current_stack();
-    bool closed = H5Idec_ref(id) >= 0;
+    const bool failed = H5Eget_num(H5E_DEFAULT) > 0;
+    const hid_t said = failed ? H5Eget_current_stack() : H5I_INVALID_HID;
+    const bool closed = H5Idec_ref(id) >= 0;
     if (closed && said >= 0)
         H5Eset_current_stack(said); /* which closes it */
     else if (said >= 0)
@@ -297,8 +299,8 @@ static bool is_packed(const writer *w)
 
 /* The last chunk is as long as the others: what is beyond the rows nobody reads; it repeats the
  * last value. */
-static cs_status pack_block(const writer *w, hsize_t first, uint64_t count, uint64_t room,
-                            char *block, cs_error *error)
+static cs_status pack_block(writer *w, hsize_t first, uint64_t count, uint64_t room, char *block,
+                            cs_error *error)
 {
     const void *packed;
     size_t packed_size;
@@ -307,7 +309,7 @@ static cs_status pack_block(const writer *w, hsize_t first, uint64_t count, uint
     if (!w->file->packer)
         w->file->packer = cs_packer_create();
     if (!w->file->packer ||
-        !cs_packer_pack(w->file->packer, block, room, w->size, &packed, &packed_size))
+        !cs_packer_pack(w->file->packer, &w->history, block, room, w->size, &packed, &packed_size))
         return cs_error_no_memory(error);
     if (H5Dwrite_chunk(w->dataset, H5P_DEFAULT, 0, &first, packed_size, packed) >= 0)
         return CS_OK;
@@ -496,8 +498,7 @@ static uint64_t rows_at_once(const cs_h5_table *table)
 }
 
 /* The next rows of a column. */
-static cs_status write_part(const writer *w, uint64_t first, uint64_t count, void *block,
-                            cs_error *error)
+static cs_status write_part(writer *w, uint64_t first, uint64_t count, void *block, cs_error *error)
 {
     cs_h5_gather(w->table, w->column, first, count, block);
     if (is_packed(w))
@@ -509,8 +510,8 @@ static cs_status write_part(const writer *w, uint64_t first, uint64_t count, voi
 
 /* The next rows of all n columns, and word of that to whoever watches: what a column needs of its
  * source is near what the one before did. */
-static cs_status write_next(const writer *columns, size_t n, uint64_t first, uint64_t count,
-                            void *block, cs_error *error)
+static cs_status write_next(writer *columns, size_t n, uint64_t first, uint64_t count, void *block,
+                            cs_error *error)
 {
     const cs_h5_table *table = columns->table;
     for (size_t c = 0; c < n; c++)
@@ -523,7 +524,7 @@ static cs_status write_next(const writer *columns, size_t n, uint64_t first, uin
                         columns->file->draft.path);
 }
 
-static cs_status write_rows(const writer *columns, size_t n, cs_error *error)
+static cs_status write_rows(writer *columns, size_t n, cs_error *error)
 {
     const cs_h5_table *table = columns->table;
     const uint64_t room = rows_at_once(table);

@@ -16,6 +16,7 @@ enum {
     FLUSHED = 64,     /* more than a flush adds to what deflateBound says */
     HASHED = 1 << 12, /* bytes of a plane that say where it is remembered */
     PLANES = 32,      /* that are remembered */
+    UNTRIED = 7,      /* blocks in which a plane is stored that was noise */
 };
 
 /* Compressed over plain size of the sample. What deflate makes little smaller costs it most: where half
@@ -122,11 +123,12 @@ static bool deflate_part(cs_packer *p, size_t from, size_t n)
            p->stream.avail_out > 0;
 }
 
-/* *noise: it is not worth it, and nothing was made. */
+/* *noise: it is not worth it, and nothing was made; so said by the caller, it is not tried. */
 static bool deflate_plane(cs_packer *p, size_t n, piece *made, bool *noise)
 {
     const size_t sample = n < SAMPLE ? n : SAMPLE;
-    *noise = false;
+    if (*noise)
+        return true;
     if (deflateReset(&p->stream) != Z_OK)
         return false;
     p->stream.next_out = p->blocks;
@@ -200,7 +202,7 @@ static bool add_constant(cs_packer *p, unsigned char byte, size_t n)
     piece *kept = &p->constants[byte];
     if (kept->n != n) {
         piece made = {.n = n};
-        bool noise;
+        bool noise = false;
         memset(p->plane, byte, n);
         if (!pack_plane(p, n, &made, &noise) || !keep(p, &made, false, kept))
             return false;
@@ -208,17 +210,39 @@ static bool add_constant(cs_packer *p, unsigned char byte, size_t n)
     return append_piece(p, kept, kept->bytes);
 }
 
+/* The plane of the packer, untried. */
+static bool add_noise(cs_packer *p, size_t n)
+{
+    piece made = {.n = n};
+    bool noise = true;
+    return pack_plane(p, n, &made, &noise) && append_piece(p, &made, p->blocks);
+}
+
 /* The plane of the packer. Its beginning says where to look for it. */
-static bool add_plane(cs_packer *p, size_t n)
+static bool add_plane(cs_packer *p, size_t n, bool *noise)
 {
     piece made = {.n = n, .hash = cs_hash_bytes(p->plane, n < HASHED ? n : HASHED, 0)};
     piece *kept = &p->planes[made.hash % PLANES];
-    bool noise;
+    *noise = false;
     if (kept->n == n && kept->hash == made.hash && memcmp(kept->plane, p->plane, n) == 0)
         return append_piece(p, kept, kept->bytes);
-    if (!pack_plane(p, n, &made, &noise))
+    if (!pack_plane(p, n, &made, noise))
         return false;
-    return append_piece(p, &made, p->blocks) && (noise || keep(p, &made, true, kept));
+    return append_piece(p, &made, p->blocks) && (*noise || keep(p, &made, true, kept));
+}
+
+/* What other columns had must not change what is made: an untried plane is not looked for either. */
+static bool add_next(cs_packer *p, size_t n, unsigned char *untried)
+{
+    bool noise;
+    if (*untried > 0) {
+        --*untried;
+        return add_noise(p, n);
+    }
+    if (!add_plane(p, n, &noise))
+        return false;
+    *untried = noise ? UNTRIED : 0;
+    return true;
 }
 
 enum { UNROLLED = 8 };
@@ -280,7 +304,8 @@ static void gather_plane(const unsigned char *values, size_t n, size_t size, uns
         plane[i] = values[0];
 }
 
-static bool add_planes(cs_packer *p, const unsigned char *values, size_t n, size_t size)
+static bool add_planes(cs_packer *p, cs_pack_history *history, const unsigned char *values,
+                       size_t n, size_t size)
 {
     const uint64_t differ = differences(values, n, size);
     bool done = true;
@@ -290,19 +315,19 @@ static bool add_planes(cs_packer *p, const unsigned char *values, size_t n, size
             continue;
         }
         gather_plane(values + b, n, size, p->plane);
-        done = add_plane(p, n);
+        done = add_next(p, n, &history->untried[b]);
     }
     return done;
 }
 
-bool cs_packer_pack(cs_packer *packer, const void *values, size_t n, size_t size,
-                    const void **packed, size_t *packed_size)
+bool cs_packer_pack(cs_packer *packer, cs_pack_history *history, const void *values, size_t n,
+                    size_t size, const void **packed, size_t *packed_size)
 {
     static const unsigned char head[] = {0x78, 0x01}, last[] = {0x03, 0x00};
     packer->size = 0;
     packer->sum = 1;
     if (!reserve(&packer->plane, &packer->cap_plane, n) || !append(packer, head, sizeof(head)) ||
-        !add_planes(packer, values, n, size) || !append(packer, last, sizeof(last)))
+        !add_planes(packer, history, values, n, size) || !append(packer, last, sizeof(last)))
         return false;
     unsigned char sum[4];
     for (int i = 0; i < 4; i++)

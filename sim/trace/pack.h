@@ -18,9 +18,16 @@ typedef struct cs_packer cs_packer;
 cs_packer *cs_packer_create(void);
 void cs_packer_destroy(cs_packer *packer); /* accepts NULL */
 
-/* Packs n > 0 values of 1, 4 or 8 bytes each. *packed is the packer's, until the next call. What was
- * packed before changes how long it takes, not what is made. False when memory runs out. */
-bool cs_packer_pack(cs_packer *packer, const void *values, size_t n, size_t size,
-                    const void **packed, size_t *packed_size);
+/* What the blocks of a column so far say of the next ones, zeroed at first: a plane that was noise is
+ * stored in the next few blocks as well, without trying. */
+typedef struct cs_pack_history {
+    unsigned char untried[8]; /* per plane: blocks that still are */
+} cs_pack_history;
+
+/* Packs n > 0 values of 1, 4 or 8 bytes each, the next ones of a column. *packed is the packer's, until
+ * the next call. What else was packed before changes how long it takes, not what is made. False when
+ * memory runs out. */
+bool cs_packer_pack(cs_packer *packer, cs_pack_history *history, const void *values, size_t n,
+                    size_t size, const void **packed, size_t *packed_size);
 
 #endif

@@ -264,8 +264,10 @@ cs_status cs_reader_format(const char *path, char *format, size_t size, cs_error
     if (H5Fis_hdf5(path) == 0)
         return CS_OK;
     cs_arena_init(&reader.arena);
-    const cs_status status = open_file(&reader, error);
+    cs_status status = open_file(&reader, error);
     const char *text = status == CS_OK ? read_text(&reader, reader.file, "format") : NULL;
+    if (status == CS_OK && reader.starved)
+        status = cs_error_no_memory(error);
     snprintf(format, size, "%s", text ? text : "");
     cs_reader_finish(&reader);
     return status;

@@ -332,7 +332,7 @@ static cs_status write_attributes(cs_h5_file *file, const cs_results_info *info,
                                   const cs_graph *graph, const cs_trace *trace, cs_error *error)
 {
     char hash[17];
-    snprintf(hash, sizeof(hash), "%016" PRIx64, cs_trace_hash(trace));
+    snprintf(hash, sizeof(hash), "%016" PRIx64, info->hash ? info->hash : cs_trace_hash(trace));
     const char *const texts[][2] = {
         {"format", CS_RESULTS_FORMAT},
         {"name", info->name},

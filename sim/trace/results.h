@@ -118,6 +118,7 @@ typedef struct cs_results_info {
     uint64_t seed;
     const char *provenance;           /* JSON, of what was measured; NULL: it was simulated */
     const char *sharing, *algorithms; /* of links, of collectives; NULL: there are none */
+    uint64_t hash;                    /* of the trace; 0: not known yet */
 } cs_results_info;
 
 /* Writes everything but what is marked "from the analysis", /runs and the figures into a new file,

@@ -1,19 +1,18 @@
 #include "sim/trace/samples.h"
 
+#include "sim/base/compact.h"
 #include "sim/graph/graph.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/* A sample is three numbers, seven bits to a byte, the lowest first: picoseconds since the sample
- * before; (device * CS_N_CATEGORIES + category) * CODES + code; and behind the code OTHER the change
+/* A sample is two or three numbers: picoseconds since the sample before; (device * CS_N_CATEGORIES + category) * CODES + code; and behind the code OTHER the change
  * itself, its sign in the lowest bit. Other codes name one of the latest different changes. */
 enum {
     KNOWN = 3,
     OTHER = KNOWN,
     CODES = KNOWN + 1,
-    LONGEST = 32, /* bytes of a sample, at most */
-    FIRST = 4096, /* bytes that there is room for in the beginning */
+    NUMBERS = 3, /* of a sample, at most */
 };
 
 /* What writer and reader know of a device and category. */
@@ -23,8 +22,7 @@ typedef struct track {
 } track;
 
 struct cs_memory_samples {
-    unsigned char *bytes;
-    size_t used, capacity;
+    cs_compact packed;
     size_t at; /* of the reader */
     uint64_t n, n_read;
     cs_time time; /* of the latest sample, written or read */
@@ -39,9 +37,7 @@ cs_memory_samples *cs_samples_create(uint32_t n_devices)
         return NULL;
     made->n_tracks = (size_t)n_devices * CS_N_CATEGORIES;
     made->tracks = calloc(made->n_tracks + 1, sizeof(*made->tracks));
-    made->bytes = malloc(FIRST);
-    made->capacity = FIRST;
-    if (made->tracks && made->bytes)
+    if (made->tracks)
         return made;
     cs_samples_destroy(made);
     return NULL;
@@ -51,7 +47,7 @@ void cs_samples_destroy(cs_memory_samples *samples)
 {
     if (!samples)
         return;
-    free(samples->bytes);
+    cs_compact_finish(&samples->packed);
     free(samples->tracks);
     free(samples);
 }
@@ -63,27 +59,6 @@ static void remember(track *of, int64_t change)
 }
 
 /* ---- writing ---- */
-
-static bool reserve(cs_memory_samples *samples)
-{
-    if (samples->capacity - samples->used >= LONGEST)
-        return true;
-    const size_t capacity = samples->capacity + samples->capacity / 2;
-    unsigned char *grown = realloc(samples->bytes, capacity);
-    if (!grown)
-        return false;
-    samples->bytes = grown;
-    samples->capacity = capacity;
-    return true;
-}
-
-static unsigned char *put(unsigned char *to, uint64_t number)
-{
-    for (; number >= 0x80; number >>= 7)
-        *to++ = (unsigned char)(number | 0x80);
-    *to++ = (unsigned char)number;
-    return to;
-}
 
 static uint32_t code_of(const track *of, int64_t change)
 {
@@ -99,18 +74,16 @@ bool cs_samples_add(cs_memory_samples *samples, const cs_memory_sample *sample)
     track *of = &samples->tracks[key];
     /* in unsigned numbers, which wrap: a change may be larger than any value */
     const uint64_t change = (uint64_t)sample->bytes - (uint64_t)of->value;
-    if (!reserve(samples))
+    if (!cs_compact_reserve(&samples->packed, NUMBERS))
         return false;
     const uint32_t code = code_of(of, (int64_t)change);
-    unsigned char *to = samples->bytes + samples->used;
-    to = put(to, (uint64_t)sample->time - (uint64_t)samples->time);
-    to = put(to, (uint64_t)key * CODES + code);
+    cs_compact_put(&samples->packed, (uint64_t)sample->time - (uint64_t)samples->time);
+    cs_compact_put(&samples->packed, (uint64_t)key * CODES + code);
     if (code == OTHER) {
-        to = put(to, (change << 1) ^ ((int64_t)change < 0 ? UINT64_MAX : 0));
+        cs_compact_put(&samples->packed, (change << 1) ^ ((int64_t)change < 0 ? UINT64_MAX : 0));
         remember(of, (int64_t)change);
     }
     of->value = sample->bytes;
-    samples->used = (size_t)(to - samples->bytes);
     samples->time = sample->time;
     samples->n++;
     return true;
@@ -138,25 +111,16 @@ void cs_samples_rewind(cs_memory_samples *samples)
     samples->time = 0;
 }
 
-static inline uint64_t get(cs_memory_samples *samples)
-{
-    const unsigned char *from = samples->bytes + samples->at;
-    uint64_t number = *from & 0x7f;
-    for (unsigned shift = 7; *from++ & 0x80; shift += 7)
-        number |= (uint64_t)(*from & 0x7f) << shift;
-    samples->at = (size_t)(from - samples->bytes);
-    return number;
-}
-
 bool cs_samples_next(cs_memory_samples *samples, cs_memory_sample *sample)
 {
     if (!samples || samples->n_read == samples->n)
         return false;
-    const uint64_t time = (uint64_t)samples->time + get(samples), word = get(samples);
+    const uint64_t time = (uint64_t)samples->time + cs_compact_get(&samples->packed, &samples->at),
+                   word = cs_compact_get(&samples->packed, &samples->at);
     const uint64_t key = word / CODES, code = word % CODES;
     track *of = &samples->tracks[key];
     if (code == OTHER) {
-        const uint64_t folded = get(samples);
+        const uint64_t folded = cs_compact_get(&samples->packed, &samples->at);
         remember(of, (int64_t)((folded >> 1) ^ (0 - (folded & 1))));
     }
     of->value = (int64_t)((uint64_t)of->value + (uint64_t)of->changes[code == OTHER ? 0 : code]);

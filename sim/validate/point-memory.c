@@ -52,13 +52,23 @@ static bool has_fused_loss(const cs_point *point)
     return point->options->fused_cross_entropy || contains(kernel, "te");
 }
 
-/* Megatron-LM's own fusion of the loss; torchtitan's loss is PyTorch's, of logits in float32 (train.py
- * in 2024; from 2025 on it is compiled, where the model is). */
+/* torchtitan compiles the loss with the model since 2025 (torchtitan/components/loss.py,
+ * build_cross_entropy_loss), the year in which its recipes of fp8 got names ("fp8-rowwise"); before,
+ * train.py had it switched off. */
+static bool has_compiled_loss(const cs_point *point)
+{
+    return point->options->compile && strncmp(point->precision, "fp8-", strlen("fp8-")) == 0;
+}
+
+/* Megatron-LM's own fusion of the loss; torchtitan's loss is PyTorch's, of logits in float32, with
+ * tensor parallelism loss_parallel (torchtitan/parallelisms/parallelize_llama.py). */
 static const char *loss_steps(const cs_point *point)
 {
     if (has_flag(point, "cross-entropy-loss-fusion"))
         return "copied";
-    return contains(point->framework, "torchtitan") ? "eager" : "in_place";
+    if (!contains(point->framework, "torchtitan") || has_compiled_loss(point))
+        return "in_place";
+    return point->parallel->tp > 1 ? "parallel" : "eager";
 }
 
 static void write_fused(const cs_point *point, FILE *out)

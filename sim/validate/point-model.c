@@ -171,6 +171,16 @@ static void write_llama(cs_point_rules *rules, FILE *out)
     fputs("}", out);
 }
 
+/* NVIDIA's recipes that drop tokens pad experts to a capacity factor of 1 (NVIDIA-NeMo/
+ * Megatron-Bridge, src/megatron/bridge/training/utils/moe_token_drop.py). */
+static double capacity(cs_point_rules *rules)
+{
+    const cs_point_options *options = rules->point->options;
+    if (options->moe_pad_to_capacity || options->moe_capacity_factor > 0)
+        return options->moe_pad_to_capacity ? options->moe_capacity_factor : 0;
+    return cs_point_rules_drops_tokens(rules) ? 1 : 0;
+}
+
 static void write_experts(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
@@ -178,7 +188,7 @@ static void write_experts(cs_point_rules *rules, FILE *out)
     fprintf(out,
             ", \"experts\": %u, \"top_k\": %u, \"expert_intermediate\": %u, \"capacity\": %.9g",
             model->experts, or_else(model->topk, 1), or_else(model->moe_ffn, model->ffn),
-            point->options->moe_pad_to_capacity ? point->options->moe_capacity_factor : 0);
+            capacity(rules));
 }
 
 static void write_mixture(cs_point_rules *rules, const char *name, FILE *out)
@@ -298,13 +308,13 @@ static void write_t5(cs_point_rules *rules, FILE *out)
             "\"name\": \"t5\", \"parameters\": {\"layers\": %u, \"decoder_layers\": %u, "
             "\"hidden\": %u, \"heads\": %u, \"head\": %u, \"intermediate\": %u, "
             "\"sequence\": %u, \"decoder_sequence\": %u, \"vocabulary\": %u, \"tied\": %s, "
-            "\"dropout\": %.9g}",
+            "\"dropout\": %.9g, \"attention\": \"%s\"}",
             argument_or(rules, "encoder-num-layers", model->layers),
             argument_or(rules, "decoder-num-layers", model->layers), model->hidden, model->heads,
             or_else(model->head_dim, model->hidden / or_else(model->heads, 1)), model->ffn,
             argument_or(rules, "encoder-seq-length", model->seq),
             argument_or(rules, "decoder-seq-length", model->seq), vocabulary(rules),
-            model->tied ? "true" : "false", dropout(rules));
+            model->tied ? "true" : "false", dropout(rules), attention(rules));
 }
 
 static void write_cnn(cs_point_rules *rules, FILE *out)

@@ -8,25 +8,26 @@
 typedef struct framework {
     const char *name, *runtime, *note;
     const char *kernels; /* a fitted figure (tests/fit-figures.py); NULL: the runtime's */
+    bool one_program;    /* XLA: the host starts a whole step at once, ahead of the device */
 } framework;
 
 static const framework frameworks[] = {
-    {"Megatron-LM (zero-bubble", "megatron-lm-2021", NULL, NULL},
-    {"Megatron-LM (lts", "megatron-core", NULL, NULL},
-    {"Megatron-LM (dev", "megatron-core", NULL, NULL},
-    {"Megatron-LM 2", "megatron-core", NULL, NULL},
-    {"Megatron-DeepSpeed", "deepspeed", NULL, NULL},
-    {"Megatron-Bridge", "megatron-core", NULL, NULL},
-    {"Megatron", "megatron-lm-2021", NULL, NULL},
-    {"NeMo", "megatron-core", NULL, NULL},
-    {"LiBai", "megatron-lm-2021", "LiBai has the fused kernels of Megatron-LM", NULL},
-    {"Composer", "llm-foundry", NULL, NULL},
-    {"PyTorch FSDP", "pytorch-fsdp", NULL, NULL},
-    {"PyTorch", "pytorch-ddp", NULL, NULL},
-    {"torchgpipe", "pytorch-ddp", NULL, NULL},
-    {"torchtitan", "torchtitan", NULL, NULL},
-    {"MaxText", "megatron-core", "XLA fuses what TransformerEngine does", NULL},
-    {"PaxML", "megatron-core", "XLA fuses what TransformerEngine does", CS_FITTED_PAXML},
+    {"Megatron-LM (zero-bubble", "megatron-lm-2021", NULL, NULL, false},
+    {"Megatron-LM (lts", "megatron-core", NULL, NULL, false},
+    {"Megatron-LM (dev", "megatron-core", NULL, NULL, false},
+    {"Megatron-LM 2", "megatron-core", NULL, NULL, false},
+    {"Megatron-DeepSpeed", "deepspeed", NULL, NULL, false},
+    {"Megatron-Bridge", "megatron-core", NULL, NULL, false},
+    {"Megatron", "megatron-lm-2021", NULL, NULL, false},
+    {"NeMo", "megatron-core", NULL, NULL, false},
+    {"LiBai", "megatron-lm-2021", "LiBai has the fused kernels of Megatron-LM", NULL, false},
+    {"Composer", "llm-foundry", NULL, NULL, false},
+    {"PyTorch FSDP", "pytorch-fsdp", NULL, NULL, false},
+    {"PyTorch", "pytorch-ddp", NULL, NULL, false},
+    {"torchgpipe", "pytorch-ddp", NULL, NULL, false},
+    {"torchtitan", "torchtitan", NULL, NULL, false},
+    {"MaxText", "megatron-core", "XLA fuses what TransformerEngine does", NULL, true},
+    {"PaxML", "megatron-core", "XLA fuses what TransformerEngine does", CS_FITTED_PAXML, true},
 };
 
 /* Submissions to MLPerf are called by who made them; they train with NeMo. */
@@ -113,12 +114,17 @@ void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)
     if (strcmp(name, "ideal") == 0)
         cs_point_rules_assume(rules, "no conventions of a runtime");
     fprintf(out, "\"runtime\": {\"name\": \"%s\"", name);
+    const framework *found = find_framework(point);
     if (kernels(point))
         fprintf(out, ", \"kernels\": %s", kernels(point));
+    if (found && found->one_program)
+        fputs(", \"host\": 0, \"host_kernel\": 0, \"step\": 0", out);
     if (trains_transformers(point))
         fputs(", \"written_out\": true", out);
     if (point->options->compile)
         fputs(", \"fused\": true", out);
+    if (cJSON_IsTrue(cs_point_rules_argument(point, "deterministic-mode")))
+        fputs(", \"deterministic\": true", out);
     if (scales_now(point))
         fputs(", \"current_scaling\": true", out);
     if (cs_point_rules_graphs_iterations(point))

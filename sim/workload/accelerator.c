@@ -68,7 +68,7 @@ static const cs_field flash_fields[] = {
 
 static const cs_field factor_fields[] = {
     {"factor", CS_FIELD_NUMBER, offsetof(cs_factor, factor), .above_min = true, .max = 8,
-     .doc = "time in a step by time alone"},
+     .doc = "times that it takes"},
     {"source", CS_FIELD_TEXT, offsetof(cs_factor, source), .doc = "where it comes from"},
     {0}};
 
@@ -99,6 +99,7 @@ static const cs_field training_fields[] = {
     PART("cudnn", flash[CS_FLASH_CUDNN], flash_fields, cs_flash_rate, "cuDNN's attention"),
     PART("tiling", tiling, tiling_fields, cs_tiling, "of fp32 products; else tiles cost nothing"),
     PART("in_step", in_step, factor_fields, cs_factor, "of all kernels, in a training step"),
+    PART("host", host, factor_fields, cs_factor, "of the host beside it, by that of a DGX H100"),
     {0}};
 
 typedef struct document {

@@ -78,6 +78,7 @@ typedef struct cs_training {
     cs_efficiency *memory;            /* kernels that move only; else as the group elementwise */
     cs_flash_rate *flash[CS_N_FLASH]; /* else as the group attention */
     cs_factor *in_step;               /* what they take in a step by what they take alone; else 1 */
+    cs_factor *host; /* what a host beside it takes by what that of a DGX H100 does; else 1 */
 } cs_training;
 
 typedef struct cs_accelerator {

@@ -5,7 +5,7 @@
 const char *const cs_fused_names[] = {"norm", "swiglu", "cross_entropy", "linear", NULL};
 const char *const cs_weight_gradients_names[] = {"in_place", "apart", "transformer_engine", NULL};
 const char *const cs_narrow_weights_names[] = {"copies", "alone", "cast", NULL};
-const char *const cs_loss_names[] = {"in_place", "copied", "eager", NULL};
+const char *const cs_loss_names[] = {"in_place", "copied", "eager", "parallel", NULL};
 const char *const cs_gather_buffer_names[] = {"none", "last_matrix", "experts", NULL};
 
 enum { FLOAT = 4 };
@@ -151,8 +151,8 @@ int64_t cs_kept_gradient(const cs_op *op, const cs_kept_rules *rules, cs_precisi
     return (op->weights + op->biases) * cs_precision_bytes(precision);
 }
 
-int64_t cs_kept_query_sums(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
-                           uint32_t batch)
+static int64_t query_sums(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                          uint32_t batch)
 {
     const cs_attention *a = &op->attention;
     if (op->kind != CS_OP_ATTENTION || a->kernel != CS_ATTENTION_FLASH ||
@@ -180,13 +180,22 @@ int64_t cs_kept_beside_loss(const cs_net *net, const cs_op *op, const cs_kept_ru
     const int64_t inputs = op->kind == CS_OP_CROSS_ENTROPY ? batch * rules->input_bytes : 0;
     const bool copied = rules->loss != CS_LOSS_IN_PLACE && single > 0 &&
                         cs_tensor_bytes(net, op->inputs[0], batch, precision) < single;
-    return (copied ? single : 0) + inputs;
+    return (copied ? single : 0) + (rules->loss == CS_LOSS_PARALLEL ? single : 0) + inputs;
+}
+
+int64_t cs_kept_beside_backward(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                                uint32_t batch)
+{
+    return query_sums(net, op, rules, batch) +
+           (rules->loss == CS_LOSS_PARALLEL ? single_bytes(net, op, rules, batch) : 0);
 }
 
 int64_t cs_kept_loss_step(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                           uint32_t batch)
 {
-    return rules->loss == CS_LOSS_EAGER ? single_bytes(net, op, rules, batch) : 0;
+    return rules->loss == CS_LOSS_EAGER || rules->loss == CS_LOSS_PARALLEL
+               ? single_bytes(net, op, rules, batch)
+               : 0;
 }
 
 int64_t cs_kept_placeholder(const cs_op *op, const cs_kept_rules *rules, cs_precision precision)
@@ -205,13 +214,18 @@ static bool is_before_last(const cs_net *net, const cs_op *op)
            net->ops[reader].kind == CS_OP_LINEAR && net->ops[reader].wide;
 }
 
+bool cs_kept_gathers_into_buffer(const cs_net *net, const cs_op *op, const cs_kept_rules *rules)
+{
+    return rules->gather_buffer >= CS_GATHER_BUFFER_LAST && is_before_last(net, op);
+}
+
 int64_t cs_kept_in_buffer(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                           const cs_op_cost *cost, uint32_t expert_places, uint32_t batch,
                           cs_precision precision)
 {
     if (op->kind == CS_OP_ATTENTION)
         return rules->attention_buffer ? cost->workspace_bytes : 0;
-    if (rules->gather_buffer >= CS_GATHER_BUFFER_LAST && is_before_last(net, op))
+    if (cs_kept_gathers_into_buffer(net, op, rules))
         return cs_tensor_bytes(net, op->output, batch, precision);
     if (rules->gather_buffer == CS_GATHER_BUFFER_EXPERTS && op->kind == CS_OP_DISPATCH &&
         expert_places > 1)

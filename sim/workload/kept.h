@@ -46,6 +46,10 @@
  *   eager     that copy, where logits are narrower; and backward the gradient of the logarithms and
  *             that of the copy, before it is cast to the gradient of the logits (PyTorch's
  *             cross_entropy of logits.float(): torchtitan, train.py; aten/src/ATen/native/LossNLL.cpp)
+ *   parallel  of logits that are divided over the tensor axis: forward, the copy and the logits
+ *             less their largest one beside the logarithms; backward, a third tensor beside those
+ *             of eager (PyTorch's loss_parallel: torch/distributed/tensor/parallel/loss.py,
+ *             _log_softmax, _nll_loss_and_log_softmax_backward)
  *
  * The backward of FlashAttention sums the gradients of queries in float32. Where it must be
  * deterministic, it has a sum for each wave of blocks, ceil(multiprocessors / (sequences x heads)),
@@ -85,7 +89,7 @@ typedef enum cs_weight_gradients {
 extern const char *const cs_fused_names[];
 extern const char *const cs_weight_gradients_names[];
 
-/* "copies", "alone", "cast"; "in_place", "copied", "eager"; ended by NULL. */
+/* "copies", "alone", "cast"; "in_place", "copied", "eager", "parallel"; ended by NULL. */
 extern const char *const cs_narrow_weights_names[];
 extern const char *const cs_loss_names[];
 
@@ -104,6 +108,7 @@ typedef enum cs_loss_steps {
     CS_LOSS_IN_PLACE, /* in the memory of the logarithms */
     CS_LOSS_COPIED,   /* of a copy of the logits in float32, besides */
     CS_LOSS_EAGER,    /* operator by operator */
+    CS_LOSS_PARALLEL, /* likewise, of a part of the vocabulary */
 } cs_loss_steps;
 
 /* What is gathered into a buffer that stays; each includes those above it. */
@@ -148,12 +153,12 @@ bool cs_kept_in_place(const cs_op *op, const cs_kept_rules *rules);
 /* Bytes of the gradient of the operator's weights while its backward runs, besides the sum. */
 int64_t cs_kept_gradient(const cs_op *op, const cs_kept_rules *rules, cs_precision precision);
 
-/* Bytes of the sums of queries' gradients while the backward of a fused attention runs, for a batch
- * of `batch` sequences; 0 of other operators. */
-int64_t cs_kept_query_sums(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
-                           uint32_t batch);
+/* Bytes that an operator has besides while its backward runs, for a batch of `batch` sequences: the
+ * sums of queries' gradients of a fused attention, the third tensor of a parallel loss. */
+int64_t cs_kept_beside_backward(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                                uint32_t batch);
 
-/* Bytes that a loss has besides while it runs forward: a copy of the logits, and the batch's inputs
+/* Bytes that a loss has besides while it runs forward: copies of the logits, and the batch's inputs
  * that are there until the forward ends; 0 of other operators. */
 int64_t cs_kept_beside_loss(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                             uint32_t batch, cs_precision precision);
@@ -173,5 +178,8 @@ int64_t cs_kept_placeholder(const cs_op *op, const cs_kept_rules *rules, cs_prec
 int64_t cs_kept_in_buffer(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                           const cs_op_cost *cost, uint32_t expert_places, uint32_t batch,
                           cs_precision precision);
+
+/* Whether the tensor that an exchange gathers is in that buffer: it takes no memory of its own. */
+bool cs_kept_gathers_into_buffer(const cs_net *net, const cs_op *op, const cs_kept_rules *rules);
 
 #endif

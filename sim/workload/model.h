@@ -64,7 +64,7 @@ typedef struct cs_shared_bytes {
 } cs_shared_bytes;
 
 /* What a layer's time goes into. A kernel's time has its own start on the device; waiting is what a
- * layer takes longer because the host does not start its kernels any faster. */
+ * layer takes longer because the host does not start its kernels and messages any faster. */
 #define CS_KERNEL_MAP(X)                                                                           \
     X(PRODUCTS, "products") /* linear layers, those of experts included, convolutions */           \
     X(ATTENTION, "attention")                                                                      \
@@ -129,6 +129,8 @@ typedef struct cs_provenance {
 typedef struct cs_model_work {
     double flop_per_sample;     /* of forward and backward, nothing computed twice; 0: not known */
     uint32_t tokens_per_sample; /* 0: it reads no tokens */
+    double parameters;          /* those that operators share once; 0: not known */
+    double active_parameters;   /* without those of experts that a token does not go to */
     const char *device;         /* that the times are for, or NULL */
     double peak;                /* flop/s of the device in the precision; 0: not known */
 } cs_model_work;

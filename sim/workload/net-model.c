@@ -465,43 +465,63 @@ static bool sum_kept(cs_net_chain *chain)
 
 /* What the host does for a layer. */
 typedef struct host_work {
-    double started[2]; /* kernels, forward and backward */
-    double experts;    /* of the forward ones, those from the rows of experts on to their sum */
-    double experts_seconds; /* what these take on the device */
-    bool among_experts;     /* the operator is one of them */
+    cs_host_seconds all;
+    double experts;         /* s of the forward, from the rows of experts on to their sum */
+    double experts_seconds; /* what that takes on the device */
+    bool among_experts;     /* the operator is part of it */
+    bool in_graph;          /* and starts from a graph */
 } host_work;
 
-static void count_started(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
-                          const cs_piece_seconds *seconds, host_work *host)
+static bool makes_apart(const cs_net_options *how)
 {
-    const cs_runtime_kernels *kernels = &how->kernels;
-    const double forward = cs_runtime_kernels_started(kernels, op, &cost->forward, how->precision);
-    host->started[0] += forward;
-    host->started[1] +=
-        cs_runtime_kernels_started(kernels, op, &cost->backward_input, how->precision) +
-        cs_runtime_kernels_started(kernels, op, &cost->backward_weight, how->precision);
+    return how->kept.weight_gradients == CS_WEIGHT_GRADIENTS_APART;
+}
+
+static void add_host(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
+                     const cs_piece_seconds *seconds, host_work *host)
+{
+    if (op->kind == CS_OP_DISPATCH)
+        host->in_graph = how->kernels.graphs && op->capacity > 0;
+    if (host->in_graph) {
+        host->in_graph = op->kind != CS_OP_COMBINE;
+        return;
+    }
+    const cs_host_seconds own = cs_runtime_kernels_host(&how->kernels, how->device, op, cost,
+                                                        how->precision, makes_apart(how));
+    host->all.forward += own.forward;
+    host->all.backward += own.backward;
     if (host->among_experts) {
-        host->experts += forward;
+        host->experts += own.forward;
         host->experts_seconds += seconds->forward;
     }
     if (op->kind == CS_OP_DISPATCH)
-        host->among_experts = cs_expert_kernels_wait(kernels, op);
+        host->among_experts = cs_expert_kernels_wait(&how->kernels, op);
     else if (op->kind == CS_OP_COMBINE)
         host->among_experts = false;
+}
+
+/* Of a layer. */
+static void add_messages(const cs_net_local *local, const cs_net_options *how,
+                         const cs_net_layer *layer, cs_host_seconds *host)
+{
+    const double each = cs_runtime_kernels_message(&how->kernels, how->device);
+    for (uint32_t e = 0; local && e < local->n_exchanges; e++) {
+        const cs_op_exchange *exchange = &local->exchanges[e];
+        if (exchange->op >= layer->first && exchange->op < layer->end)
+            *(exchange->backward ? &host->backward : &host->forward) += each;
+    }
 }
 
 /* The host starts all kernels of a pass over a layer, one after the other, while the device
  * computes; a layer takes as long as the slower of the two. Where the host waits for the rows of
  * experts it has started no kernel behind that point, and the device waits for it if the experts'
  * kernels take less than to start them; the time is lost, whatever the host gains later. */
-static void wait_for_host(const cs_net_options *how, const host_work *work, counts *of,
-                          cs_net_layer *layer)
+static void wait_for_host(const host_work *work, counts *of, cs_net_layer *layer)
 {
-    const double host = cs_time_seconds(how->kernels.host);
     const double backward = layer->backward_input + layer->backward_weight;
-    const double lost = fmax(work->started[0] * host - layer->forward,
-                             work->experts * host - work->experts_seconds);
-    const double slower = work->started[1] * host / backward;
+    const double lost =
+        fmax(work->all.forward - layer->forward, work->experts - work->experts_seconds);
+    const double slower = work->all.backward / backward;
     const double forward_by = layer->forward > 0 && lost > 0 ? 1 + lost / layer->forward : 1;
     const double backward_by = backward > 0 && slower > 1 ? slower : 1;
     layer->kernels[0][CS_KERNEL_WAITING] = layer->forward * (forward_by - 1);
@@ -516,16 +536,23 @@ static void wait_for_host(const cs_net_options *how, const host_work *work, coun
     }
 }
 
-/* Gradients that are made apart are added by other kernels (kept.h). */
-static void add_up_gradients(const cs_net_options *how, const cs_op *op, cs_op_cost *cost)
+/* Changes what an operator costs to what its kernels in a runtime do. Gradients that are made apart
+ * are added by other kernels (kept.h). */
+static void cost_of_runtime(const cs_net *net, const cs_net_options *how, const cs_op *op,
+                            cs_op_cost *cost)
 {
     const double width = cs_precision_bytes(how->precision);
-    if (how->kept.weight_gradients != CS_WEIGHT_GRADIENTS_APART)
+    cs_runtime_kernels_fuse(&how->kernels, net, op, cost);
+    cs_runtime_kernels_scale(&how->kernels, net, op, how->batch_size, how->precision, cost);
+    if (!makes_apart(how))
         cs_runtime_kernels_add_up(&how->kernels, op, width, how->float_gradients ? 4 : width, cost);
+    cs_expert_kernels_cost(&how->kernels, net, op, how->split ? how->split->grid.expert : 1,
+                           how->batch_size, how->precision, cost);
+    cs_runtime_kernels_fill(&how->kernels, op, how->precision, makes_apart(how), cost);
 }
 
-static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_chain *chain,
-                        counts *of)
+static bool cost_layers(const cs_net *net, const cs_net_local *local, const cs_net_options *how,
+                        cs_net_chain *chain, counts *of)
 {
     bool fits = true;
     for (uint32_t i = 0; i < chain->n_layers; i++) {
@@ -535,22 +562,16 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
         for (uint32_t p = layer->first; fits && p < layer->end; p++) {
             cs_op_cost cost;
             cs_op_cost_of(net, &net->ops[p], how->batch_size, how->precision, &cost);
-            cs_runtime_kernels_fuse(&how->kernels, net, &net->ops[p], &cost);
-            cs_runtime_kernels_scale(&how->kernels, net, &net->ops[p], how->batch_size,
-                                     how->precision, &cost);
-            add_up_gradients(how, &net->ops[p], &cost);
-            cs_expert_kernels_cost(&how->kernels, net, &net->ops[p],
-                                   how->split ? how->split->grid.expert : 1, how->batch_size,
-                                   how->precision, &cost);
+            cost_of_runtime(net, how, &net->ops[p], &cost);
             cs_kept_fuse(net, &net->ops[p], &how->kept, how->batch_size, how->precision, &cost);
             const op_times times = find_times(net, how, &net->ops[p], layer);
             fits = add(&of->workspaces[p],
                        times.workspace >= 0 ? times.workspace : cost.workspace_bytes) &&
                    add(&of->workspaces[p],
-                       cs_kept_query_sums(net, &net->ops[p], &how->kept, how->batch_size));
+                       cs_kept_beside_backward(net, &net->ops[p], &how->kept, how->batch_size));
             of->steps[p] = cs_kept_loss_step(net, &net->ops[p], &how->kept, how->batch_size);
             of->seconds[p] = seconds_of(how, &net->ops[p], &cost, &times);
-            count_started(how, &net->ops[p], &cost, &of->seconds[p], &host);
+            add_host(how, &net->ops[p], &cost, &of->seconds[p], &host);
             fits = fits && add_op(how, &net->ops[p], &cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases - cost.frozen));
             visit_op(net, how, p, i, &cost, of, layer);
@@ -559,7 +580,8 @@ static bool cost_layers(const cs_net *net, const cs_net_options *how, cs_net_cha
                 layer->read_bytes = cost.input_bytes;
             layer->written_bytes = cost.output_bytes;
         }
-        wait_for_host(how, &host, of, layer);
+        add_messages(local, how, layer, &host.all);
+        wait_for_host(&host, of, layer);
         layer->update += update_seconds(how, estimated);
         layer->written_bytes += handed_past(net, how, layer);
     }
@@ -785,7 +807,7 @@ static cs_status count_layers(const divided *d, const cs_net_options *how, cs_ne
     const cs_net *net = d->net;
     uint32_t exchange = 0;
     CS_TRY(find_runs(net, how, chain, of->runs, of->discards, error));
-    if (!cost_layers(net, how, chain, of) ||
+    if (!cost_layers(net, d->local, how, chain, of) ||
         (d->local && !move_gathered(d->local, how, chain, of)) ||
         (d->local && !add_halos(d->local, how, chain, of)) || !keep_storages(net, how, of, chain) ||
         !spread_held(net, of) || !sum_kept(chain))
@@ -952,6 +974,8 @@ static bool describe_work(const cs_net *net, const cs_net_options *how, cs_model
     cs_model_work *work = &model->work;
     work->flop_per_sample = useful_flop(net);
     work->tokens_per_sample = net->input_ids < UINT32_MAX ? (uint32_t)net->input_ids : 0;
+    work->parameters = (double)cs_net_parameters(net);
+    work->active_parameters = (double)cs_net_active_parameters(net);
     work->peak =
         isfinite(how->device->peaks[how->precision]) ? how->device->peaks[how->precision] : 0;
     work->device = work->peak > 0 ? cs_arena_copy(&model->arena, how->device->name) : NULL;

@@ -110,7 +110,7 @@ static void find_op(maker *m, uint32_t p)
     m->steps[p] = cs_kept_loss_step(m->net, op, &how->kept, how->batch_size);
     made->keeps_output = cost.keeps_output;
     m->workspaces[p] =
-        cost.workspace_bytes + cs_kept_query_sums(m->net, op, &how->kept, how->batch_size);
+        cost.workspace_bytes + cs_kept_beside_backward(m->net, op, &how->kept, how->batch_size);
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         if (cost.keeps_input && !cs_kept_again(m->net, op, i, &how->kept))
             made->keeps |= 1u << i;
@@ -128,8 +128,10 @@ static void find_op(maker *m, uint32_t p)
     if (op->gathers_again) {
         made->gathered =
             cs_net_local_gathered(m->local, p, how->batch_size, how->precision, &how->kept);
-        m->storages[storage_of(m, op->output)].gathered_again = true;
         made->keeps |= made->gathered.tensor > 0;
+        if (cs_kept_gathers_into_buffer(m->net, op, &how->kept))
+            made->gathered.tensor = m->storages[storage_of(m, op->output)].bytes = 0;
+        m->storages[storage_of(m, op->output)].gathered_again = true;
     }
 }
 

@@ -112,9 +112,13 @@ void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *o
         cost->backward_weight.bytes += (2 * sum_width - width) * (double)op->weights;
 }
 
+/* One kernel finds the largest element, another one makes the scale of it. */
 static void read_again(double bytes, cs_pass_cost *pass)
 {
-    pass->cast_bytes += pass->cast_bytes > 0 ? bytes : 0;
+    if (!(pass->cast_bytes > 0))
+        return;
+    pass->cast_bytes += bytes;
+    pass->launches += 2;
 }
 
 void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
@@ -129,6 +133,28 @@ void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *n
     read_again(width * (double)in->elements, &cost->forward);
     read_again(width * (double)out->elements, &cost->backward_input);
     read_again(width * (double)out->elements, &cost->backward_weight);
+}
+
+/* ---- filling ---- */
+
+static void fill(double bytes, uint32_t tensors, cs_pass_cost *pass)
+{
+    if (pass->launches == 0)
+        return; /* nothing is made, or another operator's kernel makes it */
+    pass->cast_bytes += bytes;
+    pass->launches += tensors;
+}
+
+void cs_runtime_kernels_fill(const cs_runtime_kernels *kernels, const cs_op *op,
+                             cs_precision precision, bool apart, cs_op_cost *cost)
+{
+    if (!kernels->given || !kernels->deterministic)
+        return;
+    fill((double)cost->output_bytes, 1, &cost->forward);
+    fill((double)cost->input_bytes, op->n_inputs, &cost->backward_input);
+    if (apart)
+        fill((double)(cost->weights + cost->biases) * cs_precision_bytes(precision), 1,
+             &cost->backward_weight);
 }
 
 /* ---- the host ---- */
@@ -147,14 +173,49 @@ static uint32_t kernels_of_scales(const cs_op *op, const cs_pass_cost *cost, cs_
     return is_product(op->kind) && blocks && cost->launches > (cost->cast_bytes > 0) ? 2 : 0;
 }
 
-double cs_runtime_kernels_started(const cs_runtime_kernels *kernels, const cs_op *op,
-                                  const cs_pass_cost *cost, cs_precision precision)
+static double host_factor(const cs_accelerator *device)
 {
-    const double started = cost->launches + kernels_of_scales(op, cost, precision);
-    if (kernels->graphs && !is_of_experts(op->kind))
+    return device->training.host ? device->training.host->factor : 1;
+}
+
+/* Kernels of a pass that the host starts one by one. */
+static double started(const cs_runtime_kernels *kernels, const cs_op *op, const cs_pass_cost *pass,
+                      cs_precision precision)
+{
+    if (pass->launches == 0)
         return 0;
-    return kernels->expert_loop && op->kind == CS_OP_GROUPED_LINEAR ? started * op->experts
-                                                                    : started;
+    const double all = pass->launches + kernels_of_scales(op, pass, precision);
+    return kernels->expert_loop && op->kind == CS_OP_GROUPED_LINEAR ? all * op->experts : all;
+}
+
+/* Operators that the host has to go through for so many kernels of a pass. */
+static double operators(const cs_op *op, double kernels)
+{
+    const bool math =
+        op->kind == CS_OP_ATTENTION && op->attention.kernel != CS_ATTENTION_FLASH && kernels > 0;
+    return math ? kernels + (op->attention.dropout > 0) : kernels > 0;
+}
+
+cs_host_seconds cs_runtime_kernels_host(const cs_runtime_kernels *kernels,
+                                        const cs_accelerator *device, const cs_op *op,
+                                        const cs_op_cost *cost, cs_precision precision, bool apart)
+{
+    const double forward = started(kernels, op, &cost->forward, precision);
+    const double backward = started(kernels, op, &cost->backward_input, precision) +
+                            started(kernels, op, &cost->backward_weight, precision);
+    const double sums = apart ? (cost->weights > 0) + (cost->biases > 0) : 0;
+    const double trained = cost->backward_weight.launches > 0 ? sums : 0;
+    const double each = cs_time_seconds(kernels->host) * host_factor(device);
+    const double kernel = cs_time_seconds(kernels->host_kernel) * host_factor(device);
+    if (kernels->graphs && !is_of_experts(op->kind))
+        return (cs_host_seconds){0};
+    return (cs_host_seconds){operators(op, forward) * each + forward * kernel,
+                             operators(op, backward) * each + (backward + trained) * kernel};
+}
+
+double cs_runtime_kernels_message(const cs_runtime_kernels *kernels, const cs_accelerator *device)
+{
+    return kernels->graphs ? 0 : cs_time_seconds(kernels->host) * host_factor(device);
 }
 
 /* ---- times ---- */

@@ -10,8 +10,11 @@
  *                   tiles of the result take whole waves over the device's multiprocessors
  *   fused attention flop / (peak * efficiency), forward and backward apart, by the kernel's version
  *   all else        launch + bytes / (bandwidth * memory)
- *   a layer         not less than the host takes to start its kernels, unless a CUDA graph does;
- *                   graphs do not hold the kernels of experts, whose rows differ from step to step
+ *   a layer         not less than the host takes to start its kernels and its messages, unless a
+ *                   CUDA graph does; graphs do not hold the kernels of experts, whose rows differ
+ *                   from step to step unless they have a capacity. The host may be slower than that of a DGX H100, by a factor
+ *                   of the device that it stands beside
+ *   a step          what the host takes besides, while the device computes nothing
  *   sums            where a product adds the gradient of weights to their sum, which micro-batches
  *                   share (memory.weight_gradients is not "apart"), the sum is read and written, in
  *                   its own type. SimuMax's products of groups on B200 (MooreThreads, 4dcaae51,
@@ -38,13 +41,15 @@ typedef struct cs_runtime_kernels {
     bool fused;
     bool written_out;     /* of what is not fused, GELU is a kernel for each step of its formula */
     uint32_t flash;       /* cs_flash */
-    cs_time host;         /* of the host, for each kernel; 0: it never waits for it */
+    cs_time host;         /* of the host, for a pass over an operator, or a message; */
+    cs_time host_kernel;  /* and for each kernel; both 0: the device never waits for it */
     bool graphs;          /* CUDA graphs start all kernels but those of experts */
     bool expert_loop;     /* products of experts are started one by one, with their casts; more
                              * of it in expert-kernels.h */
     bool fused_experts;   /* one kernel for a product of experts, their activation and casts */
     bool current_scaling; /* casts to fp8 look for the largest element before */
     bool tokens_once;     /* the dispatcher sends a token once to a place, not once per expert */
+    bool deterministic;   /* each new tensor is filled before it is written */
     double factor;        /* times that kernels take what the device's figures say, as with older
                     * libraries; 0 is 1 */
     double gradient_passes; /* times that all gradients are read or written besides the update */
@@ -61,14 +66,32 @@ void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *o
                                double sum_width, cs_op_cost *cost);
 
 /* Casts to fp8 with the scale of the tensor itself read it once more before, for its largest
- * element (TransformerEngine, Float8CurrentScaling; DelayedScaling takes that of steps before). */
+ * element, and make the scale of it, in two kernels more (TransformerEngine, transformer_engine/
+ * pytorch/csrc/quantizer.cpp, Float8CurrentScalingQuantizer; DelayedScaling takes the largest
+ * element of steps before). */
 void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                               uint32_t batch, cs_precision precision, cs_op_cost *cost);
 
-/* Kernels of a pass over an operator that the host starts one by one, with those that put the scales
- * of blocks (mxfp8, nvfp4) in the order of tiles. */
-double cs_runtime_kernels_started(const cs_runtime_kernels *kernels, const cs_op *op,
-                                  const cs_pass_cost *cost, cs_precision precision);
+/* Adds the kernels of PyTorch's deterministic algorithms that fill what an operator makes, before it
+ * does: its result, the gradients of what it reads, and, where these are tensors of their own, those
+ * of its weights (`apart`), of the network's precision. */
+void cs_runtime_kernels_fill(const cs_runtime_kernels *kernels, const cs_op *op,
+                             cs_precision precision, bool apart, cs_op_cost *cost);
+
+/* Seconds that the host takes for an operator: forward; and backward, which is one pass for it. With
+ * the kernels that put the scales of blocks (mxfp8, nvfp4) in the order of tiles, and, where
+ * gradients of weights are tensors of their own (`apart`), those that add them to sums. Attention
+ * that is no fused kernel is as many operators as kernels, and one more with dropout. */
+typedef struct cs_host_seconds {
+    double forward, backward;
+} cs_host_seconds;
+
+cs_host_seconds cs_runtime_kernels_host(const cs_runtime_kernels *kernels,
+                                        const cs_accelerator *device, const cs_op *op,
+                                        const cs_op_cost *cost, cs_precision precision, bool apart);
+
+/* For a message between devices. */
+double cs_runtime_kernels_message(const cs_runtime_kernels *kernels, const cs_accelerator *device);
 
 /* Seconds of a pass over an operator. */
 double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_accelerator *device,

@@ -14,6 +14,7 @@
 #include <errno.h>
 #include <execinfo.h>
 #include <fcntl.h>
+#include <link.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdatomic.h>
@@ -23,6 +24,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -44,6 +46,62 @@ static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER; /* copy at a time */
 static int (*next_signal)(pthread_cond_t *);
 static int (*next_wait)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *);
 
+/* ---- HDF5 in the program ---- */
+
+/* Functions whose names begin with H5, by address: those of HDF5 where it is a part of the program. */
+static struct function {
+    uintptr_t start, end;
+} * functions;
+static size_t n_functions;
+
+static int by_address(const void *left, const void *right)
+{
+    const struct function *a = left, *b = right;
+    return a->start < b->start ? -1 : a->start > b->start;
+}
+
+static int take_base(struct dl_phdr_info *info, size_t size, void *base)
+{
+    (void)size;
+    *(uintptr_t *)base = info->dlpi_addr;
+    return 1; /* the program is the first */
+}
+
+static void list_functions(const char *image, const ElfW(Shdr) * sections, const ElfW(Shdr) * table)
+{
+    const ElfW(Sym) *symbols = (const void *)(image + table->sh_offset);
+    const char *names = image + sections[table->sh_link].sh_offset;
+    const size_t n = table->sh_size / sizeof(*symbols);
+    uintptr_t base = 0;
+    (void)dl_iterate_phdr(take_base, &base);
+    functions = __libc_calloc(n + 1, sizeof(*functions));
+    for (size_t i = 0; functions && i < n; i++)
+        if (ELF64_ST_TYPE(symbols[i].st_info) == STT_FUNC &&
+            strncmp(names + symbols[i].st_name, "H5", 2) == 0 && symbols[i].st_size > 0)
+            functions[n_functions++] = (struct function){
+                base + symbols[i].st_value, base + symbols[i].st_value + symbols[i].st_size};
+    if (n_functions > 0)
+        qsort(functions, n_functions, sizeof(*functions), by_address);
+}
+
+static void read_program(void)
+{
+    struct stat info;
+    const int file = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
+    const bool known = file >= 0 && fstat(file, &info) == 0;
+    const char *image =
+        known ? mmap(NULL, (size_t)info.st_size, PROT_READ, MAP_PRIVATE, file, 0) : MAP_FAILED;
+    close(file);
+    if (image == MAP_FAILED)
+        return;
+    const ElfW(Ehdr) *header = (const void *)image;
+    const ElfW(Shdr) *sections = (const void *)(image + header->e_shoff);
+    for (uint32_t i = 0; i < header->e_shnum; i++)
+        if (sections[i].sh_type == SHT_SYMTAB)
+            list_functions(image, sections, &sections[i]);
+    munmap((void *)image, (size_t)info.st_size);
+}
+
 __attribute__((constructor)) static void begin(void)
 {
     const char *at = getenv("FAIL_AT");
@@ -57,6 +115,7 @@ __attribute__((constructor)) static void begin(void)
     next_signal = (int (*)(pthread_cond_t *))dlsym(RTLD_NEXT, "pthread_cond_signal");
     next_wait = (int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))dlsym(
         RTLD_NEXT, "pthread_cond_timedwait");
+    read_program();
     fail_at = at ? strtol(at, NULL, 10) : 0;
     unsetenv("LD_PRELOAD");
 }
@@ -71,13 +130,27 @@ __attribute__((destructor)) static void end(void)
     fclose(out);
 }
 
+static bool is_of_program(uintptr_t at)
+{
+    size_t from = 0, to = n_functions;
+    while (from < to) { /* the first that ends behind it */
+        const size_t middle = from + (to - from) / 2;
+        if (functions[middle].end <= at)
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from < n_functions && functions[from].start <= at;
+}
+
 static bool is_in_library(void)
 {
     void *frames[24];
     Dl_info info;
     const int n = backtrace(frames, 24);
     for (int i = 0; i < n; i++)
-        if (dladdr(frames[i], &info) != 0 && info.dli_fname && strstr(info.dli_fname, "libhdf5"))
+        if (is_of_program((uintptr_t)frames[i]) ||
+            (dladdr(frames[i], &info) != 0 && info.dli_fname && strstr(info.dli_fname, "libhdf5")))
             return true;
     return false;
 }

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 """Fuzz targets: fuzz.py BUILD ROOT [--seconds SECONDS] [--only PARSER...] [--merge]
 
-Runs each parser of a build with libFuzzer and sanitizers (CONTRIBUTING.md says how to make one) for so
-many seconds of CPU time, and prints how much it got, how many inputs it tried and what was found. What
-it tried with success stays in BUILD/found/PARSER, so that a later run goes on from there; what fails is
-BUILD/found/PARSER-*. With --merge the inputs that reach new code go into the corpus, up to 100 in all.
+Runs each parser of a build with libFuzzer and sanitizers (CONTRIBUTING.md says how to make one) for
+so many seconds of CPU time, and prints how much it got, how many inputs it tried and what was
+found. What it tried with success stays in BUILD/found/PARSER, so that a later run goes on from
+there; what fails is BUILD/found/PARSER-*. With --merge the inputs that reach new code go into the
+corpus, up to 100 in all.
 """
 import argparse
 import glob
@@ -60,7 +61,8 @@ class Target:
             process.returncode = os.waitstatus_to_exitcode(status)
         with open(f'{self.found}.log', encoding='utf-8', errors='replace') as log:
             tried = re.findall(r'number_of_executed_units: (\d+)', log.read())
-        return usage.ru_utime + usage.ru_stime, int(tried[-1]) if tried else 0, process.returncode == 0
+        n_tried = int(tried[-1]) if tried else 0
+        return usage.ru_utime + usage.ru_stime, n_tried, process.returncode == 0
 
     def merge(self):
         """Adds what reaches new code to the corpus, the smallest inputs first; how many it took."""

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """Kills: kills.py SIM ROOT [-n KILLS] [--seed N] [--only COMMAND...]
 
-Each command that writes is started again and again and gets SIGKILL, SIGTERM, SIGINT or SIGHUP at a random
-moment. Each time: under final names there is what was there before or all of the new result; unless it was SIGKILL,
-no temporary file is left; processes that it started end with it. In the end the command runs undisturbed: the
-result is what it always is, byte by byte, also where it goes on from what killed ones had done, and nothing is left
-behind.
+Each command that writes is started again and again and gets SIGKILL, SIGTERM, SIGINT or SIGHUP at a
+random moment. Each time: under final names there is what was there before or all of the new result;
+unless it was SIGKILL, no temporary file is left; processes that it started end with it. In the end
+the command runs undisturbed: the result is what it always is, byte by byte, also where it goes on
+from what killed ones had done, and nothing is left behind.
 """
 import argparse
 import json
@@ -19,29 +19,35 @@ import sys
 import tempfile
 import time
 
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+from processes import find, patient  # pylint: disable=wrong-import-position
+
 ENDS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 PATIENCE = 60  # s: of a command that was told to end, on a busy machine
 ORPHANS = 5  # s until processes that it started are gone, on a busy machine
 EARLIER = b'{"schema_version": 1, "sources": []}\n'  # what calibrate may add to
-MODEL = {'uniform': {'layers': 6, 'forward': '1 ms', 'backward': '2 ms', 'weights': '1 MB', 'activation': '1 MB'}}
+MODEL = {'uniform': {'layers': 6, 'forward': '1 ms', 'backward': '2 ms', 'weights': '1 MB',
+                     'activation': '1 MB'}}
 LINKS = {'topology': 'ring', 'devices': 3, 'bandwidth': '1 GB/s'}
 LONG = {'schema_version': 1, 'model': MODEL, 'platform': {**LINKS, 'jitter': {'mean': 0.1}},
         'schedule': {'kind': '1f1b', 'micro_batches': 1500}}
 PLANNED = {'schema_version': 1, 'model': {'name': 'resnet50', 'batch_size': 8, 'device': 'v100'},
            'platform': {'topology': 'nvlink_switch', 'devices': 4, 'bandwidth': '12 GB/s'},
            'schedule': {'kind': 'periodic', 'micro_batches': 8}}
-SMALL = {'schema_version': 1, 'model': {'name': 'vgg16', 'batch_size': 24, 'device': 'v100'}, 'platform': LINKS,
-         'schedule': {'kind': '1f1b', 'micro_batches': 4}}
+SMALL = {'schema_version': 1, 'model': {'name': 'vgg16', 'batch_size': 24, 'device': 'v100'},
+         'platform': LINKS, 'schedule': {'kind': '1f1b', 'micro_batches': 4}}
 TINY = {'schema_version': 1, 'platform': {**LINKS, 'devices': 2, 'blocking': True},
         'schedule': {'kind': '1f1b', 'micro_batches': 2},
         'model': {'name': 'vgg16', 'batch_size': 2, 'device': 'v100', 'granularity': 'block',
                   'parameters': {'image': 32, 'width': 1, 'dense': 8, 'classes': 4}}}
 POINTS = {'schema': 'truth/1', 'dataset': 'made', 'points': [
-    {'id': f'made/{i}', 'hardware': {'gpu': 'A100-SXM4-80GB', 'gpus': 2, 'gpus_per_node': 8}, 'parallel': {'pp': 2},
-     'model': {'name': 'gpt', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, 'ffn': 1024, 'vocab': 1000,
-               'seq': 128, 'act': 'gelu', 'norm': 'layernorm', 'pos': 'learned', 'tied': True, 'bias': True},
-     'batch': {'global': 8 * i, 'micro': 1}, 'precision': 'fp16', 'recompute': 'none', 'schedule': '1f1b',
-     'framework': 'Megatron-LM', 'measured': {'step_time_s': 0.01 * i}, 'features': ['pp']} for i in range(1, 40)]}
+    {'id': f'made/{i}', 'hardware': {'gpu': 'A100-SXM4-80GB', 'gpus': 2, 'gpus_per_node': 8},
+     'model': {'name': 'gpt', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4,
+               'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'gelu', 'norm': 'layernorm',
+               'pos': 'learned', 'tied': True, 'bias': True},
+     'parallel': {'pp': 2}, 'batch': {'global': 8 * i, 'micro': 1}, 'precision': 'fp16',
+     'recompute': 'none', 'schedule': '1f1b', 'framework': 'Megatron-LM',
+     'measured': {'step_time_s': 0.01 * i}, 'features': ['pp']} for i in range(1, 40)]}
 COMMANDS = {
     'run': 'run long.json -o out.h5',
     'runs': 'run long.json --runs 8 -j 2 -s /schedule/micro_batches=60 -o out.h5',
@@ -55,8 +61,8 @@ COMMANDS = {
     'sweep': 'sweep long.json -v /seed=1..40 -s /schedule/micro_batches=20 -j 2 -o out.h5',
     'advise': 'advise small.json -j 2 --exhaustive -o out.h5',
     'figures': 'figures --only cdp-fig2,timeprest-fig5 -j 2 -o out.figures',
-    'calibrate': 'calibrate compute -m vgg16 -i 32 -p width=1 -p dense=8 -p classes=4 -b 1 --share 1e-9 -t 0.4s '
-                 '-o out.json',
+    'calibrate': 'calibrate compute -m vgg16 -i 32 -p width=1 -p dense=8 -p classes=4 -b 1 '
+                 '--share 1e-9 -t 0.4s -o out.json',
     'replay': 'replay tiny.json -r 2 -o out.h5',
 }
 RESUMED = ('sweep', 'advise', 'validate')  # by --resume
@@ -64,24 +70,8 @@ MEASURED = ('calibrate', 'replay')  # no two results are the same
 SEAL = b'simseal1'
 
 
-def processes(mark):
-    """Those with the mark in their environment."""
-    found = []
-    for pid in filter(str.isdigit, os.listdir('/proc')):
-        try:
-            with open(f'/proc/{pid}/environ', 'rb') as file:
-                marked = mark.encode() in file.read()
-            with open(f'/proc/{pid}/stat', encoding='utf-8', errors='replace') as file:
-                ended = file.read().rpartition(') ')[2][0] == 'Z'
-        except OSError:
-            continue
-        if marked and not ended:
-            found.append(int(pid))
-    return found
-
-
 def contents(path):
-    """The bytes under each final name of an output, a file or a folder; none are there of what is hidden."""
+    """The bytes under each final name of an output, a file or a folder, but for hidden ones."""
     found = {}
     names = [path] if os.path.isfile(path) else [
         os.path.join(at, name) for at, _, files in os.walk(path) for name in files]
@@ -93,7 +83,8 @@ def contents(path):
 
 
 def hidden(folder):
-    return [os.path.join(at, name) for at, _, files in os.walk(folder) for name in files if name.startswith('.')]
+    return [os.path.join(at, name) for at, _, files in os.walk(folder) for name in files
+            if name.startswith('.')]
 
 
 class Command:
@@ -104,7 +95,7 @@ class Command:
         self.words = shlex.split(COMMANDS[name])
         self.output = self.words[-1]
         self.temporary = os.path.abspath(f'tmp-{name}')
-        self.mark = f'sim-campaign-{os.getpid()}-{name}'
+        self.mark = f'SIM_CAMPAIGN={os.getpid()}-{name}'
         self.ended = self.finished = self.continued = 0
         os.makedirs(self.temporary)
         self.seconds = self.undisturbed()
@@ -116,9 +107,11 @@ class Command:
         def heed():  # a shell, or nohup, may have had signals ignored
             for number in ENDS[1:]:
                 signal.signal(number, signal.SIG_DFL)
-        environment = {**os.environ, 'TMPDIR': self.temporary, 'SIM_CAMPAIGN': self.mark}
+        environment = {**os.environ, 'TMPDIR': self.temporary,
+                       'SIM_CAMPAIGN': self.mark.partition('=')[2]}
         return subprocess.Popen([self.sim, *words], env=environment, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, preexec_fn=heed)
+                                stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                                preexec_fn=heed)
 
     def undisturbed(self):
         """Seconds that it takes; its result is in its place."""
@@ -136,7 +129,7 @@ class Command:
         return ['--resume'] if found else []
 
     def clear(self):
-        """As before the first run; but where a journal says what was done, that and an earlier result stay."""
+        """As before the first run."""
         for name in (self.output, self.output + '.journal'):
             if os.path.isdir(name):
                 shutil.rmtree(name)
@@ -159,7 +152,8 @@ class Command:
 
     def leftovers(self):
         """But Open MPI's own, where it was killed."""
-        return set(hidden('.') + [name for name in os.listdir(self.temporary) if not name.startswith('ompi.')])
+        return set(hidden('.') + [name for name in os.listdir(self.temporary)
+                                  if not name.startswith('ompi.')])
 
     def kill_once(self):
         """None, or what is wrong."""
@@ -183,11 +177,8 @@ class Command:
     def judge(self, when, code, said, before):
         if code not in (0, 130, *(-end for end in ENDS)):
             return f'{when}: ends with {code}: {said}'
-        until = time.monotonic() + ORPHANS
-        while processes(self.mark) and time.monotonic() < until:
-            time.sleep(0.02)
-        if processes(self.mark):
-            return f'{when}: its processes {processes(self.mark)} go on'
+        if not patient(lambda: not find(self.mark), ORPHANS, 0.02):
+            return f'{when}: its processes {find(self.mark)} go on'
         if self.wrong_results():
             return f'{when}: part of a result: {self.wrong_results()}'
         left = self.leftovers() - before
@@ -213,13 +204,15 @@ class Command:
 
 
 def prepare(asked):
-    for name, content in (('long', LONG), ('planned', PLANNED), ('small', SMALL), ('points', POINTS),
-                          ('tiny', TINY)):
+    for name, content in (('long', LONG), ('planned', PLANNED), ('small', SMALL),
+                          ('points', POINTS), ('tiny', TINY)):
         with open(f'{name}.json', 'w', encoding='utf-8') as file:
             json.dump(content, file)
     for name, more in (('run', ['-s', '/schedule/micro_batches=40']),
-                       ('other', ['-s', '/schedule/micro_batches=40', '-s', '/seed=2']), ('long', [])):
-        subprocess.run([asked.sim, 'run', 'long.json', '-o', f'{name}.h5', *more], check=True, capture_output=True)
+                       ('other', ['-s', '/schedule/micro_batches=40', '-s', '/seed=2']),
+                       ('long', [])):
+        subprocess.run([asked.sim, 'run', 'long.json', '-o', f'{name}.h5', *more], check=True,
+                       capture_output=True)
 
 
 def main():
@@ -239,8 +232,9 @@ def main():
             found = command.attack(asked.n)
             wrong += [f'{name}: {problem}' for problem in found]
             print(f'{name}: {command.ended} ended early, {command.finished} not in time, '
-                  f'{command.continued} went on from what others had done; {len(found)} problems', flush=True)
-            shutil.rmtree(command.output) if os.path.isdir(command.output) else os.remove(command.output)
+                  f'{command.continued} went on from what others had done; {len(found)} problems',
+                  flush=True)
+            (shutil.rmtree if os.path.isdir(command.output) else os.remove)(command.output)
     print('\n'.join(wrong) or 'no part of a result, nothing left behind')
     return bool(wrong)
 

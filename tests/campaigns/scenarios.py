@@ -45,7 +45,7 @@ def parent(document, path):
 
 
 def extreme(draw):
-    return draw.choice(draw.choices((NUMBERS, TEXTS, OTHERS), (6, 3, 2))[0])
+    return copy.deepcopy(draw.choice(draw.choices((NUMBERS, TEXTS, OTHERS), (6, 3, 2))[0]))
 
 
 def near(value, draw):

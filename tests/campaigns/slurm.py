@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
 """The script of docs/how-to/many-machines.md under Slurm: slurm.py SIM ROOT [--short]
 
-munged, slurmctld and two slurmd, each with one processor, run on this machine in a temporary folder, and are
-stopped at the end. The page's script is submitted: its file is that of one process, bit for bit. Then a job
-is cancelled, and a process of another one killed; the same script, submitted again, does the rest. Needs root,
-slurm-wlm, munge and mpirun; is skipped, with the reason, where they are missing.
+munged, slurmctld and two slurmd, each with one processor, run on this machine in a temporary
+folder, and are stopped at the end. The page's script is submitted: its file is that of one process,
+bit for bit. Then a job is cancelled, and a process of another one killed; the same script,
+submitted again, does the rest. Needs root, slurm-wlm, munge and mpirun; is skipped, with the
+reason, where they are missing.
 """
-import hashlib
 import os
 import re
 import shutil
@@ -15,10 +15,12 @@ import socket
 import subprocess
 import sys
 import tempfile
-import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+# pylint: disable-next=wrong-import-position
+from processes import MPI, check, digest, find, n_lines, patient, skip
 
 SIM, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-SKIPPED = 77
 SHORT = '--short' in sys.argv and os.environ.get('SIM_TESTS') != 'long'  # nothing is stopped
 PROGRAMS = ('munged', 'slurmctld', 'slurmd', 'sbatch', 'scancel', 'sinfo', 'mpirun')
 CONFIGURATION = '''ClusterName=local
@@ -51,17 +53,6 @@ PartitionName=all Nodes=ALL Default=YES MaxTime=60 State=UP
 '''
 
 
-def skip(why):
-    print('skipped:', why)
-    sys.exit(SKIPPED)
-
-
-def check(what, condition, said=''):
-    print(('ok: ' if condition else 'FAILED: ') + what, flush=True)
-    if not condition:
-        raise AssertionError(said)
-
-
 def free_ports(n):
     sockets = [socket.socket() for _ in range(n)]
     for one in sockets:
@@ -72,46 +63,37 @@ def free_ports(n):
     return ports
 
 
-def digest(path):
-    with open(path, 'rb') as file:
-        return hashlib.sha256(file.read()).hexdigest()
-
-
-def patient(condition, seconds):
-    until = time.monotonic() + seconds
-    while not condition() and time.monotonic() < until:
-        time.sleep(0.02)
-    return condition()
-
-
 class Slurm:
     """The daemons, in the foreground, so that they end with this process' help."""
 
     def __init__(self, folder):
         self.folder, self.daemons = folder, []
-        self.environment = dict(os.environ, SLURM_CONF=os.path.join(folder, 'slurm.conf'), ASAN_OPTIONS='detect_leaks=0',
-                                OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1',
-                                PATH=os.path.dirname(SIM) + ':' + os.environ['PATH'])
+        self.environment = {**os.environ, **MPI, 'SLURM_CONF': os.path.join(folder, 'slurm.conf'),
+                            'PATH': os.path.dirname(SIM) + ':' + os.environ['PATH']}
         os.mkdir(os.path.join(folder, 'state'))
         with open(self.environment['SLURM_CONF'], 'w', encoding='utf-8') as file:
-            file.write(CONFIGURATION.format(folder=folder, host=socket.gethostname().split('.')[0], ports=free_ports(3)))
-        with open(os.path.join(folder, 'key'), 'wb', opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
+            host = socket.gethostname().split('.')[0]
+            file.write(CONFIGURATION.format(folder=folder, host=host, ports=free_ports(3)))
+        with open(os.path.join(folder, 'key'), 'wb',
+                  opener=lambda path, flags: os.open(path, flags, 0o600)) as file:
             file.write(os.urandom(1024))
 
     def daemon(self, *words):
         with open(os.path.join(self.folder, 'daemons.log'), 'ab') as log:
-            self.daemons.append(subprocess.Popen(words, env=self.environment, cwd=self.folder, stdin=subprocess.DEVNULL,
-                                                 stdout=log, stderr=log))
+            self.daemons.append(subprocess.Popen(words, env=self.environment, cwd=self.folder,
+                                                 stdin=subprocess.DEVNULL, stdout=log, stderr=log))
 
     def start(self):
         at = self.folder
         self.daemon('munged', '--foreground', f'--socket={at}/munge.socket', f'--key-file={at}/key',
-                    f'--pid-file={at}/munged.pid', f'--log-file={at}/munged.log', f'--seed-file={at}/seed')
+                    f'--pid-file={at}/munged.pid', f'--log-file={at}/munged.log',
+                    f'--seed-file={at}/seed')
         patient(lambda: os.path.exists(f'{at}/munge.socket'), 10)
         self.daemon('slurmctld', '-D')
         for node in ('node1', 'node2'):
             self.daemon('slurmd', '-D', '-N', node)
-        if not patient(lambda: self.run('sinfo', '-h', '-t', 'idle', '-o', '%D')[1].strip() == '2', 30):
+        ready = ('sinfo', '-h', '-t', 'idle', '-o', '%D')
+        if not patient(lambda: self.run(*ready)[1].strip() == '2', 30):
             with open(os.path.join(at, 'daemons.log'), encoding='utf-8', errors='replace') as log:
                 skip('Slurm does not start here: ' + log.read()[-1000:])
 
@@ -126,8 +108,8 @@ class Slurm:
                 daemon.wait()
 
     def run(self, *words):
-        done = subprocess.run(words, env=self.environment, cwd=self.folder, capture_output=True, text=True, check=False,
-                              timeout=300)
+        done = subprocess.run(words, env=self.environment, cwd=self.folder, capture_output=True,
+                              text=True, check=False, timeout=300)
         return done.returncode, done.stdout + done.stderr
 
     def submit(self):
@@ -144,23 +126,11 @@ class Slurm:
         return self.log(job)
 
     def n_recorded(self):
-        path = os.path.join(self.folder, 'study.h5.journal')
-        if not os.path.exists(path):
-            return 0
-        with open(path, encoding='utf-8') as file:
-            return sum(1 for _ in file) - 1
+        return max(n_lines(os.path.join(self.folder, 'study.h5.journal')) - 1, 0)
 
     def first_process(self):
         """Process 1 of the sweep."""
-        for pid in filter(str.isdigit, os.listdir('/proc')):
-            try:
-                with open(f'/proc/{pid}/environ', 'rb') as file:
-                    words = file.read().split(b'\0')
-            except OSError:
-                continue
-            if b'OMPI_COMM_WORLD_RANK=1' in words and f'SLURM_CONF={self.environment["SLURM_CONF"]}'.encode() in words:
-                return int(pid)
-        return None
+        return find('OMPI_COMM_WORLD_RANK=1', f'SLURM_CONF={self.environment["SLURM_CONF"]}')[0]
 
 
 def page_script():
@@ -177,7 +147,8 @@ def attack(slurm, one, what, do):
     said = slurm.wait(job)
     n = slurm.n_recorded()
     print(said)
-    check(f'{what}: {n} points are kept', n >= 50 and not os.path.exists(os.path.join(slurm.folder, 'study.h5')), said)
+    written = os.path.exists(os.path.join(slurm.folder, 'study.h5'))
+    check(f'{what}: {n} points are kept', n >= 50 and not written, said)
     again = slurm.wait(slurm.submit())
     check(f'{what}: the script, submitted again, ends in the same file',
           f'sim: {n} of 961 points were done before' in again
@@ -186,7 +157,8 @@ def attack(slurm, one, what, do):
 
 def campaign(slurm):
     folder = slurm.folder
-    shutil.copy(os.path.join(ROOT, 'scenarios/timeprest-wn.json'), os.path.join(folder, 'study.json'))
+    shutil.copy(os.path.join(ROOT, 'scenarios/timeprest-wn.json'),
+                os.path.join(folder, 'study.json'))
     with open(os.path.join(folder, 'study.sh'), 'w', encoding='utf-8') as file:
         file.write(page_script())
     code, said = slurm.run(SIM, 'sweep', 'study.json', '-o', 'one.h5')

@@ -1,33 +1,29 @@
 #!/usr/bin/env python3
 """A sweep over two hosts: two-hosts.py SIM ROOT
 
-The hosts are two network namespaces of this machine, each with a host name of its own, joined by a pair of
-virtual Ethernet devices; mpirun starts its daemon on the second one through a shell script in the place
-of ssh. The sweep gives the bits of one process; then its process on the second host is killed, and --resume
-ends in the same file. Needs root, `ip` and mpirun; is skipped, with the reason, where they are missing or
-namespaces are not allowed.
+The hosts are two network namespaces of this machine, each with a host name of its own, joined by a
+pair of virtual Ethernet devices; mpirun starts its daemon on the second one through a shell script
+in the place of ssh. The sweep gives the bits of one process; then its process on the second host is
+killed, and --resume ends in the same file. Needs root, `ip` and mpirun; is skipped, with the
+reason, where they are missing or namespaces are not allowed.
 """
-import hashlib
 import os
 import shutil
 import signal
 import subprocess
 import sys
 import tempfile
-import time
+
+sys.path.append(os.path.join(os.path.dirname(os.path.abspath(__file__)), '..'))
+# pylint: disable-next=wrong-import-position
+from processes import MPI, check, digest, find, n_lines, patient, skip
 
 SIM, ROOT = os.path.abspath(sys.argv[1]), os.path.abspath(sys.argv[2])
-SKIPPED = 77
 HOSTS = ('simhost1', 'simhost2')
 ADDRESSES = ('10.77.13.1', '10.77.13.2')
-SWEEP = ['sweep', os.path.join(ROOT, 'scenarios/timeprest-wn.json'), '--vary', '/schedule/workers=2..32',
-         '--vary', '/schedule/micro_batches=2..12']
+SWEEP = ['sweep', os.path.join(ROOT, 'scenarios/timeprest-wn.json'),
+         '--vary', '/schedule/workers=2..32', '--vary', '/schedule/micro_batches=2..12']
 N_POINTS = 31 * 11
-
-
-def skip(why):
-    print('skipped:', why)
-    sys.exit(SKIPPED)
 
 
 def ip(*words):
@@ -37,11 +33,12 @@ def ip(*words):
 
 def make_hosts():
     steps = [('netns', 'add', host) for host in HOSTS]
-    steps.append(('link', 'add', 'simveth1', 'netns', HOSTS[0], 'type', 'veth', 'peer', 'name', 'simveth2', 'netns',
-                  HOSTS[1]))
+    steps.append(('link', 'add', 'simveth1', 'netns', HOSTS[0], 'type', 'veth', 'peer', 'name',
+                  'simveth2', 'netns', HOSTS[1]))
     for host, address, device in zip(HOSTS, ADDRESSES, ('simveth1', 'simveth2')):
         steps += [('-n', host, 'addr', 'add', address + '/24', 'dev', device),
-                  ('-n', host, 'link', 'set', device, 'up'), ('-n', host, 'link', 'set', 'lo', 'up')]
+                  ('-n', host, 'link', 'set', device, 'up'),
+                  ('-n', host, 'link', 'set', 'lo', 'up')]
     for step in steps:
         said = ip(*step)
         if said:
@@ -51,35 +48,34 @@ def make_hosts():
 
 def on_host(host):
     """What runs the words that follow on a host."""
-    return ['ip', 'netns', 'exec', host, 'unshare', '--uts', 'sh', '-c', f'hostname {host}; exec "$@"', 'sh']
+    return ['ip', 'netns', 'exec', host, 'unshare', '--uts', 'sh', '-c',
+            f'hostname {host}; exec "$@"', 'sh']
 
 
 def write_agent(folder):
     """In the place of ssh: AGENT ADDRESS WORD..."""
     path = os.path.join(folder, 'agent.sh')
     with open(path, 'w', encoding='utf-8') as file:
-        file.write('#!/bin/sh\nshift\nexec ip netns exec {0} unshare --uts sh -c "hostname {0}; $*"\n'.format(HOSTS[1]))
+        file.write('#!/bin/sh\nshift\n'
+                   f'exec ip netns exec {HOSTS[1]} unshare --uts sh -c "hostname {HOSTS[1]}; $*"\n')
     os.chmod(path, 0o755)
     return path
-
-
-def digest(path):
-    with open(path, 'rb') as file:
-        return hashlib.sha256(file.read()).hexdigest()
 
 
 class Hosts:
     def __init__(self, folder):
         self.folder = folder
-        self.environment = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT='1', OMPI_ALLOW_RUN_AS_ROOT_CONFIRM='1',
-                                ASAN_OPTIONS='detect_leaks=0', SIM_TEST_MARK=os.path.basename(folder))
-        self.launcher = ['mpirun', '--host', ','.join(ADDRESSES), '--mca', 'plm_rsh_agent', write_agent(folder),
-                         '--mca', 'btl_tcp_if_include', '10.77.13.0/24', '--mca', 'oob_tcp_if_include',
-                         '10.77.13.0/24', '-n', '2']
+        self.mark = f'SIM_TEST_MARK={os.path.basename(folder)}'
+        self.environment = {**os.environ, **MPI, 'SIM_TEST_MARK': os.path.basename(folder)}
+        self.launcher = ['mpirun', '--host', ','.join(ADDRESSES),
+                         '--mca', 'plm_rsh_agent', write_agent(folder),
+                         '--mca', 'btl_tcp_if_include', '10.77.13.0/24',
+                         '--mca', 'oob_tcp_if_include', '10.77.13.0/24', '-n', '2']
 
     def start(self, *words):
-        return subprocess.Popen([*on_host(HOSTS[0]), *self.launcher, *words], cwd=self.folder, env=self.environment,
-                                stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        return subprocess.Popen([*on_host(HOSTS[0]), *self.launcher, *words],
+                                cwd=self.folder, env=self.environment, stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, text=True)
 
     def run(self, *words):
         process = self.start(*words)
@@ -88,38 +84,21 @@ class Hosts:
 
     def second(self):
         """The process on the second host, or None."""
-        for pid in filter(str.isdigit, os.listdir('/proc')):
-            try:
-                with open(f'/proc/{pid}/environ', 'rb') as file:
-                    words = file.read().split(b'\0')
-            except OSError:
-                continue
-            if b'OMPI_COMM_WORLD_RANK=1' in words and f'SIM_TEST_MARK={os.path.basename(self.folder)}'.encode() in words:
-                return int(pid)
-        return None
-
-
-def check(what, condition, said=''):
-    print(('ok: ' if condition else 'FAILED: ') + what, flush=True)
-    if not condition:
-        print(said)
-        sys.exit(1)
+        found = find('OMPI_COMM_WORLD_RANK=1', self.mark)
+        return found[0] if found else None
 
 
 def attack(hosts, one):
     process = hosts.start(SIM, *SWEEP, '-o', 'killed.h5', '-j', '1')
     journal = os.path.join(hosts.folder, 'killed.h5.journal')
-    n = 0
-    while n < 20 and process.poll() is None:
-        time.sleep(0.01)
-        with open(journal, encoding='utf-8') if os.path.exists(journal) else open(os.devnull, encoding='utf-8') as file:
-            n = sum(1 for _ in file) - 1
+    patient(lambda: n_lines(journal) > 20 or process.poll() is not None, 60)
     pid = hosts.second()
     if pid:
         os.kill(pid, signal.SIGKILL)
     said = process.communicate(timeout=60)[0]
     print(said)
-    check('mpirun says 137 when the process on the second host is killed', process.returncode == 137, said)
+    check('mpirun says 137 when the process on the second host is killed',
+          process.returncode == 137, said)
     code, said = hosts.run(SIM, *SWEEP, '-o', 'killed.h5', '--resume')
     check('--resume ends in the same file',
           code == 0 and digest(os.path.join(hosts.folder, 'killed.h5')) == one, said)
@@ -133,7 +112,8 @@ def campaign(folder):
     print('$ mpirun ... hostname\n' + said)
     check('a process on each host', code == 0 and sorted(said.split()) == sorted(HOSTS), said)
     code, said = hosts.run(SIM, *SWEEP, '-o', 'two.h5', '-j', '1')
-    print('\n'.join(line for line in said.splitlines() if line.startswith(('sim: ', 'results: ')) or 'points (' in line))
+    print('\n'.join(line for line in said.splitlines()
+                    if line.startswith(('sim: ', 'results: ')) or 'points (' in line))
     check('the file of two hosts is that of one process, bit for bit',
           code == 0 and digest(os.path.join(folder, 'two.h5')) == one, said)
     attack(hosts, one)

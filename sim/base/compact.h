@@ -1,0 +1,51 @@
+/* Whole numbers one behind the other, each in as many bytes as it needs: seven bits to a byte, the lowest
+ * first. For millions of records that are read in order.
+ */
+#ifndef CS_BASE_COMPACT_H
+#define CS_BASE_COMPACT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+typedef struct cs_compact {
+    unsigned char *bytes;
+    size_t used, capacity;
+} cs_compact;
+
+enum { CS_COMPACT_MOST = 10 }; /* bytes that a number takes at most */
+
+/* Zeroed ones can be finished. */
+void cs_compact_finish(cs_compact *compact);
+
+bool cs_compact_grow(cs_compact *compact, size_t numbers);
+
+/* Makes room for so many more numbers. False when memory runs out. */
+static inline bool cs_compact_reserve(cs_compact *compact, size_t numbers)
+{
+    return compact->capacity - compact->used >= CS_COMPACT_MOST * numbers ||
+           cs_compact_grow(compact, numbers);
+}
+
+/* There is room for it. */
+static inline void cs_compact_put(cs_compact *compact, uint64_t number)
+{
+    unsigned char *to = compact->bytes + compact->used;
+    for (; number >= 0x80; number >>= 7)
+        *to++ = (unsigned char)(number | 0x80);
+    *to++ = (unsigned char)number;
+    compact->used = (size_t)(to - compact->bytes);
+}
+
+/* The number that begins at the byte *at, which becomes that of the next one. */
+static inline uint64_t cs_compact_get(const cs_compact *compact, size_t *at)
+{
+    const unsigned char *from = compact->bytes + *at;
+    uint64_t number = *from & 0x7f;
+    for (unsigned shift = 7; *from++ & 0x80; shift += 7)
+        number |= (uint64_t)(*from & 0x7f) << shift;
+    *at = (size_t)(from - compact->bytes);
+    return number;
+}
+
+#endif
