@@ -113,8 +113,8 @@ void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)
         cs_point_rules_assume(rules, "%s", note);
     if (strcmp(name, "ideal") == 0)
         cs_point_rules_assume(rules, "no conventions of a runtime");
-    fprintf(out, "\"runtime\": {\"name\": \"%s\"", name);
     const framework *found = find_framework(point);
+    fprintf(out, "\"runtime\": {\"name\": \"%s\"", name);
     if (kernels(point))
         fprintf(out, ", \"kernels\": %s", kernels(point));
     if (found && found->one_program)
