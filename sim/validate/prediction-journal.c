@@ -86,34 +86,46 @@ static bool take_earlier(void *context, const char *text, cs_journal_place place
     return taken;
 }
 
-/* The point that takes least; predictions->n: none has a scenario. */
-static uint32_t cheapest(const cs_predictions *predictions)
+/* Of those that were not tried yet, the point that takes least; predictions->n: none has a scenario. */
+static uint32_t cheapest(const cs_predictions *predictions, const bool *tried)
 {
     uint32_t best = predictions->n;
     for (uint32_t i = 0; i < predictions->n; i++)
-        if (predictions->items[i].made.document &&
+        if (predictions->items[i].made.document && !tried[i] &&
             (best == predictions->n ||
              cs_prediction_cost(predictions, i) < cs_prediction_cost(predictions, best)))
             best = i;
     return best;
 }
 
-/* Files are named by what is changed in all scenarios alike, so that one tells what is in them. A
- * scenario that is refused tells why. */
-static cs_status add_files(const cs_predictions *predictions, uint64_t *identity, cs_error *error)
+/* A scenario as it was read, or why it is refused. */
+static cs_status add_scenario(const cs_prediction *of, uint64_t *identity, bool *refused,
+                              cs_error *error)
 {
-    const uint32_t i = cheapest(predictions);
     cs_scenario scenario = {0};
     cs_error why;
     cs_error_init(&why);
-    if (i == predictions->n)
-        return CS_OK;
-    const cs_prediction *of = &predictions->items[i];
     const cs_status status = cs_scenario_read(of->made.document, of->point->id, &scenario, &why);
     const char *text = status == CS_OK ? scenario.resolved : why.text;
     *identity = cs_hash_bytes(text, strlen(text), *identity);
+    *refused = status != CS_OK;
     cs_scenario_finish(&scenario);
     return status == CS_NO_MEMORY ? cs_error_no_memory(error) : CS_OK;
+}
+
+/* Files are named by what is changed in all scenarios alike, so that the first that can be read tells
+ * what is in them. */
+static cs_status add_files(const cs_predictions *predictions, uint64_t *identity, cs_error *error)
+{
+    bool *tried = calloc(predictions->n + (size_t)1, sizeof(*tried)), refused = true;
+    cs_status status = tried ? CS_OK : cs_error_no_memory(error);
+    uint32_t i;
+    while (status == CS_OK && refused && (i = cheapest(predictions, tried)) < predictions->n) {
+        tried[i] = true;
+        status = add_scenario(&predictions->items[i], identity, &refused, error);
+    }
+    free(tried);
+    return status;
 }
 
 cs_status cs_predictions_open(cs_predictions *predictions, const char *path,
