@@ -341,7 +341,7 @@ class Alone(unittest.TestCase):
                     open(os.path.join(folder, 'out.h5'), 'rb') as out:
                 self.assertEqual(one.read(), out.read())
             self.stop_validation(folder, 20, *changed)
-            write_json(folder, 'd.json', {**device, 'memory': '79 GB'})
+            write_json(folder, 'd.json', {**device, 'bandwidth': '1 TB/s'})
             self.assertIn('belongs to another validation',
                           self.validate(folder, *changed, '-o', 'out.h5', '--resume', status=3))
 
