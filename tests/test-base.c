@@ -572,6 +572,17 @@ static void guesses_what_was_meant(void **state)
     }
 }
 
+/* A letter is missing of the second; the first lacks six, though the word begins with it. */
+static void guesses_whole_words(void **state)
+{
+    (void)state;
+    cs_guess guess;
+    cs_guess_init(&guess, "host_kernl");
+    cs_guess_add(&guess, "host");
+    cs_guess_add(&guess, "host_kernel");
+    expect_text("guess", "host_kernel", guess.closest);
+}
+
 static void finds_words_or_guesses(void **state)
 {
     (void)state;
@@ -808,6 +819,7 @@ int main(void)
         cmocka_unit_test(a_kind_without_room_for_its_subject_is_left_out),
         cmocka_unit_test(statuses_have_names_and_exit_codes),
         cmocka_unit_test(log_writes_up_to_its_level),
+        cmocka_unit_test(guesses_whole_words),
         cmocka_unit_test(finds_words_or_guesses),
         cmocka_unit_test(numbers_have_an_order),
         cmocka_unit_test(clocks_do_not_go_back),

@@ -206,8 +206,11 @@ static bool continues(const char *a, const char *b)
 
 void cs_guess_add(cs_guess *guess, const char *known)
 {
-    unsigned int distance = continues(guess->word, known) ? 2 : edit_distance(guess->word, known);
-    if (distance < guess->distance && distance < 2 * strlen(known)) {
+    const unsigned int edits = edit_distance(guess->word, known);
+    const unsigned int distance = continues(guess->word, known) ? 2 : edits;
+    const bool tie = guess->closest && distance == guess->distance &&
+                     edits < edit_distance(guess->word, guess->closest);
+    if ((distance < guess->distance || tie) && distance < 2 * strlen(known)) {
         guess->distance = distance;
         guess->closest = known;
     }
