@@ -20,6 +20,9 @@ static const char scenario[] =
     "{\"runtime\": %s, \"model\": {\"precision\": \"%s\"%s}, \"platform\": {%s}, \"schedule\": "
     "{\"kind\": \"%s\"}}";
 
+/* NVLinks of the fifth generation between nodes as in a DGX H100. */
+#define FIFTH_NVLINKS "{\"gpu_pair\":0.7,\"node\":0.8}"
+
 /* What a key of a section is after the conventions have been applied, as JSON; "-": it is not
  * there. The rows say what the runtimes' own sources do (runtime-section.c). */
 static const struct {
@@ -46,12 +49,15 @@ static const struct {
     {"links of a DGX H100", "\"megatron-core\"", "bf16", "", "\"topology\": \"dgx-h100\"", "1f1b",
      "collectives", "reached", "0.8"},
     {"of a DGX B200", "\"megatron-core\"", "bf16", "", "\"topology\": \"dgx-b200\"", "1f1b",
-     "collectives", "reached", "0.7"},
+     "collectives", "reached", FIFTH_NVLINKS},
+    {"of several", "\"megatron-core\"", "bf16", "",
+     "\"topology\": \"cluster\", \"node\": {\"model\": \"dgx-b200\"}", "1f1b", "collectives",
+     "reached", FIFTH_NVLINKS},
     {"of a rack", "\"megatron-core\"", "bf16", "", "\"topology\": \"gb200-nvl72\"", "1f1b",
-     "collectives", "reached", "0.7"},
+     "collectives", "reached", FIFTH_NVLINKS},
     {"of several racks", "\"megatron-core\"", "bf16", "",
      "\"topology\": \"cluster\", \"node\": {\"model\": \"nvl72\"}", "1f1b", "collectives",
-     "reached", "0.7"},
+     "reached", FIFTH_NVLINKS},
     {"ideal has none", "\"ideal\"", "bf16", "", "", "1f1b", "platform", "blocking", "-"},
     {"FSDP neither", "\"pytorch-fsdp\"", "bf16", "", "", "1f1b", "platform", "blocking", "-"},
 };
