@@ -235,8 +235,8 @@ CS_MUST_CHECK cs_status cs_memory_section_read(const cJSON *value, const cs_json
 /* The allocator that the section asks for, without a capacity; false: none. */
 bool cs_memory_section_allocator(const cs_memory_section *section, cs_caching_options *options);
 
-/* Which rules the section asks for. */
-cs_kept_rules cs_memory_section_rules(const cs_memory_section *section);
+/* Which rules the section asks for, on a device of this name (or NULL). */
+cs_kept_rules cs_memory_section_rules(const cs_memory_section *section, const char *device);
 
 /* `device_memory` is that of a named model's device, for what has no memory of its own; 0: there is
  * none. Links may be as `costs` were measured. */
