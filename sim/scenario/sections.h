@@ -189,14 +189,17 @@ typedef struct cs_loaded {
     cs_costs costs; /* of all files; empty when there are none */
     cs_net net;     /* of a named model */
     cs_model model; /* of a file, or in place */
+    /* The network is another scenario's, to begin with, and so is the memory of its device. */
+    bool net_is_known;
+    int64_t device_memory; /* bytes */
 } cs_loaded;
 
 /* Zeroed ones can be finished. */
 void cs_loaded_finish(cs_loaded *loaded);
 
 /* Reads all sections, whatever is wrong with the others. What they hold lives in the arena, but for
- * the parts of the document that have readers of their own: it must live as long.
- * What is valid and hardly meant is added to `warnings`. */
+ * the parts of the document that have readers of their own: it must live as long. What is loaded
+ * must be zeroed, unless its network is known. What is valid and hardly meant is added to `warnings`. */
 CS_MUST_CHECK cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
                                          cs_sections *sections, cs_loaded *loaded,
                                          cs_error *warnings, cs_error *error);
