@@ -227,6 +227,7 @@ static const effect effects[] = {
     {"/platform/slowdown", uniform, "[]", "[{\"factor\": 2}]", seconds, false, 0, NULL},
     {"/collectives/reached", uniform, "1", "0.5", seconds, false, 2, NULL},
     {"/collectives/start", uniform, "0", "\"250 ms\"", seconds, false, 0.25, NULL},
+    {.key = "/collectives/dispatch", .elsewhere = "runtime-keys: dispatches_have_their_own"},
     {.key = "/collectives/tensor_overlap", .elsewhere = "runtime-keys: products_hide_chunks"},
     {"/memory/allocator", network, "\"none\"", "\"pytorch\"", is_played, false, 1, NULL},
     {.key = "/memory/expandable_segments", .elsewhere = "caching-allocator"},

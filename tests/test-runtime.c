@@ -110,6 +110,10 @@ static const struct {
      "1f1b", "parallel", "accumulate", "true"},
     {"of one stage", "\"torchtitan\"", "bf16", "", MESH("\"pipeline\": 1, \"zero\": 2"), "1f1b",
      "parallel", "accumulate", "false"},
+    {"tokens sent once", "\"megatron-core\"", "bf16", "", MESH("\"dispatcher\": \"once_per_node\""),
+     "1f1b", "collectives", "dispatch", "{\"reached\":0.95,\"start\":\"0.45 ms\"}"},
+    {"each copy", "\"megatron-core\"", "bf16", "", MESH("\"expert\": 2"), "1f1b", "collectives",
+     "dispatch", "-"},
     {"ideal has none", "\"ideal\"", "bf16", "", "", "1f1b", "platform", "blocking", "-"},
     {"FSDP neither", "\"pytorch-fsdp\"", "bf16", "", "", "1f1b", "platform", "blocking", "-"},
 };

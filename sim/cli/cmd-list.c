@@ -133,6 +133,7 @@ static bool section_at(size_t i, entry *out)
         {"chain", "of planners: how layers are counted", NULL, cs_chain_fields},
         {"collectives", "how collectives become messages", NULL, cs_lower_fields},
         {"level", "in collectives/levels", NULL, cs_lower_level_fields},
+        {"dispatch", "in collectives", NULL, cs_lower_dispatch_fields},
         {"sweep", "what `sim sweep` varies", NULL, cs_sweep_fields},
         {"advise", "which plans `sim advise` tries", NULL, cs_advise_fields},
     };
@@ -288,8 +289,13 @@ static void print_condition(const cs_convention *convention, FILE *out)
 
 static void print_convention(const cs_convention *convention, FILE *out)
 {
-    fprintf(out, "      %s: %s%s", convention->key, convention->value,
-            convention->with ? ", " : "");
+    const char *with = convention->with ? convention->with : "";
+    const int used = fprintf(out, "      %s: %s%s", convention->key, convention->value,
+                             convention->with ? "," : "");
+    if (used > 0 && (size_t)used + strlen(" with ") + strlen(with) > CS_WRAP_REPORT)
+        fprintf(out, "\n%*s", CONVENTION_INDENT, "");
+    else if (convention->with)
+        fputc(' ', out);
     print_condition(convention, out);
     fprintf(out, "\n%*s", CONVENTION_INDENT, "");
     cs_wrap(out, CONVENTION_INDENT, CONVENTION_INDENT, CS_WRAP_REPORT, convention->source);

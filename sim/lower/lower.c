@@ -29,6 +29,13 @@ const cs_field cs_lower_level_fields[] = {
      .doc = "1 / beta"},
     {0}};
 
+const cs_field cs_lower_dispatch_fields[] = {
+    {"reached", CS_FIELD_NUMBER, offsetof(cs_dispatch_cost, reached), .fallback = "1",
+     .above_min = true, .max = 1, .doc = "fraction of the links' bandwidths"},
+    {"start", CS_FIELD_TIME, offsetof(cs_dispatch_cost, start), .fallback = "0",
+     .doc = "what it takes whatever its bytes"},
+    {0}};
+
 #define LEVEL(key, number)                                                                         \
     {                                                                                              \
         key, CS_FIELD_OBJECT,                                                                      \
@@ -85,6 +92,11 @@ const cs_field cs_lower_fields[] = {
          "of an all_to_all of experts that is one delay: what layers of another micro-batch hide"},
     {"start", CS_FIELD_TIME, offsetof(cs_lower_options, start), .fallback = "0",
      .doc = "of a collective that is one delay: what its kernel takes to begin on all ranks"},
+    {"dispatch", CS_FIELD_OBJECT, offsetof(cs_lower_options, dispatch), .fallback = "",
+     .of = cs_lower_dispatch_fields, .size = sizeof(cs_dispatch_cost),
+     .doc = "of an all_to_all by once_per_node that leaves a node and is one delay, in place of "
+            "reached and start",
+     .shape = "{dispatch}"},
     {"nccl", CS_FIELD_CHOICE, offsetof(cs_lower_options, nccl), .fallback = "none",
      .choices = nccl_names,
      .doc = "latencies, protocols and thresholds of NCCL on GPUs of this generation, in place of "

@@ -34,6 +34,7 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/platform/slowdown", false},
     {"/collectives/reached", false},
     {"/collectives/start", false},
+    {"/collectives/dispatch", false},
     {"/collectives/tensor_overlap", false},
     {"/memory/allocator", true},
     {"/memory/expandable_segments", true},
