@@ -289,13 +289,8 @@ static void print_condition(const cs_convention *convention, FILE *out)
 
 static void print_convention(const cs_convention *convention, FILE *out)
 {
-    const char *with = convention->with ? convention->with : "";
-    const int used = fprintf(out, "      %s: %s%s", convention->key, convention->value,
-                             convention->with ? "," : "");
-    if (used > 0 && (size_t)used + strlen(" with ") + strlen(with) > CS_WRAP_REPORT)
-        fprintf(out, "\n%*s", CONVENTION_INDENT, "");
-    else if (convention->with)
-        fputc(' ', out);
+    fprintf(out, "      %s: %s%s", convention->key, convention->value,
+            convention->with ? ", " : "");
     print_condition(convention, out);
     fprintf(out, "\n%*s", CONVENTION_INDENT, "");
     cs_wrap(out, CONVENTION_INDENT, CONVENTION_INDENT, CS_WRAP_REPORT, convention->source);
