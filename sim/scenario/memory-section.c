@@ -5,15 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-/* In step with the choices of "libraries". */
-typedef enum library {
-    CUBLAS,
-    TRANSFORMER_ENGINE,
-    GROUPED_PRODUCTS,
-    USER_BUFFERS,
-    N_LIBRARIES
-} library;
-
 static const char *const library_names[] = {"cublas", "transformer_engine", "grouped_products",
                                             "user_buffers", NULL};
 
@@ -80,7 +71,7 @@ const cs_field cs_scenario_memory_fields[] = {
      .doc = "narrow products keep what they read as it was cast; else as it was, to cast it again "
             "(torchao)"},
     {"libraries", CS_FIELD_LIST, AT(libraries), .fallback = "[]", .of = &library_field,
-     .most = N_LIBRARIES, .doc = "libraries whose workspaces come from PyTorch's allocator",
+     .most = CS_N_LIBRARIES, .doc = "libraries whose workspaces come from PyTorch's allocator",
      .shape = "[\"cublas\", \"transformer_engine\", \"grouped_products\", \"user_buffers\"]"},
     {"cublas_workspace", CS_FIELD_BYTES, AT(cublas_workspace), .fallback = "0 B", .large = true,
      .doc = "of a thread, as CUBLAS_WORKSPACE_CONFIG sets it (\":4096:8\" is 32 MiB); 0: PyTorch's "
@@ -163,21 +154,21 @@ static bool is_recent(const char *device)
  * one of their own, with room for three streams (transformer_engine/pytorch/cpp_extensions/gemm.py,
  * get_cublas_workspace, _NUM_MAX_UB_STREAMS; until 2.8 they had the first one, three times as
  * large). */
-static int64_t library_bytes(library which, bool recent, int64_t cublas)
+static int64_t library_bytes(cs_library which, bool recent, int64_t cublas)
 {
     enum { KIB = 1024, MIB = 1024 * KIB, THREADS = 2, STREAMS = 4, BUFFER_STREAMS = 3 };
     const int64_t usual = recent ? 32 * MIB : 2 * 4096 * KIB + 8 * 16 * KIB;
     const int64_t engine = recent ? 32 * MIB : 4 * MIB;
     switch (which) {
-    case CUBLAS:
+    case CS_LIBRARY_CUBLAS:
         return THREADS * (cublas > 0 ? cublas : usual);
-    case TRANSFORMER_ENGINE:
+    case CS_LIBRARY_TRANSFORMER_ENGINE:
         return engine;
-    case GROUPED_PRODUCTS:
+    case CS_LIBRARY_GROUPED_PRODUCTS:
         return STREAMS * engine;
-    case USER_BUFFERS:
+    case CS_LIBRARY_USER_BUFFERS:
         return BUFFER_STREAMS * engine;
-    case N_LIBRARIES:
+    case CS_N_LIBRARIES:
         break;
     }
     return 0;
