@@ -4,6 +4,7 @@
 #include "sim/run/figures.h"
 #include "sim/workload/net-model.h"
 #include "tests/expect.h"
+#include "tests/op-named.h"
 #include "tests/run-scenario.h"
 
 #include <math.h>
@@ -271,15 +272,6 @@ static void build(cs_net *net)
     cs_net_cross_entropy(net, "loss", z);
     if (cs_net_end(net) != CS_OK)
         fail_msg("%s", error.text);
-}
-
-static const cs_op *op_named(const cs_net *net, const char *name)
-{
-    for (uint32_t p = 0; p < net->n_ops; p++)
-        if (strcmp(strrchr(net->ops[p].name, '.') + 1, name) == 0)
-            return &net->ops[p];
-    fail_msg("there is no operator %s", name);
-    return NULL;
 }
 
 static cs_op_cost fused_cost(const cs_net *net, const char *name, bool fused)
