@@ -61,7 +61,7 @@ class Target:
                                  f'-artifact_prefix={self.found}-', self.found, self.corpus)
             while (used := cpu_seconds(process.pid)) < seconds and not has_ended(process.pid):
                 time.sleep(min(1, 0.1 + (seconds - used) / 2))
-            process.send_signal(signal.SIGUSR1)  # it tells what it did, and ends
+            os.kill(process.pid, signal.SIGUSR1)  # it tells what it did, and ends
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
         with open(f'{self.found}.log', encoding='utf-8', errors='replace') as log:
