@@ -408,6 +408,16 @@ static const struct rule {
      "memory", "loss", NULL, "\"in_place\""},
     {"sums of torchtitan", NARROW("torchtitan", "H100-SXM5-80GB", "bf16", ""), "model", "gradients",
      NULL, "\"fp32\""},
+    {"LiBai's replicas",
+     GPT ", 'framework': 'LiBai', 'batch': {'global': 8, 'micro': 1}, " GPUS(
+         4) "'parallel': {'dp': 4}, " TOLD,
+     "schedule", "bucket", NULL, "\"16 MiB\""},
+    {"its tensor-parallel ranks",
+     GPT ", 'framework': 'LiBai', 'batch': {'global': 8, 'micro': 1}, " GPUS(
+         4) "'parallel': {'dp': 2, 'tp': 2}, " TOLD,
+     "parallel", "bucket", NULL, "-"},
+    {"Megatron-LM's replicas", MEGATRON GPUS(4) "'parallel': {'dp': 4}, " TOLD, "schedule",
+     "bucket", NULL, "\"0 B\""},
     {"torchtitan's FSDP",
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 4, 'gpus_per_node': 8}, "
            "'parallel': {'dp': 4, 'zero': 3}, " TOLD,
