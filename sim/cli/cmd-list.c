@@ -266,15 +266,24 @@ static void print_formula(const cs_formula *formula, FILE *out)
     cs_wrap(out, used > 0 ? (size_t)used : 0, 10, CS_WRAP_REPORT, formula->text);
 }
 
-/* Its condition as a reader would put it. */
+/* Of a condition, what stands between the key and its value, as a reader would put it. */
+static const char *relation_of(const char *relation)
+{
+    return *relation == '!' ? " not " : *relation == '>' ? " above " : *relation == '=' ? " " : "";
+}
+
+/* Its conditions: "with /parallel/zero 1, /model/device a100*". */
 static void print_condition(const cs_convention *convention, FILE *out)
 {
-    const char *equals = convention->with ? strchr(convention->with, '=') : NULL;
-    if (equals)
-        fprintf(out, "with %.*s %s", (int)(equals - convention->with), convention->with,
-                equals + 1);
-    else if (convention->with)
-        fprintf(out, "with %s", convention->with);
+    const char *text = convention->with ? convention->with : "";
+    for (const char *before = "with "; *text; before = ", ") {
+        const size_t key = strcspn(text, "!=> "), sign = strspn(text + key, "!=>");
+        const size_t value = strcspn(text + key + sign, " ");
+        fprintf(out, "%s%.*s%s%.*s", before, (int)key, text,
+                sign > 0 ? relation_of(text + key) : "", (int)value, text + key + sign);
+        text += key + sign + value;
+        text += strspn(text, " ");
+    }
 }
 
 static void print_convention(const cs_convention *convention, FILE *out)

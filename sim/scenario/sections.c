@@ -101,7 +101,8 @@ static cs_status read_each(cs_arena *arena, cs_sections *sections, cs_loaded *lo
                                                            &sections->parallel, error));
     status = first_of(status,
                       cs_memory_section_read(top->memory, root, arena, &sections->memory, error));
-    sections->model.workload.kept = cs_memory_section_rules(&sections->memory);
+    sections->model.workload.kept =
+        cs_memory_section_rules(&sections->memory, sections->model.workload.device);
     sections->model.workload.tapes = sections->memory.allocator != 0;
     return first_of(status, cs_lower_read(top->collectives, &collectives, arena,
                                           &sections->collectives, error));
