@@ -284,12 +284,21 @@ static void test_host(void **state)
         const double message = rows[i].graphs ? 0 : 10e-6 * rows[i].factor;
         assert_float_equal(message, cs_runtime_kernels_message(&kernels, &device), 1e-12);
     }
+    /* gradients of weights that are not trained are not added: 3 kernels of 1 us, those of the input */
+    const cs_runtime_kernels each = {.given = true, .host_kernel = MICROSECOND};
+    const cs_op_cost frozen = {
+        .forward = {1, 1, 3, 0}, .backward_input = {1, 1, 3, 0}, .weights = 5, .biases = 1};
+    const cs_op linear = {.kind = CS_OP_LINEAR};
+    const cs_accelerator device = small_device();
+    expect_seconds(
+        "frozen", 3e-6,
+        cs_runtime_kernels_host(&each, &device, &linear, &frozen, CS_PRECISION_BF16, true)
+            .backward);
     /* the cast of a layer whose product is another's: one kernel of each of 4 experts */
     const cs_runtime_kernels loop = {
         .given = true, .expert_loop = true, .host_kernel = MICROSECOND};
     const cs_op joined = {.kind = CS_OP_GROUPED_LINEAR, .experts = 4};
     const cs_op_cost cast = {.forward = {1, 1, 1, 8}};
-    const cs_accelerator device = small_device();
     expect_seconds(
         "joined", 4e-6,
         cs_runtime_kernels_host(&loop, &device, &joined, &cast, CS_PRECISION_MXFP8, false).forward);

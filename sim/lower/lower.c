@@ -65,7 +65,8 @@ const cs_field cs_lower_fields[] = {
      .choices = fidelity_names,
      .doc = "flow: every message is simulated; analytic: one delay, as when nothing runs but the "
             "same in other groups of a mesh; alpha_beta: one delay by the alpha-beta model; auto: "
-            "flow up to most_flows, else analytic"},
+            "analytic with \"reached\", \"start\", \"tensor_overlap\", \"expert_overlap\" or "
+            "\"nccl\", which delays alone have, and beyond most_flows, else flow"},
     {"order", CS_FIELD_CHOICE, offsetof(cs_lower_options, order), .fallback = "auto",
      .choices = order_names,
      .doc =
@@ -776,6 +777,24 @@ static cs_status count_moved(const cs_graph *graph, const cs_way *ways, cs_lower
     return CS_OK;
 }
 
+/* Whether something is given that only delays have. */
+static bool asks_for_delays(const cs_lower_options *options)
+{
+    return cs_reached_is_less(&options->reached) || options->start > 0 ||
+           options->tensor_overlap > 0 || options->expert_overlap > 0 ||
+           options->nccl != CS_NCCL_NONE;
+}
+
+static cs_fidelity fidelity_of(const lowering *l, const cs_lower_report *report)
+{
+    if (l->options->fidelity != CS_FIDELITY_AUTO)
+        return (cs_fidelity)l->options->fidelity;
+    return l->from->stands_for || asks_for_delays(l->options) ||
+                   report->n_flows > l->options->most_flows
+               ? CS_FIDELITY_ANALYTIC
+               : CS_FIDELITY_FLOW;
+}
+
 static cs_status too_large(double tasks, cs_error *error)
 {
     return cs_error_add(error, CS_FAILED,
@@ -827,10 +846,7 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
         note_algorithm(report, way->algorithm->name);
         task += way->n_members;
     }
-    const bool many = report->n_flows > l->options->most_flows;
-    report->fidelity = (cs_fidelity)l->options->fidelity;
-    if (report->fidelity == CS_FIDELITY_AUTO)
-        report->fidelity = many || l->from->stands_for ? CS_FIDELITY_ANALYTIC : CS_FIDELITY_FLOW;
+    report->fidelity = fidelity_of(l, report);
     l->delayed = report->fidelity != CS_FIDELITY_FLOW;
     assert(l->delayed || l->from->n_series == 0);
     if (!l->delayed && n_tasks >= CS_LIST)

@@ -146,6 +146,15 @@ typedef struct cs_parallel_section {
 
 typedef enum cs_fold { CS_FOLD_AUTO, CS_FOLD_YES, CS_FOLD_NO, CS_FOLD_TRY } cs_fold;
 
+/* In step with the choices of "libraries". */
+typedef enum cs_library {
+    CS_LIBRARY_CUBLAS,
+    CS_LIBRARY_TRANSFORMER_ENGINE,
+    CS_LIBRARY_GROUPED_PRODUCTS,
+    CS_LIBRARY_USER_BUFFERS,
+    CS_N_LIBRARIES
+} cs_library;
+
 /* "memory": what a framework and its libraries keep, and how its allocator hands memory out. */
 typedef struct cs_memory_section {
     cs_list fused;             /* uint32_t, cs_fused */
@@ -159,7 +168,7 @@ typedef struct cs_memory_section {
     uint32_t narrow_weights;                /* cs_narrow_weights */
     uint32_t narrow_copies;                 /* of weights: 1 or 2 */
     bool narrow_inputs;                     /* are kept as they were cast */
-    cs_list libraries;                      /* uint32_t, positions in their choices */
+    cs_list libraries;                      /* uint32_t, cs_library */
     int64_t cublas_workspace;               /* 0: by the device */
     uint32_t allocator;                     /* position in its choices; 0: none */
     bool weight_buffer;

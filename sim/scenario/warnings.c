@@ -34,6 +34,7 @@ void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, 
     const cs_schedule *kind = sections->schedule.kind;
     const cs_job *job = &scenario->job;
     warn_times_only(scenario->model, &sections->root, warnings);
+    cs_scenario_warn_of_ignored_keys(sections, &scenario->origins, warnings);
     if (job->plan)
         warn_ties(kind, job, &schedule, warnings);
     if (scenario->parallel)
