@@ -98,7 +98,7 @@ cs_weights cs_states_weights(const cs_job *job, uint32_t stage, uint32_t first, 
     }
     uint32_t layer = first;
     cs_tie tie;
-    while (layer < end && cs_tie_next(job->model, job->plan, &layer, &tie) && tie.layer < end) {
+    while (cs_tie_next(job->model, job->plan, end, &layer, &tie)) {
         const cs_weight_bytes tied = {.dense = job->model->layers[tie.layer].tied_bytes};
         if (tie.borrower == stage)
             add_resting(&sum, states_of(job, cs_model_lender(job->model, tie.layer)), &tied);

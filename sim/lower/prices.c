@@ -255,7 +255,8 @@ bool cs_prices_has_relatives(const cs_prices *prices, uint32_t group)
 static cs_status begin(cs_prices *prices, cs_error *error)
 {
     if (!prices->network)
-        prices->network = cs_round_create(&prices->shared, prices->levels);
+        prices->network = cs_round_create(&prices->shared, prices->levels,
+                                          cs_reached_levels(&prices->options->reached));
     return prices->network ? CS_OK : cs_error_no_memory(error);
 }
 
