@@ -522,8 +522,9 @@ static void make_slots(maker *m)
 {
     for (uint32_t s = 0; s < m->job->plan->n_stages; s++) {
         const uint32_t first = m->job->plan->stages[s].first_device;
+        const cs_residents of = cs_residents_of(m->job, s);
         for (uint32_t h = first; h < first + n_replicas(m, s); h++)
-            m->made.slots[h] = cs_residents_add(m->builder, m->job, s, m->made.devices[h]);
+            m->made.slots[h] = cs_residents_add(m->builder, &of, m->made.devices[h]);
     }
 }
 

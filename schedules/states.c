@@ -134,7 +134,7 @@ static int64_t divided(const cs_job *job, const cs_weights *weights, uint32_t le
            cs_states_share(parts.expert, cs_states_shards(job, true));
 }
 
-uint32_t cs_residents_add(cs_builder *builder, const cs_job *job, uint32_t stage, uint32_t device)
+cs_residents cs_residents_of(const cs_job *job, uint32_t stage)
 {
     const cs_layer_sum *sum = &job->stages[stage];
     const cs_stage *of = &job->plan->stages[stage];
@@ -148,10 +148,15 @@ uint32_t cs_residents_add(cs_builder *builder, const cs_job *job, uint32_t stage
         weights = divided(job, &all, 3, 1);
         frozen -= divided_frozen(job, &all);
     }
-    cs_builder_resident(builder, device, CS_MEMORY_WEIGHTS, weights + frozen);
-    cs_builder_resident(builder, device, CS_MEMORY_GRADIENTS, gradients);
-    cs_builder_resident(builder, device, CS_MEMORY_OPTIMIZER, cs_optimizer_bytes(job, updated));
-    return cs_builder_slot(builder, stage, device, weights);
+    return (cs_residents){stage, weights, frozen, gradients, cs_optimizer_bytes(job, updated)};
+}
+
+uint32_t cs_residents_add(cs_builder *builder, const cs_residents *of, uint32_t device)
+{
+    cs_builder_resident(builder, device, CS_MEMORY_WEIGHTS, of->weights + of->frozen);
+    cs_builder_resident(builder, device, CS_MEMORY_GRADIENTS, of->gradients);
+    cs_builder_resident(builder, device, CS_MEMORY_OPTIMIZER, of->optimizer);
+    return cs_builder_slot(builder, of->stage, device, of->weights);
 }
 
 __extension__ typedef unsigned __int128 wide;

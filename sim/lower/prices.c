@@ -82,7 +82,7 @@ static uint32_t list_relatives(const cs_graph *graph, relative *out)
     for (uint32_t g = 0; g < graph->n_groups; g++)
         if (graph->groups[g].family != CS_NONE)
             out[n++] = (relative){graph->groups[g].family, g};
-    qsort(out, n, sizeof(*out), compare_relatives);
+    cs_vector_sort(out, n, sizeof(*out), compare_relatives);
     return n;
 }
 

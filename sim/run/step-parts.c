@@ -122,9 +122,10 @@ cs_step_parts cs_step_parts_find(const cs_scenario *scenario, const cs_simulatio
     const cs_analysis *analysis = &simulation->analysis;
     const double makespan = cs_time_seconds(analysis->makespan);
     const uint32_t n = analysis->n_devices, steps = scenario->job.iterations;
-    const double tail = steps == 1 ? makespan - analysis->iteration_time : 0;
+    const double tail = cs_time_seconds(analysis->behind);
     const double left = behind ? tail : left_of(simulation, tail);
-    cs_step_parts made = {.step = behind ? makespan / steps : analysis->iteration_time + left};
+    cs_step_parts made = {.step =
+                              behind ? makespan / steps : analysis->iteration_time - tail + left};
     const double share = steps == 1 ? 1 : made.step / makespan;
     for (uint32_t d = 0; d < n; d++)
         add_device(scenario, simulation, d, tail, made.seconds);
