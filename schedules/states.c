@@ -98,7 +98,7 @@ cs_weights cs_states_weights(const cs_job *job, uint32_t stage, uint32_t first, 
     }
     uint32_t layer = first;
     cs_tie tie;
-    while (layer < end && cs_tie_next(job->model, job->plan, &layer, &tie) && tie.layer < end) {
+    while (cs_tie_next(job->model, job->plan, end, &layer, &tie)) {
         const cs_weight_bytes tied = {.dense = job->model->layers[tie.layer].tied_bytes};
         if (tie.borrower == stage)
             add_resting(&sum, states_of(job, cs_model_lender(job->model, tie.layer)), &tied);
@@ -151,7 +151,7 @@ static void rest_wide(const cs_job *job, const cs_weights *all, int64_t *weights
         *frozen -= cs_states_share(third.at[3].frozen, cs_states_shards(job, false));
 }
 
-uint32_t cs_residents_add(cs_builder *builder, const cs_job *job, uint32_t stage, uint32_t device)
+cs_residents cs_residents_of(const cs_job *job, uint32_t stage)
 {
     const cs_layer_sum *sum = &job->stages[stage];
     const cs_stage *of = &job->plan->stages[stage];
@@ -167,10 +167,16 @@ uint32_t cs_residents_add(cs_builder *builder, const cs_job *job, uint32_t stage
         if (job->states.wide_shards)
             rest_wide(job, &all, &resting, &gradients, &frozen);
     }
-    cs_builder_resident(builder, device, CS_MEMORY_WEIGHTS, resting + frozen);
-    cs_builder_resident(builder, device, CS_MEMORY_GRADIENTS, gradients);
-    cs_builder_resident(builder, device, CS_MEMORY_OPTIMIZER, cs_optimizer_bytes(job, updated));
-    return cs_builder_slot(builder, stage, device, weights);
+    return (cs_residents){stage, weights, resting + frozen, gradients,
+                          cs_optimizer_bytes(job, updated)};
+}
+
+uint32_t cs_residents_add(cs_builder *builder, const cs_residents *of, uint32_t device)
+{
+    cs_builder_resident(builder, device, CS_MEMORY_WEIGHTS, of->resting);
+    cs_builder_resident(builder, device, CS_MEMORY_GRADIENTS, of->gradients);
+    cs_builder_resident(builder, device, CS_MEMORY_OPTIMIZER, of->optimizer);
+    return cs_builder_slot(builder, of->stage, device, of->weights);
 }
 
 __extension__ typedef unsigned __int128 wide;

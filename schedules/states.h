@@ -54,9 +54,17 @@ static inline int64_t cs_states_share(int64_t bytes, uint32_t n)
 /* Optimizer states of `weights` bytes of weights. */
 int64_t cs_optimizer_bytes(const cs_job *job, int64_t weights);
 
-/* Adds what a device that holds a stage has of it for the whole run, and returns the slot of its
- * weights. */
-uint32_t cs_residents_add(cs_builder *builder, const cs_job *job, uint32_t stage, uint32_t device);
+/* What a device that holds a stage has of it for the whole run, in bytes: `resting` is what there is
+ * of weights, those that are not trained included, and `weights` is a version of its share. */
+typedef struct cs_residents {
+    uint32_t stage;
+    int64_t weights, resting, gradients, optimizer;
+} cs_residents;
+
+cs_residents cs_residents_of(const cs_job *job, uint32_t stage);
+
+/* Adds it to a device, and returns the slot of its weights. */
+uint32_t cs_residents_add(cs_builder *builder, const cs_residents *of, uint32_t device);
 
 /* What of a stage's update is the host's: an equal part for each stage that its first device holds,
  * rounded down to a picosecond. */

@@ -276,19 +276,14 @@ static cs_platform make_platform(const run_row *row, uint32_t n_devices)
 }
 
 /* The makespan of `times` such collectives that begin together, and nothing else. */
-static cs_time run(const run_row *row, cs_fidelity fidelity, uint32_t n_devices, uint32_t times,
-                   cs_lower_report *report)
+static cs_time run_with(const run_row *row, const cs_lower_options *options, uint32_t n_devices,
+                        uint32_t times, cs_lower_report *report)
 {
     uint32_t devices[1024];
     cs_error error;
     cs_graph graph, lowered;
     cs_trace trace;
     cs_platform platform = make_platform(row, n_devices);
-    const cs_lower_options options = {.algorithm = algorithm_number(row->algorithm),
-                                      .chunks = row->chunks,
-                                      .fidelity = fidelity,
-                                      .order = row->order,
-                                      .most_flows = 1000};
     cs_error_init(&error);
     for (uint32_t i = 0; i < row->n; i++)
         devices[i] = row->devices ? row->devices[i] : i;
@@ -300,7 +295,7 @@ static cs_time run(const run_row *row, cs_fidelity fidelity, uint32_t n_devices,
     check(row->name, cs_builder_finish(builder, &graph, &error), &error);
     cs_builder_destroy(builder);
     check(row->name, cs_graph_check(&graph, &error), &error);
-    check(row->name, cs_lower_with(&graph, &platform, &options, &lowered, report, &error), &error);
+    check(row->name, cs_lower_with(&graph, &platform, options, &lowered, report, &error), &error);
     check(row->name, cs_graph_check(&lowered, &error), &error);
     check(row->name, cs_engine_run(&lowered, &platform, &(cs_engine_options){0}, &trace, &error),
           &error);
@@ -309,6 +304,23 @@ static cs_time run(const run_row *row, cs_fidelity fidelity, uint32_t n_devices,
     cs_graph_finish(&lowered);
     cs_platform_finish(&platform);
     return makespan;
+}
+
+static cs_lower_options options_of(const run_row *row, cs_fidelity fidelity)
+{
+    return (cs_lower_options){.algorithm = algorithm_number(row->algorithm),
+                              .chunks = row->chunks,
+                              .fidelity = fidelity,
+                              .order = row->order,
+                              .reached = {.all = 1},
+                              .most_flows = 1000};
+}
+
+static cs_time run(const run_row *row, cs_fidelity fidelity, uint32_t n_devices, uint32_t times,
+                   cs_lower_report *report)
+{
+    const cs_lower_options options = options_of(row, fidelity);
+    return run_with(row, &options, n_devices, times, report);
 }
 
 /* 10 GB/s and 1 us from device to device. */
@@ -865,6 +877,33 @@ static void test_choice_of_fidelity(void **state)
     assert_string_equal(report.algorithms, "ring");
 }
 
+/* What only delays have makes them. Of 14 steps of 1,000 bytes, 100 ns, behind 1 us each, 15.4 us:
+ * with half of the bandwidths twice as long, with a start of 2 us so much longer. As flows they
+ * take what they take on the links. */
+static void test_choice_of_delays(void **state)
+{
+    (void)state;
+    const run_row row = {"delays", SWITCH, CS_SHARING_MAX_MIN, CS_ALL_REDUCE, 8, 8000, "usual", 1,
+                         0,        NULL};
+    const cs_time plain = 15400000;
+    for (int given = 0; given < 6; given++) {
+        cs_lower_report report, flows;
+        cs_lower_options options = options_of(&row, CS_FIDELITY_AUTO);
+        options.reached.all = given == 1 ? 0.5 : 1;
+        options.start = given == 2 ? 2000000 : 0;
+        options.tensor_overlap = given == 3 ? 0.5 : 0;
+        options.expert_overlap = given == 4 ? 0.5 : 0;
+        options.nccl = given == 5 ? CS_NCCL_HOPPER : CS_NCCL_NONE;
+        const cs_time time = run_with(&row, &options, 8, 1, &report);
+        assert_int_equal(report.fidelity, given ? CS_FIDELITY_ANALYTIC : CS_FIDELITY_FLOW);
+        if (given < 5)
+            assert_int_equal(time, given == 1 ? 2 * plain : given == 2 ? plain + 2000000 : plain);
+        options.fidelity = CS_FIDELITY_FLOW;
+        assert_int_equal(run_with(&row, &options, 8, 1, &flows), plain);
+        assert_int_equal(flows.fidelity, CS_FIDELITY_FLOW);
+    }
+}
+
 /* The option counts on the order of the algorithms. */
 static void test_names(void **state)
 {
@@ -924,6 +963,7 @@ int main(void)
         cmocka_unit_test(test_tree_form),
         cmocka_unit_test(test_auto),
         cmocka_unit_test(test_choice_of_fidelity),
+        cmocka_unit_test(test_choice_of_delays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

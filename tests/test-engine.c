@@ -497,6 +497,106 @@ static void test_pairs_share(void **state)
     }
 }
 
+/* A message that starts while nothing else is on its links, or on its way there, is alone on them
+ * until another one starts that takes one of them (queues.h). A: 4 bytes from 0 to 1, which come to
+ * the links at 1000, behind the latency, and end at 5000 if they stay alone. B: 3 bytes from 0 to 2,
+ * behind `delay`; both go out of device 0. Both have half of that link as long as both are on it:
+ *
+ *   B starts at     0   both come at 1000; B needs 6000, until 7000, when A has 1 left: 8000
+ *                 500   before A is at the links, B at 1500; A has 3.5 left. B until 7500, A 8000
+ *                2000   B at 3000, A has 2 left, until 7000, when B has 1 left: 8000
+ *                3999   B at 4999, A has 0.001 left: 2 ps, until 5001, when B has 2.999: 8000
+ *                4000   B at 5000, when A ends
+ *                4500   A is alone to its end, B from 5500
+ *                5000   when A has ended: B from 6000 */
+static void test_alone_until_another(void **state)
+{
+    (void)state;
+    static const struct {
+        cs_time delay, a, b;
+    } rows[] = {{0, 8000, 7000},    {500, 8000, 7500},  {2000, 7000, 8000}, {3999, 5001, 8000},
+                {4000, 5000, 8000}, {4500, 5000, 8500}, {5000, 5000, 9000}};
+    static const cs_sharing sharings[] = {CS_SHARING_MAX_MIN, CS_SHARING_COUNT};
+    for (size_t i = 0; i < 2 * ROWS(rows); i++) {
+        scene on = open_scene("nvlink_switch", 3, 1000, sharings[i % 2]);
+        const cs_time delay = rows[i / 2].delay;
+        add_transfer(&on, 0, 1, 4);
+        const uint32_t before = add_compute(&on, 0, delay);
+        cs_builder_edge(on.builder, before, add_transfer(&on, 0, 2, 3));
+        RUN_AND_EXPECT(&on, {0, rows[i / 2].a}, {0, delay}, {delay, rows[i / 2].b});
+    }
+}
+
+/* As above, and C of 4 bytes from 1 to 2, alone as A is: A's links and C's are not the same. B, which
+ * starts at 2000, takes one of either, so from 3000 on all three have half. A and C have 2 bytes left
+ * and end at 7000, when B has 1 left: 8000. D, 1 byte from 1 to 0, starts when B ends: its latency
+ * is over at 9000, and it ends at 10000. */
+static void test_two_that_were_alone(void **state)
+{
+    (void)state;
+    static const cs_sharing sharings[] = {CS_SHARING_MAX_MIN, CS_SHARING_COUNT};
+    for (size_t i = 0; i < ROWS(sharings); i++) {
+        scene on = open_scene("nvlink_switch", 3, 1000, sharings[i]);
+        add_transfer(&on, 0, 1, 4);
+        add_transfer(&on, 1, 2, 4);
+        const uint32_t before = add_compute(&on, 0, 2000), b = add_transfer(&on, 0, 2, 3);
+        cs_builder_edge(on.builder, before, b);
+        cs_builder_edge(on.builder, b, add_transfer(&on, 1, 0, 1));
+        RUN_AND_EXPECT(&on, {0, 7000}, {0, 7000}, {0, 2000}, {2000, 8000}, {8000, 10000});
+    }
+}
+
+/* A, 8 bytes from 0 to 1, is alone until B, 1 byte from 0 to 2, comes at 2000. A has 7 left; both have
+ * half, so B ends at 4000 and A has 6 left. C, 2 bytes from 0 to 2, which starts then, comes at 5000:
+ * A has 5 left. C ends at 9000, when A has 3 left: 12000. D, 1 byte from 0 to 1 for another purpose,
+ * starts at 5000, beside these two, and comes at 6000: A has 4.5 left and C 1.5. All have a third, D
+ * until 9000, when A has 3.5 left and C 0.5; C with half until 10000, A, which has 3 left, 13000. */
+static void test_started_beside_others(void **state)
+{
+    (void)state;
+    static const cs_sharing sharings[] = {CS_SHARING_MAX_MIN, CS_SHARING_COUNT};
+    for (size_t i = 0; i < ROWS(sharings); i++) {
+        scene three = open_scene("nvlink_switch", 3, 1000, sharings[i]);
+        scene four = open_scene("nvlink_switch", 3, 1000, sharings[i]);
+        scene *const scenes[] = {&three, &four};
+        for (int k = 0; k < 2; k++) {
+            scene *on = scenes[k];
+            add_transfer(on, 0, 1, 8);
+            const uint32_t before = add_compute(on, 0, 1000), b = add_transfer(on, 0, 2, 1);
+            cs_builder_edge(on->builder, before, b);
+            cs_builder_edge(on->builder, b, add_transfer(on, 0, 2, 2));
+        }
+        const cs_class weights = {.kind = CS_TRANSFER,
+                                  .origin = CS_TRANSFER,
+                                  .purpose = CS_PURPOSE_WEIGHTS,
+                                  .peer = 1,
+                                  .weights = CS_NONE,
+                                  .bytes = 1};
+        const uint32_t late = add_compute(&four, 1, 5000);
+        cs_builder_edge(four.builder, late,
+                        cs_builder_task(four.builder, cs_builder_class(four.builder, &weights), 0));
+        RUN_AND_EXPECT(&three, {0, 12000}, {0, 1000}, {1000, 4000}, {4000, 9000});
+        RUN_AND_EXPECT(&four, {0, 13000}, {0, 1000}, {1000, 4000}, {4000, 10000}, {0, 5000},
+                       {5000, 9000});
+    }
+}
+
+/* On a ring a message over two links has two latencies. A, 4 bytes from 0 to 2, comes at 2000. B, 3
+ * bytes from 0 to 1, starts at 500 and comes at 1500, before A does, and has the link alone until
+ * 2000, so 2.5 left. Both have half until B ends at 7000, when A has 1.5 left: 8500. */
+static void test_overtaken_on_the_way(void **state)
+{
+    (void)state;
+    static const cs_sharing sharings[] = {CS_SHARING_MAX_MIN, CS_SHARING_COUNT};
+    for (size_t i = 0; i < ROWS(sharings); i++) {
+        scene on = open_scene("ring", 4, 1000, sharings[i]);
+        add_transfer(&on, 0, 2, 4);
+        const uint32_t before = add_compute(&on, 0, 500);
+        cs_builder_edge(on.builder, before, add_transfer(&on, 0, 1, 3));
+        RUN_AND_EXPECT(&on, {0, 8500}, {0, 500}, {500, 7000});
+    }
+}
+
 /* What makes a stream of its own: the direction, the purpose, and being part of a collective. Four
  * messages on the link 0 -> 1 that wait for nobody have a quarter each, the fifth goes back alone.
  * */
@@ -1134,6 +1234,10 @@ int main(void)
         cmocka_unit_test(test_max_min_with_a_joiner),
         cmocka_unit_test(test_messages_in_order),
         cmocka_unit_test(test_pairs_share),
+        cmocka_unit_test(test_alone_until_another),
+        cmocka_unit_test(test_two_that_were_alone),
+        cmocka_unit_test(test_started_beside_others),
+        cmocka_unit_test(test_overtaken_on_the_way),
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_slowed_by_collective),
         cmocka_unit_test(test_slowed_by_several),

@@ -3,6 +3,7 @@
 #include "sim/workload/expert-kernels.h"
 #include "sim/workload/net-model.h"
 #include "tests/expect.h"
+#include "tests/op-named.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,15 +34,6 @@ static void build(cs_net *net, double capacity, uint32_t tokens, uint32_t hidden
     cs_net_cross_entropy(net, "loss", x);
     if (cs_net_end(net) != CS_OK)
         fail_msg("%s", error.text);
-}
-
-static const cs_op *op_named(const cs_net *net, const char *name)
-{
-    for (uint32_t p = 0; p < net->n_ops; p++)
-        if (strcmp(strrchr(net->ops[p].name, '.') + 1, name) == 0)
-            return &net->ops[p];
-    fail_msg("there is no operator %s", name);
-    return NULL;
 }
 
 static cs_op_cost cost_of(const char *name, cs_runtime_kernels kernels, uint32_t places,

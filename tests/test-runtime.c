@@ -25,6 +25,9 @@ static const char scenario[] =
     "{\"runtime\": %s, \"model\": {\"precision\": \"%s\"%s}, \"platform\": {%s}, \"schedule\": "
     "{\"kind\": \"%s\"}}";
 
+/* NVLinks of the fifth generation between nodes as in a DGX H100. */
+#define FIFTH_NVLINKS "{\"gpu_pair\":0.7,\"node\":0.8}"
+
 /* What a key of a section is after the conventions have been applied, as JSON; "-": it is not
  * there. The rows say what the runtimes' own sources do (runtime-section.c). */
 static const struct {
@@ -51,12 +54,15 @@ static const struct {
     {"links of a DGX H100", "\"megatron-core\"", "bf16", "", "\"topology\": \"dgx-h100\"", "1f1b",
      "collectives", "reached", "0.8"},
     {"of a DGX B200", "\"megatron-core\"", "bf16", "", "\"topology\": \"dgx-b200\"", "1f1b",
-     "collectives", "reached", "0.7"},
+     "collectives", "reached", FIFTH_NVLINKS},
+    {"of several", "\"megatron-core\"", "bf16", "",
+     "\"topology\": \"cluster\", \"node\": {\"model\": \"dgx-b200\"}", "1f1b", "collectives",
+     "reached", FIFTH_NVLINKS},
     {"of a rack", "\"megatron-core\"", "bf16", "", "\"topology\": \"gb200-nvl72\"", "1f1b",
-     "collectives", "reached", "0.7"},
+     "collectives", "reached", FIFTH_NVLINKS},
     {"of several racks", "\"megatron-core\"", "bf16", "",
      "\"topology\": \"cluster\", \"node\": {\"model\": \"nvl72\"}", "1f1b", "collectives",
-     "reached", "0.7"},
+     "reached", FIFTH_NVLINKS},
     {"gathered tokens of a network", "\"megatron-core\"", "bf16", ON("h100"), "", "1f1b", "memory",
      "gather_buffer", "\"last_matrix\""},
     {"of times nothing", "\"megatron-core\"", "bf16", "", "", "1f1b", "memory", "gather_buffer",
@@ -269,12 +275,21 @@ static void test_host(void **state)
         const double message = rows[i].graphs ? 0 : 10e-6 * rows[i].factor;
         assert_float_equal(message, cs_runtime_kernels_message(&kernels, &device), 1e-12);
     }
+    /* gradients of weights that are not trained are not added: 3 kernels of 1 us, those of the input */
+    const cs_runtime_kernels each = {.given = true, .host_kernel = MICROSECOND};
+    const cs_op_cost frozen = {
+        .forward = {1, 1, 3, 0}, .backward_input = {1, 1, 3, 0}, .weights = 5, .biases = 1};
+    const cs_op linear = {.kind = CS_OP_LINEAR};
+    const cs_accelerator device = small_device();
+    expect_seconds(
+        "frozen", 3e-6,
+        cs_runtime_kernels_host(&each, &device, &linear, &frozen, CS_PRECISION_BF16, true)
+            .backward);
     /* the cast of a layer whose product is another's: one kernel of each of 4 experts */
     const cs_runtime_kernels loop = {
         .given = true, .expert_loop = true, .host_kernel = MICROSECOND};
     const cs_op joined = {.kind = CS_OP_GROUPED_LINEAR, .experts = 4};
     const cs_op_cost cast = {.forward = {1, 1, 1, 8}};
-    const cs_accelerator device = small_device();
     expect_seconds(
         "joined", 4e-6,
         cs_runtime_kernels_host(&loop, &device, &joined, &cast, CS_PRECISION_MXFP8, false).forward);

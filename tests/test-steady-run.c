@@ -120,6 +120,19 @@ static void test_schedules(void **state)
     "'bandwidth': '100 GB/s', 'latency': '3 us', 'devices': 4, 'sharing': '%s'}, 'schedule': "     \
     "{'kind': 'pipedream'}}"
 
+/* A mesh has bytes for each purpose, which grow with the run. */
+#define MESH                                                                                       \
+    "{'schema_version': 1, 'model': {'uniform': {'layers': 4, 'forward': '1 ms', 'backward': "     \
+    "'2 ms', 'weights': '1 MB', 'activation': '1 MB'}, 'optimizer': 'adam'}, 'platform': "         \
+    "{'topology': 'nvlink_switch', 'devices': 4, 'bandwidth': '1 GB/s'}, 'parallel': {'data': 2, " \
+    "'zero': 1}, 'schedule': {'kind': '1f1b', 'micro_batches': 4}}"
+
+static void test_mesh(void **state)
+{
+    (void)state;
+    assert_true(try_scenario(MESH, 999));
+}
+
 static void test_shared_links(void **state)
 {
     (void)state;
@@ -255,6 +268,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_schedules), cmocka_unit_test(test_shared_links),
-        cmocka_unit_test(test_nearly_periodic), cmocka_unit_test(test_refused)};
+        cmocka_unit_test(test_mesh), cmocka_unit_test(test_nearly_periodic),
+        cmocka_unit_test(test_refused)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -95,6 +95,11 @@ static void print_rows(const cs_advice *advice, FILE *out)
             "waiting", "memory", "limited by", "plan");
     for (uint32_t r = 0; r < advice->n_rows; r++)
         print_row(advice, &advice->rows[r], r + 1, out);
+    if (advice->bounds.capacity < INT64_MAX)
+        fprintf(out,
+                "capacity %s a device; not counted: the driver's context, what the allocator "
+                "wastes, buffers of libraries (/platform/reserve sets memory aside for them)\n",
+                bytes_text((double)advice->bounds.capacity).s);
 }
 
 /* ---- the front ---- */

@@ -10,6 +10,8 @@
  *     its bound on time is above the slowest of the `top`, above the best of its strategy and devices, and
  *     above the end of the front, or a plan was found that takes no more time than its bound on time and no
  *     more memory than its bound on memory.
+ * Of those that cannot fit, at the end those are simulated whose bound on time is below all times that
+ * were found, until there are none: what more memory would be worth.
  * So the answers are those of simulating all candidates, whatever the number of threads; with a
  * budget that ran out, those of the candidates that were simulated until then.
  *
@@ -30,7 +32,7 @@ typedef enum cs_candidate_state {
     CS_CANDIDATE_SIMULATED,  /* and fits */
     CS_CANDIDATE_OVER,       /* simulated, and does not fit */
     CS_CANDIDATE_SLOWER,     /* left out: cannot be an answer */
-    CS_CANDIDATE_TOO_LARGE,  /* left out: cannot fit */
+    CS_CANDIDATE_TOO_LARGE,  /* left out: cannot fit, nor be the fastest that does not */
     CS_CANDIDATE_IMPOSSIBLE, /* the model, the schedule or the platform refuses it */
     CS_N_CANDIDATE_STATES
 } cs_candidate_state;
@@ -71,7 +73,8 @@ typedef struct cs_advice {
     uint32_t n_states[CS_N_CANDIDATE_STATES];
     uint32_t n_rows;
     cs_advice_row *rows;  /* the fastest plans that fit, the best first */
-    cs_advice_row misfit; /* the fastest plan that does not fit; candidate CS_NO_CANDIDATE: none */
+    cs_advice_row misfit; /* the fastest plan that does not fit, if it is faster than all that do;
+                           * candidate CS_NO_CANDIDATE: there is none */
     cs_step own;          /* the scenario's own plan; time 0: not known */
     const char *refusal;  /* why the first impossible candidate is so; or NULL */
     const char *cut;      /* why the search ended early, for people; NULL: it did not */

@@ -355,11 +355,49 @@ static void forget_unused(search *s)
         s->advice->outcomes[s->order[i]].state = CS_CANDIDATE_OPEN;
 }
 
+/* The least time of those simulated, whether or not they fit; infinite where there are none. */
+static double least_time(const cs_advice *advice)
+{
+    double least = INFINITY;
+    for (uint32_t i = 0; i < advice->candidates.n; i++) {
+        const cs_candidate_outcome *outcome = &advice->outcomes[i];
+        if (outcome->state == CS_CANDIDATE_SIMULATED || outcome->state == CS_CANDIDATE_OVER)
+            least = fmin(least, outcome->step.time);
+    }
+    return least;
+}
+
+/* What the memory costs: of the plans that cannot fit those are simulated, round by round, that
+ * could be faster than all that were. */
+static cs_status seek_misfit(search *s, bool *over, cs_error *error)
+{
+    const cs_advice *advice = s->advice;
+    const uint32_t most = s->options->most > 0 ? s->options->most : UINT32_MAX;
+    const double least = least_time(advice);
+    uint32_t points[CS_ADVISE_ROUND], n = 0, taken = 0;
+    for (uint32_t k = 0; k < advice->candidates.n && taken < CS_ADVISE_ROUND; k++) {
+        const uint32_t i = s->order[k];
+        if (advice->outcomes[i].state != CS_CANDIDATE_TOO_LARGE ||
+            !(advice->bounds.time[i] < least) || s->n_simulated >= most)
+            continue;
+        s->n_simulated++;
+        taken++;
+        if (s->known[i])
+            s->advice->outcomes[i].state = state_of(&advice->outcomes[i].step);
+        else
+            points[n++] = i;
+    }
+    *over = taken == 0;
+    return n > 0 ? run_round(s, points, n, error) : CS_OK;
+}
+
 static cs_status run(search *s, cs_error *error)
 {
     cs_status status = open_journal(s, error);
     for (bool over = false; status == CS_OK && !over && !s->stopped && !s->late;)
         status = do_round(s, &over, error);
+    for (bool over = false; status == CS_OK && !over && !s->stopped && !s->late;)
+        status = seek_misfit(s, &over, error);
     forget_unused(s);
     say_cut(s);
     (void)cs_progress_step(s->options->progress, "simulating plans", 1, 1);
@@ -415,11 +453,11 @@ cs_status cs_advise_search(const cs_advise_options *options, cs_advice *advice, 
 
 /* ---- ranking ---- */
 
-/* The fastest plan that does not fit, which could be faster than all that do. */
-static uint32_t find_misfit(const cs_advice *advice)
+/* The fastest plan that does not fit, if it is faster than all that do. */
+static uint32_t find_misfit(const cs_advice *advice, const cs_standing *standing)
 {
     uint32_t best = CS_NO_CANDIDATE;
-    double least = INFINITY;
+    double least = standing->n > 0 ? standing->plans[0].time : INFINITY;
     for (uint32_t i = 0; i < advice->candidates.n; i++) {
         const cs_candidate_outcome *outcome = &advice->outcomes[i];
         if (outcome->state == CS_CANDIDATE_OVER && outcome->step.time < least) {
@@ -456,7 +494,7 @@ cs_status cs_advise_rank(const cs_advise_options *options, cs_advice *advice, cs
         advice->n_rows = standing.n < options->top ? standing.n : options->top;
     for (uint32_t r = 0; r < advice->n_rows; r++)
         advice->rows[r].candidate = standing.plans[r].candidate;
-    advice->misfit.candidate = find_misfit(advice);
+    advice->misfit.candidate = find_misfit(advice, &standing);
     free(standing.plans);
     return advice->rows ? CS_OK : cs_error_no_memory(error);
 }

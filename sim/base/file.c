@@ -163,15 +163,31 @@ static char *temporary_name(const char *path)
     return name;
 }
 
+/* Removes what others left behind under such names, and gives where the chosen letters begin. */
+static size_t clear_left_behind(char *temporary)
+{
+    const size_t chosen = strlen(temporary) - 6;
+    temporary[chosen] = '\0';
+    cs_claim_clear(temporary);
+    return chosen;
+}
+
+void cs_file_clear_drafts(const char *path)
+{
+    char *final = final_path(path), *temporary = final ? temporary_name(final) : NULL;
+    if (temporary)
+        (void)clear_left_behind(temporary);
+    free(temporary);
+    free(final);
+}
+
 static cs_status begin_beside(cs_file_draft *draft, const char *path, cs_error *error)
 {
     draft->path = final_path(path);
     draft->temporary = draft->path ? temporary_name(draft->path) : NULL;
     if (!draft->temporary)
         return cs_error_no_memory(error);
-    const size_t chosen = strlen(draft->temporary) - 6;
-    draft->temporary[chosen] = '\0';
-    cs_claim_clear(draft->temporary);
+    const size_t chosen = clear_left_behind(draft->temporary);
     sigset_t before;
     cs_interrupt_hold(&before);
     int fd = create_temporary(draft->temporary, chosen, &draft->claim);

@@ -45,6 +45,9 @@ bool cs_file_draft_is_direct(const cs_file_draft *draft);
  * after a power cut. */
 CS_MUST_CHECK cs_status cs_file_draft_commit(cs_file_draft *draft, cs_error *error);
 
+/* Removes the temporary files of this output whose writers have died. Those of living ones stay. */
+void cs_file_clear_drafts(const char *path);
+
 /* Removes the temporary file. Accepts a draft that was committed, dropped or zeroed. */
 void cs_file_draft_drop(cs_file_draft *draft);
 

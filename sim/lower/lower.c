@@ -58,7 +58,8 @@ const cs_field cs_lower_fields[] = {
      .choices = fidelity_names,
      .doc = "flow: every message is simulated; analytic: one delay, as when nothing runs but the "
             "same in other groups of a mesh; alpha_beta: one delay by the alpha-beta model; auto: "
-            "flow up to most_flows, else analytic"},
+            "analytic with \"reached\", \"start\", \"tensor_overlap\", \"expert_overlap\" or "
+            "\"nccl\", which delays alone have, and beyond most_flows, else flow"},
     {"order", CS_FIELD_CHOICE, offsetof(cs_lower_options, order), .fallback = "auto",
      .choices = order_names,
      .doc =
@@ -69,9 +70,12 @@ const cs_field cs_lower_fields[] = {
      .doc =
          "how messages of collectives that are one delay share links; platform: as all transfers "
          "do; max_min: fairly, where transfers of other kinds share none"},
-    {"reached", CS_FIELD_NUMBER, offsetof(cs_lower_options, reached), .fallback = "1",
-     .above_min = true, .max = 1,
-     .doc = "fraction of the links' bandwidths that a collective reaches, where it is one delay"},
+    {"reached", CS_FIELD_VARIANT, offsetof(cs_lower_options, reached), .fallback = "1",
+     .size = sizeof(cs_reached), .kind = &cs_reached_kind,
+     .doc =
+         "fraction of the links' bandwidths that a collective reaches, where it is one delay; or "
+         "one for each level of its messages, where one that is left out is as the next nearer",
+     .shape = "a number > 0 and <= 1, or {gpu_pair, node, rack, system: number}"},
     {"tensor_overlap", CS_FIELD_NUMBER, offsetof(cs_lower_options, tensor_overlap), .fallback = "0",
      .max = 1,
      .doc = "of a tensor-parallel collective that is one delay: what products hide of all but its "
@@ -761,6 +765,24 @@ static cs_status count_moved(const cs_graph *graph, const cs_way *ways, cs_lower
     return CS_OK;
 }
 
+/* Whether something is given that only delays have. */
+static bool asks_for_delays(const cs_lower_options *options)
+{
+    return cs_reached_is_less(&options->reached) || options->start > 0 ||
+           options->tensor_overlap > 0 || options->expert_overlap > 0 ||
+           options->nccl != CS_NCCL_NONE;
+}
+
+static cs_fidelity fidelity_of(const lowering *l, const cs_lower_report *report)
+{
+    if (l->options->fidelity != CS_FIDELITY_AUTO)
+        return (cs_fidelity)l->options->fidelity;
+    return l->from->stands_for || asks_for_delays(l->options) ||
+                   report->n_flows > l->options->most_flows
+               ? CS_FIDELITY_ANALYTIC
+               : CS_FIDELITY_FLOW;
+}
+
 static cs_status too_large(double tasks, cs_error *error)
 {
     return cs_error_add(error, CS_FAILED,
@@ -812,10 +834,7 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
         note_algorithm(report, way->algorithm->name);
         task += way->n_members;
     }
-    const bool many = report->n_flows > l->options->most_flows;
-    report->fidelity = (cs_fidelity)l->options->fidelity;
-    if (report->fidelity == CS_FIDELITY_AUTO)
-        report->fidelity = many || l->from->stands_for ? CS_FIDELITY_ANALYTIC : CS_FIDELITY_FLOW;
+    report->fidelity = fidelity_of(l, report);
     l->delayed = report->fidelity != CS_FIDELITY_FLOW;
     assert(l->delayed || l->from->n_series == 0);
     if (!l->delayed && n_tasks >= CS_LIST)

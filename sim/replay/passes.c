@@ -37,7 +37,12 @@ static cs_status add_program(finder *f, uint32_t stage, const cs_program_pass *p
         return cs_error_no_memory(error);
     made->program_passes[made->n_programs] = *pass;
     made->program_stages[made->n_programs] = stage;
-    return cs_program_make(f->job, stage, pass, &made->programs[made->n_programs++], error);
+    cs_program_stage common;
+    cs_status status = cs_program_stage_init(f->job, stage, &common, error);
+    if (status == CS_OK)
+        status = cs_program_make(&common, pass, &made->programs[made->n_programs++], error);
+    cs_program_stage_finish(&common);
+    return status;
 }
 
 static cs_status find_program(finder *f, uint32_t stage, const cs_program_pass *pass,

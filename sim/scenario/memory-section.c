@@ -5,15 +5,6 @@
 #include <math.h>
 #include <string.h>
 
-/* In step with the choices of "libraries". */
-typedef enum library {
-    CUBLAS,
-    TRANSFORMER_ENGINE,
-    GROUPED_PRODUCTS,
-    USER_BUFFERS,
-    N_LIBRARIES
-} library;
-
 static const char *const library_names[] = {"cublas", "transformer_engine", "grouped_products",
                                             "user_buffers", NULL};
 
@@ -80,7 +71,7 @@ const cs_field cs_scenario_memory_fields[] = {
      .doc = "narrow products keep what they read as it was cast; else as it was, to cast it again "
             "(torchao)"},
     {"libraries", CS_FIELD_LIST, AT(libraries), .fallback = "[]", .of = &library_field,
-     .most = N_LIBRARIES,
+     .most = CS_N_LIBRARIES,
      .doc =
          "libraries whose workspaces come from PyTorch's allocator; that of grouped_products is on "
          "devices with experts, where the network's operators are known",
@@ -139,27 +130,27 @@ static bool is_recent(const char *device)
  * one of their own, with room for three streams (transformer_engine/pytorch/cpp_extensions/gemm.py,
  * get_cublas_workspace, _NUM_MAX_UB_STREAMS; until 2.8 they had the first one, three times as
  * large). Those of groups are made by the first such product: layers say which devices have any. */
-static int64_t library_bytes(library which, bool recent, int64_t cublas)
+static int64_t library_bytes(cs_library which, bool recent, int64_t cublas)
 {
     enum { KIB = 1024, MIB = 1024 * KIB, THREADS = 2, STREAMS = 4, BUFFER_STREAMS = 3 };
     const int64_t usual = recent ? 32 * MIB : 2 * 4096 * KIB + 8 * 16 * KIB;
     const int64_t engine = recent ? 32 * MIB : 4 * MIB;
     switch (which) {
-    case CUBLAS:
+    case CS_LIBRARY_CUBLAS:
         return THREADS * (cublas > 0 ? cublas : usual);
-    case TRANSFORMER_ENGINE:
+    case CS_LIBRARY_TRANSFORMER_ENGINE:
         return engine;
-    case GROUPED_PRODUCTS:
+    case CS_LIBRARY_GROUPED_PRODUCTS:
         return STREAMS * engine;
-    case USER_BUFFERS:
+    case CS_LIBRARY_USER_BUFFERS:
         return BUFFER_STREAMS * engine;
-    case N_LIBRARIES:
+    case CS_N_LIBRARIES:
         break;
     }
     return 0;
 }
 
-static bool lists(const cs_memory_section *section, library which)
+static bool lists(const cs_memory_section *section, cs_library which)
 {
     bool found = false;
     for (uint32_t i = 0; i < section->libraries.n; i++)
@@ -180,8 +171,8 @@ cs_kept_rules cs_memory_section_rules(const cs_memory_section *section, const ch
                            .one_copy = section->narrow_copies == 1,
                            .wide_inputs = !section->narrow_inputs,
                            .deterministic_multiprocessors = section->deterministic_multiprocessors};
-    if (lists(section, GROUPED_PRODUCTS))
-        rules.grouped_workspace = library_bytes(GROUPED_PRODUCTS, is_recent(device), 0);
+    if (lists(section, CS_LIBRARY_GROUPED_PRODUCTS))
+        rules.grouped_workspace = library_bytes(CS_LIBRARY_GROUPED_PRODUCTS, is_recent(device), 0);
     for (uint32_t i = 0; i < section->fused.n; i++)
         rules.fused |= 1u << ((const uint32_t *)section->fused.items)[i];
     return rules;
@@ -302,8 +293,8 @@ cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job, 
                                "must have one entry, or one for each of %u devices "
                                "(has %u)",
                                job->n_devices, section->resident.n);
-    for (uint32_t which = 0; which < N_LIBRARIES; which++)
-        if (lists(section, which) && !(which == GROUPED_PRODUCTS && workload->name))
+    for (uint32_t which = 0; which < CS_N_LIBRARIES; which++)
+        if (lists(section, which) && !(which == CS_LIBRARY_GROUPED_PRODUCTS && workload->name))
             libraries +=
                 library_bytes(which, is_recent(workload->device), section->cublas_workspace);
     if (n_shared == 0 && libraries == 0 && !has_resident(section))

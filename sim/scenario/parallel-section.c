@@ -171,46 +171,6 @@ static cs_status check_routing(const cs_parallel_section *section, const cs_json
                            section->expert_imbalance);
 }
 
-static uint64_t n_parts(const cs_list *space)
-{
-    uint64_t n = 1;
-    for (uint32_t i = 0; i < space->n; i++)
-        n *= ((const uint32_t *)space->items)[i];
-    return n;
-}
-
-/* Keys that change nothing without another one: a sweep of that one may leave them. */
-static void warn_of_company(const cs_parallel_section *section, const cs_json_place *place,
-                            cs_error *warnings)
-{
-    const uint32_t zero = cs_parallel_section_zero(section, NULL);
-    const struct {
-        const char *key;
-        bool set, effective;
-        const char *with;
-    } rules[] = {
-        {"sequence_parallel", section->sequence_parallel, section->tensor > 1,
-         "\"tensor\" above 1"},
-        {"scatter_gather", section->scatter_gather,
-         section->tensor > 1 && !section->sequence_parallel,
-         "\"tensor\" above 1 and without \"sequence_parallel\""},
-        {"regather", !section->regather, section->tensor > 1 && section->sequence_parallel,
-         "\"sequence_parallel\""},
-        {"space_until", section->space_until != NULL, n_parts(&section->space) > 1, "\"space\""},
-        {"shard", section->shard > 0, zero > 0, "\"zero\" above 0"},
-        {"keep_gathered", section->keep_gathered, zero == 3, "\"zero\": 3"},
-        {"accumulate", section->accumulate, zero >= 2, "\"zero\" 2 or 3"},
-        {"expert_imbalance", section->expert_imbalance > 1, section->expert > 1,
-         "\"expert\" above 1"},
-        {"expert_routing", section->routing != NULL, section->expert > 1, "\"expert\" above 1"},
-    };
-    for (size_t i = 0; i < sizeof(rules) / sizeof(rules[0]); i++) {
-        const cs_json_place key = {.up = place, .key = rules[i].key};
-        if (rules[i].set && !rules[i].effective)
-            (void)cs_json_invalid(&key, warnings, "has an effect with %s only", rules[i].with);
-    }
-}
-
 static cs_status check_order(const cs_list *order, const cs_json_place *parallel, cs_error *error)
 {
     const cs_json_place place = {.up = parallel, .key = "order"};
@@ -237,7 +197,5 @@ cs_status cs_parallel_section_read(const cJSON *value, const cs_json_place *root
     const cs_status layers = check_divided_layers(section, &place, error);
     const cs_status order = check_order(&section->order, &place, error);
     const cs_status routing = check_routing(section, &place, error);
-    if (root->warnings)
-        warn_of_company(section, &place, root->warnings);
     return layers != CS_OK ? layers : order != CS_OK ? order : routing;
 }

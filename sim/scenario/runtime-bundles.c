@@ -73,20 +73,29 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         .source = "Lee et al., 2025 (arXiv 2507.03114): 1.19 on average beside communication"      \
     }
 
+/* All else is as in a DGX H100. */
+#define FIFTH_NVLINKS "{\"gpu_pair\": 0.7, \"node\": 0.8}"
+
 #define REACHED_IN_RACKS(with_)                                                                    \
     {                                                                                              \
-        .key = "/collectives/reached", .value = "0.7",                                             \
+        .key = "/collectives/reached", .value = FIFTH_NVLINKS,                                     \
         .source = "the NVLinks of a DGX B200; HybridEP (deepseek-ai/DeepEP at 41cad94, "           \
-                  "README_Hybrid-EP.md) sends 0.59 to 0.73 of 900 GB/s between 8 to 36 GPUs",      \
+                  "README_Hybrid-EP.md) sends 0.59 to 0.73 of 900 GB/s between 8 to 36 GPUs; the " \
+                  "network of a DGX H100",                                                         \
+        .with = with_                                                                              \
+    }
+
+#define REACHED_IN_DGX_B200(with_)                                                                 \
+    {                                                                                              \
+        .key = "/collectives/reached", .value = FIFTH_NVLINKS,                                     \
+        .source = "SimuMax (4dcaae51), DGX B200: all-reduce 0.742, all-gather 0.674, "             \
+                  "reduce-scatter 0.673 of 900 GB/s; the network is that of a DGX H100",           \
         .with = with_                                                                              \
     }
 
 #define COLLECTIVES                                                                                \
-    {.key = "/collectives/reached",                                                                \
-     .value = "0.7",                                                                               \
-     .source = "SimuMax (4dcaae51), DGX B200: all-reduce 0.742, all-gather 0.674, reduce-scatter " \
-               "0.673 of 900 GB/s",                                                                \
-     .with = "/platform/topology=dgx-b200"},                                                       \
+    REACHED_IN_DGX_B200("/platform/topology=dgx-b200"),                                            \
+        REACHED_IN_DGX_B200("/platform/node/model=dgx-b200"),                                      \
         REACHED_IN_RACKS("/platform/topology=gb200-nvl72"),                                        \
         REACHED_IN_RACKS("/platform/node/model=nvl72"),                                            \
         {.key = "/collectives/reached",                                                            \

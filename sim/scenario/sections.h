@@ -147,6 +147,15 @@ typedef struct cs_parallel_section {
 
 typedef enum cs_fold { CS_FOLD_AUTO, CS_FOLD_YES, CS_FOLD_NO, CS_FOLD_TRY } cs_fold;
 
+/* In step with the choices of "libraries". */
+typedef enum cs_library {
+    CS_LIBRARY_CUBLAS,
+    CS_LIBRARY_TRANSFORMER_ENGINE,
+    CS_LIBRARY_GROUPED_PRODUCTS,
+    CS_LIBRARY_USER_BUFFERS,
+    CS_N_LIBRARIES
+} cs_library;
+
 /* "memory": what a framework and its libraries keep, and how its allocator hands memory out. */
 typedef struct cs_memory_section {
     cs_list fused;             /* uint32_t, cs_fused */
@@ -160,7 +169,7 @@ typedef struct cs_memory_section {
     uint32_t narrow_weights;                /* cs_narrow_weights */
     uint32_t narrow_copies;                 /* of weights: 1 or 2 */
     bool narrow_inputs;                     /* are kept as they were cast */
-    cs_list libraries;                      /* uint32_t, positions in their choices */
+    cs_list libraries;                      /* uint32_t, cs_library */
     int64_t cublas_workspace;               /* 0: by the device */
     uint32_t allocator;                     /* position in its choices; 0: none */
     bool weight_buffer;
@@ -190,14 +199,17 @@ typedef struct cs_loaded {
     cs_costs costs; /* of all files; empty when there are none */
     cs_net net;     /* of a named model */
     cs_model model; /* of a file, or in place */
+    /* The network is another scenario's, to begin with, and so is the memory of its device. */
+    bool net_is_known;
+    int64_t device_memory; /* bytes */
 } cs_loaded;
 
 /* Zeroed ones can be finished. */
 void cs_loaded_finish(cs_loaded *loaded);
 
 /* Reads all sections, whatever is wrong with the others. What they hold lives in the arena, but for
- * the parts of the document that have readers of their own: it must live as long.
- * What is valid and hardly meant is added to `warnings`. */
+ * the parts of the document that have readers of their own: it must live as long. What is loaded
+ * must be zeroed, unless its network is known. What is valid and hardly meant is added to `warnings`. */
 CS_MUST_CHECK cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
                                          cs_sections *sections, cs_loaded *loaded,
                                          cs_error *warnings, cs_error *error);

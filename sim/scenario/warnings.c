@@ -18,7 +18,7 @@ static void warn_ties(const cs_schedule *kind, const cs_job *job, const cs_json_
     const cs_json_place place = {.up = schedule, .key = "kind"};
     uint32_t layer = 0;
     cs_tie tie;
-    if (kind->sums_ties || !cs_tie_next(job->model, job->plan, &layer, &tie))
+    if (kind->sums_ties || !cs_tie_next(job->model, job->plan, job->model->n_layers, &layer, &tie))
         return;
     const cs_layer *borrower = &job->model->layers[tie.layer];
     (void)cs_json_invalid(&place, warnings,
@@ -34,6 +34,7 @@ void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, 
     const cs_schedule *kind = sections->schedule.kind;
     const cs_job *job = &scenario->job;
     warn_times_only(scenario->model, &sections->root, warnings);
+    cs_scenario_warn_of_ignored_keys(sections, &scenario->origins, warnings);
     if (job->plan)
         warn_ties(kind, job, &schedule, warnings);
     if (scenario->parallel)

@@ -1,0 +1,197 @@
+/* Keys that change nothing without another one: that the scenario's warning says so, and is right;
+ * that it is not there where the key has its company, or where a runtime gives the key. */
+#include "tests/expect.h"
+#include "tests/run-scenario.h"
+
+/* A chain of layers, and a small GPT, each on two devices that divide the samples; the GPT's
+ * messages are delays. */
+#define CHAIN                                                                                      \
+    "'model': {'uniform': {'layers': 2, 'forward': '1 s', 'backward': '2 s', 'weights': '1 GB', "  \
+    "'activation': '1 B'}}, " PLATFORM
+#define NETWORK(precision)                                                                         \
+    "'model': {'name': 'gpt', 'parameters': {'layers': 1, 'hidden': 64, 'heads': 4, 'sequence': "  \
+    "64, 'vocabulary': 64}, 'device': 'h100', 'precision': '" precision "', 'optimizer': 'adam', " \
+    "'batch_size': 4}, " PLATFORM
+#define PLATFORM                                                                                   \
+    "'platform': {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s', 'latency': "   \
+    "'1 us'}, 'schedule': {'kind': 'sequential', 'micro_batches': 2}"
+#define DATA ", 'parallel': {'data': 2"
+
+static const char named[] = "a named model", ideal[] = "a \"name\" other than \"ideal\"",
+                  narrow[] = "the precisions fp8, mxfp8 and nvfp4",
+                  delays[] = "a \"fidelity\" other than \"flow\"",
+                  played[] = "\"allocator\": \"pytorch\"", experts[] = "\"expert\" above 1",
+                  zero_3[] = "\"zero\": 3";
+
+typedef struct ignored {
+    const char *key;      /* JSON pointer */
+    const char *scenario; /* all but the braces around it, and the end of the key's section */
+    const char *section;  /* ", 'memory': {" if the scenario does not have it */
+    const char *value;    /* the key with its value */
+    const char *with;     /* what it has an effect with */
+} ignored;
+
+static const ignored rows[] = {
+    {"/parallel/sequence_parallel", NETWORK("bf16") DATA, "", "'sequence_parallel': true",
+     "\"tensor\" above 1"},
+    {"/parallel/scatter_gather", NETWORK("bf16") DATA, "", "'scatter_gather': true",
+     "\"tensor\" above 1 and without \"sequence_parallel\""},
+    {"/parallel/regather", NETWORK("bf16") DATA, "", "'regather': false", "\"sequence_parallel\""},
+    {"/parallel/context_method", NETWORK("bf16") DATA, "", "'context_method': 'all_gather'",
+     "\"context\" above 1"},
+    {"/parallel/space_until", NETWORK("bf16") DATA, "", "'space_until': 'head'", "\"space\""},
+    {"/parallel/shard", NETWORK("bf16") DATA, "", "'shard': 2", "\"zero\" above 0"},
+    {"/parallel/prefetch", NETWORK("bf16") DATA ", 'zero': 2", "", "'prefetch': 0", zero_3},
+    {"/parallel/keep_gathered", NETWORK("bf16") DATA ", 'zero': 2", "", "'keep_gathered': true",
+     zero_3},
+    {"/parallel/accumulate", NETWORK("bf16") DATA ", 'zero': 1", "", "'accumulate': true",
+     "\"zero\" 2 or 3"},
+    {"/parallel/dispatcher", NETWORK("bf16") DATA, "", "'dispatcher': 'once_per_node'", experts},
+    {"/parallel/expert_imbalance", NETWORK("bf16") DATA, "", "'expert_imbalance': 2", experts},
+    {"/parallel/expert_routing", NETWORK("bf16") DATA, "", "'expert_routing': {'drawn': 'uniform'}",
+     experts},
+    {"/collectives/sharing", CHAIN DATA "}", ", 'collectives': {'fidelity': 'flow'",
+     "'sharing': 'max_min'", delays},
+    {"/collectives/reached", CHAIN DATA "}", ", 'collectives': {'fidelity': 'flow'",
+     "'reached': 0.5", delays},
+    {"/collectives/start", CHAIN DATA "}", ", 'collectives': {'fidelity': 'flow'",
+     "'start': '1 ms'", delays},
+    {"/collectives/tensor_overlap", CHAIN DATA "}", ", 'collectives': {'fidelity': 'flow'",
+     "'tensor_overlap': 0.5", delays},
+    {"/collectives/expert_overlap", CHAIN DATA "}", ", 'collectives': {'fidelity': 'flow'",
+     "'expert_overlap': 0.5", delays},
+    {"/collectives/nccl", CHAIN DATA "}", ", 'collectives': {'fidelity': 'flow'",
+     "'nccl': 'hopper'", delays},
+    {"/collectives/nccl_algorithm", CHAIN DATA "}", ", 'collectives': {'fidelity': 'analytic'",
+     "'nccl_algorithm': 'tree'", "\"nccl\""},
+    {"/runtime/fused", CHAIN, ", 'runtime': {'name': 'torchtitan'", "'fused': true", named},
+    {"/runtime/host", CHAIN, ", 'runtime': {'name': 'ideal'", "'host': '1 s'", named},
+    {"/runtime/host_kernel", CHAIN, ", 'runtime': {'name': 'ideal'", "'host_kernel': '1 s'", named},
+    {"/runtime/fused", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'", "'fused': true", ideal},
+    {"/runtime/written_out", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'",
+     "'written_out': true", ideal},
+    {"/runtime/written_out", NETWORK("bf16"), ", 'runtime': {'name': 'megatron-core'",
+     "'written_out': true", "\"fused\": false"},
+    {"/runtime/flash", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'", "'flash': 'cudnn'", ideal},
+    {"/runtime/cuda_graphs", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'",
+     "'cuda_graphs': true", ideal},
+    {"/runtime/expert_loop", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'",
+     "'expert_loop': true", ideal},
+    {"/runtime/fused_experts", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'",
+     "'fused_experts': true", ideal},
+    {"/runtime/current_scaling", NETWORK("fp8"), ", 'runtime': {'name': 'ideal'",
+     "'current_scaling': true", ideal},
+    {"/runtime/current_scaling", NETWORK("bf16"), ", 'runtime': {'name': 'megatron-core'",
+     "'current_scaling': true", "the precision fp8"},
+    {"/runtime/deterministic", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'",
+     "'deterministic': true", ideal},
+    {"/runtime/kernels", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'", "'kernels': 3", ideal},
+    {"/runtime/gradient_passes", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'",
+     "'gradient_passes': 3", ideal},
+    {"/memory/fused", CHAIN, ", 'memory': {'libraries': []", "'fused': ['norm']", named},
+    {"/memory/weight_gradients", CHAIN, ", 'memory': {'libraries': []",
+     "'weight_gradients': 'apart'", named},
+    {"/memory/attention_buffer", CHAIN, ", 'memory': {'libraries': []", "'attention_buffer': true",
+     named},
+    {"/memory/attention_copy", CHAIN, ", 'memory': {'libraries': []", "'attention_copy': true",
+     named},
+    {"/memory/gather_buffer", CHAIN, ", 'memory': {'libraries': []",
+     "'gather_buffer': 'last_matrix'", named},
+    {"/memory/inputs", CHAIN, ", 'memory': {'libraries': []", "'inputs': '1 GB'", named},
+    {"/memory/deterministic_multiprocessors", CHAIN, ", 'memory': {'libraries': []",
+     "'deterministic_multiprocessors': 132", named},
+    {"/memory/routed_weights", CHAIN, ", 'memory': {'libraries': []",
+     "'routed_weights': 'features'", named},
+    {"/memory/loss", CHAIN, ", 'memory': {'libraries': []", "'loss': 'eager'", named},
+    {"/memory/narrow_weights", CHAIN, ", 'memory': {'libraries': []", "'narrow_weights': 'alone'",
+     named},
+    {"/memory/narrow_weights", NETWORK("bf16"), ", 'memory': {'libraries': []",
+     "'narrow_weights': 'alone'", narrow},
+    {"/memory/narrow_copies", NETWORK("bf16"), ", 'memory': {'libraries': []", "'narrow_copies': 1",
+     narrow},
+    {"/memory/narrow_inputs", NETWORK("bf16"), ", 'memory': {'libraries': []",
+     "'narrow_inputs': false", narrow},
+    {"/memory/cublas_workspace", NETWORK("bf16"),
+     ", 'memory': {'libraries': ['transformer_engine']", "'cublas_workspace': '1 GB'",
+     "\"cublas\" in \"libraries\""},
+    {"/memory/weight_buffer", NETWORK("bf16"), ", 'memory': {'libraries': []",
+     "'weight_buffer': true", played},
+    {"/memory/expandable_segments", NETWORK("bf16"), ", 'memory': {'libraries': []",
+     "'expandable_segments': true", played},
+    {"/memory/max_split_size", NETWORK("bf16"), ", 'memory': {'libraries': []",
+     "'max_split_size': '30 MB'", played},
+    {"/memory/garbage_collection_threshold", NETWORK("bf16"), ", 'memory': {'libraries': []",
+     "'garbage_collection_threshold': 0.5", played},
+};
+
+/* The result of a scenario with this behind its section, and its warnings. */
+static void run_with(const ignored *row, const char *end, scenario_run *run)
+{
+    cs_error error;
+    cs_error_init(&error);
+    const cs_status status =
+        scenario_run_init(run, &error, "{'schema_version': 1, 'name': 't', %s%s%s}}", row->scenario,
+                          row->section, end);
+    if (status != CS_OK)
+        fail_msg("%s: %s", row->key, error.text);
+}
+
+static void warned_and_ignored(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        scenario_run without, with;
+        char end[200], expected[400];
+        snprintf(end, sizeof(end), ", %s", rows[i].value);
+        snprintf(expected, sizeof(expected), "test: %s: has an effect with %s only", rows[i].key,
+                 rows[i].with);
+        run_with(&rows[i], "", &without);
+        run_with(&rows[i], end, &with);
+        expect_text(rows[i].key, "", without.scenario.warnings.text);
+        expect_text(rows[i].key, expected, with.scenario.warnings.text);
+        expect_bits(rows[i].key, cs_trace_hash(&without.simulation.trace),
+                    cs_trace_hash(&with.simulation.trace));
+        scenario_run_finish(&without);
+        scenario_run_finish(&with);
+    }
+}
+
+/* Where they have an effect, and where a runtime gives them: none is warned of. */
+static void not_warned(void **state)
+{
+    (void)state;
+    static const ignored quiet[] = {
+        {"an expert loop that waits for the host", NETWORK("bf16"),
+         ", 'runtime': {'name': 'ideal', 'host_kernel': '1 us'", ", 'expert_loop': true", ""},
+        {"kernels", NETWORK("bf16"), ", 'runtime': {'name': 'deepspeed'", ", 'kernels': 2", ""},
+        {"scaling", NETWORK("fp8"), ", 'runtime': {'name': 'torchtitan'",
+         ", 'current_scaling': true", ""},
+        {"copies", NETWORK("fp8"), ", 'memory': {'narrow_inputs': false", ", 'narrow_copies': 1",
+         ""},
+        {"allocator", NETWORK("bf16"), ", 'memory': {'allocator': 'pytorch'",
+         ", 'expandable_segments': true, 'weight_buffer': true", ""},
+        {"delays", CHAIN DATA "}", ", 'collectives': {'reached': 0.5",
+         ", 'nccl': 'hopper', 'nccl_algorithm': 'ring'", ""},
+        {"FSDP", NETWORK("bf16") DATA ", 'zero': 3", "",
+         ", 'prefetch': 2, 'keep_gathered': true, 'accumulate': true", ""},
+        {"a runtime's kernels of a chain", CHAIN, ", 'runtime': {'name': 'megatron-core'", "", ""},
+        {"a runtime's sums in a pipeline",
+         NETWORK("bf16") ", 'parallel': {'pipeline': 1, 'data': 2}",
+         ", 'runtime': {'name': 'torchtitan'", "", ""},
+    };
+    for (size_t i = 0; i < ROWS(quiet); i++) {
+        scenario_run run;
+        run_with(&quiet[i], quiet[i].value, &run);
+        expect_text(quiet[i].key, "", run.scenario.warnings.text);
+        scenario_run_finish(&run);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(warned_and_ignored),
+        cmocka_unit_test(not_warned),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
