@@ -130,6 +130,15 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
     "or before set_requires_gradient_sync(True)"
 #define FSDP_REDUCES_EACH REDUCES_EACH("2", FSDP_REDUCES), REDUCES_EACH("3", FSDP_REDUCES)
 
+#define FSDP_SHARDS                                                                                \
+    {                                                                                              \
+        .key = "/parallel/shard_copies", .value = "false",                                         \
+        .source =                                                                                  \
+            "torch/distributed/fsdp/_fully_shard/_fsdp_param.py: sharded_param has the type "      \
+            "of the parameters, and is cast to param_dtype in all_gather_inputs; "                 \
+            "_fsdp_collectives.py, foreach_reduce: gradients are cast to that type"                \
+    }
+
 /* ---- memory, of models that are built from operators ---- */
 
 #define NAMED "/model/name"
@@ -299,9 +308,9 @@ static const cs_convention megatron_2021[] = {
           "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize"),
     {0}};
 
-static const cs_convention fsdp[] = {
-    PYTORCH_HOST,     COLLECTIVES,       BESIDE,         PYTORCH_FLASH,
-    PYTORCH_CLIPPING, FSDP_REDUCES_EACH, PYTORCH_MEMORY, {0}};
+static const cs_convention fsdp[] = {PYTORCH_HOST,  COLLECTIVES,      BESIDE,
+                                     PYTORCH_FLASH, PYTORCH_CLIPPING, FSDP_REDUCES_EACH,
+                                     FSDP_SHARDS,   PYTORCH_MEMORY,   {0}};
 
 static const cs_convention ddp[] = {
     PYTORCH_HOST,
@@ -358,6 +367,7 @@ static const cs_convention torchtitan[] = {
      "reads, which is gathered in front of it",
      "/parallel/tensor>1 /parallel/sequence_parallel=true"},
     FSDP_REDUCES_EACH,
+    FSDP_SHARDS,
     FUSED("torch.compile of each block fuses what only moves"),
     PYTORCH_FLASH,
     GRADIENT_PASSES("3",
@@ -381,6 +391,7 @@ static const cs_convention llm_foundry[] = {
      "reduces gradients in the type of computing",
      NULL},
     FSDP_REDUCES_EACH,
+    FSDP_SHARDS,
     FLASH(
         "flash1",
         "llm-foundry at 8c8dd48f: scripts/train/yamls/pretrain have attn_impl: triton, which is as "
