@@ -108,22 +108,36 @@ static bool takes_turns(const cs_job *job)
 }
 
 /* In flight on a device at most P - s mini-batches, or ceil(D / R), each with a version of its
- * own. */
-static cs_status add_versions(const cs_job *job, bool vertical_sync, cs_forms *forms,
-                              cs_error *error)
+ * own.
+ *
+ * With vertical sync P on every stage: stage 0 injects mini-batch k right behind its backward of
+ * k - P, and so with the version that k - P + 1 updates made. A stage keeps that until its backward
+ * of k, before which it has made k updates: versions k - P + 1 to k. It also keeps the one that
+ * stage 0 has. That is none before these where stages are equal and messages free: the backward of
+ * k - P ended on the last stage P - 1 periods, (P - 1)(f + b), before that of k - 1 did, and on
+ * stage 0 only (P - 1) b later. */
+static cs_status add_versions(const cs_job *job, const cs_pipeline_times *times, bool vertical_sync,
+                              cs_forms *forms, cs_error *error)
 {
+    const bool in_step = !vertical_sync || (times->equal && times->free_messages);
     const cs_plan *plan = job->plan;
     cs_status status = CS_OK;
     for (uint32_t h = 0, s = 0; h < plan->n_devices && status == CS_OK; h++) {
         s += h == plan->stages[s].first_device + plan->stages[s].n_devices;
         uint32_t replica = h - plan->stages[s].first_device;
-        cs_form form = {.figure = CS_FIGURE_PEAK_VERSIONS,
-                        .device = plan->devices[h],
-                        .exact = cs_order_1f1b_in_flight(job, job->iterations, false, s, replica),
-                        .formula = takes_turns(job) ? "ceil(D/R) versions" : "P - s versions",
-                        .source = source,
-                        .applies = !vertical_sync && job->iterations >= 2 * plan->n_devices,
-                        .assumes = "weight stashing without vertical sync, a steady state"};
+        cs_form form = {
+            .figure = CS_FIGURE_PEAK_VERSIONS,
+            .device = plan->devices[h],
+            .exact = vertical_sync
+                         ? plan->n_stages
+                         : cs_order_1f1b_in_flight(job, job->iterations, false, s, replica),
+            .formula = vertical_sync      ? "P versions"
+                       : takes_turns(job) ? "ceil(D/R) versions"
+                                          : "P - s versions",
+            .source = source,
+            .applies = in_step && job->iterations >= 2 * plan->n_devices,
+            .assumes = vertical_sync ? "vertical sync, equal stages, free messages, a steady state"
+                                     : "weight stashing without vertical sync, a steady state"};
         status = cs_forms_add(forms, &form, error);
     }
     return status;
@@ -166,7 +180,8 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
         period.assumes = "replicas that need not wait for each other (schedules/pipedream.md)";
     }
     CS_TRY(cs_forms_add(forms, &period, error));
-    return add_versions(job, ((const pipedream_params *)params)->vertical_sync, forms, error);
+    return add_versions(job, &times, ((const pipedream_params *)params)->vertical_sync, forms,
+                        error);
 }
 
 const cs_schedule cs_schedule_pipedream = {
@@ -179,6 +194,7 @@ const cs_schedule cs_schedule_pipedream = {
                              {CS_FIGURE_ITERATION_TIME,
                               "(f + b, and the update)/R on the slowest stage, per mini-batch"},
                              {CS_FIGURE_PEAK_VERSIONS, "ceil(D/R) versions"},
+                             {CS_FIGURE_PEAK_VERSIONS, "P versions"},
                              {0}},
     .fields = fields,
     .params_size = sizeof(pipedream_params),

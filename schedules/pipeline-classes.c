@@ -265,7 +265,7 @@ static bool make_runs(maker *m, uint32_t stage, const cs_program_step *step, cs_
 static cs_program_pass pass_of(const maker *m, const spot *at, cs_kind kind, uint32_t variant)
 {
     const bool first = at->stage == 0, last = at->stage + 1 == m->job->plan->n_stages;
-    const bool keeps = m->job->states.keep_gathered;
+    const bool keeps = cs_states_keeps(m->job, at->stage);
     cs_program_pass pass = {.kind = kind, .recompute = m->options->recompute};
     if (kind == CS_FORWARD) {
         pass.reads = m->received[at->holder];
@@ -551,7 +551,9 @@ static uint32_t variants_of(const cs_job *job)
 {
     if (!job->plan->grid)
         return 0;
-    const bool keeps = job->states.keep_gathered && cs_states_zero(job) >= 3;
+    bool keeps = false;
+    for (uint32_t s = 0; s < job->plan->n_stages && cs_states_zero(job) >= 3; s++)
+        keeps |= cs_states_keeps(job, s);
     return CS_PASS_LAST | (keeps ? CS_PASS_GATHERED | CS_PASS_RELEASES : 0);
 }
 

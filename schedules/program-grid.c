@@ -11,6 +11,9 @@ typedef struct cs_program_unit {
     uint32_t gathered; /* the last step that gathers them, */
     uint32_t computed; /* the last one that computes, */
     uint32_t summed;   /* and the last one that sums gradients; or CS_NONE */
+    bool keeps;        /* its weights stay gathered from a forward to its backward */
+    int64_t
+        scattered; /* gradients that are there whole from its backward on (cs_states_scattered) */
 } unit;
 
 /* A step that the pass goes through, with the layers at its ends. What runs beside is none. */
@@ -145,8 +148,7 @@ static void begin_computation(walk *w, uint32_t layer)
         cs_step_add_effect(step, CS_MEMORY_BUFFERS, -w->pass->reads, false);
     }
     if (w->begins_unit && makes_gradients(w))
-        cs_step_add_effect(step, CS_MEMORY_GRADIENTS,
-                           cs_states_scattered(w->job, &w->units[w->at].weights), false);
+        cs_step_add_effect(step, CS_MEMORY_GRADIENTS, w->units[w->at].scattered, false);
     cs_step_add_effect(step, CS_MEMORY_BUFFERS, -w->arrived, true);
     w->arrived = 0;
     w->before = w->computed;
@@ -271,7 +273,8 @@ static uint32_t add_states(walk *w, const cs_state_exchange *all, uint32_t n, cs
     return after;
 }
 
-/* At stage 3: gathers the weights of the next unit that lacks them. Its end frees them. */
+/* At stage 3: gathers the weights of the next unit, if it lacks them. Its end frees them, unless
+ * they stay. */
 static void gather(walk *w)
 {
     unit *next = &w->units[w->n_gathered++];
@@ -279,7 +282,8 @@ static void gather(walk *w)
     const uint32_t before = number == 0 ? CS_NONE : w->units[number - 1].gathered;
     const uint32_t first = w->made->n;
     cs_state_exchange all[CS_STATES_MOST];
-    const uint32_t n = cs_states_gather(w->job, &next->weights, all);
+    const bool there = w->pass->gathered && next->keeps;
+    const uint32_t n = there ? 0 : cs_states_gather(w->job, &next->weights, all);
     next->gathered = add_states(w, all, n, CS_PURPOSE_WEIGHTS, before);
     for (uint32_t i = 0; i < n; i++)
         cs_step_add_effect(step_at(w, first + i), CS_MEMORY_GATHERED, all[i].bytes, false);
@@ -297,9 +301,9 @@ static bool needs_weights(const walk *w)
 }
 
 /* Whether gathered weights are freed at the end of their unit. */
-static bool frees_weights(const walk *w)
+static bool frees_weights(const walk *w, const unit *of)
 {
-    return needs_weights(w) && (!w->job->states.keep_gathered || w->pass->releases);
+    return needs_weights(w) && (!of->keeps || w->pass->releases);
 }
 
 static int64_t gathered_bytes(const walk *w, const unit *of)
@@ -350,8 +354,7 @@ static void sum_gradients(walk *w)
 static void begin_unit(walk *w)
 {
     const uint32_t until = w->at + w->job->states.prefetch + 1;
-    while (needs_weights(w) && !w->pass->gathered && w->n_gathered < w->n_units &&
-           w->n_gathered < until)
+    while (needs_weights(w) && w->n_gathered < w->n_units && w->n_gathered < until)
         gather(w);
     w->open = w->open && !makes_gradients(w) && !needs_weights(w);
     w->begins_unit = true;
@@ -361,7 +364,7 @@ static void end_unit(walk *w)
 {
     unit *of = &w->units[w->at];
     of->computed = w->computed;
-    if (frees_weights(w))
+    if (frees_weights(w, of))
         cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_GATHERED, -gathered_bytes(w, of),
                            true);
     if (makes_gradients(w))
@@ -571,6 +574,22 @@ static void cut_units(cs_program_stage *made)
     }
 }
 
+/* What units share is gathered by the first, and its gradients are there from the backward of the
+ * last on. */
+static void find_shared(cs_program_stage *made)
+{
+    const cs_job *job = made->job;
+    for (uint32_t u = 0; u < made->n_units; u++) {
+        unit *of = &made->units[u];
+        const uint32_t borrower = cs_states_borrower(job, made->stage, of->first, of->end);
+        uint32_t from = u;
+        for (uint32_t i = 0; borrower != CS_NONE && i < made->n_units; i++)
+            from = borrower >= made->units[i].first && borrower < made->units[i].end ? i : from;
+        of->keeps = job->states.keep_gathered || borrower != CS_NONE;
+        made->units[from].scattered += cs_states_scattered(job, &of->weights);
+    }
+}
+
 cs_status cs_program_stage_init_grid(cs_program_stage *made, cs_error *error)
 {
     const cs_stage *of = &made->job->plan->stages[made->stage];
@@ -581,6 +600,7 @@ cs_status cs_program_stage_init_grid(cs_program_stage *made, cs_error *error)
         return cs_error_no_memory(error);
     CS_TRY(sum_layers(made, error));
     cut_units(made);
+    find_shared(made);
     return CS_OK;
 }
 

@@ -38,7 +38,8 @@
  *     when the unit `prefetch` + 1 before it has ended, or the pass before: they are there from then to the end of the
  *     unit, besides the share that rests (gathered_weights). With `keep_gathered` they are gathered by a
  *     forward with which no micro-batch was between forward and backward, and there until the
- *     backward after which none is.
+ *     backward after which none is; and so are those that a later layer of the stage uses as well
+ *     (cs_states_borrower), whose whole gradients are there from that layer's backward on.
  *   - At stages 1 and 2 the weights are gathered, in place, after the update; the next forward waits
  *     for it.
  */
@@ -55,7 +56,7 @@ typedef struct cs_program_pass {
     int64_t entered; /* backward: of them, bytes that the workspace of a layer has as well */
     int64_t leaves;  /* bytes of a buffer for the next stage on the same device, or 0 */
     /* On a grid: */
-    bool gathered; /* the weights are whole already */
+    bool gathered; /* weights that stay gathered are whole already */
     bool releases; /* kept weights are no longer needed behind it */
     bool last;     /* of its kind in its mini-batch: gradients are complete after it */
 } cs_program_pass;

@@ -64,6 +64,16 @@ static void test_vertical_sync(void **state)
             assert_true(found->slots[s].gradient_delay.steady);
             expect_int("versions alive", P, found->slots[s].peak_versions);
         }
+        uint32_t n = 0;
+        for (uint32_t f = 0; f < run.simulation.forms.n; f++) {
+            const cs_form *form = &run.simulation.forms.forms[f];
+            if (form->figure != CS_FIGURE_PEAK_VERSIONS)
+                continue;
+            expect_int("closed form", P, (int64_t)cs_form_value(form));
+            assert_true(cs_form_is_promised(form));
+            n++;
+        }
+        expect_int("closed forms", P, n);
         scenario_run_finish(&run);
     }
 }

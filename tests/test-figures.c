@@ -220,9 +220,42 @@ static void figures_need_no_report_of_each_device(void **state)
     }
 }
 
+/* Two layers of 1 s forward, 2 s backward and 1 GB of weights on two replicas that 1 GB/s joins, whose
+ * states are divided: 6 s are computed, half of 2 GB is sent in 1 s to scatter the sums of gradients,
+ * and half in 1 s behind the update to gather the weights, without which nobody can begin another
+ * mini-batch. A step takes 8 s, whether one is simulated or several. */
+static void one_step_is_as_long_as_several(void **state)
+{
+    (void)state;
+    for (int iterations = 1; iterations <= 5; iterations += 2)
+        for (int zero = 0; zero <= 2; zero++) {
+            scenario_run run;
+            cs_error error;
+            cs_error_init(&error);
+            if (scenario_run_init(
+                    &run, &error,
+                    "{'schema_version': 1, 'name': 't', 'iterations': %d, 'model': {'uniform': "
+                    "{'layers': 2, 'forward': '1 s', 'backward': '2 s', 'weights': '1 GB', "
+                    "'activation': '1 B'}, 'batch_size': 4}, 'platform': {'topology': "
+                    "'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s', 'latency': '0 s'}, "
+                    "'parallel': {'data': 2, 'zero': %d, 'accumulate': %s, 'bucket': '2 GB'}, "
+                    "'collectives': {'algorithm': 'ring'}, 'schedule': {'kind': 'sequential', "
+                    "'micro_batches': 1}}",
+                    iterations, zero, zero == 2 ? "true" : "false") != CS_OK)
+                fail_msg("%s", error.text);
+            const cs_outcome of = {.scenario = &run.scenario, .simulation = &run.simulation};
+            expect_double("step", 8,
+                          cs_run_figure_value(cs_run_figure_find("iteration_time_s"), &of));
+            expect_double("throughput", 0.5,
+                          cs_run_figure_value(cs_run_figure_find("throughput_samples_per_s"), &of));
+            scenario_run_finish(&run);
+        }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(one_step_is_as_long_as_several),
         cmocka_unit_test(keys_end_in_their_units),
         cmocka_unit_test(rows_are_complete),
         cmocka_unit_test(closed_forms_are_about_figures),

@@ -2,6 +2,7 @@
  * bandwidth and take a while to begin, products that hide tensor-parallel ones, fused kernels, and a
  * host that is slower than the device. */
 #include "sim/run/figures.h"
+#include "sim/run/step-parts.h"
 #include "sim/workload/net-model.h"
 #include "tests/expect.h"
 #include "tests/op-named.h"
@@ -105,6 +106,41 @@ static void levels_reach_their_own(void **state)
                 rows[i].latency, rows[i].reached) != CS_OK)
             fail_msg("%s: %s", rows[i].reached, error.text);
         expect_seconds(rows[i].reached, rows[i].seconds, figure_of(&run, "makespan_s"));
+        scenario_run_finish(&run);
+    }
+}
+
+/* Two replicas that divide the optimizer's states. Weights of 1 GB are gathered behind the update in
+ * 1/2 s at 1 GB/s, while the next step computes its first forward of 1 s; what is longer than that
+ * is part of the step, and all of it where nothing overlaps. */
+static void forwards_hide_gathers(void **state)
+{
+    (void)state;
+    static const struct {
+        double rate, left, behind; /* GB/s; s */
+    } rows[] = {{1, 0, 0.5}, {0.5, 0, 1}, {0.25, 1, 2}, {0.2, 1.5, 2.5}};
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        char row[64];
+        scenario_run run;
+        cs_error error;
+        cs_error_init(&error);
+        snprintf(row, sizeof(row), "%g GB/s", rows[i].rate);
+        if (scenario_run_init(
+                &run, &error,
+                "{'schema_version': 1, 'name': 't', 'model': {'uniform': {'layers': 1, 'forward': "
+                "'1 s', 'backward': '2 s', 'weights': '1 GB', 'activation': '1 B'}}, 'platform': "
+                "{'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '%s'}, 'collectives': "
+                "{'algorithm': 'ring', 'fidelity': 'analytic'}, 'parallel': {'data': 2, 'zero': "
+                "1}, "
+                "'schedule': {'kind': 'sequential', 'micro_batches': 2}}",
+                row) != CS_OK)
+            fail_msg("%s: %s", row, error.text);
+        const double all = figure_of(&run, "iteration_time_s");
+        const cs_step_parts hidden = cs_step_parts_find(&run.scenario, &run.simulation, false);
+        const cs_step_parts behind = cs_step_parts_find(&run.scenario, &run.simulation, true);
+        expect_seconds(row, rows[i].left, hidden.step - all);
+        expect_seconds(row, rows[i].left, hidden.seconds[CS_PART_FOR_WEIGHTS]);
+        expect_seconds(row, rows[i].behind, behind.step - all);
         scenario_run_finish(&run);
     }
 }
@@ -521,17 +557,12 @@ static void starts_more_kernels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(collectives_take_longer),
-        cmocka_unit_test(levels_reach_their_own),
-        cmocka_unit_test(products_hide_chunks),
-        cmocka_unit_test(folded_replicas_hide_as_much),
-        cmocka_unit_test(experts_share_links),
-        cmocka_unit_test(operands_are_gathered_cast),
-        cmocka_unit_test(fuses),
-        cmocka_unit_test(scales_weights_apart),
-        cmocka_unit_test(writes_out_gelu),
-        cmocka_unit_test(computes_tiles_in_waves),
-        cmocka_unit_test(waits_for_the_host),
+        cmocka_unit_test(collectives_take_longer),      cmocka_unit_test(levels_reach_their_own),
+        cmocka_unit_test(forwards_hide_gathers),        cmocka_unit_test(products_hide_chunks),
+        cmocka_unit_test(folded_replicas_hide_as_much), cmocka_unit_test(experts_share_links),
+        cmocka_unit_test(operands_are_gathered_cast),   cmocka_unit_test(fuses),
+        cmocka_unit_test(scales_weights_apart),         cmocka_unit_test(writes_out_gelu),
+        cmocka_unit_test(computes_tiles_in_waves),      cmocka_unit_test(waits_for_the_host),
         cmocka_unit_test(starts_more_kernels),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

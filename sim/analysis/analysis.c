@@ -577,7 +577,7 @@ static cs_time find_middle(const study *s)
     const uint32_t n = s->graph->n_batches;
     if (s->trace->stopped || n == 0)
         return 0;
-    return n > 1 ? s->batch_end[n - 1 - n / 4] - s->batch_end[n / 4] : s->batch_end[0];
+    return n > 1 ? s->batch_end[n - 1 - n / 4] - s->batch_end[n / 4] : s->trace->makespan;
 }
 
 void cs_analysis_set_rates(cs_analysis *analysis, uint32_t n_batches, uint32_t batch_size)
@@ -613,6 +613,8 @@ static bool analyse(study *s, cs_analysis *analysis)
     walk_path(s, analysis->steps, analysis->n_steps);
     sum_path(s, analysis);
     analysis->middle = find_middle(s);
+    if (s->graph->n_batches == 1 && !s->trace->stopped)
+        analysis->behind = s->trace->makespan - s->batch_end[0];
     return true;
 }
 

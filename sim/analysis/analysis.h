@@ -93,8 +93,10 @@ typedef struct cs_analysis {
     cs_time makespan;
     double iteration_time;  /* s: mean distance of the ends of successive mini-batches, from four on
                              * in the middle half of the run, where it is steady; of the only
-                             * one, its  end */
+                             * one, the makespan */
     cs_time middle;         /* those distances together */
+    cs_time behind;         /* of the only mini-batch: from the end of its last computation to the
+                             * makespan, in which weights are gathered for the next one */
     double throughput;      /* samples/s, 0 when the batch size is not known */
     double bubble_fraction; /* 1 - (compute of all devices) / (devices * makespan) */
     cs_steady_part steady;

@@ -28,7 +28,8 @@ static const cs_option options[] = {
     {"processes", 'n', "N",
      "Compute: measure while N processes do the same (default: 1); network: ranks (default: 2)"},
     {"share", 0, "SHARE",
-     "End when medians are known to this share of them, to each side (default: 0.02)"},
+     "Stop when the interval of each median is within this share of it, on either side (default: "
+     "0.02)"},
     {"time-limit", 't', "TIME",
      "End with wider intervals after this time, with the step under way: per batch size, of which "
      "half at most is to warm up, or per message size (default: 20 s, 0.5 s)"},
@@ -319,7 +320,7 @@ const cs_command cs_command_calibrate = {
     .max_words = 1,
     .choices = subjects,
     .summary = "measure kernels and messages of this machine for a cost file",
-    .doc = "compute trains a network again and again and times every kernel of it: forward, "
+    .doc = "compute trains a network repeatedly and times each of its kernels: forward, "
            "gradients of inputs and of weights, update. network times messages and collectives "
            "between two processes, all of a node, and all, and fits alpha and beta to each.\n\n"
            "Both add to a cost file (docs/how-to/measured-costs.md), which a scenario takes as "

@@ -108,11 +108,9 @@ const cs_command cs_command_figures = {
         "Computes figures and tables of the papers whose schedules, planners and models `sim` has "
         "(--list), draws them, and writes one report, in Markdown and HTML, with a table for each "
         "figure: what the paper says and where, what comes out here, the difference, and why.\n\n"
-        "What is computed stands in FOLDER/data. The same command goes on after Ctrl-C, and "
-        "computes "
-        "only what another program or changed scenarios make necessary. The report depends neither "
-        "on the clock nor on --jobs: it is the same on every day. Without gnuplot there are no "
-        "pictures.",
+        "Results are kept in FOLDER/data: the same command continues after Ctrl-C, and computes "
+        "again only what another version of the program or a changed scenario makes necessary. The "
+        "report depends neither on the clock nor on --jobs. Without gnuplot there are no pictures.",
     .options = options,
     .run = run,
 };

@@ -272,15 +272,23 @@ static const char *relation_of(const char *relation)
     return *relation == '!' ? " not " : *relation == '>' ? " above " : *relation == '=' ? " " : "";
 }
 
-/* Its conditions: "with /parallel/zero 1, /model/device a100*". */
-static void print_condition(const cs_convention *convention, FILE *out)
+enum { ONE_LINE = 0 };
+
+/* Its conditions: "with /parallel/zero 1, /model/device a100*"; in lines, where `column` is where the
+ * first one has got to, or in one. */
+static void print_condition(const cs_convention *convention, size_t column, FILE *out)
 {
     const char *text = convention->with ? convention->with : "";
-    for (const char *before = "with "; *text; before = ", ") {
+    for (const char *before = "with"; *text; before = ",") {
         const size_t key = strcspn(text, "!=> "), sign = strspn(text + key, "!=>");
         const size_t value = strcspn(text + key + sign, " ");
-        fprintf(out, "%s%.*s%s%.*s", before, (int)key, text,
-                sign > 0 ? relation_of(text + key) : "", (int)value, text + key + sign);
+        const char *relation = sign > 0 ? relation_of(text + key) : "";
+        const size_t length = 1 + key + strlen(relation) + value + 1; /* with what is around it */
+        const bool fits = column == ONE_LINE || column + length <= CS_WRAP_REPORT;
+        fprintf(out, "%s%s%*s", before, fits ? "" : "\n", fits ? 1 : CONVENTION_INDENT, "");
+        fprintf(out, "%.*s%s%.*s", (int)key, text, relation, (int)value, text + key + sign);
+        if (column != ONE_LINE)
+            column = (fits ? column : CONVENTION_INDENT) + length;
         text += key + sign + value;
         text += strspn(text, " ");
     }
@@ -288,9 +296,9 @@ static void print_condition(const cs_convention *convention, FILE *out)
 
 static void print_convention(const cs_convention *convention, FILE *out)
 {
-    fprintf(out, "      %s: %s%s", convention->key, convention->value,
-            convention->with ? ", " : "");
-    print_condition(convention, out);
+    const int used = fprintf(out, "      %s: %s%s", convention->key, convention->value,
+                             convention->with ? ", " : "");
+    print_condition(convention, used > 0 ? (size_t)used + strlen("with") : 1, out);
     fprintf(out, "\n%*s", CONVENTION_INDENT, "");
     cs_wrap(out, CONVENTION_INDENT, CONVENTION_INDENT, CS_WRAP_REPORT, convention->source);
 }
@@ -363,7 +371,7 @@ static void print_conventions(const cs_convention *convention, FILE *out)
         fputs("| key | value | where | source |\n|---|---|---|---|\n", out);
     for (; convention->key; convention++) {
         fprintf(out, "| `%s` | `%s` | ", convention->key, convention->value);
-        print_condition(convention, out);
+        print_condition(convention, ONE_LINE, out);
         fputs(convention->with ? " | " : "| ", out);
         print_escaped(convention->source, out);
         fputs(" |\n", out);

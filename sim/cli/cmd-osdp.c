@@ -174,7 +174,7 @@ const cs_command cs_command_osdp = {
            "modes, batch and slices contribute.\n\n"
            "Times and memory are those of the paper's cost model: nothing overlaps. With "
            "--simulate the simulation chooses batches and plans, and decides what fits. The "
-           "scenario has one stage and one micro-batch; its own zero and batch do not matter.",
+           "scenario has one stage and one micro-batch; its own zero and batch are ignored.",
     .options = options,
     .run = run,
 };

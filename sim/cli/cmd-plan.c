@@ -271,12 +271,10 @@ const cs_command cs_command_plan = {
     .doc =
         "Makes the plan that `sim run` would use, as the scenario's \"partition\" asks, and "
         "prints it.\n\nWith --planner, planners make plans for the scenario's model, platform and "
-        "micro-batches instead, and stand side by side: the period that the search believed in, "
-        "the one of a valid periodic pattern, how far that is above a lower bound, and what the "
-        "fullest device holds. They plan for the schedule \"periodic\", whatever the scenario's "
-        "is. "
-        "A single planner's stages and pattern are shown too. The plan with "
-        "the smallest period is the one that -o saves.",
+        "micro-batches instead, and are compared: the period that the search expects, that of a "
+        "valid periodic pattern, how far this is above a lower bound, and what the fullest device "
+        "holds. They plan for the schedule \"periodic\", whatever the scenario's is. A single "
+        "planner's stages and pattern are shown too. -o saves the plan with the smallest period.",
     .options = options,
     .run = run,
 };

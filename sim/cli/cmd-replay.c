@@ -110,7 +110,7 @@ const cs_command cs_command_replay = {
         "Starts a process per device, which train the scenario's model in the order of its "
         "schedule: kernels of the model's own shapes, messages by MPI, memory taken and given "
         "back. Data and weights are random numbers; on a mesh they are those of the whole network, "
-        "so that the losses that are told do not depend on how it is divided.\n\n"
+        "so that the losses that are printed do not depend on how it is divided.\n\n"
         "The results file has the form of a simulation's, and `sim compare` compares the two "
         "against each other.",
     .options = options,

@@ -268,7 +268,7 @@ const cs_command cs_command_run = {
         "paper.\n\n"
         "With jitter, stragglers or background messages in the scenario, runs with different seeds "
         "differ: --runs N makes N of them, in threads, and adds mean, confidence interval and "
-        "percentiles. All else that is printed and stored is about the first one.\n\n"
+        "percentiles. Everything else that is printed and stored belongs to the first run.\n\n"
         "On a terminal a timeline and bars of memory follow, in characters (--no-picture); with "
         "colours, unless NO_COLOR is set.\n\n"
         "The results file is HDF5 (docs/reference/results-file.md); `sim plot` draws it. It "

@@ -309,8 +309,8 @@ const cs_command cs_command_validate = {
            "What scenarios assume is listed with the number of points. No figure is fitted to a "
            "single point. Processes that mpirun starts share the points "
            "(docs/how-to/many-machines.md). With --output, a validation that was stopped at any "
-           "moment goes on with --resume, and ends in the same file: what is done stands in "
-           "FILE.h5.journal until then.\n\n"
+           "moment continues with --resume and produces the same file; until then FILE.h5.journal "
+           "has the points that are done.\n\n"
            "--scenario prints a point's scenario, which `sim check` and `sim run` take.",
     .options = options,
     .shared = true,

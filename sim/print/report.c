@@ -198,6 +198,24 @@ static void print_figures(const cs_scenario *scenario, const cs_simulation *simu
 
 /* ---- devices ---- */
 
+/* "...: P - s versions", and what that assumes where the run differs for it; `first` says what it
+ * is about. */
+static void print_formula(const char *first, const cs_simulation *simulation, const cs_form *form,
+                          FILE *out)
+{
+    char line[768];
+    bool unmet = false;
+    for (uint32_t f = 0; f < simulation->forms.n && !simulation->trace.stopped; f++) {
+        const cs_form *other = &simulation->forms.forms[f];
+        unmet |=
+            other->figure == form->figure && !other->applies &&
+            !equal(other->figure, cs_simulation_figure(simulation, other), cs_form_value(other));
+    }
+    snprintf(line, sizeof(line), "%s: %s%s%s", first, form->formula,
+             unmet ? "; NOT MET HERE: " : "", unmet ? form->assumes : "");
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+}
+
 /* Peaks of memory or of versions, where the schedule states them: one line, or one for each that
  * differs. */
 static void compare_peaks(const cs_simulation *simulation, cs_figure figure, FILE *out)
@@ -218,12 +236,12 @@ static void compare_peaks(const cs_simulation *simulation, cs_figure figure, FIL
                     cs_figure_label(figure), form->device, figure_text(figure, closed).s,
                     comparison_text(figure, simulated, closed).s);
     }
-    char line[512];
+    char first[128];
     if (!last)
         return;
-    snprintf(line, sizeof(line), "closed form of %s: equal on %u of %u devices: %s",
-             cs_figure_label(figure), n_equal, n, last->formula);
-    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+    snprintf(first, sizeof(first), "closed form of %s: equal on %u of %u devices",
+             cs_figure_label(figure), n_equal, n);
+    print_formula(first, simulation, last, out);
 }
 
 static bool is_peak_of(const cs_form *form, uint32_t device)
@@ -434,11 +452,8 @@ static void print_devices(const cs_platform *platform, const cs_simulation *simu
     print_lines(simulation, write_use, out);
     print_capacity(platform, out);
     const cs_form *form = n > 0 ? peak_form(simulation, 0) : NULL;
-    if (form) {
-        char line[512];
-        snprintf(line, sizeof(line), "closed form of peak activations: %s", form->formula);
-        cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
-    }
+    if (form)
+        print_formula("closed form of peak activations", simulation, form, out);
     compare_peaks(simulation, CS_FIGURE_PEAK_MEMORY, out);
 }
 

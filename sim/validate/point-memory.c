@@ -52,20 +52,30 @@ static bool has_fused_loss(const cs_point *point)
 }
 
 /* torchtitan compiles the loss with the model since 2025 (torchtitan/components/loss.py,
- * build_cross_entropy_loss), the year in which its recipes of fp8 got names ("fp8-rowwise"); before,
- * train.py had it switched off. */
-static bool has_compiled_loss(const cs_point *point)
+ * build_cross_entropy_loss); before, train.py had it switched off. That is the year in which its
+ * recipes of fp8 got names ("fp8-rowwise"): no point says how old its software is. */
+static bool has_compiled_loss(cs_point_rules *rules)
 {
-    return point->options->compile && strncmp(point->precision, "fp8-", strlen("fp8-")) == 0;
+    const cs_point *point = rules->point;
+    const bool named = strncmp(point->precision, "fp8-", strlen("fp8-")) == 0;
+    if (!point->options->compile || point->options->fused_cross_entropy)
+        return point->options->fused_cross_entropy;
+    cs_point_rules_assume(rules,
+                          named ? "the loss is compiled with the model, as in torchtitan since its "
+                                  "recipes of fp8 have names, in 2025"
+                                : "the loss is not compiled with the model, as in torchtitan "
+                                  "before its recipes of fp8 had names, in 2025");
+    return named;
 }
 
 /* Megatron-LM's own fusion of the loss; torchtitan's loss is PyTorch's, of logits in float32, with
  * tensor parallelism loss_parallel (torchtitan/parallelisms/parallelize_llama.py). */
-static void write_loss(const cs_point *point, FILE *out)
+static void write_loss(cs_point_rules *rules, FILE *out)
 {
+    const cs_point *point = rules->point;
     if (has_flag(point, "cross-entropy-loss-fusion"))
         fputs(", \"loss\": \"copied\"", out);
-    else if (contains(point->framework, "torchtitan") && !has_compiled_loss(point))
+    else if (contains(point->framework, "torchtitan") && !has_compiled_loss(rules))
         fprintf(out, ", \"loss\": \"%s\"", point->parallel->tp > 1 ? "parallel" : "eager");
 }
 
@@ -225,7 +235,7 @@ void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
     if (has_runtime(point, "ideal"))
         write_pytorch(out);
     write_fused(point, out);
-    write_loss(point, out);
+    write_loss(rules, out);
     write_weight_gradients(point, out);
     write_libraries(point, out);
     write_attention(point, out);

@@ -95,17 +95,11 @@ static bool runs_out(const cs_simulation *simulation)
     return allocations->n_devices > 0 ? failed : cs_simulation_out_of_memory(simulation);
 }
 
-/* Weights that are gathered behind the update, beside nothing, are part of a step. */
-static const char *time_of(const cs_point *point)
-{
-    return cs_point_rules_overlaps(point) ? "iteration_time_s" : "makespan_s";
-}
-
 static bool take_figures(const cs_point *point, const cs_scenario *scenario,
                          const cs_simulation *simulation, cJSON *figures)
 {
     const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
-    const double time = cs_run_figure_value(cs_run_figure_find(time_of(point)), &outcome);
+    /* weights that are gathered behind the update, beside nothing, are part of a step */
     const cs_step_parts parts =
         cs_step_parts_find(scenario, simulation, !cs_point_rules_overlaps(point));
     cJSON *list = cJSON_AddArrayToObject(figures, "parts");
@@ -116,7 +110,7 @@ static bool take_figures(const cs_point *point, const cs_scenario *scenario,
             return false;
         }
     }
-    return list && cJSON_AddNumberToObject(figures, "time", time) &&
+    return list && cJSON_AddNumberToObject(figures, "time", parts.step) &&
            take_memory(point, &outcome, figures);
 }
 
