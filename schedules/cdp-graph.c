@@ -306,6 +306,7 @@ static void take_freshest(const generator *c, uint32_t j, uint32_t at)
 static void make_holder(const generator *c, uint32_t j, uint32_t at)
 {
     uint32_t device = device_of(c, j, at);
+    const cs_residents residents = cs_residents_of(c->job, j);
     holder *held = holder_of(c, j, at);
     *held = (holder){.installed = CS_NONE,
                      .installed_before = CS_NONE,
@@ -315,10 +316,10 @@ static void make_holder(const generator *c, uint32_t j, uint32_t at)
                      .forward_policy = {CS_NONE, CS_NONE},
                      .backward_policy = {CS_NONE, CS_NONE}};
     if (c->sharded) /* one for all, on the device that keeps the stage */
-        held->slot = at == 0 ? cs_residents_add(c->builder, c->job, j, device_of(c, j, j))
+        held->slot = at == 0 ? cs_residents_add(c->builder, &residents, device_of(c, j, j))
                              : holder_of(c, j, 0)->slot;
     else if (!c->zero)
-        held->slot = cs_residents_add(c->builder, c->job, j, device);
+        held->slot = cs_residents_add(c->builder, &residents, device);
     else
         held->slot = at == 0 ? cs_builder_slot(c->builder, j, device, 0) : holder_of(c, j, 0)->slot;
     if (c->rule == CS_CDP_FRESHEST)

@@ -260,8 +260,10 @@ static cs_status make_worker(const generator *g, uint32_t worker, cs_error *erro
 static cs_status make_classes(const generator *g, cs_error *error)
 {
     cs_status status = CS_OK;
-    for (uint32_t w = 0; w < g->n_workers; w++)
-        g->slots[w] = cs_residents_add(g->builder, g->job, w, cs_plan_device(g->job->plan, w));
+    for (uint32_t w = 0; w < g->n_workers; w++) {
+        const cs_residents of = cs_residents_of(g->job, w);
+        g->slots[w] = cs_residents_add(g->builder, &of, cs_plan_device(g->job->plan, w));
+    }
     for (uint32_t w = 0; w < g->n_workers && status == CS_OK; w++)
         status = make_worker(g, w, error);
     if (status != CS_OK)

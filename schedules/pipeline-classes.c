@@ -265,7 +265,7 @@ static bool make_runs(maker *m, uint32_t stage, const cs_program_step *step, cs_
 static cs_program_pass pass_of(const maker *m, const spot *at, cs_kind kind, uint32_t variant)
 {
     const bool first = at->stage == 0, last = at->stage + 1 == m->job->plan->n_stages;
-    const bool keeps = m->job->states.keep_gathered;
+    const bool keeps = cs_states_keeps(m->job, at->stage);
     cs_program_pass pass = {.kind = kind, .recompute = m->options->recompute};
     if (kind == CS_FORWARD) {
         pass.reads = m->received[at->holder];
@@ -351,13 +351,13 @@ static bool join_steps(const maker *m, const cs_program *program, uint32_t n_hol
 }
 
 /* Adds the classes of a pass for some holders of a stage, the first of which it is made for. */
-static cs_status make_pass(maker *m, const spot *at, uint32_t n_holders, cs_kind kind,
-                           uint32_t variant, cs_error *error)
+static cs_status make_pass(maker *m, const cs_program_stage *common, const spot *at,
+                           uint32_t n_holders, cs_kind kind, uint32_t variant, cs_error *error)
 {
     const cs_program_pass of = pass_of(m, at, kind, variant);
     cs_stage_pass *pass = cs_pipeline_pass(&m->made, at->stage, kind, variant);
     cs_program program;
-    cs_status status = cs_program_make(m->job, at->stage, &of, &program, error);
+    cs_status status = cs_program_make(common, &of, &program, error);
     bool enough = status != CS_OK || pass->steps || reserve_steps(m, at->stage, &program, pass);
     for (uint32_t k = 0; status == CS_OK && enough && k < program.n; k++) {
         cs_stage_step *made = &pass->steps[k];
@@ -386,14 +386,15 @@ static bool has_variant(const maker *m, cs_kind kind, uint32_t variant)
     return (variant & ~(bits[kind] & m->made.variants)) == 0;
 }
 
-static cs_status make_passes(maker *m, const spot *at, uint32_t n_holders, cs_error *error)
+static cs_status make_passes(maker *m, const cs_program_stage *common, const spot *at,
+                             uint32_t n_holders, cs_error *error)
 {
     for (cs_kind kind = CS_FORWARD; kind <= CS_UPDATE; kind++) {
         if ((kind == CS_BACKWARD_INPUT || kind == CS_BACKWARD_WEIGHT) && !m->options->splits)
             continue;
         for (uint32_t v = 0; v < CS_N_PASS_VARIANTS; v++) {
             if (has_variant(m, kind, v) && (kind != CS_RECOMPUTE || m->options->recompute))
-                CS_TRY(make_pass(m, at, n_holders, kind, v, error));
+                CS_TRY(make_pass(m, common, at, n_holders, kind, v, error));
         }
     }
     return CS_OK;
@@ -427,12 +428,16 @@ static cs_status make_stage(maker *m, uint32_t stage, cs_error *error)
 {
     const uint32_t first = m->job->plan->stages[stage].first_device, n = n_replicas(m, stage);
     const uint32_t together = has_grid(m) ? n : 1;
-    for (uint32_t h = first; h < first + n; h += together) {
-        CS_TRY(make_passes(m, &(spot){stage, h, m->made.devices[h]}, together, error));
-        for (uint32_t i = 0; m->options->policies && i < together; i++)
+    cs_program_stage common;
+    cs_status status = cs_program_stage_init(m->job, stage, &common, error);
+    for (uint32_t h = first; h < first + n && status == CS_OK; h += together) {
+        const spot at = {stage, h, m->made.devices[h]};
+        status = make_passes(m, &common, &at, together, error);
+        for (uint32_t i = 0; status == CS_OK && m->options->policies && i < together; i++)
             set_policies(m, stage, h + i);
     }
-    return CS_OK;
+    cs_program_stage_finish(&common);
+    return status;
 }
 
 static uint32_t make_reduction(maker *m, uint32_t stage)
@@ -450,9 +455,11 @@ static uint32_t make_reduction(maker *m, uint32_t stage)
 
 static uint32_t count_ties(const maker *m)
 {
+    const cs_model *model = m->job->model;
     uint32_t n = 0, layer = 0;
     cs_tie tie;
-    while (!m->options->continuous && cs_tie_next(m->job->model, m->job->plan, &layer, &tie))
+    while (!m->options->continuous &&
+           cs_tie_next(model, m->job->plan, model->n_layers, &layer, &tie))
         n++;
     return n;
 }
@@ -498,12 +505,13 @@ static bool make_tied(maker *m, const cs_tie *tie, cs_tied *made)
 
 static bool make_ties(maker *m)
 {
+    const cs_model *model = m->job->model;
     uint32_t layer = 0;
     cs_tie tie;
     m->made.n_ties = count_ties(m);
     m->made.ties = cs_arena_alloc(m->arena, m->made.n_ties, sizeof(*m->made.ties));
     for (uint32_t t = 0; m->made.ties && t < m->made.n_ties; t++) {
-        if (!cs_tie_next(m->job->model, m->job->plan, &layer, &tie) ||
+        if (!cs_tie_next(model, m->job->plan, model->n_layers, &layer, &tie) ||
             !make_tied(m, &tie, &m->made.ties[t]))
             return false;
     }
@@ -514,8 +522,9 @@ static void make_slots(maker *m)
 {
     for (uint32_t s = 0; s < m->job->plan->n_stages; s++) {
         const uint32_t first = m->job->plan->stages[s].first_device;
+        const cs_residents of = cs_residents_of(m->job, s);
         for (uint32_t h = first; h < first + n_replicas(m, s); h++)
-            m->made.slots[h] = cs_residents_add(m->builder, m->job, s, m->made.devices[h]);
+            m->made.slots[h] = cs_residents_add(m->builder, &of, m->made.devices[h]);
     }
 }
 
@@ -542,7 +551,9 @@ static uint32_t variants_of(const cs_job *job)
 {
     if (!job->plan->grid)
         return 0;
-    const bool keeps = job->states.keep_gathered && cs_states_zero(job) >= 3;
+    bool keeps = false;
+    for (uint32_t s = 0; s < job->plan->n_stages && cs_states_zero(job) >= 3; s++)
+        keeps |= cs_states_keeps(job, s);
     return CS_PASS_LAST | (keeps ? CS_PASS_GATHERED | CS_PASS_RELEASES : 0);
 }
 

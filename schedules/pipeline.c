@@ -27,6 +27,14 @@ typedef struct pass_state {
     uint32_t activation_from, gradient_from;
 } pass_state;
 
+/* What a stage that one device holds by itself, between others that are alone too, adds for a
+ * micro-batch: passes of one task, and behind it no message or one. Classes, or CS_NONE. */
+typedef struct plain_stage {
+    bool is;
+    uint32_t pass[CS_BACKWARD_WEIGHT + 1]; /* by cs_kind */
+    uint32_t down, up;
+} plain_stage;
+
 typedef struct pipeline {
     const cs_job *job;
     const cs_plan *plan;
@@ -38,6 +46,7 @@ typedef struct pipeline {
     uint32_t n_stages, n_lists;
     bool shares;          /* all holders of a stage compute something of each micro-batch */
     holders *holders;     /* per stage: all of them */
+    plain_stage *plain;   /* per stage */
     uint32_t n_micros;    /* of a span: a mini-batch, or with no flush in between all of them */
     uint32_t first_item;  /* of the current span */
     list_state *lists;    /* per device, or per holder */
@@ -379,6 +388,34 @@ static void add_weight_gradient(pipeline *p, const cs_pipeline_step *step, uint3
     set_progress(state_of(p, step->stage, step->micro_batch), COMPLETE);
 }
 
+/* What add_forward, add_backward and add_weight_gradient come to on a plain stage. */
+static void add_plain(pipeline *p, const cs_pipeline_step *step, uint32_t item)
+{
+    const plain_stage *of = &p->plain[step->stage];
+    const uint32_t cls = of->pass[step->kind];
+    pass_state *at = state_of(p, step->stage, step->micro_batch);
+    uint32_t to;
+    if (step->kind == CS_FORWARD) {
+        const uint32_t from = step->stage > 0 ? at->activation_from : CS_NONE;
+        (void)cs_builder_pass(p->builder, from, cls, of->down, item, &to);
+        if (step->stage + 1 < p->n_stages)
+            at[1].activation_from = to;
+        set_progress(at, FORWARD);
+        return;
+    }
+    uint32_t task;
+    if (step->kind == CS_BACKWARD_WEIGHT) {
+        task = cs_builder_task(p->builder, cls, item);
+    } else {
+        const uint32_t from = step->stage + 1 < p->n_stages ? at->gradient_from : CS_NONE;
+        task = cs_builder_pass(p->builder, from, cls, of->up, item, &to);
+        if (step->stage > 0)
+            at[-1].gradient_from = to;
+    }
+    p->computed[p->holders[step->stage].first] = task;
+    set_progress(at, step->kind == CS_BACKWARD_INPUT ? BACKWARD_INPUT : COMPLETE);
+}
+
 static uint32_t *reduction_of(const pipeline *p, uint32_t stage, uint32_t number)
 {
     return &p->reductions[(size_t)stage * p->n_micros + number];
@@ -482,7 +519,8 @@ static void complete(pipeline *p, const cs_pipeline_step *step)
 {
     uint32_t per_batch = p->job->micro_batches;
     holders on = holders_of(p, step->stage, step->micro_batch);
-    if (++p->complete[on.first] % per_batch == 0 && p->options->continuous)
+    p->complete[on.first]++;
+    if (p->options->continuous && p->complete[on.first] % per_batch == 0)
         add_updates(p, step->stage, on, step->micro_batch / per_batch * per_batch);
 }
 
@@ -519,7 +557,9 @@ static void add_step(pipeline *p, uint32_t list)
     list_state *state = &p->lists[list];
     cs_pipeline_step step = state->next;
     uint32_t item = p->first_item + step.micro_batch;
-    if (step.kind == CS_FORWARD)
+    if (p->plain[step.stage].is)
+        add_plain(p, &step, item);
+    else if (step.kind == CS_FORWARD)
         add_forward(p, &step, item);
     else if (step.kind == CS_BACKWARD_WEIGHT)
         add_weight_gradient(p, &step, item);
@@ -629,6 +669,28 @@ static void assign_stages(pipeline *p)
     }
 }
 
+static bool is_plain(const pipeline *p, uint32_t stage)
+{
+    const cs_boundary *boundaries = p->classes.boundaries;
+    return !has_grid(p) && !p->options->recompute && p->holders[stage].n == 1 &&
+           (stage == 0 || boundaries[stage - 1].n == 1) &&
+           (stage + 1 == p->n_stages || boundaries[stage].n == 1);
+}
+
+static void find_plain(pipeline *p)
+{
+    for (uint32_t s = 0; s < p->n_stages; s++) {
+        plain_stage *of = &p->plain[s];
+        of->is = is_plain(p, s);
+        for (cs_kind kind = CS_FORWARD; of->is && kind <= CS_BACKWARD_WEIGHT; kind++) {
+            const cs_stage_pass *pass = cs_pipeline_pass(&p->classes, s, kind, 0);
+            of->pass[kind] = pass->n > 0 ? pass->steps[0].classes[0] : CS_NONE;
+        }
+        of->down = of->is && s + 1 < p->n_stages ? p->classes.boundaries[s].pairs->down : CS_NONE;
+        of->up = of->is && s > 0 ? p->classes.boundaries[s - 1].pairs->up : CS_NONE;
+    }
+}
+
 /* Memory that the arena gives, zeroed, per element of `count`. */
 #define RESERVE(p, member, count)                                                                  \
     (((p)->member = cs_arena_alloc(&(p)->arena, (count), sizeof(*(p)->member))) != NULL)
@@ -637,11 +699,11 @@ static bool reserve(pipeline *p)
 {
     size_t cells = (size_t)p->n_stages * p->n_micros, n_holders = p->plan->n_devices;
     return RESERVE(p, lists, p->n_lists) && RESERVE(p, next_stage, p->n_stages) &&
-           RESERVE(p, holders, p->n_stages) && RESERVE(p, nominees, p->n_lists / 64 + 1) &&
-           RESERVE(p, next, p->n_lists) && RESERVE(p, complete, n_holders) &&
-           RESERVE(p, n_updates, n_holders) && RESERVE(p, computed, n_holders) &&
-           RESERVE(p, updated, n_holders) && RESERVE(p, states, cells) &&
-           RESERVE(p, in_flight, p->n_stages) &&
+           RESERVE(p, holders, p->n_stages) && RESERVE(p, plain, p->n_stages) &&
+           RESERVE(p, nominees, p->n_lists / 64 + 1) && RESERVE(p, next, p->n_lists) &&
+           RESERVE(p, complete, n_holders) && RESERVE(p, n_updates, n_holders) &&
+           RESERVE(p, computed, n_holders) && RESERVE(p, updated, n_holders) &&
+           RESERVE(p, states, cells) && RESERVE(p, in_flight, p->n_stages) &&
            RESERVE(p, reductions, cs_pipeline_replicated(p->job) ? cells : 0);
 }
 
@@ -673,6 +735,7 @@ static cs_status generate(pipeline *p, cs_error *error)
     if (!reserve(p) || !reserve_more(p))
         return cs_error_no_memory(error);
     find_holders(p);
+    find_plain(p);
     assign_stages(p);
     cs_status status = CS_OK;
     uint32_t n_items = p->job->micro_batches * p->job->iterations;

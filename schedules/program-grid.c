@@ -2,14 +2,18 @@
 #include "schedules/states.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 /* Layers whose weights are gathered, and whose gradients are reduced, together. */
-typedef struct unit {
+typedef struct cs_program_unit {
     uint32_t first, end;
     cs_weights weights;
     uint32_t gathered; /* the last step that gathers them, */
     uint32_t computed; /* the last one that computes, */
     uint32_t summed;   /* and the last one that sums gradients; or CS_NONE */
+    bool keeps;        /* its weights stay gathered from a forward to its backward */
+    int64_t
+        scattered; /* gradients that are there whole from its backward on (cs_states_scattered) */
 } unit;
 
 /* A step that the pass goes through, with the layers at its ends. What runs beside is none. */
@@ -24,11 +28,11 @@ typedef struct walk {
     uint32_t stage;
     uint32_t zero; /* the highest ZeRO stage of the job */
     const cs_stage *of;
-    const cs_layer *layers; /* for the job's samples, or NULL */
-    cs_layer_sum *sums;     /* per layer of the stage, by its number less that of the first */
-    unit *units;            /* in the order of the pass */
-    uint32_t n_units, at;   /* `at`: the current one */
-    uint32_t n_gathered;    /* units whose gathers are there */
+    const cs_layer *layers;   /* for the job's samples, or NULL */
+    const cs_layer_sum *sums; /* per layer of the stage, by its number less that of the first */
+    unit *units;              /* in the order of the pass */
+    uint32_t n_units, at;     /* `at`: the current one */
+    uint32_t n_gathered;      /* units whose gathers are there */
     passage *passages;
     uint32_t n_passages;
     cs_program *made;
@@ -144,8 +148,7 @@ static void begin_computation(walk *w, uint32_t layer)
         cs_step_add_effect(step, CS_MEMORY_BUFFERS, -w->pass->reads, false);
     }
     if (w->begins_unit && makes_gradients(w))
-        cs_step_add_effect(step, CS_MEMORY_GRADIENTS,
-                           cs_states_scattered(w->job, &w->units[w->at].weights), false);
+        cs_step_add_effect(step, CS_MEMORY_GRADIENTS, w->units[w->at].scattered, false);
     cs_step_add_effect(step, CS_MEMORY_BUFFERS, -w->arrived, true);
     w->arrived = 0;
     w->before = w->computed;
@@ -270,7 +273,8 @@ static uint32_t add_states(walk *w, const cs_state_exchange *all, uint32_t n, cs
     return after;
 }
 
-/* At stage 3: gathers the weights of the next unit that lacks them. Its end frees them. */
+/* At stage 3: gathers the weights of the next unit, if it lacks them. Its end frees them, unless
+ * they stay. */
 static void gather(walk *w)
 {
     unit *next = &w->units[w->n_gathered++];
@@ -278,7 +282,8 @@ static void gather(walk *w)
     const uint32_t before = number == 0 ? CS_NONE : w->units[number - 1].gathered;
     const uint32_t first = w->made->n;
     cs_state_exchange all[CS_STATES_MOST];
-    const uint32_t n = cs_states_gather(w->job, &next->weights, all);
+    const bool there = w->pass->gathered && next->keeps;
+    const uint32_t n = there ? 0 : cs_states_gather(w->job, &next->weights, all);
     next->gathered = add_states(w, all, n, CS_PURPOSE_WEIGHTS, before);
     for (uint32_t i = 0; i < n; i++)
         cs_step_add_effect(step_at(w, first + i), CS_MEMORY_GATHERED, all[i].bytes, false);
@@ -296,9 +301,9 @@ static bool needs_weights(const walk *w)
 }
 
 /* Whether gathered weights are freed at the end of their unit. */
-static bool frees_weights(const walk *w)
+static bool frees_weights(const walk *w, const unit *of)
 {
-    return needs_weights(w) && (!w->job->states.keep_gathered || w->pass->releases);
+    return needs_weights(w) && (!of->keeps || w->pass->releases);
 }
 
 static int64_t gathered_bytes(const walk *w, const unit *of)
@@ -349,8 +354,7 @@ static void sum_gradients(walk *w)
 static void begin_unit(walk *w)
 {
     const uint32_t until = w->at + w->job->states.prefetch + 1;
-    while (needs_weights(w) && !w->pass->gathered && w->n_gathered < w->n_units &&
-           w->n_gathered < until)
+    while (needs_weights(w) && w->n_gathered < w->n_units && w->n_gathered < until)
         gather(w);
     w->open = w->open && !makes_gradients(w) && !needs_weights(w);
     w->begins_unit = true;
@@ -360,7 +364,7 @@ static void end_unit(walk *w)
 {
     unit *of = &w->units[w->at];
     of->computed = w->computed;
-    if (frees_weights(w))
+    if (frees_weights(w, of))
         cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_GATHERED, -gathered_bytes(w, of),
                            true);
     if (makes_gradients(w))
@@ -528,47 +532,85 @@ static void make_update(walk *w)
         step_at(w, add_states(w, gathers, n, CS_PURPOSE_WEIGHTS, 0))->flags |= CS_STEP_READY;
 }
 
-/* ---- what is there before ---- */
+/* ---- what passes have in common ---- */
 
-static void cut_units(walk *w)
+static cs_status sum_layers(cs_program_stage *made, cs_error *error)
 {
-    uint32_t end = w->of->end_layer;
-    while (end > w->of->first_layer) {
-        const uint32_t first = cs_states_unit(w->job, w->stage, end);
-        w->units[w->n_units++] = (unit){.first = first,
-                                        .end = end,
-                                        .weights = cs_states_weights(w->job, w->stage, first, end),
-                                        .gathered = CS_NONE,
-                                        .computed = CS_NONE,
-                                        .summed = CS_NONE};
-        end = first;
-    }
-    for (uint32_t i = 0; goes_up(w) && i < w->n_units / 2; i++) {
-        const unit one = w->units[i];
-        w->units[i] = w->units[w->n_units - 1 - i];
-        w->units[w->n_units - 1 - i] = one;
-    }
-}
-
-static cs_status sum_layers(walk *w, cs_error *error)
-{
-    const cs_model *model = w->job->model;
+    const cs_job *job = made->job;
+    const cs_model *model = job->model;
+    const cs_stage *of = &job->plan->stages[made->stage];
+    const bool timed = cs_model_layers(model, job->micro_samples) != NULL;
     cs_layer_sum until;
     int64_t before = 0;
-    for (uint32_t l = w->of->first_layer; l < w->of->end_layer; l++) {
-        cs_layer_sum *sum = &w->sums[l - w->of->first_layer];
-        CS_TRY(cs_model_sum(model, l, l + 1, w->job->micro_samples, sum, error));
-        CS_TRY(
-            cs_model_sum(model, w->of->first_layer, l + 1, w->job->micro_samples, &until, error));
+    for (uint32_t l = of->first_layer; l < of->end_layer; l++) {
+        cs_layer_sum *sum = &made->sums[l - of->first_layer];
+        CS_TRY(cs_model_sum(model, l, l + 1, job->micro_samples, sum, error));
+        CS_TRY(cs_model_sum(model, of->first_layer, l + 1, job->micro_samples, &until, error));
         sum->kept_bytes = until.kept_bytes - before; /* what layers share, once */
         before = until.kept_bytes;
-        if (!w->layers && model->layers[l].n_pieces > 0)
+        if (!timed && model->layers[l].n_pieces > 0)
             return cs_error_add(error, CS_INVALID,
                                 "model \"%s\": layer \"%s\" has pieces, whose times must be there "
                                 "for micro-batches of %u samples",
-                                model->name, model->layers[l].name, w->job->micro_samples);
+                                model->name, model->layers[l].name, job->micro_samples);
     }
     return CS_OK;
+}
+
+static void cut_units(cs_program_stage *made)
+{
+    const cs_stage *of = &made->job->plan->stages[made->stage];
+    uint32_t end = of->end_layer;
+    while (end > of->first_layer) {
+        const uint32_t first = cs_states_unit(made->job, made->stage, end);
+        made->units[made->n_units++] =
+            (unit){.first = first,
+                   .end = end,
+                   .weights = cs_states_weights(made->job, made->stage, first, end),
+                   .gathered = CS_NONE,
+                   .computed = CS_NONE,
+                   .summed = CS_NONE};
+        end = first;
+    }
+}
+
+/* What units share is gathered by the first, and its gradients are there from the backward of the
+ * last on. */
+static void find_shared(cs_program_stage *made)
+{
+    const cs_job *job = made->job;
+    for (uint32_t u = 0; u < made->n_units; u++) {
+        unit *of = &made->units[u];
+        const uint32_t borrower = cs_states_borrower(job, made->stage, of->first, of->end);
+        uint32_t from = u;
+        for (uint32_t i = 0; borrower != CS_NONE && i < made->n_units; i++)
+            from = borrower >= made->units[i].first && borrower < made->units[i].end ? i : from;
+        of->keeps = job->states.keep_gathered || borrower != CS_NONE;
+        made->units[from].scattered += cs_states_scattered(job, &of->weights);
+    }
+}
+
+cs_status cs_program_stage_init_grid(cs_program_stage *made, cs_error *error)
+{
+    const cs_stage *of = &made->job->plan->stages[made->stage];
+    const size_t n_layers = of->end_layer - of->first_layer;
+    made->sums = malloc(n_layers * sizeof(*made->sums));
+    made->units = malloc(n_layers * sizeof(*made->units));
+    if (!made->sums || !made->units)
+        return cs_error_no_memory(error);
+    CS_TRY(sum_layers(made, error));
+    cut_units(made);
+    find_shared(made);
+    return CS_OK;
+}
+
+/* ---- the whole ---- */
+
+static void take_units(walk *w, const cs_program_stage *stage)
+{
+    w->n_units = stage->n_units;
+    for (uint32_t i = 0; i < w->n_units; i++)
+        w->units[i] = stage->units[goes_up(w) ? w->n_units - 1 - i : i];
 }
 
 /* No more steps than each layer has computations, exchanges, gathers and sums. */
@@ -583,17 +625,18 @@ static size_t most_steps(const walk *w)
     return n;
 }
 
-cs_status cs_program_make_grid(const cs_job *job, uint32_t stage, const cs_program_pass *pass,
+/* Room for most steps is a multiple of what is used: it is not zeroed. */
+cs_status cs_program_make_grid(const cs_program_stage *stage, const cs_program_pass *pass,
                                cs_program *program, cs_error *error)
 {
-    const cs_stage *of = &job->plan->stages[stage];
-    const size_t n_layers = of->end_layer - of->first_layer;
+    const cs_job *job = stage->job;
     walk w = {.job = job,
               .pass = pass,
-              .stage = stage,
+              .stage = stage->stage,
               .zero = cs_states_zero(job),
-              .of = of,
+              .of = &job->plan->stages[stage->stage],
               .layers = cs_model_layers(job->model, job->micro_samples),
+              .sums = stage->sums,
               .made = program,
               .computed = CS_NONE,
               .before = CS_NONE,
@@ -601,17 +644,18 @@ cs_status cs_program_make_grid(const cs_job *job, uint32_t stage, const cs_progr
               .summed = CS_NONE,
               .reached = CS_NONE};
     const size_t most = most_steps(&w);
-    w.sums = cs_arena_alloc(&program->arena, n_layers, sizeof(*w.sums));
-    w.units = cs_arena_alloc(&program->arena, n_layers, sizeof(*w.units));
-    w.passages = cs_arena_alloc(&program->arena, most, sizeof(*w.passages));
-    program->steps = cs_arena_alloc(&program->arena, most, sizeof(*program->steps));
-    if (!w.sums || !w.units || !w.passages || !program->steps)
-        return cs_error_no_memory(error);
-    CS_TRY(sum_layers(&w, error));
-    cut_units(&w);
-    if (pass->kind == CS_UPDATE)
-        make_update(&w);
-    else
-        walk_stage(&w);
-    return CS_OK;
+    w.units = malloc(stage->n_units * sizeof(*w.units));
+    w.passages = malloc(most * sizeof(*w.passages));
+    program->steps = malloc(most * sizeof(*program->steps));
+    const bool room = w.units && w.passages && program->steps;
+    if (room) {
+        take_units(&w, stage);
+        if (pass->kind == CS_UPDATE)
+            make_update(&w);
+        else
+            walk_stage(&w);
+    }
+    free(w.units);
+    free(w.passages);
+    return room ? CS_OK : cs_error_no_memory(error);
 }

@@ -1,6 +1,7 @@
 #include "schedules/program.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 void cs_step_add_effect(cs_program_step *step, cs_category category, int64_t bytes, bool at_end)
 {
@@ -92,23 +93,36 @@ cs_program_step cs_program_whole(const cs_layer_sum *stage, const cs_program_pas
     return step;
 }
 
-cs_status cs_program_make(const cs_job *job, uint32_t stage, const cs_program_pass *pass,
+cs_status cs_program_stage_init(const cs_job *job, uint32_t stage, cs_program_stage *made,
+                                cs_error *error)
+{
+    *made = (cs_program_stage){.job = job, .stage = stage};
+    return job->plan->grid ? cs_program_stage_init_grid(made, error) : CS_OK;
+}
+
+void cs_program_stage_finish(cs_program_stage *stage)
+{
+    free(stage->sums);
+    free(stage->units);
+    *stage = (cs_program_stage){0};
+}
+
+cs_status cs_program_make(const cs_program_stage *stage, const cs_program_pass *pass,
                           cs_program *program, cs_error *error)
 {
     *program = (cs_program){0};
-    cs_arena_init(&program->arena);
-    if (job->plan->grid != NULL)
-        return cs_program_make_grid(job, stage, pass, program, error);
-    program->steps = cs_arena_alloc(&program->arena, 1, sizeof(*program->steps));
+    if (stage->job->plan->grid)
+        return cs_program_make_grid(stage, pass, program, error);
+    program->steps = malloc(sizeof(*program->steps));
     if (!program->steps)
         return cs_error_no_memory(error);
-    program->steps[program->n++] = cs_program_whole(&job->stages[stage], pass);
+    program->steps[program->n++] = cs_program_whole(&stage->job->stages[stage->stage], pass);
     return CS_OK;
 }
 
 void cs_program_finish(cs_program *program)
 {
-    cs_arena_finish(&program->arena);
+    free(program->steps);
     *program = (cs_program){0};
 }
 

@@ -38,7 +38,8 @@
  *     when the unit `prefetch` + 1 before it has ended, or the pass before: they are there from then to the end of the
  *     unit, besides the share that rests (gathered_weights). With `keep_gathered` they are gathered by a
  *     forward with which no micro-batch was between forward and backward, and there until the
- *     backward after which none is.
+ *     backward after which none is; and so are those that a later layer of the stage uses as well
+ *     (cs_states_borrower), whose whole gradients are there from that layer's backward on.
  *   - At stages 1 and 2 the weights are gathered, in place, after the update; the next forward waits
  *     for it.
  */
@@ -55,7 +56,7 @@ typedef struct cs_program_pass {
     int64_t entered; /* backward: of them, bytes that the workspace of a layer has as well */
     int64_t leaves;  /* bytes of a buffer for the next stage on the same device, or 0 */
     /* On a grid: */
-    bool gathered; /* the weights are whole already */
+    bool gathered; /* weights that stay gathered are whole already */
     bool releases; /* kept weights are no longer needed behind it */
     bool last;     /* of its kind in its mini-batch: gradients are complete after it */
 } cs_program_pass;
@@ -86,10 +87,20 @@ typedef struct cs_program_step {
     cs_effect effects[CS_STEP_EFFECTS];
 } cs_program_step;
 
+/* What all programs of a stage have in common. */
+typedef struct cs_program_stage {
+    const cs_job *job;
+    uint32_t stage;
+    /* Of a stage on a grid, for cs_program_stage_finish: */
+    cs_layer_sum *sums; /* per layer of the stage; kept_bytes without what those before keep
+                                    * already */
+    struct cs_program_unit *units; /* from the last layers to the first */
+    uint32_t n_units;
+} cs_program_stage;
+
 typedef struct cs_program {
     uint32_t n;
-    cs_program_step *steps;
-    cs_arena arena; /* owns them */
+    cs_program_step *steps; /* for cs_program_finish */
 } cs_program;
 
 static inline bool cs_step_computes(const cs_program_step *step)
@@ -101,12 +112,16 @@ static inline bool cs_step_computes(const cs_program_step *step)
  * duration. */
 cs_program_step cs_program_whole(const cs_layer_sum *stage, const cs_program_pass *pass);
 
-/* The program of a pass over a stage of a job, for cs_program_finish, also when it failed. With
- * replicas that are no grid it is one step. CS_INVALID when layers with pieces are not there for
- * the job's samples. */
-CS_MUST_CHECK cs_status cs_program_make(const cs_job *job, uint32_t stage,
-                                        const cs_program_pass *pass, cs_program *program,
-                                        cs_error *error);
+/* For cs_program_stage_finish, also when it failed. CS_INVALID when layers with pieces are not there
+ * for the job's samples. */
+CS_MUST_CHECK cs_status cs_program_stage_init(const cs_job *job, uint32_t stage,
+                                              cs_program_stage *made, cs_error *error);
+void cs_program_stage_finish(cs_program_stage *stage);
+
+/* The program of a pass over a stage, for cs_program_finish, also when it failed. With replicas that
+ * are no grid it is one step. CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_program_make(const cs_program_stage *stage, const cs_program_pass *pass,
+                                        cs_program *program, cs_error *error);
 void cs_program_finish(cs_program *program);
 
 /* Adds a class of a computing step on `like->device`, with its kind, duration and effects, and all
@@ -125,10 +140,11 @@ uint32_t cs_program_send(cs_builder *builder, const cs_class *message, bool stor
  * receive parts. */
 uint32_t cs_program_send_part(cs_builder *builder, const cs_class *part, int64_t whole);
 
-/* Internal to program*.c: adds bytes to those of the same category and instant; and the steps of a
- * pass on a grid. */
+/* Internal to program*.c: adds bytes to those of the same category and instant; what passes on a grid
+ * have in common; and the steps of one. */
 void cs_step_add_effect(cs_program_step *step, cs_category category, int64_t bytes, bool at_end);
-CS_MUST_CHECK cs_status cs_program_make_grid(const cs_job *job, uint32_t stage,
+CS_MUST_CHECK cs_status cs_program_stage_init_grid(cs_program_stage *made, cs_error *error);
+CS_MUST_CHECK cs_status cs_program_make_grid(const cs_program_stage *stage,
                                              const cs_program_pass *pass, cs_program *program,
                                              cs_error *error);
 

@@ -98,7 +98,7 @@ cs_weights cs_states_weights(const cs_job *job, uint32_t stage, uint32_t first, 
     }
     uint32_t layer = first;
     cs_tie tie;
-    while (layer < end && cs_tie_next(job->model, job->plan, &layer, &tie) && tie.layer < end) {
+    while (cs_tie_next(job->model, job->plan, end, &layer, &tie)) {
         const cs_weight_bytes tied = {.dense = job->model->layers[tie.layer].tied_bytes};
         if (tie.borrower == stage)
             add_resting(&sum, states_of(job, cs_model_lender(job->model, tie.layer)), &tied);
@@ -134,7 +134,7 @@ static int64_t divided(const cs_job *job, const cs_weights *weights, uint32_t le
            cs_states_share(parts.expert, cs_states_shards(job, true));
 }
 
-uint32_t cs_residents_add(cs_builder *builder, const cs_job *job, uint32_t stage, uint32_t device)
+cs_residents cs_residents_of(const cs_job *job, uint32_t stage)
 {
     const cs_layer_sum *sum = &job->stages[stage];
     const cs_stage *of = &job->plan->stages[stage];
@@ -148,10 +148,15 @@ uint32_t cs_residents_add(cs_builder *builder, const cs_job *job, uint32_t stage
         weights = divided(job, &all, 3, 1);
         frozen -= divided_frozen(job, &all);
     }
-    cs_builder_resident(builder, device, CS_MEMORY_WEIGHTS, weights + frozen);
-    cs_builder_resident(builder, device, CS_MEMORY_GRADIENTS, gradients);
-    cs_builder_resident(builder, device, CS_MEMORY_OPTIMIZER, cs_optimizer_bytes(job, updated));
-    return cs_builder_slot(builder, stage, device, weights);
+    return (cs_residents){stage, weights, frozen, gradients, cs_optimizer_bytes(job, updated)};
+}
+
+uint32_t cs_residents_add(cs_builder *builder, const cs_residents *of, uint32_t device)
+{
+    cs_builder_resident(builder, device, CS_MEMORY_WEIGHTS, of->weights + of->frozen);
+    cs_builder_resident(builder, device, CS_MEMORY_GRADIENTS, of->gradients);
+    cs_builder_resident(builder, device, CS_MEMORY_OPTIMIZER, of->optimizer);
+    return cs_builder_slot(builder, of->stage, device, of->weights);
 }
 
 __extension__ typedef unsigned __int128 wide;
@@ -263,6 +268,27 @@ uint32_t cs_states_gather_updated(const cs_job *job, const cs_weights *weights,
                                   cs_state_exchange made[CS_STATES_MOST])
 {
     return gather(job, weights, 1, 3, made);
+}
+
+uint32_t cs_states_borrower(const cs_job *job, uint32_t stage, uint32_t first, uint32_t end)
+{
+    for (uint32_t l = job->plan->stages[stage].end_layer; l > end; l--) {
+        if (job->model->layers[l - 1].tied_bytes == 0)
+            continue;
+        const uint32_t lender = cs_model_lender(job->model, l - 1);
+        if (lender >= first && lender < end && states_of(job, lender).zero == 3)
+            return l - 1;
+    }
+    return CS_NONE;
+}
+
+bool cs_states_keeps(const cs_job *job, uint32_t stage)
+{
+    const cs_stage *of = &job->plan->stages[stage];
+    bool keeps = job->states.keep_gathered;
+    for (uint32_t l = of->first_layer; l < of->end_layer && !keeps; l++)
+        keeps = cs_states_borrower(job, stage, l, l + 1) != CS_NONE;
+    return keeps;
 }
 
 bool cs_states_scatters_each(const cs_job *job, uint32_t zero)

@@ -54,9 +54,16 @@ static inline int64_t cs_states_share(int64_t bytes, uint32_t n)
 /* Optimizer states of `weights` bytes of weights. */
 int64_t cs_optimizer_bytes(const cs_job *job, int64_t weights);
 
-/* Adds what a device that holds a stage has of it for the whole run, and returns the slot of its
- * weights. */
-uint32_t cs_residents_add(cs_builder *builder, const cs_job *job, uint32_t stage, uint32_t device);
+/* What a device that holds a stage has of it for the whole run, in bytes. */
+typedef struct cs_residents {
+    uint32_t stage;
+    int64_t weights, frozen, gradients, optimizer;
+} cs_residents;
+
+cs_residents cs_residents_of(const cs_job *job, uint32_t stage);
+
+/* Adds it to a device, and returns the slot of its weights. */
+uint32_t cs_residents_add(cs_builder *builder, const cs_residents *of, uint32_t device);
 
 /* What of a stage's update is the host's: an equal part for each stage that its first device holds,
  * rounded down to a picosecond. */
@@ -89,6 +96,17 @@ uint32_t cs_states_gather(const cs_job *job, const cs_weights *weights,
                           cs_state_exchange made[CS_STATES_MOST]);
 uint32_t cs_states_gather_updated(const cs_job *job, const cs_weights *weights,
                                   cs_state_exchange made[CS_STATES_MOST]);
+
+/* The last layer of a stage behind layer `end` that uses weights of its layers [first, end) at stage 3
+ * as well; CS_NONE: none does. What several layers use is of one unit in FSDP, its root, which stays
+ * gathered from a forward to the end of its backward, and whose gradients are scattered when all of
+ * them are there (torch/distributed/fsdp/_runtime_utils.py, _post_forward_reshard;
+ * _fully_shard/_fsdp_state.py, _lazy_init: post_forward_mesh_info). */
+uint32_t cs_states_borrower(const cs_job *job, uint32_t stage, uint32_t first, uint32_t end);
+
+/* Whether some weights of a stage stay gathered from a forward to its backward: all of them with
+ * `states.keep_gathered`, or those that have a borrower. */
+bool cs_states_keeps(const cs_job *job, uint32_t stage);
 
 /* Gradients of weights at this stage are scattered after each backward of a micro-batch, not once
  * per mini-batch. */

@@ -61,11 +61,12 @@ static bool next_before(const cs_model *model, const cs_plan *plan, uint32_t end
     return false;
 }
 
-bool cs_tie_next(const cs_model *model, const cs_plan *plan, uint32_t *layer, cs_tie *tie)
+bool cs_tie_next(const cs_model *model, const cs_plan *plan, uint32_t end, uint32_t *layer,
+                 cs_tie *tie)
 {
     bool found;
     do
-        found = next_before(model, plan, model->n_layers, layer, tie);
+        found = next_before(model, plan, end, layer, tie);
     while (found && tie->gradient_bytes == 0); /* frozen weights need no sum */
     return found;
 }

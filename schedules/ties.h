@@ -16,10 +16,11 @@ typedef struct cs_tie {
     int64_t gradient_bytes;
 } cs_tie;
 
-/* The next tie of a plan, of weights that are trained, at or behind layer *layer, which becomes
- * where to go on; false when there is none. Stages of which the borrower has no other devices than
+/* The next tie of a plan, of weights that are trained, in layers [*layer, end); *layer becomes
+ * where to go on. False when there is none. Stages of which the borrower has no other devices than
  * the lender share one copy, unless the plan's stages are held apart. */
-bool cs_tie_next(const cs_model *model, const cs_plan *plan, uint32_t *layer, cs_tie *tie);
+bool cs_tie_next(const cs_model *model, const cs_plan *plan, uint32_t end, uint32_t *layer,
+                 cs_tie *tie);
 
 /* Adds to a stage's sum what it holds of other stages' weights. CS_OVERFLOW when it does not
  * fit. */

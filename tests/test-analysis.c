@@ -8,6 +8,8 @@
 #include "topologies/topology.h"
 
 #include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
 
 /* ---- random runs ---- */
 
@@ -778,6 +780,46 @@ static void test_by_hand(void **state)
     }
 }
 
+/* As it is measured where a message goes before its receiver is there: the sender sends at 10, and goes
+ * on at once, until 22; the receiver comes at 20. The task behind the message starts before it does,
+ * and the message stands behind that task on the device: the path does not go round between them. */
+static void test_measured_overlap(void **state)
+{
+    (void)state;
+    enum { END = 25 };
+    static const hand_row row = {.name = "a measured message",
+                                 .n_devices = 2,
+                                 .n_batches = 1,
+                                 .n_tasks = 3,
+                                 .tasks = {{F, 0, 0, 0, 10, {0}, false},
+                                           {T, 0, 1, 0, 0, {1}, true},
+                                           {F, 0, 0, 0, 12, {2}, false}},
+                                 .n_steps = 3,
+                                 .path = {1, 3, 2}};
+    static const cs_span measured[] = {{0, 10}, {20, END}, {10, 22}};
+    static const cs_span expected[] = {{0, 10}, {10, 20}, {20, END}};
+    cs_graph graph = make_graph(&row);
+    cs_platform platform = make_platform(row.n_devices);
+    cs_trace trace;
+    cs_analysis analysis;
+    assert_int_equal(cs_engine_run(&graph, &platform, &(cs_engine_options){0}, &trace, NULL),
+                     CS_OK);
+    memcpy(trace.spans, measured, sizeof(measured));
+    trace.makespan = END;
+    alarm(20);
+    assert_int_equal(cs_analyse(&graph, &trace, 1, &analysis, NULL), CS_OK);
+    alarm(0);
+    expect_steps(&row, &analysis);
+    for (uint32_t i = 0; i < row.n_steps; i++) {
+        expect_int(row.name, expected[i].start, analysis.steps[i].start);
+        expect_int(row.name, expected[i].end, analysis.steps[i].end);
+    }
+    cs_analysis_finish(&analysis);
+    cs_trace_finish(&trace);
+    cs_platform_finish(&platform);
+    cs_graph_finish(&graph);
+}
+
 /* Mini-batches that end at 65 and 130 ps: one every 65 ps, of 4 samples. One that ends at 110: 110.
  * With no samples known there is no throughput. One that ends at 10, and its message at 18: 18. */
 static void test_rates(void **state)
@@ -813,9 +855,8 @@ static void test_rates(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_by_hand),
-        cmocka_unit_test(test_rates),
-        cmocka_unit_test(test_random_runs),
+        cmocka_unit_test(test_by_hand),      cmocka_unit_test(test_measured_overlap),
+        cmocka_unit_test(test_rates),        cmocka_unit_test(test_random_runs),
         cmocka_unit_test(test_backward_ids),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -312,7 +312,7 @@ static cs_lower_options options_of(const run_row *row, cs_fidelity fidelity)
                               .chunks = row->chunks,
                               .fidelity = fidelity,
                               .order = row->order,
-                              .reached = 1,
+                              .reached = {.all = 1},
                               .most_flows = 1000};
 }
 
@@ -889,7 +889,7 @@ static void test_choice_of_delays(void **state)
     for (int given = 0; given < 6; given++) {
         cs_lower_report report, flows;
         cs_lower_options options = options_of(&row, CS_FIDELITY_AUTO);
-        options.reached = given == 1 ? 0.5 : 1;
+        options.reached.all = given == 1 ? 0.5 : 1;
         options.start = given == 2 ? 2000000 : 0;
         options.tensor_overlap = given == 3 ? 0.5 : 0;
         options.expert_overlap = given == 4 ? 0.5 : 0;

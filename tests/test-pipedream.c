@@ -66,6 +66,10 @@ static const struct {
      9,
      "a Conv2d: f 1.5 bi 2 bw 2 w 7 out 10 kept 9\n"
      "b Work: f 2 bi 2 bw 0 w 0 out 20 kept 10\n"},
+    {"a tab in a description, which a model's name may not have",
+     WORK("a", "1", "10") NODE("b", "Conv\t2d\t(3)", "2", "2", "20", "0") EDGE("a", "b"), 0,
+     "a Work: f 1 bi 1 bw 0 w 0 out 10 kept 0\n"
+     "b Conv 2d : f 2 bi 2 bw 0 w 0 out 20 kept 10\n"},
     {"lines in another order",
      EDGE("a", "b") WORK("b", "2", "20") EDGE("i", "a") WORK("a", "1", "10") IN("i", "9"), 9,
      "a Work: f 1 bi 1 bw 0 w 0 out 10 kept 9\n"
@@ -313,6 +317,8 @@ static const struct {
      "g.txt:1: must be a node"},
     {"an empty stage", "a -- Work -- " METRICS "0 -- stage_id=\n", "g.txt:1: must be a node"},
     {"a control character", "a -- W\x01 -- " METRICS "0\n", "g.txt:1: must be UTF-8"},
+    {"one of two bytes", "a -- W\xc2\x85 -- " METRICS "0\n", "g.txt:1: must be UTF-8"},
+    {"one that turns the line", "a -- W\xe2\x80\xae -- " METRICS "0\n", "g.txt:1: must be UTF-8"},
     {"not UTF-8", "a -- W\xff -- " METRICS "0\n", "g.txt:1: must be UTF-8"},
     {"a number missing",
      "a -- Work -- forward_compute_time=1, activation_size=1, parameter_size=1\n",

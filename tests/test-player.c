@@ -105,11 +105,65 @@ static void begin_with_their_pass(void **state)
     check(1);
 }
 
+/* ---- what there is at most ---- */
+
+static int64_t most_allocated(const char *model, const char *parallel, const char *granularity,
+                              uint32_t micro_batches)
+{
+    scenario_run run;
+    cs_error error;
+    cs_error_init(&error);
+    if (scenario_run_init(
+            &run, &error,
+            "{'schema_version': 1, 'name': 't', 'model': {%s, 'device': 'a100', 'precision': "
+            "'bf16', 'optimizer': 'adam', 'batch_size': %u, 'granularity': '%s'}, 'platform': "
+            "{'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '100 GB/s', 'latency': '1 "
+            "us'}, 'parallel': {%s}, 'memory': {'allocator': 'pytorch'}, 'schedule': {'kind': "
+            "'sequential', 'micro_batches': %u}}",
+            model, 2 * micro_batches, granularity, parallel, micro_batches) != CS_OK)
+        fail_msg("%s: %s", parallel, error.text);
+    const int64_t bytes = run.simulation.allocations.devices[0].stats.peak_allocated;
+    scenario_run_finish(&run);
+    return bytes;
+}
+
+/* The operators make and free the same tensors in the same order, whether the chain's layers are
+ * blocks or as fine as can be; and a micro-batch frees all that it made, so that four of them, one
+ * behind the other, have at most what one has: of the workspaces that layers have while devices
+ * exchange something within them nothing is left. */
+static void has_tensors_of_operators(void **state)
+{
+    (void)state;
+#define GPT                                                                                        \
+    "'name': 'gpt', 'parameters': {'layers': 2, 'hidden': 256, 'heads': 4, 'sequence': 128, "      \
+    "'vocabulary': 1024, 'intermediate': 1024}"
+#define MIXTRAL                                                                                    \
+    "'name': 'mixtral', 'parameters': {'layers': 2, 'hidden': 256, 'heads': 4, 'kv_heads': 4, "    \
+    "'sequence': 128, 'vocabulary': 1024, 'expert_intermediate': 512, 'experts': 4, 'top_k': 1}"
+    static const struct {
+        const char *row, *model, *parallel;
+    } rows[] = {
+        {"features", GPT, "'tensor': 2"},
+        {"tokens and features", GPT, "'tensor': 2, 'sequence_parallel': true"},
+        {"tokens in rings", GPT, "'context': 2"},
+        {"heads for tokens", GPT, "'context': 2, 'context_method': 'all_to_all'"},
+        {"experts", MIXTRAL, "'data': 2, 'expert': 2"},
+        {"samples", GPT, "'data': 2"},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        const int64_t one = most_allocated(rows[i].model, rows[i].parallel, "block", 1);
+        expect_int(rows[i].row, one, most_allocated(rows[i].model, rows[i].parallel, "layer", 1));
+        expect_int(rows[i].row, one, most_allocated(rows[i].model, rows[i].parallel, "block", 4));
+        expect_int(rows[i].row, one, most_allocated(rows[i].model, rows[i].parallel, "layer", 4));
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(begin_with_their_layer),
         cmocka_unit_test(begin_with_their_pass),
+        cmocka_unit_test(has_tensors_of_operators),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -2,6 +2,7 @@
  * bandwidth and take a while to begin, products that hide tensor-parallel ones, fused kernels, and a
  * host that is slower than the device. */
 #include "sim/run/figures.h"
+#include "sim/run/step-parts.h"
 #include "sim/workload/net-model.h"
 #include "tests/expect.h"
 #include "tests/op-named.h"
@@ -37,6 +38,9 @@ static void collectives_take_longer(void **state)
         {"half of them", "'fidelity': 'analytic', 'reached': 0.5", 5},
         {"a start", "'fidelity': 'analytic', 'start': '250 ms'", 4.25},
         {"both", "'fidelity': 'analytic', 'reached': 0.5, 'start': '250 ms'", 5.25},
+        {"half of a node's", "'fidelity': 'analytic', 'reached': {'node': 0.5}", 5},
+        {"the same", "'fidelity': 'analytic', 'reached': {'gpu_pair': 0.5}", 5},
+        {"of others", "'fidelity': 'analytic', 'reached': {'rack': 0.5}", 4},
         /* 6.6 + 2 x 1.0 us of LL, 56 us of trees or 8.4 + 2 x 5.7 us of Simple, the last the
          * fastest for 1 GB, over links that are no NVLinks */
         {"NCCL", "'fidelity': 'analytic', 'nccl': 'ampere'", 4 + 19.8e-6},
@@ -58,6 +62,86 @@ static void collectives_take_longer(void **state)
                 rows[i].collectives) != CS_OK)
             fail_msg("%s: %s", rows[i].name, error.text);
         expect_seconds(rows[i].name, rows[i].seconds, figure_of(&run, "makespan_s"));
+        scenario_run_finish(&run);
+    }
+}
+
+/* The same over four replicas in two nodes: in each of 2 (n - 1) = 6 rounds of 250 MB some messages
+ * stay in a node and others leave it, and the slowest counts: 3 s + 1.5 s / the least of both. No
+ * message goes over NVLinks alone or over a top level of the network. With latencies, a part of
+ * everything is the same as that part of each level. */
+static void levels_reach_their_own(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *reached;
+        double latency, seconds; /* s: of the network; of the run */
+    } rows[] = {
+        {"1", 0, 4.5},
+        {"{}", 0, 4.5},
+        {"{'node': 0.5}", 0, 6},
+        {"{'node': 0.5, 'rack': 1}", 0, 6},
+        {"{'gpu_pair': 0.5}", 0, 6},
+        {"{'rack': 0.5}", 0, 6},
+        {"{'node': 0.75, 'rack': 0.5}", 0, 6},
+        {"{'node': 0.25, 'rack': 0.5}", 0, 9},
+        {"{'gpu_pair': 0.25, 'node': 1, 'system': 0.5}", 0, 4.5},
+        {"1", 0.25, 3 + 6 * (0.25 + 0.25)},
+        {"0.5", 0.25, 3 + 6 * (0.25 + 0.25) / 0.5},
+        {"{'node': 0.5, 'rack': 0.5}", 0.25, 3 + 6 * (0.25 + 0.25) / 0.5},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        scenario_run run;
+        cs_error error;
+        cs_error_init(&error);
+        if (scenario_run_init(
+                &run, &error,
+                "{'schema_version': 1, 'name': 't', 'model': {'uniform': {'layers': 1, 'forward': "
+                "'1 s', 'backward': '2 s', 'weights': '1 GB', 'activation': '1 B'}}, 'platform': "
+                "{'topology': 'cluster', 'devices': 4, 'gpus_per_node': 2, 'node': {'topology': "
+                "'nvlink_switch', 'bandwidth': '1 GB/s', 'latency': 0}, 'nic_bandwidth': '1 GB/s', "
+                "'network': {'topology': 'nvlink_switch', 'bandwidth': '1 GB/s', 'latency': %g}}, "
+                "'collectives': {'algorithm': 'ring', 'fidelity': 'analytic', 'reached': %s}, "
+                "'schedule': {'kind': 'dp', 'micro_batches': 1}}",
+                rows[i].latency, rows[i].reached) != CS_OK)
+            fail_msg("%s: %s", rows[i].reached, error.text);
+        expect_seconds(rows[i].reached, rows[i].seconds, figure_of(&run, "makespan_s"));
+        scenario_run_finish(&run);
+    }
+}
+
+/* Two replicas that divide the optimizer's states. Weights of 1 GB are gathered behind the update in
+ * 1/2 s at 1 GB/s, while the next step computes its first forward of 1 s; what is longer than that
+ * is part of the step, and all of it where nothing overlaps. */
+static void forwards_hide_gathers(void **state)
+{
+    (void)state;
+    static const struct {
+        double rate, left, behind; /* GB/s; s */
+    } rows[] = {{1, 0, 0.5}, {0.5, 0, 1}, {0.25, 1, 2}, {0.2, 1.5, 2.5}};
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        char row[64];
+        scenario_run run;
+        cs_error error;
+        cs_error_init(&error);
+        snprintf(row, sizeof(row), "%g GB/s", rows[i].rate);
+        if (scenario_run_init(
+                &run, &error,
+                "{'schema_version': 1, 'name': 't', 'model': {'uniform': {'layers': 1, 'forward': "
+                "'1 s', 'backward': '2 s', 'weights': '1 GB', 'activation': '1 B'}}, 'platform': "
+                "{'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '%s'}, 'collectives': "
+                "{'algorithm': 'ring', 'fidelity': 'analytic'}, 'parallel': {'data': 2, 'zero': "
+                "1}, "
+                "'schedule': {'kind': 'sequential', 'micro_batches': 2}}",
+                row) != CS_OK)
+            fail_msg("%s: %s", row, error.text);
+        const double all = figure_of(&run, "iteration_time_s") -
+                           cs_time_seconds(run.simulation.analysis.behind);
+        const cs_step_parts hidden = cs_step_parts_find(&run.scenario, &run.simulation, false);
+        const cs_step_parts behind = cs_step_parts_find(&run.scenario, &run.simulation, true);
+        expect_seconds(row, rows[i].left, hidden.step - all);
+        expect_seconds(row, rows[i].left, hidden.seconds[CS_PART_FOR_WEIGHTS]);
+        expect_seconds(row, rows[i].behind, behind.step - all);
         scenario_run_finish(&run);
     }
 }
@@ -474,7 +558,8 @@ static void starts_more_kernels(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(collectives_take_longer),      cmocka_unit_test(products_hide_chunks),
+        cmocka_unit_test(collectives_take_longer),      cmocka_unit_test(levels_reach_their_own),
+        cmocka_unit_test(forwards_hide_gathers),        cmocka_unit_test(products_hide_chunks),
         cmocka_unit_test(folded_replicas_hide_as_much), cmocka_unit_test(experts_share_links),
         cmocka_unit_test(operands_are_gathered_cast),   cmocka_unit_test(fuses),
         cmocka_unit_test(scales_weights_apart),         cmocka_unit_test(writes_out_gelu),

@@ -74,6 +74,12 @@ static const char network[] =
     "\"experts\": 4, \"top_k\": 1}"
 #define SEQUENCES "\"tensor\": 2, \"sequence_parallel\": true"
 
+static const char cublas[] =
+    "{\"schema_version\": 1, \"name\": \"t\", \"model\": {\"uniform\": {\"layers\": 1, "
+    "\"forward\": \"1 s\", \"backward\": \"2 s\"}}, \"platform\": {\"topology\": \"ideal\", "
+    "\"devices\": 1}, \"schedule\": {\"kind\": \"sequential\"}, \"memory\": {\"libraries\": "
+    "[\"cublas\"]}}";
+
 /* Of that network: two embeddings, of which the first is the last matrix too; in a block four
  * matrices with biases and two norms; the last norm. */
 enum {
@@ -215,6 +221,8 @@ static const effect effects[] = {
     {"/parallel/accumulate", SHARED(DENSE("flash"), "\"data\": 2, \"zero\": 3"), "true", "false",
      gradients, true, 0.5, NULL},
     {"/platform/blocking", pipeline, "false", "true", seconds, false, 2, NULL},
+    {.key = "/parallel/regather", .elsewhere = "mesh-bytes"},
+    {.key = "/parallel/scatter_gather", .elsewhere = "parallel: test_message_parts"},
     /* all is summed behind all computing, of which none is slower then */
     {"/platform/slowdown", uniform, "[]", "[{\"factor\": 2}]", seconds, false, 0, NULL},
     {"/collectives/reached", uniform, "1", "0.5", seconds, false, 2, NULL},
@@ -237,6 +245,15 @@ static const effect effects[] = {
     /* a matrix of weights of attention: one sample a device, four heads, 2 bytes */
     {"/memory/attention_buffer", network, "false", "true", resident, false,
      4.0 * TOKENS *TOKENS * 2, NULL},
+    {.key = "/memory/attention_copy", .elsewhere = "tape: keeps_two_orders"},
+    {.key = "/memory/deterministic_multiprocessors", .elsewhere = "tape: sums_queries"},
+    {.key = "/memory/gather_buffer", .elsewhere = "share_one_buffer"},
+    /* two threads' */
+    {"/memory/cublas_workspace", cublas, "\"1 MiB\"", "\"32 MiB\"", resident, false,
+     2 * 31 * 1048576.0, NULL},
+    {.key = "/memory/narrow_weights", .elsewhere = "liveness: narrow weights"},
+    {.key = "/memory/narrow_copies", .elsewhere = "liveness: narrow weights"},
+    {.key = "/memory/narrow_inputs", .elsewhere = "liveness: narrow weights"},
     {"/platform/reserve", network, "0", "\"1 GiB\"", capacity, false, -1073741824.0, NULL},
 };
 
@@ -455,6 +472,21 @@ static void share_one_buffer(void **state)
     }
 }
 
+/* TransformerEngine's four workspaces of 4 MiB for products of groups are made by the first such
+ * product, of a network with experts. */
+static void has_groups_with_experts(void **state)
+{
+    (void)state;
+    static const char memory[] = "{\"libraries\": [\"grouped_products\"]}";
+    run dense, mixed;
+    run_with(SHARED(DENSE("flash"), "\"data\": 2"), "/memory", memory, &dense);
+    expect_int("dense", 0, (int64_t)resident(&dense));
+    run_with(SHARED(MIXED, "\"data\": 2"), "/memory", memory, &mixed);
+    expect_int("mixed", 4 * 4096 * 1024, (int64_t)resident(&mixed));
+    finish(&dense);
+    finish(&mixed);
+}
+
 static double peak_with(const char *memory)
 {
     run made;
@@ -549,6 +581,7 @@ int main(void)
         cmocka_unit_test(passes_over_gradients),
         cmocka_unit_test(writes_out_activations),
         cmocka_unit_test(share_one_buffer),
+        cmocka_unit_test(has_groups_with_experts),
         cmocka_unit_test(gather_in_the_buffer),
         cmocka_unit_test(is_slower_beside_buckets),
         cmocka_unit_test(is_once_a_step),

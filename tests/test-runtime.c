@@ -16,9 +16,17 @@ static cJSON *parse(const char *text)
     return root;
 }
 
+/* Behind the platform. */
+#define MESH(text)    "}, \"parallel\": {" text
+#define ON(device)    ", \"name\": \"gpt\", \"device\": \"" device "\""
+#define DETERMINISTIC "{\"name\": \"megatron-core\", \"deterministic\": true}"
+
 static const char scenario[] =
     "{\"runtime\": %s, \"model\": {\"precision\": \"%s\"%s}, \"platform\": {%s}, \"schedule\": "
     "{\"kind\": \"%s\"}}";
+
+/* NVLinks of the fifth generation between nodes as in a DGX H100. */
+#define FIFTH_NVLINKS "{\"gpu_pair\":0.7,\"node\":0.8}"
 
 /* What a key of a section is after the conventions have been applied, as JSON; "-": it is not
  * there. The rows say what the runtimes' own sources do (runtime-section.c). */
@@ -46,12 +54,62 @@ static const struct {
     {"links of a DGX H100", "\"megatron-core\"", "bf16", "", "\"topology\": \"dgx-h100\"", "1f1b",
      "collectives", "reached", "0.8"},
     {"of a DGX B200", "\"megatron-core\"", "bf16", "", "\"topology\": \"dgx-b200\"", "1f1b",
-     "collectives", "reached", "0.7"},
+     "collectives", "reached", FIFTH_NVLINKS},
+    {"of several", "\"megatron-core\"", "bf16", "",
+     "\"topology\": \"cluster\", \"node\": {\"model\": \"dgx-b200\"}", "1f1b", "collectives",
+     "reached", FIFTH_NVLINKS},
     {"of a rack", "\"megatron-core\"", "bf16", "", "\"topology\": \"gb200-nvl72\"", "1f1b",
-     "collectives", "reached", "0.7"},
+     "collectives", "reached", FIFTH_NVLINKS},
     {"of several racks", "\"megatron-core\"", "bf16", "",
      "\"topology\": \"cluster\", \"node\": {\"model\": \"nvl72\"}", "1f1b", "collectives",
-     "reached", "0.7"},
+     "reached", FIFTH_NVLINKS},
+    {"gathered tokens of a network", "\"megatron-core\"", "bf16", ON("h100"), "", "1f1b", "memory",
+     "gather_buffer", "\"last_matrix\""},
+    {"of times nothing", "\"megatron-core\"", "bf16", "", "", "1f1b", "memory", "gather_buffer",
+     "-"},
+    {"FlashAttention on sm80", "\"megatron-core\"", "bf16", ON("a100-80gb-pcie"), "", "1f1b",
+     "memory", "attention_copy", "true"},
+    {"cuDNN's attention on sm90", "\"megatron-core\"", "bf16", ON("h100"), "", "1f1b", "memory",
+     "attention_copy", "-"},
+    {"and on sm100", "\"megatron-core\"", "bf16", ON("b200"), "", "1f1b", "memory",
+     "attention_copy", "-"},
+    {"unless it is deterministic", DETERMINISTIC, "bf16", ON("b200"), "", "1f1b", "memory",
+     "attention_copy", "true"},
+    {"with its sums", DETERMINISTIC, "bf16", ON("b200"), "", "1f1b", "memory",
+     "deterministic_multiprocessors", "148"},
+    {"which cuDNN has not", DETERMINISTIC, "bf16", ON("h100"), "", "1f1b", "memory",
+     "deterministic_multiprocessors", "-"},
+    {"cuBLAS's workspace", DETERMINISTIC, "bf16", ON("h100"), "", "1f1b", "memory",
+     "cublas_workspace", "\"32 MiB\""},
+    {"or PyTorch's default", "\"megatron-core\"", "bf16", ON("h100"), "", "1f1b", "memory",
+     "cublas_workspace", "-"},
+    {"fp8 either way round", "\"megatron-core\"", "fp8", ON("gb200"), "", "1f1b", "memory",
+     "narrow_copies", "1"},
+    {"mxfp8 is not", "\"megatron-core\"", "mxfp8", ON("gb200"), "", "1f1b", "memory",
+     "narrow_copies", "-"},
+    {"nor fp8 on Hopper", "\"megatron-core\"", "fp8", ON("h100"), "", "1f1b", "memory",
+     "narrow_copies", "-"},
+    {"user buffers", "\"megatron-core\"", "bf16", ON("h100"),
+     MESH("\"tensor\": 2}, \"collectives\": {\"tensor_overlap\": 0.5"), "1f1b", "memory",
+     "libraries", "[\"cublas\",\"transformer_engine\",\"grouped_products\",\"user_buffers\"]"},
+    {"of tensor parallelism", "\"megatron-core\"", "bf16", ON("h100"),
+     MESH("\"tensor\": 1}, \"collectives\": {\"tensor_overlap\": 0.5"), "1f1b", "memory",
+     "libraries", "[\"cublas\",\"transformer_engine\",\"grouped_products\"]"},
+    {"that overlaps", "\"megatron-core\"", "bf16", ON("h100"), MESH("\"tensor\": 2"), "1f1b",
+     "memory", "libraries", "[\"cublas\",\"transformer_engine\",\"grouped_products\"]"},
+    {"parts of messages", "\"megatron-lm-2021\"", "bf16", "",
+     MESH("\"tensor\": 2, \"pipeline\": 2"), "1f1b", "parallel", "scatter_gather", "true"},
+    {"not of sequences", "\"megatron-lm-2021\"", "bf16", "",
+     MESH("\"tensor\": 2, \"pipeline\": 2, \"sequence_parallel\": true"), "1f1b", "parallel",
+     "scatter_gather", "-"},
+    {"of several stages", "\"megatron-lm-2021\"", "bf16", "",
+     MESH("\"tensor\": 2, \"pipeline\": 1"), "1f1b", "parallel", "scatter_gather", "-"},
+    {"not by Megatron Core", "\"megatron-core\"", "bf16", "",
+     MESH("\"tensor\": 2, \"pipeline\": 2"), "1f1b", "parallel", "scatter_gather", "-"},
+    {"gradients of a pipeline", "\"torchtitan\"", "bf16", "", MESH("\"pipeline\": 2, \"zero\": 2"),
+     "1f1b", "parallel", "accumulate", "true"},
+    {"of one stage", "\"torchtitan\"", "bf16", "", MESH("\"pipeline\": 1, \"zero\": 2"), "1f1b",
+     "parallel", "accumulate", "false"},
     {"ideal has none", "\"ideal\"", "bf16", "", "", "1f1b", "platform", "blocking", "-"},
     {"FSDP neither", "\"pytorch-fsdp\"", "bf16", "", "", "1f1b", "platform", "blocking", "-"},
 };

@@ -195,6 +195,16 @@ static const struct {
     {"a level that is none", "/collectives",
      "{\"fidelity\": \"alpha_beta\", \"levels\": {\"room\": {}}}",
      "/collectives/levels: unknown key \"room\"; known: gpu_pair, node, rack, system"},
+    {"more than links have", "/collectives", "{\"reached\": 1.5}",
+     "/collectives/reached: must be a number > 0 and <= 1, or an object with one for each of "
+     "gpu_pair, node, rack, system (got 1.5)"},
+    {"a part in words", "/collectives", "{\"reached\": \"all\"}",
+     "/collectives/reached: must be a number > 0 and <= 1, or an object with one for each of "
+     "gpu_pair, node, rack, system (got \"all\")"},
+    {"a part of a level that is none", "/collectives", "{\"reached\": {\"room\": 0.5}}",
+     "/collectives/reached: unknown key \"room\"; known: gpu_pair, node, rack, system"},
+    {"a level that reaches nothing", "/collectives", "{\"reached\": {\"rack\": 0}}",
+     "/collectives/reached/rack: must be > 0 and <= 1 (got 0)"},
     {"a level without beta", "/collectives",
      "{\"fidelity\": \"alpha_beta\", \"levels\": {\"rack\": {\"alpha\": 1}}}",
      "/collectives/levels/rack: missing key \"bandwidth\": must be bandwidth > 0: a number of "

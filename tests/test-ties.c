@@ -198,13 +198,68 @@ static void test_not_exchanged(void **state)
     }
 }
 
+/* What a device gets of a collective for weights, in bytes, over all of the run. */
+static double received(const scenario_run *run, cs_purpose purpose)
+{
+    return run->simulation.lowering.moved[purpose];
+}
+
+/* Gradients that are there whole from the first backward of the last unit on. */
+static int64_t first_gradients(const cs_graph *graph)
+{
+    for (uint32_t t = 0; t < graph->n_tasks; t++) {
+        const cs_class *cls = cs_graph_class(graph, t);
+        if (cls->kind != CS_BACKWARD)
+            continue;
+        for (uint32_t e = 0; e < cls->n_effects; e++) {
+            const cs_effect *effect = &graph->effects[cls->first_effect + e];
+            if (effect->category == CS_MEMORY_GRADIENTS && effect->bytes > 0)
+                return effect->bytes;
+        }
+    }
+    return 0;
+}
+
+/* At ZeRO stage 3 two devices gather units: the 4 GB of the first layer, which the last one uses
+ * 3 GB of, with the middle one, which has none; and the last one's own 1 GB. What is shared is of
+ * FSDP's root unit: gathered once a micro-batch, it stays until its backward has ended. Each device
+ * sends half of what is gathered: (4 + 1) / 2 GB forward and 1/2 GB backward, 3 GB of each of two
+ * micro-batches, 12 GB of both devices. Without prefetching there are 4 + 1 GB at once. The
+ * gradient of what is shared begins with the last layer's backward, so that 4 + 1 GB of gradients
+ * are there from then on. With `keep_gathered` all is gathered once a micro-batch: 5 GB. */
+static void test_root_unit(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *parallel;
+        int64_t sent, gathered, gradients;
+    } roots[] = {
+        {"shared", "'prefetch': 0", 12 * (int64_t)GB, 5 * (int64_t)GB, 5 * (int64_t)GB},
+        {"kept", "'prefetch': 0, 'keep_gathered': true", 10 * (int64_t)GB, 5 * (int64_t)GB,
+         5 * (int64_t)GB},
+        {"accumulated", "'prefetch': 0, 'accumulate': true", 12 * (int64_t)GB, 5 * (int64_t)GB, 0},
+    };
+    for (size_t i = 0; i < ROWS(roots); i++) {
+        char schedule[256];
+        scenario_run run;
+        snprintf(schedule, sizeof(schedule),
+                 "'kind': 'sequential', 'micro_batches': 2}, 'parallel': {'data': 2, 'zero': 3, %s",
+                 roots[i].parallel);
+        simulate(3, 2, schedule, &run);
+        const cs_device_record *device = &run.simulation.trace.devices[0];
+        expect_int(roots[i].row, roots[i].sent, (int64_t)received(&run, CS_PURPOSE_WEIGHTS));
+        expect_int(roots[i].row, roots[i].gathered, device->category_peak[CS_MEMORY_GATHERED]);
+        expect_int(roots[i].row, roots[i].gradients, first_gradients(&run.simulation.graph));
+        scenario_run_finish(&run);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exchange),
-        cmocka_unit_test(test_one_copy),
-        cmocka_unit_test(test_apart),
-        cmocka_unit_test(test_not_exchanged),
+        cmocka_unit_test(test_exchange),  cmocka_unit_test(test_one_copy),
+        cmocka_unit_test(test_apart),     cmocka_unit_test(test_not_exchanged),
+        cmocka_unit_test(test_root_unit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

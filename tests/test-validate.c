@@ -165,6 +165,14 @@ static void finds_the_time_of_a_step(void **state)
     "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'rmsnorm', "                 \
     "'pos': 'rope', " more "}, 'batch': {'global': 8, 'micro': 1}, "
 
+/* Blocks, features, tokens of the vocabulary and of a sequence, and whether attention is fused. */
+#define SIZES(layers, hidden, vocab, seq, fused)                                                   \
+    "'model': {'name': 'g', 'kind': 'decoder', 'layers': " layers ", 'hidden': " hidden            \
+    ", 'heads': 4, 'ffn': 1024, 'vocab': " vocab ", 'seq': " seq                                   \
+    ", 'act': 'gelu', 'norm': 'layernorm', 'pos': 'learned'}, " ONE_GPU                            \
+    ", 'batch': {'global': 1, 'micro': 1}, 'options': {'flash_attention': " fused                  \
+    "}, 'measured': {}, " REST
+
 static const struct lack {
     const char *members, *missing;
 } lacks[] = {
@@ -225,9 +233,24 @@ static const struct lack {
      "1024, 'vocab': 1000, 'seq': 128}, 'batch': {'global': 8, 'micro': 1}, " GPUS(
          1) "'options': {'packed_tokens': 80}, " TOLD,
      "packed samples in networks of the kind \"encoder\""},
+    {SIZES("4097", "256", "1000", "128", "true"), "more than 4096 blocks"},
+    {SIZES("4", "1048580", "1000", "128", "true"), "more than 1048576 features of a token"},
+    {SIZES("4", "256", "1048577", "128", "true"), "more than 1048576 tokens in a vocabulary"},
+    {SIZES("4", "256", "1000", "1048577", "true"), "more than 1048576 tokens in a sequence"},
+    {SIZES("4", "256", "65537", "1048576", "true"), "more than 2^36 logits of a sequence"},
+    {SIZES("4", "256", "1000", "131073", "false"),
+     "more than 2^36 weights of attention that is no fused kernel"},
 };
 
-/* What Megatron-LM's arguments become: JSON at a pointer of two or three keys. The MLP's features
+/* The largest of each: 2^20 x 2^16 logits, and 4 x 2^17 x 2^17 weights of attention, are 2^36. */
+static const char *const largest[] = {
+    SIZES("4096", "256", "1000", "128", "true"),  SIZES("4", "1048576", "1000", "128", "true"),
+    SIZES("4", "256", "1048576", "128", "true"),  SIZES("4", "256", "65536", "1048576", "true"),
+    SIZES("4", "256", "1000", "131072", "false"),
+};
+
+/* What Megatron-LM's arguments become, with the conventions of the runtime where the point's rules
+ * say nothing: JSON at a pointer of two or three keys. The MLP's features
  * are 8/3 x 256 = 682, down to a multiple of 64: 640. Stages of 1 and 3 blocks begin at layers 0
  * and 2, the embedding being layer 0. 4 replicas in 2 instances of the optimizer divide states over
  * 2. PyTorch's FSDP reduces gradients behind each backward. */
@@ -287,6 +310,19 @@ static const struct rule {
      GPT ", 'framework': 'PyTorch FSDP', 'batch': {'global': 8, 'micro': 1}, " GPUS(
          4) "'parallel': {'dp': 4, 'zero': 3}, " TOLD,
      "parallel", "accumulate", NULL, "false"},
+    {"of Megatron Core", LLAMA("Megatron-LM", ""), "runtime", "name", NULL, "\"megatron-core\""},
+    {"and not before",
+     GPT ", 'batch': {'global': 8, 'micro': 1}, " GPUS(1) "'framework': 'Megatron-LM', " TOLD,
+     "runtime", "name", NULL, "\"megatron-lm-2021\""},
+    {"reduced behind the backward", MEGATRON GPUS(4) "'parallel': {'dp': 4, 'zero': 1}, " TOLD,
+     "parallel", "bucket", NULL, "0"},
+    {"or beside it",
+     MEGATRON GPUS(4) "'parallel': {'dp': 4, 'zero': 1}, 'options': {'dp_overlap': true}, " TOLD,
+     "parallel", "bucket", NULL, "160000000"},
+    {"parts of messages of LiBai",
+     GPT ", 'batch': {'global': 8, 'micro': 1}, 'schedule': '1f1b', " GPUS(
+         4) "'parallel': {'tp': 2, 'pp': 2}, 'framework': 'LiBai', " TOLD,
+     "parallel", "scatter_gather", NULL, "false"},
     {"deterministic", MEGATRON GPUS(1) "'args': {'deterministic-mode': true}, " TOLD, "memory",
      "deterministic_multiprocessors", NULL, "108"},
     {"or not", MEGATRON GPUS(1) "'args': {}, " TOLD, "memory", "deterministic_multiprocessors",
@@ -317,7 +353,10 @@ static const struct rule {
               "'flash'}, " TOLD,
      "memory", "attention_copy", NULL, "true"},
     {"or another one", MEGATRON GPUS(1) "'args': {'attention-backend': 'fused'}, " TOLD, "memory",
-     "attention_copy", NULL, "-"},
+     "attention_copy", NULL, "false"},
+    {"which has no sums",
+     MEGATRON GPUS(1) "'args': {'attention-backend': 'fused', 'deterministic-mode': true}, " TOLD,
+     "memory", "deterministic_multiprocessors", NULL, "0"},
     {"attention of encoders and decoders", SEQUENCES GPUS(1) "'args': {}, " TOLD, "model",
      "parameters", "attention", "\"flash\""},
     {"as an argument says", SEQUENCES GPUS(1) "'args': {'attention-backend': 'unfused'}, " TOLD,
@@ -383,9 +422,19 @@ static const struct rule {
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 4, 'gpus_per_node': 8}, 'parallel': "
            "{'tp': 4, 'sp': true}, 'options': {'compile': true}, 'measured': {}, 'recompute': "
            "'none', 'precision': 'fp8-rowwise'",
-     "memory", "loss", NULL, "\"in_place\""},
+     "memory", "loss", NULL, "-"},
     {"sums of torchtitan", NARROW("torchtitan", "H100-SXM5-80GB", "bf16", ""), "model", "gradients",
      NULL, "\"fp32\""},
+    {"LiBai's replicas",
+     GPT ", 'framework': 'LiBai', 'batch': {'global': 8, 'micro': 1}, " GPUS(
+         4) "'parallel': {'dp': 4}, " TOLD,
+     "schedule", "bucket", NULL, "\"16 MiB\""},
+    {"its tensor-parallel ranks",
+     GPT ", 'framework': 'LiBai', 'batch': {'global': 8, 'micro': 1}, " GPUS(
+         4) "'parallel': {'dp': 2, 'tp': 2}, " TOLD,
+     "parallel", "bucket", NULL, "-"},
+    {"Megatron-LM's replicas", MEGATRON GPUS(4) "'parallel': {'dp': 4}, " TOLD, "schedule",
+     "bucket", NULL, "\"0 B\""},
     {"torchtitan's FSDP",
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 4, 'gpus_per_node': 8}, "
            "'parallel': {'dp': 4, 'zero': 3}, " TOLD,
@@ -497,6 +546,7 @@ static void takes_arguments(void **state)
         assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
         if (!made.document)
             fail_msg("%s: %s", rules[i].name, made.missing[0]);
+        assert_int_equal(cs_runtime_apply(made.document, "test", NULL, NULL, &error), CS_OK);
         const cJSON *value =
             cs_json_member(cs_json_member(made.document, rules[i].section), rules[i].key);
         value = rules[i].inner ? cs_json_member(value, rules[i].inner) : value;
@@ -555,6 +605,49 @@ static void reads_ids_last(void **state)
         expect_text(rows[i].id, rows[i].value, strstr(got, rows[i].section) ? "there" : "not");
         assert_int_equal(noted, rows[i].noted);
         free(got);
+        cs_point_scenario_finish(&made);
+        cs_points_finish(&points);
+    }
+}
+
+/* No point says how old its torchtitan is, so what follows from it is noted, unless it is stated that
+ * the loss is fused, or nothing is compiled. */
+static void notes_how_old_torchtitan_is(void **state)
+{
+    (void)state;
+    static const char as_in_runtime[] = "as in the runtime";
+    static const struct {
+        const char *name, *members, *loss, *noted;
+    } rows[] = {
+        {"named", NARROW("torchtitan", "H100-SXM5-80GB", "fp8-rowwise", "'compile': true"),
+         as_in_runtime, "the loss is compiled"},
+        {"not named", NARROW("torchtitan", "H100-SXM5-80GB", "fp8", "'compile': true"), "eager",
+         "the loss is not compiled"},
+        {"stated",
+         NARROW("torchtitan", "H100-SXM5-80GB", "fp8",
+                "'compile': true, 'fused_cross_entropy': true"),
+         as_in_runtime, NULL},
+        {"nothing compiled", NARROW("torchtitan", "H100-SXM5-80GB", "fp8-rowwise", ""), "eager",
+         NULL},
+        {"another framework", NARROW("Composer", "H100-SXM5-80GB", "bf16", "'compile': true"),
+         as_in_runtime, NULL},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_points points = {0};
+        cs_point_scenario made = {0};
+        cs_error error;
+        const char *noted = NULL;
+        read_point(rows[i].name, rows[i].members, &points);
+        assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
+        assert_non_null(made.document);
+        const cJSON *loss = cs_json_member(cs_json_member(made.document, "memory"), "loss");
+        expect_text(rows[i].name, rows[i].loss, loss ? cJSON_GetStringValue(loss) : as_in_runtime);
+        for (uint32_t n = 0; n < made.n_assumed; n++)
+            if (strncmp(made.assumed[n], "the loss is", strlen("the loss is")) == 0)
+                noted = made.assumed[n];
+        assert_int_equal(noted != NULL, rows[i].noted != NULL);
+        if (rows[i].noted && strncmp(noted, rows[i].noted, strlen(rows[i].noted)) != 0)
+            fail_msg("%s: noted is \"%s\"", rows[i].name, noted);
         cs_point_scenario_finish(&made);
         cs_points_finish(&points);
     }
@@ -639,6 +732,19 @@ static cs_prediction predict(const char *row, const cs_points *points, cs_predic
                  predictions->items[0].message ? predictions->items[0].message
                                                : predictions->items[0].made.missing[0]);
     return predictions->items[0];
+}
+
+static void predicts_the_largest(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(largest); i++) {
+        cs_points points = {0};
+        cs_predictions predictions = {0};
+        read_point(largest[i], largest[i], &points);
+        predict(largest[i], &points, &predictions);
+        cs_predictions_finish(&predictions);
+        cs_points_finish(&points);
+    }
 }
 
 static void expect_near(const char *row, double expected, double got)
@@ -1025,6 +1131,7 @@ int main(void)
         cmocka_unit_test(finds_the_time_of_a_step), cmocka_unit_test(takes_arguments),
         cmocka_unit_test(reads_ids_last),           cmocka_unit_test(knows_gpus_by_their_words),
         cmocka_unit_test(names_what_is_missing),    cmocka_unit_test(takes_measured_passes),
+        cmocka_unit_test(predicts_the_largest),     cmocka_unit_test(notes_how_old_torchtitan_is),
         cmocka_unit_test(blocks_as_megatron_does),  cmocka_unit_test(predicts_as_by_hand),
         cmocka_unit_test(decides_what_it_can),      cmocka_unit_test(sums_errors_up),
         cmocka_unit_test(finds_what_parts_lack),    cmocka_unit_test(selects),

@@ -35,6 +35,24 @@ const char *cs_sharing_text(const cs_platform *platform, char text[CS_SHARING_TE
     return text;
 }
 
+/* "gpu7", without a format: there may be many. */
+static const char *name_gpu(cs_arena *arena, uint32_t number)
+{
+    enum { DIGITS = 10 };
+    char text[DIGITS], *at = text + DIGITS;
+    do {
+        *--at = (char)('0' + number % 10);
+        number /= 10;
+    } while (number > 0);
+    const size_t n = (size_t)(text + DIGITS - at);
+    char *name = cs_arena_alloc(arena, n + 4, 1);
+    if (name) {
+        memcpy(name, "gpu", 3);
+        memcpy(name + 3, at, n);
+    }
+    return name;
+}
+
 static cs_status allocate(cs_platform *platform, cs_error *error)
 {
     cs_arena *arena = &platform->arena;
@@ -45,7 +63,9 @@ static cs_status allocate(cs_platform *platform, cs_error *error)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < platform->n_devices; i++) {
         platform->devices[i] = (cs_device){.speed = 1, .capacity = INT64_MAX};
-        CS_TRY(cs_platform_vertex(platform, i, CS_VERTEX_GPU, error, "gpu%" PRIu32, i));
+        platform->vertices[i] = (cs_vertex){name_gpu(arena, i), CS_VERTEX_GPU};
+        if (!platform->vertices[i].name)
+            return cs_error_no_memory(error);
     }
     return CS_OK;
 }

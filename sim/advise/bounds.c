@@ -254,6 +254,12 @@ static cs_model *model_of(const cs_bounds *bounds, uint32_t price)
     return like && like->net ? like->model : NULL;
 }
 
+/* Whose network a candidate has; NULL where it may be another one. */
+static const cs_scenario *network_of(const cs_bounds *bounds, const cs_candidate *candidate)
+{
+    return bounds->whole.net && !candidate->more ? &bounds->whole : NULL;
+}
+
 static const cs_platform *platform_of(const cs_bounds *bounds, uint32_t devices)
 {
     for (uint32_t i = 0; i < bounds->n_platforms; i++)
@@ -267,7 +273,8 @@ cs_status cs_bounds_read(const cs_advise_base *base, const cs_candidates *candid
                          cs_scenario *scenario, cs_error *error)
 {
     const cs_candidate *candidate = &candidates->items[i];
-    const cs_scenario_parts parts = {.model = model_of(bounds, bounds->of[i]),
+    const cs_scenario_parts parts = {.network = network_of(bounds, candidate),
+                                     .model = model_of(bounds, bounds->of[i]),
                                      .platform = platform_of(bounds, candidate->devices)};
     cJSON *document = cs_candidate_document(base, candidate);
     if (!document)
@@ -360,7 +367,8 @@ static void work(const void *context, uint32_t i, const cs_progress *progress, c
     const pricing *p = context;
     const cs_candidate *candidate = &p->candidates->items[p->first[i]];
     const bool first = p->bounds->model[i] == i;
-    const cs_scenario_parts parts = {.model = first ? NULL : model_of(p->bounds, i),
+    const cs_scenario_parts parts = {.network = network_of(p->bounds, candidate),
+                                     .model = first ? NULL : model_of(p->bounds, i),
                                      .platform = platform_of(p->bounds, candidate->devices)};
     cs_priced priced;
     item->status = cs_bounds_price(p->base, candidate, &parts, progress, &priced, item->error);
@@ -464,15 +472,14 @@ static cs_status run_pricing(const pricing *p, bool first, uint32_t jobs, cs_tea
 /* The most memory of a device. */
 static cs_status take_devices(const cs_advise_base *base, cs_bounds *bounds, cs_error *error)
 {
-    cs_scenario scenario = {0};
-    CS_TRY(cs_scenario_read_unplanned(base->document, base->path, &scenario, error));
+    cs_scenario *whole = &bounds->whole;
+    CS_TRY(cs_scenario_read_unplanned(base->document, base->path, whole, error));
     bounds->capacity = base->section.memory;
-    for (uint32_t d = 0; d < scenario.platform.n_devices; d++) {
-        const cs_device *device = &scenario.platform.devices[d];
+    for (uint32_t d = 0; d < whole->platform.n_devices; d++) {
+        const cs_device *device = &whole->platform.devices[d];
         if (base->section.memory == 0 && device->capacity > bounds->capacity)
             bounds->capacity = device->capacity;
     }
-    cs_scenario_finish(&scenario);
     return CS_OK;
 }
 
@@ -517,6 +524,7 @@ void cs_bounds_finish(cs_bounds *bounds)
         cs_priced_finish(&bounds->priced[i]);
     for (uint32_t i = 0; i < bounds->n_platforms; i++) /* behind those that share them */
         cs_scenario_finish(&bounds->platforms[i].scenario);
+    cs_scenario_finish(&bounds->whole);
     free(bounds->platforms);
     free(bounds->priced);
     free(bounds->model);

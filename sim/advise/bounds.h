@@ -69,6 +69,7 @@ typedef struct cs_bounds {
     uint32_t *model;       /* per price: the first one of the same model, whose scenario is kept */
     uint32_t *of;          /* per candidate: which of them */
     double *time, *memory; /* per candidate: s, bytes */
+    cs_scenario whole;     /* the scenario itself, without a plan */
     int64_t capacity;      /* of the device with most memory; INT64_MAX: unlimited */
     uint32_t n_platforms;  /* one per number of devices, as far as a plan on them can be read */
     cs_devices_platform *platforms;

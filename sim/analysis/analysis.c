@@ -509,10 +509,20 @@ static uint32_t occupant_before(const study *s, uint32_t task)
     return latest;
 }
 
+/* In a measured run a task may start before one that it follows: a sender goes on while its message
+ * still waits for the receiver. What is as early may be followed: edges have no cycles. */
+static bool is_later(const study *s, uint32_t task, uint32_t than)
+{
+    const cs_span a = s->trace->spans[task], b = s->trace->spans[than];
+    return a.start != b.start ? a.start > b.start : a.end > b.end;
+}
+
 /* What `task` waited for last: a predecessor by edge, or the device. */
 static uint32_t cause(const study *s, uint32_t task)
 {
     uint32_t edge = latest_predecessor(s, task), device = occupant_before(s, task);
+    if (edge != CS_NONE && is_later(s, edge, task))
+        edge = CS_NONE;
     if (edge == CS_NONE || device == CS_NONE)
         return edge == CS_NONE ? device : edge;
     return s->trace->spans[device].end > s->trace->spans[edge].end ? device : edge;
@@ -531,7 +541,8 @@ static void add_step(path_walk *walk, uint32_t task, cs_time start, cs_time end)
         walk->steps[walk->room - walk->n] = (cs_path_step){task, start, end};
 }
 
-/* From the task that ended last back to time 0. */
+/* From the task that ended last back to time 0. Of tasks that overlap, as they may in a measured run,
+ * an earlier one counts until the later one starts. */
 static uint32_t walk_path(const study *s, cs_path_step *steps, uint32_t room)
 {
     path_walk walk = {steps, room, 0};
@@ -540,7 +551,7 @@ static uint32_t walk_path(const study *s, cs_path_step *steps, uint32_t room)
         cs_span span = s->trace->spans[task];
         if (span.end < from)
             add_step(&walk, CS_NONE, span.end, from);
-        add_step(&walk, task, span.start, span.end);
+        add_step(&walk, task, span.start, span.end < from ? span.end : from);
         from = span.start;
     }
     if (from > 0)

@@ -130,7 +130,7 @@ static bool note_makings(const study *s)
     if (!all)
         return false;
     gather_makings(s, all);
-    qsort(all, n, sizeof(*all), compare_makings);
+    cs_vector_sort(all, n, sizeof(*all), compare_makings);
     for (uint32_t i = 0; i < n; i++) {
         version = i > 0 && all[i].slot == all[i - 1].slot ? version + 1 : 1;
         if (version <= s->trace->slots[all[i].slot].made)

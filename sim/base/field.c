@@ -281,7 +281,7 @@ static cs_status store_text(const cs_field *field, const cJSON *value, const cs_
 {
     if (!cJSON_IsString(value))
         return wrong_type(field, value, place, error);
-    if (cs_text_has_control(value->valuestring)) {
+    if (cs_text_has_control(value->valuestring, strlen(value->valuestring))) {
         char quoted[CS_TEXT_QUOTED_BYTES];
         return cs_json_invalid(place, error, "must not contain control characters (got %s)",
                                cs_text_quote(value->valuestring, quoted, sizeof(quoted)));

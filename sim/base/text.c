@@ -133,9 +133,9 @@ void cs_text_print(FILE *out, const char *text, size_t length)
     }
 }
 
-bool cs_text_has_control(const char *text)
+bool cs_text_has_control(const char *text, size_t length)
 {
-    for (size_t length = strlen(text), n; length > 0; text += n, length -= n) {
+    for (size_t n; length > 0; text += n, length -= n) {
         n = cs_text_character(text, length);
         if (n == 0 || is_control(code_of(text, n)))
             return true;

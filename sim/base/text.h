@@ -24,7 +24,7 @@ void cs_text_print(FILE *out, const char *text, size_t length);
 
 /* False when a terminal would show the text as it is: there are neither control characters in it,
  * nor some that turn the direction of what follows, nor bytes that are not UTF-8. */
-bool cs_text_has_control(const char *text);
+bool cs_text_has_control(const char *text, size_t length);
 
 /* The bytes (1 to 4) of the well-formed UTF-8 character at the start of `text`; 0 when there is
  * none: overlong forms, surrogates, beyond U+10FFFF, cut off. */

@@ -36,3 +36,15 @@ bool cs_vector_grow(void **data, uint32_t *capacity, uint64_t need, size_t size)
     *capacity = (uint32_t)next;
     return true;
 }
+
+void cs_vector_sort(void *data, size_t n, size_t size,
+                    int (*compare)(const void *left, const void *right))
+{
+    const char *bytes = data;
+    for (size_t i = 1; i < n; i++) {
+        if (compare(bytes + (i - 1) * size, bytes + i * size) > 0) {
+            qsort(data, n, size, compare);
+            return;
+        }
+    }
+}

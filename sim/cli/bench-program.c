@@ -255,7 +255,8 @@ cs_status cs_bench_program_run(const char *backend, const char *mode, uint32_t p
                            ? start_together(launcher_of(arguments), processes, words, error)
                            : start(words, false, error);
     cs_temporary_remove(&file);
-    if (status != CS_OK && strcmp(request->output, "-") != 0) /* mpirun may have killed the writer */
+    if (status != CS_OK &&
+        strcmp(request->output, "-") != 0) /* mpirun may have killed the writer */
         cs_file_clear_drafts(request->output);
     return status;
 }

@@ -266,22 +266,39 @@ static void print_formula(const cs_formula *formula, FILE *out)
     cs_wrap(out, used > 0 ? (size_t)used : 0, 10, CS_WRAP_REPORT, formula->text);
 }
 
-/* Its condition as a reader would put it. */
-static void print_condition(const cs_convention *convention, FILE *out)
+/* Of a condition, what stands between the key and its value, as a reader would put it. */
+static const char *relation_of(const char *relation)
 {
-    const char *equals = convention->with ? strchr(convention->with, '=') : NULL;
-    if (equals)
-        fprintf(out, "with %.*s %s", (int)(equals - convention->with), convention->with,
-                equals + 1);
-    else if (convention->with)
-        fprintf(out, "with %s", convention->with);
+    return *relation == '!' ? " not " : *relation == '>' ? " above " : *relation == '=' ? " " : "";
+}
+
+enum { ONE_LINE = 0 };
+
+/* Its conditions: "with /parallel/zero 1, /model/device a100*"; in lines, where `column` is where the
+ * first one has got to, or in one. */
+static void print_condition(const cs_convention *convention, size_t column, FILE *out)
+{
+    const char *text = convention->with ? convention->with : "";
+    for (const char *before = "with"; *text; before = ",") {
+        const size_t key = strcspn(text, "!=> "), sign = strspn(text + key, "!=>");
+        const size_t value = strcspn(text + key + sign, " ");
+        const char *relation = sign > 0 ? relation_of(text + key) : "";
+        const size_t length = 1 + key + strlen(relation) + value + 1; /* with what is around it */
+        const bool fits = column == ONE_LINE || column + length <= CS_WRAP_REPORT;
+        fprintf(out, "%s%s%*s", before, fits ? "" : "\n", fits ? 1 : CONVENTION_INDENT, "");
+        fprintf(out, "%.*s%s%.*s", (int)key, text, relation, (int)value, text + key + sign);
+        if (column != ONE_LINE)
+            column = (fits ? column : CONVENTION_INDENT) + length;
+        text += key + sign + value;
+        text += strspn(text, " ");
+    }
 }
 
 static void print_convention(const cs_convention *convention, FILE *out)
 {
-    fprintf(out, "      %s: %s%s", convention->key, convention->value,
-            convention->with ? ", " : "");
-    print_condition(convention, out);
+    const int used = fprintf(out, "      %s: %s%s", convention->key, convention->value,
+                             convention->with ? ", " : "");
+    print_condition(convention, used > 0 ? (size_t)used + strlen("with") : 1, out);
     fprintf(out, "\n%*s", CONVENTION_INDENT, "");
     cs_wrap(out, CONVENTION_INDENT, CONVENTION_INDENT, CS_WRAP_REPORT, convention->source);
 }
@@ -354,7 +371,7 @@ static void print_conventions(const cs_convention *convention, FILE *out)
         fputs("| key | value | where | source |\n|---|---|---|---|\n", out);
     for (; convention->key; convention++) {
         fprintf(out, "| `%s` | `%s` | ", convention->key, convention->value);
-        print_condition(convention, out);
+        print_condition(convention, ONE_LINE, out);
         fputs(convention->with ? " | " : "| ", out);
         print_escaped(convention->source, out);
         fputs(" |\n", out);

@@ -242,20 +242,22 @@ static int compare_numbers(const void *left, const void *right)
     return 0;
 }
 
-/* Most instants have few. */
+/* Most instants have few, or many devices that do the same, one after the other. */
 static void sort_changed(uint32_t *changed, uint32_t n)
 {
-    enum { FEW = 32 };
-    if (n > FEW) {
-        qsort(changed, n, sizeof(*changed), compare_numbers);
-        return;
-    }
+    enum { MOST_MOVES = 16 }; /* of each */
+    uint64_t moves = 0;
     for (uint32_t i = 1; i < n; i++) {
         const uint32_t moved = changed[i];
         uint32_t to = i;
         for (; to > 0 && changed[to - 1] > moved; to--)
             changed[to] = changed[to - 1];
         changed[to] = moved;
+        moves += i - to;
+        if (moves > MOST_MOVES * (uint64_t)n) {
+            qsort(changed, n, sizeof(*changed), compare_numbers);
+            return;
+        }
     }
 }
 

@@ -278,7 +278,7 @@ static cs_status find_streams(cs_network *network, const cs_graph *graph,
         if (cls->kind == CS_TRANSFER && cls->origin == CS_TRANSFER)
             senders[n++] = (sender){{cls->device, cls->peer}, cls->purpose, i};
     }
-    qsort(senders, n, sizeof(*senders), compare_senders);
+    cs_vector_sort(senders, n, sizeof(*senders), compare_senders);
     for (uint32_t i = 0; i < n; i++) {
         if (i == 0 || compare_senders(&senders[i - 1], &senders[i]) != 0)
             network->streams[n_streams++] = (stream){CS_NONE, CS_NONE};

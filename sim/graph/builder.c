@@ -19,8 +19,15 @@ struct cs_builder {
     edge *more; /* edges to further successors */
     uint32_t n_more, cap_more;
     uint32_t *last_task; /* per device: end of its program so far */
+    uint32_t room_tasks; /* so many tasks have room in all their columns; 0 after a failure */
     cs_status status;    /* of the first failure */
 };
+
+static void fail(cs_builder *builder)
+{
+    builder->status = builder->status == CS_OK ? CS_NO_MEMORY : builder->status;
+    builder->room_tasks = 0;
+}
 
 static bool reserve_devices(cs_builder *builder, uint32_t n)
 {
@@ -70,7 +77,7 @@ static bool room(cs_builder *builder, void **data, uint32_t *capacity, uint32_t 
     if (builder->status != CS_OK)
         return false;
     if (!cs_vector_reserve(data, capacity, length + UINT64_C(1), size))
-        builder->status = CS_NO_MEMORY;
+        fail(builder);
     return builder->status == CS_OK;
 }
 
@@ -158,8 +165,8 @@ void cs_builder_fold(cs_builder *builder, const uint32_t *stands_for)
     graph->stands_for = malloc((n ? n : 1) * sizeof(*graph->stands_for));
     if (graph->stands_for)
         memcpy(graph->stands_for, stands_for, n * sizeof(*graph->stands_for));
-    else if (builder->status == CS_OK)
-        builder->status = CS_NO_MEMORY;
+    else
+        fail(builder);
 }
 
 uint32_t cs_builder_class(cs_builder *builder, const cs_class *cls)
@@ -243,7 +250,7 @@ uint32_t cs_builder_series(cs_builder *builder, const cs_series_part *parts, uin
 }
 
 /* Puts a compute task at the end of its device's program. */
-static void append_to_program(cs_builder *builder, uint32_t device, uint32_t task)
+static inline void append_to_program(cs_builder *builder, uint32_t device, uint32_t task)
 {
     cs_graph *graph = &builder->graph;
     uint32_t last = builder->last_task[device];
@@ -254,16 +261,24 @@ static void append_to_program(cs_builder *builder, uint32_t device, uint32_t tas
     builder->last_task[device] = task;
 }
 
+/* Ids end where those of lists begin. */
 static bool reserve_tasks(cs_builder *builder, uint64_t n)
 {
     cs_graph *graph = &builder->graph;
-    if (builder->status == CS_OK &&
-        !(cs_vector_reserve((void **)&graph->tasks, &builder->cap_tasks, n,
-                            sizeof(*graph->tasks)) &&
-          cs_vector_reserve((void **)&graph->n_predecessors, &builder->cap_predecessors, n,
-                            sizeof(*graph->n_predecessors))))
-        builder->status = CS_NO_MEMORY;
-    return builder->status == CS_OK;
+    if (builder->status != CS_OK)
+        return false;
+    if (n > CS_LIST ||
+        !cs_vector_reserve((void **)&graph->tasks, &builder->cap_tasks, n, sizeof(*graph->tasks)) ||
+        !cs_vector_reserve((void **)&graph->n_predecessors, &builder->cap_predecessors, n,
+                           sizeof(*graph->n_predecessors))) {
+        fail(builder);
+        return false;
+    }
+    builder->room_tasks = builder->cap_tasks < builder->cap_predecessors
+                              ? builder->cap_tasks
+                              : builder->cap_predecessors;
+    builder->room_tasks = builder->room_tasks < CS_LIST ? builder->room_tasks : CS_LIST;
+    return true;
 }
 
 void cs_builder_reserve(cs_builder *builder, uint32_t n_tasks)
@@ -271,13 +286,11 @@ void cs_builder_reserve(cs_builder *builder, uint32_t n_tasks)
     (void)reserve_tasks(builder, (uint64_t)builder->graph.n_tasks + n_tasks);
 }
 
-uint32_t cs_builder_task(cs_builder *builder, uint32_t cls, uint32_t item)
+static inline uint32_t add_task(cs_builder *builder, uint32_t cls, uint32_t item)
 {
     cs_graph *graph = &builder->graph;
     uint32_t task = graph->n_tasks;
-    if (task == CS_LIST && builder->status == CS_OK)
-        builder->status = CS_NO_MEMORY; /* ids are used up */
-    if (!reserve_tasks(builder, task + UINT64_C(1)))
+    if (task >= builder->room_tasks && !reserve_tasks(builder, task + UINT64_C(1)))
         return CS_NONE;
     const cs_class *of = &graph->classes[cls];
     graph->tasks[task] = (cs_task){cls, item, CS_NONE, CS_NONE};
@@ -288,7 +301,7 @@ uint32_t cs_builder_task(cs_builder *builder, uint32_t cls, uint32_t item)
     return task;
 }
 
-void cs_builder_edge(cs_builder *builder, uint32_t before, uint32_t after)
+static inline void add_edge(cs_builder *builder, uint32_t before, uint32_t after)
 {
     cs_graph *graph = &builder->graph;
     if (before == CS_NONE || after == CS_NONE || builder->status != CS_OK)
@@ -302,6 +315,30 @@ void cs_builder_edge(cs_builder *builder, uint32_t before, uint32_t after)
         return;
     graph->n_edges++;
     graph->n_predecessors[after]++;
+}
+
+uint32_t cs_builder_task(cs_builder *builder, uint32_t cls, uint32_t item)
+{
+    return add_task(builder, cls, item);
+}
+
+void cs_builder_edge(cs_builder *builder, uint32_t before, uint32_t after)
+{
+    add_edge(builder, before, after);
+}
+
+uint32_t cs_builder_pass(cs_builder *builder, uint32_t from, uint32_t cls, uint32_t message,
+                         uint32_t item, uint32_t *to)
+{
+    const uint32_t task = add_task(builder, cls, item);
+    add_edge(builder, from, task);
+    if (message == CS_NONE) {
+        *to = task;
+    } else {
+        *to = add_task(builder, message, item);
+        add_edge(builder, task, *to);
+    }
+    return task;
 }
 
 static void add_member_class(cs_builder *builder, const cs_exchange_class *exchange,

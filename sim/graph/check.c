@@ -1,5 +1,7 @@
 #include "sim/graph/graph.h"
 
+#include "sim/base/vector.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -292,7 +294,7 @@ static uint32_t list_relatives(const cs_graph *graph, relative *out)
         for (uint32_t rank = 0; rank < of->n && of->family != CS_NONE; rank++)
             out[n++] = (relative){of->family, graph->group_devices[of->first + rank], g};
     }
-    qsort(out, n, sizeof(*out), compare_relatives);
+    cs_vector_sort(out, n, sizeof(*out), compare_relatives);
     return n;
 }
 

@@ -387,7 +387,7 @@ static bool reserve(account *a)
     find_shapes(a);
     /* a solution does not know which side has which shape */
     const bool keep = a->sides->solutions && a->n_shapes == 1;
-    a->own_network = a->sides->round ? NULL : cs_round_create(a->platform, a->levels);
+    a->own_network = a->sides->round ? NULL : cs_round_create(a->platform, a->levels, NULL);
     a->network = a->sides->round ? a->sides->round : a->own_network;
     a->own = keep ? NULL : cs_solutions_create();
     a->solutions = keep ? a->sides->solutions : a->own;

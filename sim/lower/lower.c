@@ -70,9 +70,12 @@ const cs_field cs_lower_fields[] = {
      .doc =
          "how messages of collectives that are one delay share links; platform: as all transfers "
          "do; max_min: fairly, where transfers of other kinds share none"},
-    {"reached", CS_FIELD_NUMBER, offsetof(cs_lower_options, reached), .fallback = "1",
-     .above_min = true, .max = 1,
-     .doc = "fraction of the links' bandwidths that a collective reaches, where it is one delay"},
+    {"reached", CS_FIELD_VARIANT, offsetof(cs_lower_options, reached), .fallback = "1",
+     .size = sizeof(cs_reached), .kind = &cs_reached_kind,
+     .doc =
+         "fraction of the links' bandwidths that a collective reaches, where it is one delay; or "
+         "one for each level of its messages, where one that is left out is as the next nearer",
+     .shape = "a number > 0 and <= 1, or {gpu_pair, node, rack, system: number}"},
     {"tensor_overlap", CS_FIELD_NUMBER, offsetof(cs_lower_options, tensor_overlap), .fallback = "0",
      .max = 1,
      .doc = "of a tensor-parallel collective that is one delay: what products hide of all but its "
@@ -765,7 +768,7 @@ static cs_status count_moved(const cs_graph *graph, const cs_way *ways, cs_lower
 /* Whether something is given that only delays have. */
 static bool asks_for_delays(const cs_lower_options *options)
 {
-    return (options->reached > 0 && options->reached < 1) || options->start > 0 ||
+    return cs_reached_is_less(&options->reached) || options->start > 0 ||
            options->tensor_overlap > 0 || options->expert_overlap > 0 ||
            options->nccl != CS_NCCL_NONE;
 }

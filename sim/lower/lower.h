@@ -22,6 +22,7 @@
 #include "sim/lower/cost.h"
 #include "sim/lower/measured.h"
 #include "sim/lower/nccl.h"
+#include "sim/lower/reached.h"
 
 typedef enum cs_fidelity {
     CS_FIDELITY_AUTO,
@@ -45,7 +46,7 @@ typedef struct cs_lower_options {
     uint32_t sharing;      /* of links, by delays: 0: the platform's, 1: max_min */
     double tensor_overlap; /* of all but the first chunk, hidden by products */
     double expert_overlap; /* of all_to_alls of experts, hidden by another micro-batch's layers */
-    double reached;        /* of the links' bandwidths, by delays */
+    cs_reached reached;    /* of the links' bandwidths, by delays */
     cs_time start;         /* of a delay, whatever its bytes */
     uint32_t nccl;         /* cs_nccl_generation whose latencies and protocols delays have */
     uint32_t nccl_algorithm; /* 0: as NCCL picks; else 1 + cs_nccl_algorithm */

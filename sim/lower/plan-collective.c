@@ -36,6 +36,12 @@ static bool several_nodes(const cs_platform *platform, const uint32_t *devices, 
 
 /* ---- algorithm and chunks ---- */
 
+/* What messages have not been slowed by yet (prices.h). */
+static double reached_by_all(const cs_lower_options *options)
+{
+    return options->reached.all > 0 ? options->reached.all : 1;
+}
+
 /* What NCCL's model makes of a time over the links, s: their bandwidths stay those of the
  * platform. */
 static double by_nccl(const cs_lower_options *options, cs_way *way, cs_time time)
@@ -45,8 +51,8 @@ static double by_nccl(const cs_lower_options *options, cs_way *way, cs_time time
     const cs_nccl_algorithm only = options->nccl_algorithm > 0
                                        ? (cs_nccl_algorithm)(options->nccl_algorithm - 1)
                                        : CS_NCCL_ALGORITHMS;
-    way->facts.bus = rounds * (n - 1) / n * (double)way->facts.bytes /
-                     (cs_time_seconds(wire) / options->reached);
+    const double seconds = cs_time_seconds(wire) / reached_by_all(options);
+    way->facts.bus = rounds * (n - 1) / n * (double)way->facts.bytes / seconds;
     way->choice = cs_nccl_choose(&way->facts, only);
     return way->choice.seconds;
 }
@@ -59,11 +65,11 @@ cs_status cs_way_delay(const cs_lower_options *options, cs_way *way, cs_time *ti
     const double rest = way->tensor ? 1 - 1.0 / way->collective.n : 0;
     const double exposed =
         (1 - rest * options->tensor_overlap) * (way->expert ? 1 - options->expert_overlap : 1);
-    if (!(options->reached > 0) ||
-        (options->reached >= 1 && options->start == 0 && exposed >= 1 && !way->by_nccl))
+    const double reached = reached_by_all(options);
+    if (reached >= 1 && options->start == 0 && exposed >= 1 && !way->by_nccl)
         return CS_OK;
     const double wire = way->by_nccl ? by_nccl(options, way, *time) * (double)CS_PS_PER_SEC
-                                     : (double)*time / options->reached;
+                                     : (double)*time / reached;
     const double cost = (wire + (double)options->start) * exposed;
     if (!(cost <= (double)(INT64_MAX / 2)))
         return cs_error_add(error, CS_OVERFLOW, "a collective takes too long");

@@ -82,7 +82,7 @@ static uint32_t list_relatives(const cs_graph *graph, relative *out)
     for (uint32_t g = 0; g < graph->n_groups; g++)
         if (graph->groups[g].family != CS_NONE)
             out[n++] = (relative){graph->groups[g].family, g};
-    qsort(out, n, sizeof(*out), compare_relatives);
+    cs_vector_sort(out, n, sizeof(*out), compare_relatives);
     return n;
 }
 
@@ -255,7 +255,8 @@ bool cs_prices_has_relatives(const cs_prices *prices, uint32_t group)
 static cs_status begin(cs_prices *prices, cs_error *error)
 {
     if (!prices->network)
-        prices->network = cs_round_create(&prices->shared, prices->levels);
+        prices->network = cs_round_create(&prices->shared, prices->levels,
+                                          cs_reached_levels(&prices->options->reached));
     return prices->network ? CS_OK : cs_error_no_memory(error);
 }
 

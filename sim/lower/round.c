@@ -11,6 +11,7 @@ typedef struct flow {
     uint32_t first, n; /* in links */
     bool seen;         /* its component has been found */
     cs_speed speed;    /* first with the bandwidth of the narrowest link as its rate */
+    double part;       /* of it that is reached */
 } flow;
 
 typedef struct ids {
@@ -20,6 +21,7 @@ typedef struct ids {
 struct cs_round {
     const cs_platform *platform;
     const cs_alpha_beta *levels; /* or NULL */
+    const double *parts;         /* of its rate that a message reaches, by level; or NULL */
     flow *flows;
     uint32_t cap_flows;
     ids links, used;    /* of all flows, and which links any flow is on */
@@ -47,7 +49,8 @@ static bool add(ids *list, uint32_t id)
     return true;
 }
 
-cs_round *cs_round_create(const cs_platform *platform, const cs_alpha_beta *levels)
+cs_round *cs_round_create(const cs_platform *platform, const cs_alpha_beta *levels,
+                          const double *reached)
 {
     const size_t links = (size_t)platform->n_links + 1;
     cs_round *made = calloc(1, sizeof(*made));
@@ -55,6 +58,7 @@ cs_round *cs_round_create(const cs_platform *platform, const cs_alpha_beta *leve
         return NULL;
     made->platform = platform;
     made->levels = levels;
+    made->parts = reached;
     made->way = malloc(((size_t)platform->longest_route + 1) * sizeof(*made->way));
     made->crowd = calloc(links, sizeof(*made->crowd));
     made->first = malloc(links * sizeof(*made->first));
@@ -136,11 +140,13 @@ static cs_status find_flows(cs_round *r, const cs_sent *sent, uint32_t n)
         flow *of = &r->flows[i];
         cs_route route;
         CS_TRY(cs_route_find(r->platform, sent[i].from, sent[i].to, r->way, &route, NULL));
-        *of = (flow){.first = r->links.n, .speed = {route.latency, route.bandwidth}};
+        *of = (flow){.first = r->links.n, .speed = {route.latency, route.bandwidth}, .part = 1};
         if (sent[i].bytes > 0 && !add_links(r, of, &route, sent[i].side))
             return CS_NO_MEMORY;
         if (r->levels)
             take_level(r, &sent[i], &route, of);
+        if (r->parts)
+            of->part = r->parts[level_of(r->platform, &sent[i], &route)];
     }
     return CS_OK;
 }
@@ -333,6 +339,17 @@ static cs_status set_rates(cs_round *r, const cs_sent *sent, uint32_t n, const b
     return CS_OK;
 }
 
+/* What a message gets of its share; exactly the share where that is all of it. */
+static cs_speed reached(const flow *of)
+{
+    cs_speed speed = of->speed;
+    if (of->part < 1) {
+        speed.rate *= of->part;
+        speed.latency = (cs_time)((double)speed.latency / of->part);
+    }
+    return speed;
+}
+
 cs_status cs_round_solve(cs_round *round, const cs_sent *sent, uint32_t n, const bool *wanted,
                          cs_speed *speeds)
 {
@@ -342,6 +359,6 @@ cs_status cs_round_solve(cs_round *round, const cs_sent *sent, uint32_t n, const
     for (uint32_t i = 0; i < round->used.n; i++)
         round->crowd[round->used.of[i]] = round->last[round->used.of[i]] = 0;
     for (uint32_t i = 0; i < n && status == CS_OK; i++)
-        speeds[i] = round->flows[i].speed;
+        speeds[i] = reached(&round->flows[i]);
     return status;
 }

@@ -54,9 +54,11 @@ typedef struct cs_speed {
 
 typedef struct cs_round cs_round;
 
-/* `levels`, of length CS_N_LEVELS, for the alpha-beta model; else NULL. NULL when memory runs
- * out. */
-cs_round *cs_round_create(const cs_platform *platform, const cs_alpha_beta *levels);
+/* `levels`, of length CS_N_LEVELS, for the alpha-beta model; else NULL. `reached`, of the same
+ * length: by what a message of a level has its rate multiplied and its latency divided; or NULL.
+ * NULL when memory runs out. */
+cs_round *cs_round_create(const cs_platform *platform, const cs_alpha_beta *levels,
+                          const double *reached);
 void cs_round_destroy(cs_round *round);
 
 /* Fills the speeds of the messages of those sides that are `wanted`; those of others may be left as

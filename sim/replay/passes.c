@@ -1,5 +1,7 @@
 #include "sim/replay/passes.h"
 
+#include "schedules/states.h"
+
 #include "sim/base/vector.h"
 
 #include <stdlib.h>
@@ -35,7 +37,12 @@ static cs_status add_program(finder *f, uint32_t stage, const cs_program_pass *p
         return cs_error_no_memory(error);
     made->program_passes[made->n_programs] = *pass;
     made->program_stages[made->n_programs] = stage;
-    return cs_program_make(f->job, stage, pass, &made->programs[made->n_programs++], error);
+    cs_program_stage common;
+    cs_status status = cs_program_stage_init(f->job, stage, &common, error);
+    if (status == CS_OK)
+        status = cs_program_make(&common, pass, &made->programs[made->n_programs++], error);
+    cs_program_stage_finish(&common);
+    return status;
 }
 
 static cs_status find_program(finder *f, uint32_t stage, const cs_program_pass *pass,
@@ -54,7 +61,7 @@ static cs_status find_program(finder *f, uint32_t stage, const cs_program_pass *
 /* The variant of a pass follows from the passes before it, as in pipeline.c. */
 static cs_program_pass variant_of(finder *f, cs_kind kind, uint32_t stage)
 {
-    const bool keeps = f->job->states.keep_gathered;
+    const bool keeps = cs_states_keeps(f->job, stage);
     cs_program_pass pass = {.kind = kind, .gathered = keeps};
     if (kind == CS_FORWARD)
         pass.gathered = f->in_flight[stage]++ > 0 && keeps;

@@ -358,11 +358,13 @@ static cs_status free_tensors(cs_player *p, uint32_t category, int64_t bytes, cs
     return bytes < 0 ? add_tensor(p, category, -bytes, error) : CS_OK;
 }
 
-/* Tapes say more of what a pass keeps and works with. */
+/* Tapes say more of what a pass keeps, and works with: workspaces of layers are there from their
+ * first step on to their last one, of which some are collectives. */
 static bool is_played(const cs_player *p, const cs_class *cls, const cs_effect *effect)
 {
-    return is_pass(p, cls) &&
-           (effect->category == CS_MEMORY_ACTIVATIONS || effect->category == CS_MEMORY_WORKSPACE);
+    if (effect->category == CS_MEMORY_WORKSPACE)
+        return p->n_memories > 0;
+    return is_pass(p, cls) && effect->category == CS_MEMORY_ACTIVATIONS;
 }
 
 static cs_status apply(cs_player *p, const cs_class *cls, bool at_end, bool frees, cs_error *error)

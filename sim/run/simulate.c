@@ -163,7 +163,8 @@ static bool collectives_are_usual(const cs_scenario *scenario, const cs_platform
         return true;
     if (by_levels || lowering->n_measured > 0)
         return false;
-    if (delayed && (options->reached < 1 || options->start > 0 || options->nccl != CS_NCCL_NONE))
+    if (delayed && (cs_reached_is_less(&options->reached) || options->start > 0 ||
+                    options->nccl != CS_NCCL_NONE))
         return false;
     return platform->n_links == 0 || strcmp(lowering->algorithms, "ring") == 0;
 }

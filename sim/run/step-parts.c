@@ -90,6 +90,31 @@ static void add_device(const cs_scenario *scenario, const cs_simulation *simulat
     parts[CS_PART_BUBBLE] += cs_time_seconds(use->dependency) + cs_time_seconds(use->flush);
 }
 
+/* When a device has computed its first forward of each stage, s. */
+static double first_forward(const cs_simulation *simulation, uint32_t device)
+{
+    const cs_graph *graph = &simulation->graph;
+    cs_time end = 0;
+    for (uint32_t t = graph->first_task[device]; t != CS_NONE; t = graph->tasks[t].next) {
+        const cs_time own = simulation->trace.spans[t].end;
+        if (cs_graph_class(graph, t)->kind == CS_FORWARD && graph->tasks[t].item == 0)
+            end = own > end ? own : end;
+    }
+    return cs_time_seconds(end);
+}
+
+/* Of what is sent for `tail` behind the last computation, what the next step's first forward does
+ * not hide: a layer waits for its weights, and they come in the order of layers. Of the device that
+ * has the least to hide it with, s. */
+static double left_of(const cs_simulation *simulation, double tail)
+{
+    double left = 0;
+    for (uint32_t d = 0; tail > 0 && d < simulation->graph.n_devices; d++)
+        if (cs_graph_has(&simulation->graph, d))
+            left = fmax(left, tail - first_forward(simulation, d));
+    return left;
+}
+
 cs_step_parts cs_step_parts_find(const cs_scenario *scenario, const cs_simulation *simulation,
                                  bool behind)
 {
@@ -97,11 +122,13 @@ cs_step_parts cs_step_parts_find(const cs_scenario *scenario, const cs_simulatio
     const double makespan = cs_time_seconds(analysis->makespan);
     const uint32_t n = analysis->n_devices, steps = scenario->job.iterations;
     const double tail = cs_time_seconds(analysis->behind);
-    cs_step_parts made = {.step = behind ? makespan / steps : analysis->iteration_time - tail};
+    const double left = behind ? tail : left_of(simulation, tail);
+    cs_step_parts made = {.step =
+                              behind ? makespan / steps : analysis->iteration_time - tail + left};
     const double share = steps == 1 ? 1 : made.step / makespan;
     for (uint32_t d = 0; d < n; d++)
         add_device(scenario, simulation, d, made.seconds);
-    made.seconds[CS_PART_FOR_WEIGHTS] -= behind ? 0 : n * tail;
+    made.seconds[CS_PART_FOR_WEIGHTS] += n * (left - tail);
     for (uint32_t p = 0; p < CS_N_STEP_PARTS && n > 0; p++)
         made.seconds[p] *= share / n;
     return made;

@@ -28,6 +28,8 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/model/states", true},
     {"/parallel/bucket", false},
     {"/parallel/accumulate", false},
+    {"/parallel/regather", false},
+    {"/parallel/scatter_gather", false},
     {"/platform/blocking", false},
     {"/platform/slowdown", false},
     {"/collectives/reached", false},
@@ -41,6 +43,13 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/memory/routed_weights", true},
     {"/memory/weight_buffer", true},
     {"/memory/attention_buffer", true},
+    {"/memory/attention_copy", true},
+    {"/memory/deterministic_multiprocessors", true},
+    {"/memory/gather_buffer", true},
+    {"/memory/cublas_workspace", true},
+    {"/memory/narrow_weights", true},
+    {"/memory/narrow_copies", true},
+    {"/memory/narrow_inputs", true},
     {"/platform/reserve", false},
     {NULL, false},
 };
@@ -62,26 +71,56 @@ static const cJSON *value_at(const cJSON *root, const char *pointer, const cJSON
                                    : cs_json_member(*section, second + 1);
 }
 
-/* Whether "/section/key=value" holds, of a text or a number; "/section/key": it is given. */
-static bool holds(const cJSON *root, const char *condition)
-{
-    char pointer[128], number[32] = "";
-    const cJSON *section;
-    const char *equals = strchr(condition, '=');
-    const size_t length = equals ? (size_t)(equals - condition) : strlen(condition);
-    snprintf(pointer, sizeof(pointer), "%.*s", (int)length, condition);
-    const cJSON *value = value_at(root, pointer, &section);
-    if (!value || !equals)
-        return value != NULL;
-    if (cJSON_IsNumber(value))
-        snprintf(number, sizeof(number), "%.9g", value->valuedouble);
-    const char *text = cJSON_IsNumber(value) ? number : cJSON_GetStringValue(value);
-    return text && strcmp(text, equals + 1) == 0;
-}
-
 static bool starts(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
+}
+
+/* Whether a value is the one of a condition, or begins with what is in front of its '*'. */
+static bool is_value(const cJSON *value, const char *wanted)
+{
+    char number[32] = "";
+    const size_t length = strlen(wanted);
+    if (cJSON_IsNumber(value))
+        snprintf(number, sizeof(number), "%.9g", value->valuedouble);
+    const char *text = cJSON_IsString(value)   ? value->valuestring
+                       : cJSON_IsTrue(value)   ? "true"
+                       : cJSON_IsFalse(value)  ? "false"
+                       : cJSON_IsNumber(value) ? number
+                                               : NULL;
+    if (!text)
+        return false;
+    return length > 0 && wanted[length - 1] == '*' ? strncmp(text, wanted, length - 1) == 0
+                                                   : strcmp(text, wanted) == 0;
+}
+
+/* Whether one condition holds (cs_convention, `with`). */
+static bool holds_one(const cJSON *root, const char *condition)
+{
+    char pointer[128];
+    const cJSON *section;
+    const size_t length = strcspn(condition, "!=>");
+    const char *relation = condition + length;
+    snprintf(pointer, sizeof(pointer), "%.*s", (int)length, condition);
+    const cJSON *value = value_at(root, pointer, &section);
+    if (*relation == '!')
+        return !value || !is_value(value, relation + strlen("!="));
+    if (*relation == '>')
+        return cJSON_IsNumber(value) && value->valuedouble > strtod(relation + 1, NULL);
+    return value && (*relation == '\0' || is_value(value, relation + 1));
+}
+
+static bool holds(const cJSON *root, const char *conditions)
+{
+    char one[128];
+    bool all = true;
+    while (all && *conditions) {
+        const size_t length = strcspn(conditions, " ");
+        snprintf(one, sizeof(one), "%.*s", (int)length, conditions);
+        all = holds_one(root, one);
+        conditions += length + strspn(conditions + length, " ");
+    }
+    return all;
 }
 
 /* Whether the document has the section of a key, or may get it: that of collectives and of memory

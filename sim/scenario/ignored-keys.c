@@ -81,7 +81,7 @@ static void warn_of_collectives(const cs_sections *sections, const cs_origins *o
     const bool delayed = given->fidelity != CS_FIDELITY_FLOW;
     const dependent_key rules[] = {
         {"sharing", given->sharing > 0, delayed, delays},
-        {"reached", given->reached < 1, delayed, delays},
+        {"reached", cs_reached_is_less(&given->reached), delayed, delays},
         {"start", given->start > 0, delayed, delays},
         {"tensor_overlap", given->tensor_overlap > 0, delayed, delays},
         {"expert_overlap", given->expert_overlap > 0, delayed, delays},

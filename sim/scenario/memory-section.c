@@ -71,7 +71,10 @@ const cs_field cs_scenario_memory_fields[] = {
      .doc = "narrow products keep what they read as it was cast; else as it was, to cast it again "
             "(torchao)"},
     {"libraries", CS_FIELD_LIST, AT(libraries), .fallback = "[]", .of = &library_field,
-     .most = CS_N_LIBRARIES, .doc = "libraries whose workspaces come from PyTorch's allocator",
+     .most = CS_N_LIBRARIES,
+     .doc =
+         "libraries whose workspaces come from PyTorch's allocator; that of grouped_products is on "
+         "devices with experts, where the network's operators are known",
      .shape = "[\"cublas\", \"transformer_engine\", \"grouped_products\", \"user_buffers\"]"},
     {"cublas_workspace", CS_FIELD_BYTES, AT(cublas_workspace), .fallback = "0 B", .large = true,
      .doc = "of a thread, as CUBLAS_WORKSPACE_CONFIG sets it (\":4096:8\" is 32 MiB); 0: PyTorch's "
@@ -105,34 +108,7 @@ cs_status cs_memory_section_read(const cJSON *value, const cs_json_place *root, 
                          (void *const[]){section}, arena, error);
 }
 
-cs_kept_rules cs_memory_section_rules(const cs_memory_section *section)
-{
-    cs_kept_rules rules = {.weight_gradients = section->weight_gradients,
-                           .attention_buffer = section->attention_buffer,
-                           .attention_copy = section->attention_copy,
-                           .gather_buffer = section->gather_buffer,
-                           .input_bytes = section->inputs,
-                           .weighted_features = section->routed_weights == 1,
-                           .loss = section->loss,
-                           .narrow_weights = section->narrow_weights,
-                           .one_copy = section->narrow_copies == 1,
-                           .wide_inputs = !section->narrow_inputs,
-                           .deterministic_multiprocessors = section->deterministic_multiprocessors};
-    for (uint32_t i = 0; i < section->fused.n; i++)
-        rules.fused |= 1u << ((const uint32_t *)section->fused.items)[i];
-    return rules;
-}
-
-bool cs_memory_section_allocator(const cs_memory_section *section, cs_caching_options *options)
-{
-    *options = (cs_caching_options){.capacity = INT64_MAX,
-                                    .max_split_size = section->max_split_size,
-                                    .gc_threshold = section->gc_threshold,
-                                    .expandable_segments = section->expandable_segments};
-    return section->allocator != 0;
-}
-
-/* ---- bytes of a device ---- */
+/* ---- workspaces ---- */
 
 /* Whether PyTorch and TransformerEngine take it for one of NVIDIA's GPUs of compute capability 9 or
  * above. */
@@ -153,7 +129,7 @@ static bool is_recent(const char *device)
  * get_multi_stream_cublas_workspace). Products that go on beside tensor-parallel collectives have
  * one of their own, with room for three streams (transformer_engine/pytorch/cpp_extensions/gemm.py,
  * get_cublas_workspace, _NUM_MAX_UB_STREAMS; until 2.8 they had the first one, three times as
- * large). */
+ * large). Those of groups are made by the first such product: layers say which devices have any. */
 static int64_t library_bytes(cs_library which, bool recent, int64_t cublas)
 {
     enum { KIB = 1024, MIB = 1024 * KIB, THREADS = 2, STREAMS = 4, BUFFER_STREAMS = 3 };
@@ -173,6 +149,45 @@ static int64_t library_bytes(cs_library which, bool recent, int64_t cublas)
     }
     return 0;
 }
+
+static bool lists(const cs_memory_section *section, cs_library which)
+{
+    bool found = false;
+    for (uint32_t i = 0; i < section->libraries.n; i++)
+        found |= ((const uint32_t *)section->libraries.items)[i] == which;
+    return found;
+}
+
+cs_kept_rules cs_memory_section_rules(const cs_memory_section *section, const char *device)
+{
+    cs_kept_rules rules = {.weight_gradients = section->weight_gradients,
+                           .attention_buffer = section->attention_buffer,
+                           .attention_copy = section->attention_copy,
+                           .gather_buffer = section->gather_buffer,
+                           .input_bytes = section->inputs,
+                           .weighted_features = section->routed_weights == 1,
+                           .loss = section->loss,
+                           .narrow_weights = section->narrow_weights,
+                           .one_copy = section->narrow_copies == 1,
+                           .wide_inputs = !section->narrow_inputs,
+                           .deterministic_multiprocessors = section->deterministic_multiprocessors};
+    if (lists(section, CS_LIBRARY_GROUPED_PRODUCTS))
+        rules.grouped_workspace = library_bytes(CS_LIBRARY_GROUPED_PRODUCTS, is_recent(device), 0);
+    for (uint32_t i = 0; i < section->fused.n; i++)
+        rules.fused |= 1u << ((const uint32_t *)section->fused.items)[i];
+    return rules;
+}
+
+bool cs_memory_section_allocator(const cs_memory_section *section, cs_caching_options *options)
+{
+    *options = (cs_caching_options){.capacity = INT64_MAX,
+                                    .max_split_size = section->max_split_size,
+                                    .gc_threshold = section->gc_threshold,
+                                    .expandable_segments = section->expandable_segments};
+    return section->allocator != 0;
+}
+
+/* ---- bytes of a device ---- */
 
 static bool holds(const cs_plan *plan, uint32_t stage, uint32_t device)
 {
@@ -266,6 +281,7 @@ cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job, 
                                 const int64_t **out, cs_error *error)
 {
     const cs_memory_section *section = &sections->memory;
+    const cs_workload *workload = &sections->model.workload;
     const uint32_t n_shared = count_shared(job->model);
     const cs_json_place memory = {.up = &sections->root, .key = "memory"};
     const cs_json_place place = {.up = &memory, .key = "resident"};
@@ -277,10 +293,10 @@ cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job, 
                                "must have one entry, or one for each of %u devices "
                                "(has %u)",
                                job->n_devices, section->resident.n);
-    for (uint32_t i = 0; i < section->libraries.n; i++)
-        libraries +=
-            library_bytes(((const uint32_t *)section->libraries.items)[i],
-                          is_recent(sections->model.workload.device), section->cublas_workspace);
+    for (uint32_t which = 0; which < CS_N_LIBRARIES; which++)
+        if (lists(section, which) && !(which == CS_LIBRARY_GROUPED_PRODUCTS && workload->name))
+            libraries +=
+                library_bytes(which, is_recent(workload->device), section->cublas_workspace);
     if (n_shared == 0 && libraries == 0 && !has_resident(section))
         return CS_OK;
     int64_t *bytes = cs_arena_alloc(arena, job->n_devices, sizeof(*bytes));

@@ -132,11 +132,30 @@ static cs_status check_device(const cs_json_place *model, bool has_costs, bool p
 
 /* The network is built at once, so that what is wrong with it is reported with everything else; its
  * times wait until the size of a micro-batch is known. */
-static cs_status read_named(const cJSON *value, const cs_json_place *model, bool has_costs,
+static cs_status load_named(const cJSON *value, const cs_json_place *model, bool has_costs,
                             cs_model_section *section, cs_net *net, cs_error *error)
 {
-    const cs_json_place batch = {.up = model, .key = "batch_size"};
+    cs_workload *workload = &section->workload;
     const bool has_precision = cs_json_member(value, "precision");
+    const cs_status network = cs_workload_network(workload, model, net, error);
+    if (network == CS_OK && !has_precision)
+        cs_workload_take_precision(workload, net);
+    const cs_status device =
+        check_device(model, has_costs, net->has_precision && !has_precision, section, error);
+    return network == CS_OK ? device : network;
+}
+
+static void take_known(const cJSON *value, const cs_loaded *loaded, cs_model_section *section)
+{
+    if (!cs_json_member(value, "precision"))
+        cs_workload_take_precision(&section->workload, &loaded->net);
+    section->device_memory = loaded->device_memory;
+}
+
+static cs_status read_named(const cJSON *value, const cs_json_place *model, bool has_costs,
+                            cs_model_section *section, cs_loaded *loaded, cs_error *error)
+{
+    const cs_json_place batch = {.up = model, .key = "batch_size"};
     cs_workload *workload = &section->workload;
     cs_status status = CS_OK;
     workload->from = model->up->file;
@@ -146,14 +165,12 @@ static cs_status read_named(const cJSON *value, const cs_json_place *model, bool
     if (section->batch_size == 0)
         status = cs_json_invalid(&batch, error, "must be >= 1 for a named model (got %s)",
                                  cs_json_member(value, "batch_size") ? "0" : "none");
-    cs_status network = cs_workload_network(workload, model, net, error);
-    if (network == CS_OK && !has_precision)
-        cs_workload_take_precision(workload, net);
-    cs_status device =
-        check_device(model, has_costs, net->has_precision && !has_precision, section, error);
-    if (status == CS_OK)
-        status = network;
-    return status == CS_OK ? device : status;
+    if (loaded->net_is_known) {
+        take_known(value, loaded, section);
+        return status;
+    }
+    const cs_status network = load_named(value, model, has_costs, section, &loaded->net, error);
+    return status == CS_OK ? network : status;
 }
 
 /* Says what was given. */
@@ -188,7 +205,7 @@ cs_status cs_model_section_read(const cJSON *value, const cs_json_place *root, b
     CS_TRY(cs_field_read(value, &place, tables, outs, arena, error));
     CS_TRY(check_source(value, &place, error));
     if (section->workload.name)
-        return read_named(value, &place, has_costs, section, &loaded->net, error);
+        return read_named(value, &place, has_costs, section, loaded, error);
     CS_TRY(refuse_workload(value, &place, error));
     if (section->uniform)
         return CS_OK;

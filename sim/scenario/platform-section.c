@@ -141,6 +141,9 @@ static cs_status find_kind(const cJSON *value, const cs_json_place *place, const
     if (!cJSON_IsString(value) && !cJSON_IsObject(value))
         return cs_json_invalid(place, error, "must be an object or the name of a topology (got %s)",
                                cs_json_describe(value, got, sizeof(got)));
+    *kind = cJSON_IsString(name) ? cs_topology_find(name->valuestring) : NULL;
+    if (*kind)
+        return CS_OK;
     cs_guess guess;
     cs_guess_init(&guess, cJSON_IsString(name) ? name->valuestring : "");
     for (size_t i = 0; cs_topologies[i]; i++)
@@ -151,9 +154,6 @@ static cs_status find_kind(const cJSON *value, const cs_json_place *place, const
     if (!cJSON_IsString(name))
         return cs_json_invalid(&key, error, "must be one of %s (got %s)", guess.known,
                                cs_json_describe(name, got, sizeof(got)));
-    *kind = cs_topology_find(name->valuestring);
-    if (*kind)
-        return CS_OK;
     return cs_json_invalid(name == value ? place : &key, error, "unknown topology %s",
                            cs_guess_text(&guess));
 }

@@ -73,20 +73,29 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         .source = "Lee et al., 2025 (arXiv 2507.03114): 1.19 on average beside communication"      \
     }
 
+/* All else is as in a DGX H100. */
+#define FIFTH_NVLINKS "{\"gpu_pair\": 0.7, \"node\": 0.8}"
+
 #define REACHED_IN_RACKS(with_)                                                                    \
     {                                                                                              \
-        .key = "/collectives/reached", .value = "0.7",                                             \
+        .key = "/collectives/reached", .value = FIFTH_NVLINKS,                                     \
         .source = "the NVLinks of a DGX B200; HybridEP (deepseek-ai/DeepEP at 41cad94, "           \
-                  "README_Hybrid-EP.md) sends 0.59 to 0.73 of 900 GB/s between 8 to 36 GPUs",      \
+                  "README_Hybrid-EP.md) sends 0.59 to 0.73 of 900 GB/s between 8 to 36 GPUs; the " \
+                  "network of a DGX H100",                                                         \
+        .with = with_                                                                              \
+    }
+
+#define REACHED_IN_DGX_B200(with_)                                                                 \
+    {                                                                                              \
+        .key = "/collectives/reached", .value = FIFTH_NVLINKS,                                     \
+        .source = "SimuMax (4dcaae51), DGX B200: all-reduce 0.742, all-gather 0.674, "             \
+                  "reduce-scatter 0.673 of 900 GB/s; the network is that of a DGX H100",           \
         .with = with_                                                                              \
     }
 
 #define COLLECTIVES                                                                                \
-    {.key = "/collectives/reached",                                                                \
-     .value = "0.7",                                                                               \
-     .source = "SimuMax (4dcaae51), DGX B200: all-reduce 0.742, all-gather 0.674, reduce-scatter " \
-               "0.673 of 900 GB/s",                                                                \
-     .with = "/platform/topology=dgx-b200"},                                                       \
+    REACHED_IN_DGX_B200("/platform/topology=dgx-b200"),                                            \
+        REACHED_IN_DGX_B200("/platform/node/model=dgx-b200"),                                      \
         REACHED_IN_RACKS("/platform/topology=gb200-nvl72"),                                        \
         REACHED_IN_RACKS("/platform/node/model=nvl72"),                                            \
         {.key = "/collectives/reached",                                                            \
@@ -130,6 +139,52 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
             "to the sum"),                                                                         \
         KEEPS("libraries", "[\"cublas\"]",                                                         \
               "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize")
+
+#define KEEPS_WITH(key_, value_, with_, source_)                                                   \
+    {                                                                                              \
+        .key = "/memory/" key_, .value = value_, .source = source_, .with = NAMED " " with_        \
+    }
+
+#define GATHER_BUFFER(source_) KEEPS("gather_buffer", "\"last_matrix\"", source_)
+
+#define SCATTER_GATHER(source_)                                                                    \
+    {                                                                                              \
+        .key = "/parallel/scatter_gather", .value = "true", .source = source_,                     \
+        .with = "/parallel/tensor>1 /parallel/pipeline>1 /parallel/sequence_parallel!=true"        \
+    }
+
+/* Where TransformerEngine takes FlashAttention. */
+#define COPIES_ATTENTION(with, source_) KEEPS_WITH("attention_copy", "true", with, source_)
+#define DETERMINISTIC(device)           "/runtime/deterministic=true /model/device=" device
+
+#define BACKENDS                                                                                   \
+    "transformer_engine/pytorch/attention/dot_product_attention/utils.py, get_attention_backend: "
+#define COPIES_IN_DETERMINISTIC(device)                                                            \
+    COPIES_ATTENTION(                                                                              \
+        DETERMINISTIC(device),                                                                     \
+        BACKENDS "cuDNN's deterministic backward is Hopper's only, elsewhere FlashAttention's "    \
+                 "is taken")
+#define SUMS_OF_QUERIES(multiprocessors, device)                                                   \
+    KEEPS_WITH("deterministic_multiprocessors", multiprocessors, DETERMINISTIC(device),            \
+               BACKENDS                                                                            \
+               "FlashAttention is taken; its mha_bwd (csrc/flash_attn/flash_api.cpp) has "         \
+               "a sum for each wave of blocks over the device's multiprocessors")
+#define ONE_COPY(device)                                                                           \
+    KEEPS_WITH("narrow_copies", "1", "/model/precision=fp8 /model/device=" device,                 \
+               "transformer_engine/pytorch/utils.py, is_non_tn_fp8_gemm_supported: products read " \
+               "fp8 either way round")
+
+#define WORKSPACES                                                                                 \
+    "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize; "                            \
+    "transformer_engine/pytorch/module/base.py: get_cublas_workspace_size_bytes, "                 \
+    "get_multi_stream_cublas_workspace"
+
+/* What Megatron Core keeps because of TransformerEngine, device by device. */
+#define MEGATRON_ATTENTION                                                                         \
+    COPIES_ATTENTION("/model/device=a100*", BACKENDS "FlashAttention is preferred on sm80"),       \
+        COPIES_IN_DETERMINISTIC("b200*"), COPIES_IN_DETERMINISTIC("gb200*"),                       \
+        SUMS_OF_QUERIES("108", "a100*"), SUMS_OF_QUERIES("148", "b200*"),                          \
+        SUMS_OF_QUERIES("152", "gb200*")
 
 /* ---- the bundles ---- */
 
@@ -175,9 +230,22 @@ static const cs_convention megatron_core[] = {
     KEEPS("weight_gradients", "\"transformer_engine\"",
           "megatron/core/extensions/transformer_engine.py: fuse_wgrad_accumulation is "
           "gradient_accumulation_fusion, which is on"),
-    KEEPS("libraries", "[\"cublas\", \"transformer_engine\"]",
-          "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize; "
-          "transformer_engine/pytorch/module/base.py: get_cublas_workspace_size_bytes"),
+    KEEPS_WITH("libraries",
+               "[\"cublas\", \"transformer_engine\", \"grouped_products\", \"user_buffers\"]",
+               "/parallel/tensor>1 /collectives/tensor_overlap>0",
+               WORKSPACES "; get_cublas_workspace, _NUM_MAX_UB_STREAMS"),
+    KEEPS("libraries", "[\"cublas\", \"transformer_engine\", \"grouped_products\"]", WORKSPACES),
+    KEEPS_WITH("cublas_workspace", "\"32 MiB\"", "/runtime/deterministic=true",
+               "torch.use_deterministic_algorithms wants CUBLAS_WORKSPACE_CONFIG, which "
+               "Megatron-LM's tests set to :4096:8"),
+    GATHER_BUFFER("megatron/core/tensor_parallel/layers.py, "
+                  "LinearWithGradAccumulationAndAsyncCommunication: get_global_memory_buffer()"),
+    MEGATRON_ATTENTION,
+    ONE_COPY("b200*"),
+    ONE_COPY("b300*"),
+    ONE_COPY("gb200*"),
+    ONE_COPY("gb300*"),
+    ONE_COPY("mi*"),
     KEEPS("routed_weights", "\"features\"",
           "megatron/core/transformer/moe/experts.py, TEGroupedMLP, from 0.11 on: permuted_probs "
           "multiply what the activation makes"),
@@ -211,6 +279,10 @@ static const cs_convention megatron_2021[] = {
         "only"),
     KEEPS("weight_gradients", "\"in_place\"",
           "megatron/fused_kernels/fused_weight_gradient_dense.cpp: kernels add to main_grad"),
+    GATHER_BUFFER("megatron/core/tensor_parallel/layers.py: get_global_memory_buffer(), with "
+                  "sequence parallelism, which there is from May 2022 on"),
+    SCATTER_GATHER("megatron/p2p_communication.py: scatter_gather_tensors_in_pipeline is on; "
+                   "Narayanan et al., SC 2021, section 4.1"),
     KEEPS("libraries", "[\"cublas\"]",
           "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize"),
     {0}};
@@ -251,6 +323,12 @@ static const cs_convention deepspeed[] = {
           "Megatron-DeepSpeed: megatron/model/fused_layer_norm.py"),
     KEEPS("weight_gradients", "\"apart\"",
           "deepspeed/runtime/bf16_optimizer.py, update_hp_grads: hp_grad.data.add_"),
+    KEEPS_WITH("weight_buffer", "true", "/parallel/zero=1 /model/precision=bf16",
+               "deepspeed/runtime/bf16_optimizer.py, _setup_for_real_optimizer: weights are "
+               "flattened into bf16_groups_flat"),
+    GATHER_BUFFER("Megatron-DeepSpeed: megatron/core/tensor_parallel/layers.py, "
+                  "get_global_memory_buffer()"),
+    SCATTER_GATHER("deepspeed/runtime/pipe/engine.py: is_pipe_partitioned"),
     KEEPS("libraries", "[\"cublas\"]",
           "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize"),
     {0}};
@@ -262,7 +340,11 @@ static const cs_convention torchtitan[] = {
     FP32_GRADIENTS("torchtitan's mixed_precision_reduce is float32 by default"),
     {"/parallel/accumulate", "true",
      "torch/distributed/pipelining/stage.py, backward_maybe_with_nosync: with the last micro-batch",
-     "/parallel/pipeline"},
+     "/parallel/pipeline>1"},
+    {"/parallel/regather", "false",
+     "torch/distributed/tensor/parallel/style.py, PrepareModuleInput: a linear layer saves what it "
+     "reads, which is gathered in front of it",
+     "/parallel/tensor>1 /parallel/sequence_parallel=true"},
     FSDP_REDUCES_EACH,
     FUSED("torch.compile of each block fuses what only moves"),
     PYTORCH_FLASH,
@@ -270,6 +352,10 @@ static const cs_convention torchtitan[] = {
                     "torchtitan/distributed/utils.py, clip_grad_norm_: the norm reads gradients, "
                     "clip_grads_with_norm_ reads and writes them"),
     PYTORCH_MEMORY,
+    KEEPS("narrow_weights", "\"cast\"",
+          "torchao/float8/float8_linear.py: weights are cast for each product"),
+    KEEPS("narrow_inputs", "false",
+          "torchao/float8/float8_linear.py, matmul_with_hp_or_float8_args: input_hp is saved"),
     KEEPS("expandable_segments", "true",
           "torchtitan/run_train.sh: PYTORCH_ALLOC_CONF is expandable_segments:True"),
     {0}};

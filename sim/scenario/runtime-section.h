@@ -28,8 +28,11 @@ typedef struct cs_convention {
     const char *key;    /* JSON pointer; of a section that the scenario has */
     const char *value;  /* JSON */
     const char *source; /* who says so */
-    const char *with;   /* "/schedule/kind=1f1b": only where this is so, "/model/name": where it is
-                         * given; NULL: always */
+    const char *with;   /* conditions, with blanks between them, that all hold; NULL: always.
+                         * "/model/name": the key is given; "/schedule/kind=1f1b": it has this
+                         * value, text, number, true or false; "/model/device=a100*": one that
+                         * begins so; "/parallel/pipeline>1"; "/runtime/fused!=true": it has
+                         * another value, or is not given */
 } cs_convention;
 
 /* Of a runtime, ended by {NULL}. */

@@ -13,7 +13,8 @@ void cs_scenario_finish(cs_scenario *scenario)
 {
     if (!scenario->shared.model)
         cs_model_finish(scenario->model);
-    cs_net_finish(scenario->net);
+    if (!scenario->shared.network)
+        cs_net_finish(scenario->net);
     if (!scenario->shared.platform)
         cs_platform_finish(&scenario->platform);
     cs_plan_finish(scenario->plan);
@@ -32,7 +33,7 @@ static const char *name_of_file(cs_arena *arena, const char *path)
     const char *dot = strrchr(name, '.');
     name =
         cs_arena_copy_length(arena, name, dot && dot != name ? (size_t)(dot - name) : strlen(name));
-    if (!name || !cs_text_has_control(name))
+    if (!name || !cs_text_has_control(name, strlen(name)))
         return name;
     const size_t size = CS_TEXT_SHOWN_MOST * strlen(name) + 1;
     char *shown = cs_arena_alloc(arena, size, 1);
@@ -163,6 +164,7 @@ static cs_status keep_net(const cs_sections *sections, cs_loaded *loaded, cs_sce
         return cs_error_no_memory(error);
     *made->net = loaded->net;
     loaded->net = (cs_net){0};
+    made->device_memory = sections->model.device_memory;
     made->granularity = sections->model.workload.granularity;
     made->n_recomputed = sections->model.workload.recompute_operators.n;
     return CS_OK;
@@ -230,6 +232,10 @@ static cs_status read_scenario(const cJSON *root, const char *path, const readin
     cJSON *copy = cJSON_Duplicate(root, true);
     if (how->parts)
         scenario->shared = *how->parts;
+    if (scenario->shared.network)
+        loaded = (cs_loaded){.net = *scenario->shared.network->net,
+                             .net_is_known = true,
+                             .device_memory = scenario->shared.network->device_memory};
     scenario->model = scenario->shared.model
                           ? scenario->shared.model
                           : cs_arena_alloc(&scenario->arena, 1, sizeof(*scenario->model));

@@ -59,15 +59,17 @@ typedef struct cs_scenario_form {
     cs_paradl_form form;
 } cs_scenario_form;
 
-/* Owns all that it points to, and nothing of it points to the struct itself: it can be moved by
- * assignment. The job shares model, plan and pattern with it. */
 /* What a scenario may have in common with others; it must live longer than they do. */
 typedef struct cs_scenario_parts {
+    const struct cs_scenario *network; /* of a named model: from the same section, but for the batch
+                                        * and what is recomputed; or NULL */
     cs_model *model;             /* from the same section, with layers divided in the same way, of
-                                  * micro-batches of the same size; or NULL */
+                                        * micro-batches of the same size; or NULL */
     const cs_platform *platform; /* from the same section, with as many devices; or NULL */
 } cs_scenario_parts;
 
+/* Owns all that it points to, but for what is shared, and nothing of it points to the struct itself:
+ * it can be moved by assignment. The job shares model, plan and pattern with it. */
 typedef struct cs_scenario {
     cs_arena arena;
     cs_scenario_parts shared; /* whose these are, unless NULL */
@@ -83,6 +85,7 @@ typedef struct cs_scenario {
     cs_model *model;
     struct cs_net *net;    /* that a named model was built from; NULL of others */
     uint32_t granularity;  /* cs_granularity of its chain */
+    int64_t device_memory; /* of the named model's device, in bytes; 0: there is none */
     uint32_t n_recomputed; /* of its operators, names of those that backward computes again */
     cs_optimizer_storage storage;
     const cs_parallel *parallel; /* NULL: the scenario has no such section */

@@ -58,6 +58,9 @@ static cs_status find_schedule(const cJSON *section, const cs_json_place *place,
     if (!cJSON_IsObject(section))
         return cs_json_invalid(place, error, "must be an object (got %s)",
                                cs_json_describe(section, got, sizeof(got)));
+    *kind = cJSON_IsString(name) ? cs_schedule_find(name->valuestring) : NULL;
+    if (*kind)
+        return CS_OK;
     cs_guess guess;
     cs_guess_init(&guess, cJSON_IsString(name) ? name->valuestring : "");
     for (size_t i = 0; cs_schedules[i]; i++)
@@ -68,9 +71,6 @@ static cs_status find_schedule(const cJSON *section, const cs_json_place *place,
     if (!cJSON_IsString(name))
         return cs_json_invalid(&key, error, "must be one of %s (got %s)", guess.known,
                                cs_json_describe(name, got, sizeof(got)));
-    *kind = cs_schedule_find(name->valuestring);
-    if (*kind)
-        return CS_OK;
     return unknown_schedule(&guess, &key, error);
 }
 

@@ -43,7 +43,8 @@ const cs_field cs_scenario_fields[] = {
 void cs_loaded_finish(cs_loaded *loaded)
 {
     cs_costs_finish(&loaded->costs);
-    cs_net_finish(&loaded->net);
+    if (!loaded->net_is_known)
+        cs_net_finish(&loaded->net);
     cs_model_finish(&loaded->model);
     *loaded = (cs_loaded){0};
 }
@@ -100,7 +101,8 @@ static cs_status read_each(cs_arena *arena, cs_sections *sections, cs_loaded *lo
                                                            &sections->parallel, error));
     status = first_of(status,
                       cs_memory_section_read(top->memory, root, arena, &sections->memory, error));
-    sections->model.workload.kept = cs_memory_section_rules(&sections->memory);
+    sections->model.workload.kept =
+        cs_memory_section_rules(&sections->memory, sections->model.workload.device);
     sections->model.workload.tapes = sections->memory.allocator != 0;
     return first_of(status, cs_lower_read(top->collectives, &collectives, arena,
                                           &sections->collectives, error));
@@ -111,7 +113,6 @@ cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
                            cs_error *error)
 {
     *sections = (cs_sections){.root = {.file = path, .warnings = warnings}};
-    *loaded = (cs_loaded){0};
     cs_costs_init(&loaded->costs);
     cs_status status =
         cs_field_read(root, &sections->root, (const cs_field *const[]){cs_scenario_fields, NULL},

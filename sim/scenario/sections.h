@@ -198,14 +198,17 @@ typedef struct cs_loaded {
     cs_costs costs; /* of all files; empty when there are none */
     cs_net net;     /* of a named model */
     cs_model model; /* of a file, or in place */
+    /* The network is another scenario's, to begin with, and so is the memory of its device. */
+    bool net_is_known;
+    int64_t device_memory; /* bytes */
 } cs_loaded;
 
 /* Zeroed ones can be finished. */
 void cs_loaded_finish(cs_loaded *loaded);
 
 /* Reads all sections, whatever is wrong with the others. What they hold lives in the arena, but for
- * the parts of the document that have readers of their own: it must live as long.
- * What is valid and hardly meant is added to `warnings`. */
+ * the parts of the document that have readers of their own: it must live as long. What is loaded
+ * must be zeroed, unless its network is known. What is valid and hardly meant is added to `warnings`. */
 CS_MUST_CHECK cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
                                          cs_sections *sections, cs_loaded *loaded,
                                          cs_error *warnings, cs_error *error);
@@ -244,8 +247,8 @@ CS_MUST_CHECK cs_status cs_memory_section_read(const cJSON *value, const cs_json
 /* The allocator that the section asks for, without a capacity; false: none. */
 bool cs_memory_section_allocator(const cs_memory_section *section, cs_caching_options *options);
 
-/* Which rules the section asks for. */
-cs_kept_rules cs_memory_section_rules(const cs_memory_section *section);
+/* Which rules the section asks for, on a device of this name (or NULL). */
+cs_kept_rules cs_memory_section_rules(const cs_memory_section *section, const char *device);
 
 /* `device_memory` is that of a named model's device, for what has no memory of its own; 0: there is
  * none. Links may be as `costs` were measured. */

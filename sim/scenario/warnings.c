@@ -18,7 +18,7 @@ static void warn_ties(const cs_schedule *kind, const cs_job *job, const cs_json_
     const cs_json_place place = {.up = schedule, .key = "kind"};
     uint32_t layer = 0;
     cs_tie tie;
-    if (kind->sums_ties || !cs_tie_next(job->model, job->plan, &layer, &tie))
+    if (kind->sums_ties || !cs_tie_next(job->model, job->plan, job->model->n_layers, &layer, &tie))
         return;
     const cs_layer *borrower = &job->model->layers[tie.layer];
     (void)cs_json_invalid(&place, warnings,

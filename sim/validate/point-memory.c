@@ -21,27 +21,26 @@ static bool is_megatron(const cs_point *point)
     return cs_point_rules_megatron(point) || cs_point_rules_submission(point);
 }
 
-/* Megatron-LM's layers are TransformerEngine's unless it is told otherwise; RMSNorm it has from
- * there only. What was forked before that, or says neither, has layers of its own. */
-static bool has_transformer_engine(const cs_point *point)
+static bool has_runtime(const cs_point *point, const char *name)
 {
-    const char *kernels = cJSON_GetStringValue(cs_point_rules_argument(point, "transformer-impl"));
-    const char *spec = cJSON_GetStringValue(cs_point_rules_argument(point, "spec"));
-    if (!is_megatron(point))
-        return false;
-    if (contains(kernels, "local") || contains(spec, "local"))
-        return false;
-    return point->args || contains(point->framework, "TransformerEngine") ||
-           contains(point->model->norm, "rmsnorm");
+    const char *note;
+    return strcmp(cs_point_rules_runtime(point, &note), name) == 0;
+}
+
+/* Megatron Core with layers of its own, as its arguments ask for. */
+static bool has_own_layers(const cs_point *point)
+{
+    return point->args && is_megatron(point) && !cs_point_rules_engine(point);
 }
 
 /* Kernels of its own add to the sum in place, with apex (megatron/training/arguments.py,
  * gradient_accumulation_fusion). */
-static const char *weight_gradients(const cs_point *point)
+static void write_weight_gradients(const cs_point *point, FILE *out)
 {
-    if (!is_megatron(point) || has_flag(point, "no-gradient-accumulation-fusion"))
-        return "apart";
-    return has_transformer_engine(point) ? "transformer_engine" : "in_place";
+    if (is_megatron(point) && has_flag(point, "no-gradient-accumulation-fusion"))
+        fputs(", \"weight_gradients\": \"apart\"", out);
+    else if (has_own_layers(point))
+        fputs(", \"weight_gradients\": \"in_place\"", out);
 }
 
 /* Megatron-LM's own fused loss keeps what a plain one does; TransformerEngine's does not. */
@@ -53,84 +52,73 @@ static bool has_fused_loss(const cs_point *point)
 }
 
 /* torchtitan compiles the loss with the model since 2025 (torchtitan/components/loss.py,
- * build_cross_entropy_loss), the year in which its recipes of fp8 got names ("fp8-rowwise"); before,
- * train.py had it switched off. */
-static bool has_compiled_loss(const cs_point *point)
+ * build_cross_entropy_loss); before, train.py had it switched off. That is the year in which its
+ * recipes of fp8 got names ("fp8-rowwise"): no point says how old its software is. */
+static bool has_compiled_loss(cs_point_rules *rules)
 {
-    return point->options->compile && strncmp(point->precision, "fp8-", strlen("fp8-")) == 0;
+    const cs_point *point = rules->point;
+    const bool named = strncmp(point->precision, "fp8-", strlen("fp8-")) == 0;
+    if (!point->options->compile || point->options->fused_cross_entropy)
+        return point->options->fused_cross_entropy;
+    cs_point_rules_assume(rules,
+                          named ? "the loss is compiled with the model, as in torchtitan since its "
+                                  "recipes of fp8 have names, in 2025"
+                                : "the loss is not compiled with the model, as in torchtitan "
+                                  "before its recipes of fp8 had names, in 2025");
+    return named;
 }
 
 /* Megatron-LM's own fusion of the loss; torchtitan's loss is PyTorch's, of logits in float32, with
  * tensor parallelism loss_parallel (torchtitan/parallelisms/parallelize_llama.py). */
-static const char *loss_steps(const cs_point *point)
+static void write_loss(cs_point_rules *rules, FILE *out)
 {
+    const cs_point *point = rules->point;
     if (has_flag(point, "cross-entropy-loss-fusion"))
-        return "copied";
-    if (!contains(point->framework, "torchtitan") || has_compiled_loss(point))
-        return "in_place";
-    return point->parallel->tp > 1 ? "parallel" : "eager";
+        fputs(", \"loss\": \"copied\"", out);
+    else if (contains(point->framework, "torchtitan") && !has_compiled_loss(rules))
+        fprintf(out, ", \"loss\": \"%s\"", point->parallel->tp > 1 ? "parallel" : "eager");
 }
 
+/* Where it is not as the runtime has it. */
 static void write_fused(const cs_point *point, FILE *out)
 {
-    const bool megatron = is_megatron(point);
-    fprintf(out, "\"fused\": [%s%s%s%s]", megatron ? "\"norm\"" : "",
-            megatron && !has_flag(point, "no-bias-swiglu-fusion") ? ", \"swiglu\"" : "",
-            megatron && has_fused_loss(point) ? ", \"cross_entropy\"" : "",
-            megatron ? ", \"linear\"" : "");
+    const bool gate = !has_flag(point, "no-bias-swiglu-fusion"), loss = has_fused_loss(point);
+    if (is_megatron(point) && (!gate || loss))
+        fprintf(out, ", \"fused\": [\"norm\"%s%s, \"linear\"]", gate ? ", \"swiglu\"" : "",
+                loss ? ", \"cross_entropy\"" : "");
 }
 
-/* Products of groups, where they are known to be or else assumed; experts without them are products
- * one after the other. */
-static bool has_grouped_products(const cs_point *point)
+/* Experts without products of groups are products one after the other. */
+static bool has_single_products(const cs_point *point)
 {
-    return point->model->experts > 0 && (!point->args || has_flag(point, "moe-grouped-gemm"));
+    return point->args && point->model->experts > 0 && !has_flag(point, "moe-grouped-gemm");
 }
 
-/* Megatron-LM's router is TransformerEngine's product, whatever its layers are (megatron/core/
- * transformer/moe/moe_utils.py, RouterGatingLinearFunction). Its deterministic mode runs with
- * CUBLAS_WORKSPACE_CONFIG=:4096:8 (its argument's check asks for it). */
+/* Where they are not as the runtime has them. Megatron-LM's router is TransformerEngine's product,
+ * whatever its layers are (megatron/core/transformer/moe/moe_utils.py, RouterGatingLinearFunction). */
 static void write_libraries(const cs_point *point, FILE *out)
 {
-    const bool layers = has_transformer_engine(point),
-               routes = point->args && point->model->experts;
-    const bool engine = layers || routes;
-    const bool buffers = point->options->tp_overlap || has_flag(point, "tp-comm-overlap");
-    fprintf(out, "\"libraries\": [\"cublas\"%s%s%s]", engine ? ", \"transformer_engine\"" : "",
-            layers && has_grouped_products(point) ? ", \"grouped_products\"" : "",
-            layers && buffers && point->parallel->tp > 1 ? ", \"user_buffers\"" : "");
-    if (has_flag(point, "deterministic-mode"))
-        fputs(", \"cublas_workspace\": \"32 MiB\"", out);
+    const bool own = has_own_layers(point), single = has_single_products(point);
+    const bool buffers = point->parallel->tp > 1 && has_flag(point, "tp-comm-overlap") && !own;
+    if (!own && !single && !buffers)
+        return;
+    fprintf(out, ", \"libraries\": [\"cublas\"%s%s%s]",
+            own && point->model->experts == 0 ? "" : ", \"transformer_engine\"",
+            own || single ? "" : ", \"grouped_products\"", buffers ? ", \"user_buffers\"" : "");
 }
 
-/* Multiprocessors of GPUs on which TransformerEngine's deterministic mode takes FlashAttention: on
- * Hopper cuDNN's backward is deterministic, and preferred (transformer_engine/pytorch/attention/
- * dot_product_attention/utils.py, get_attention_backend). */
-static uint32_t flash_multiprocessors(const cs_point *point)
-{
-    static const struct {
-        const char *gpu;
-        uint32_t multiprocessors;
-    } known[] = {{"a100", 108}, {"b200", 148}, {"gb200", 152}};
-    if (!has_flag(point, "deterministic-mode") || !has_transformer_engine(point))
-        return 0;
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        if (strncmp(cs_point_rules_gpu(point), known[i].gpu, strlen(known[i].gpu)) == 0)
-            return known[i].multiprocessors;
-    return 0;
-}
-
-/* Of the fused kernels TransformerEngine prefers FlashAttention on A100, and where cuDNN's is not
- * deterministic (the same place); FlashAttention takes no queries wider than values, as latent
- * attention has. */
-static bool has_flash_attention(const cs_point *point)
+/* An argument may name the kernel; layers of its own reorder nothing. */
+static void write_attention(const cs_point *point, FILE *out)
 {
     const char *backend = cJSON_GetStringValue(cs_point_rules_argument(point, "attention-backend"));
-    if (!has_transformer_engine(point) || point->model->mla)
-        return false;
-    if (backend && strcmp(backend, "auto") != 0)
-        return strcmp(backend, "flash") == 0;
-    return flash_multiprocessors(point) > 0 || strncmp(point->hardware->gpu, "A100", 4) == 0;
+    const bool given = backend && strcmp(backend, "auto") != 0;
+    const bool flash = given && strcmp(backend, "flash") == 0 && cs_point_rules_engine(point);
+    if (has_own_layers(point))
+        fputs(", \"attention_buffer\": true", out);
+    if (given || has_own_layers(point))
+        fprintf(out, ", \"attention_copy\": %s", flash ? "true" : "false");
+    if (given && !flash)
+        fputs(", \"deterministic_multiprocessors\": 0", out);
 }
 
 /* Megatron-LM's own training programs: a data loader that makes masks of attention, unless it is
@@ -143,9 +131,8 @@ static void write_buffers(const cs_point *point, FILE *out)
         cJSON_GetStringValue(cs_point_rules_argument(point, "moe-token-dispatcher-type"));
     const bool gathers = !dispatcher || strcmp(dispatcher, "allgather") == 0;
     const cs_point_model *model = point->model;
-    if (is_megatron(point))
-        fprintf(out, ", \"gather_buffer\": \"%s\"",
-                point->args && model->experts > 0 && gathers ? "experts" : "last_matrix");
+    if (point->args && model->experts > 0 && gathers)
+        fputs(", \"gather_buffer\": \"experts\"", out);
     if (point->args && !has_flag(point, "no-create-attention-mask-in-dataloader") &&
         strncmp(model->kind, "decoder", strlen("decoder")) == 0)
         fprintf(out, ", \"inputs\": %llu",
@@ -189,27 +176,14 @@ static const char *narrow_weights(const cs_point *point)
     return is_megatron(point) && gathers && !divides_experts ? "alone" : "copies";
 }
 
-/* Blackwell's and AMD's products read fp8 either way round (TransformerEngine,
- * transformer_engine/pytorch/utils.py: is_non_tn_fp8_gemm_supported); fine-tuning does not keep the
- * transposed ones (disable_parameter_transpose_cache: NVIDIA/NeMo, scripts/performance/llm/
- * finetune_llama3_70b.py; mlcommons/training_results_v5.1, megatron_gpt_peft_tuning_config.yaml). */
-static bool has_one_copy(const cs_point *point)
-{
-    static const char *const known[] = {"b200", "b300", "gb200", "gb300", "mi"};
-    bool one = (is_megatron(point) && point->options->lora) || point->options->float8_allgather;
-    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
-        one |= is_type(point, "fp8") &&
-               strncmp(cs_point_rules_gpu(point), known[i], strlen(known[i])) == 0;
-    return one;
-}
-
+/* Fine-tuning does not keep the transposed weights (disable_parameter_transpose_cache: NVIDIA/NeMo,
+ * scripts/performance/llm/finetune_llama3_70b.py; mlcommons/training_results_v5.1,
+ * megatron_gpt_peft_tuning_config.yaml). */
 static void write_narrow(const cs_point *point, FILE *out)
 {
-    fprintf(out, "\"narrow_weights\": \"%s\"", narrow_weights(point));
-    if (has_one_copy(point))
+    fprintf(out, ", \"narrow_weights\": \"%s\"", narrow_weights(point));
+    if ((is_megatron(point) && point->options->lora) || point->options->float8_allgather)
         fputs(", \"narrow_copies\": 1", out);
-    if (contains(point->framework, "torch"))
-        fputs(", \"narrow_inputs\": false", out);
 }
 
 /* ---- the section ---- */
@@ -234,37 +208,37 @@ static bool has_measured(const cs_point_measured *measured)
 /* What is no runtime's: of a framework whose tensors are not PyTorch's. */
 static void write_nothing(FILE *out)
 {
-    fputs("\"fused\": [], \"weight_gradients\": \"in_place\", \"libraries\": [], "
-          "\"routed_weights\": \"rows\", \"weight_buffer\": false, \"allocator\": \"none\"}",
+    fputs(", \"fused\": [], \"weight_gradients\": \"in_place\", \"libraries\": [], "
+          "\"routed_weights\": \"rows\", \"weight_buffer\": false, \"gather_buffer\": \"none\", "
+          "\"attention_copy\": false}",
           out);
 }
 
+/* Of a framework of PyTorch that is no runtime: what its modules keep (runtime-bundles.c). */
+static void write_pytorch(FILE *out)
+{
+    fputs(", \"weight_gradients\": \"apart\", \"libraries\": [\"cublas\"]", out);
+}
+
+/* What is not as the runtime has it, of which a point's arguments and options tell. */
 void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
-    fputs("\"memory\": {", out);
-    if (is_narrow(point) && (is_pytorch(point) || is_xla(point))) {
+    const bool played = is_pytorch(point) && has_measured(point->measured);
+    fprintf(out, "\"memory\": {\"allocator\": \"%s\"", played ? "pytorch" : "none");
+    if (is_narrow(point) && (is_pytorch(point) || is_xla(point)))
         write_narrow(point, out);
-        fputs(", ", out);
-    }
     if (!is_pytorch(point)) {
         write_nothing(out);
         return;
     }
+    if (has_runtime(point, "ideal"))
+        write_pytorch(out);
     write_fused(point, out);
-    fprintf(out, ", \"loss\": \"%s\"", loss_steps(point));
-    fprintf(out, ", \"weight_gradients\": \"%s\", ", weight_gradients(point));
+    write_loss(rules, out);
+    write_weight_gradients(point, out);
     write_libraries(point, out);
-    if (is_megatron(point) && point->args && !has_transformer_engine(point))
-        fputs(", \"attention_buffer\": true", out);
-    if (has_flash_attention(point))
-        fputs(", \"attention_copy\": true", out);
+    write_attention(point, out);
     write_buffers(point, out);
-    if (flash_multiprocessors(point) > 0)
-        fprintf(out, ", \"deterministic_multiprocessors\": %u", flash_multiprocessors(point));
-    if (is_megatron(point) && point->model->experts > 0)
-        fputs(", \"routed_weights\": \"features\"", out);
-    if (is_megatron(point) && (point->parallel->zero == 1 || point->parallel->zero == 2))
-        fputs(", \"weight_buffer\": true", out);
-    fprintf(out, ", \"allocator\": \"%s\"}", has_measured(point->measured) ? "pytorch" : "none");
+    fputs("}", out);
 }

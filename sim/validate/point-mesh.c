@@ -105,9 +105,6 @@ static bool sends_once(cs_point_rules *rules)
     return starts(point->framework, "Megatron-Bridge") && !sends_each_copy(rules);
 }
 
-/* Megatron-LM sends a part from each tensor-parallel rank, unless it is told not to
- * (megatron/arguments.py: --no-scatter-gather-tensors-in-pipeline), and DeepSpeed's pipelines do
- * (deepspeed/runtime/pipe/engine.py: is_pipe_partitioned). */
 void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
@@ -117,12 +114,9 @@ void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
             "\"pipeline\": %u, \"data\": %u, \"expert\": %u, \"zero\": %u",
             mesh->tp, mesh->sp && mesh->tp > 1 ? "true" : "false", mesh->cp, mesh->pp, mesh->dp,
             mesh->ep, keeps_whole(point) ? 2 : mesh->zero);
-    /* a linear layer saves what it reads, which is gathered in front of it (PyTorch,
-     * torch/distributed/tensor/parallel/style.py, PrepareModuleInput) */
-    if (mesh->tp > 1 && mesh->sp && starts(point->framework, "torchtitan"))
-        fputs(", \"regather\": false", out);
-    if (mesh->tp > 1 && mesh->pp > 1 && !mesh->sp && cs_point_rules_megatron(point))
-        fputs(", \"scatter_gather\": true", out);
+    /* whose runtime does, but nobody says that it does */
+    if (mesh->tp > 1 && mesh->pp > 1 && !mesh->sp && starts(point->framework, "LiBai"))
+        fputs(", \"scatter_gather\": false", out);
     if (mesh->cp > 1)
         fprintf(out, ", \"context_method\": \"%s\"", context_method(mesh->cp_comm));
     if (mesh->ep > 1 && cs_point_rules_expert_tensor(point) > 0)
@@ -137,7 +131,8 @@ void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
         fprintf(out, ", \"accumulate\": %s", keeps_whole(point) ? "true" : "false");
     if (cs_point_rules_submission(point) && mesh->dp > 1)
         cs_point_rules_assume(rules, "gradients are reduced beside the backward in submissions");
-    if (bucket(point) > 0)
+    /* without overlap in place of the runtime's */
+    if (bucket(point) > 0 || cs_point_rules_core(point))
         fprintf(out, ", \"bucket\": %llu", (unsigned long long)bucket(point));
     fputs("}", out);
 }

@@ -521,10 +521,42 @@ static const char *optimizer(const cs_point *point)
                                                                            : "adam";
 }
 
+/* Networks have sizes up to these (sim/workload/zoo/transformer.h), and so many elements in a tensor
+ * of a sample (sim/workload/net-build.h); points can state larger ones. */
+static void check_sizes(cs_point_rules *rules)
+{
+    enum { BLOCKS = 4096, MOST = 1 << 20 };
+    const double elements = (double)(INT64_C(1) << 36);
+    const cs_point_model *m = rules->point->model;
+    const struct {
+        uint32_t given, most;
+        const char *of;
+    } sizes[] = {{m->layers, BLOCKS, "blocks"},
+                 {m->seq, MOST, "tokens in a sequence"},
+                 {m->sliding_window, MOST, "tokens in a window"},
+                 {vocabulary(rules), MOST, "tokens in a vocabulary"},
+                 {m->hidden, MOST, "features of a token"},
+                 {m->heads, MOST, "heads"},
+                 {m->head_dim, MOST, "features of a head"},
+                 {m->ffn, MOST, "features within an MLP"},
+                 {m->moe_ffn, MOST, "features within an expert"},
+                 {m->shared_ffn, MOST, "features within shared experts"},
+                 {m->experts, MOST, "experts"},
+                 {rules->point->batch->micro, CS_BATCH_MAX, "sequences in a micro-batch"}};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        if (sizes[i].given > sizes[i].most)
+            cs_point_rules_miss(rules, "more than %u %s", sizes[i].most, sizes[i].of);
+    if ((double)m->seq * vocabulary(rules) > elements)
+        cs_point_rules_miss(rules, "more than 2^36 logits of a sequence");
+    if ((double)m->seq * m->seq * m->heads > elements && is(attention(rules), "math"))
+        cs_point_rules_miss(rules, "more than 2^36 weights of attention that is no fused kernel");
+}
+
 void cs_point_rules_model(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
     const bool full = is(point->recompute, "full");
+    check_sizes(rules);
     fputs("\"model\": {", out);
     write_network(rules, out);
     const char *device = cs_point_rules_device(rules);

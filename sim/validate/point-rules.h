@@ -86,6 +86,12 @@ void cs_point_rules_platform(cs_point_rules *rules, FILE *out);
  * NULL. */
 const char *cs_point_rules_runtime(const cs_point *point, const char **note);
 
+/* Whether what trained is Megatron Core, and no other program with the same conventions. */
+bool cs_point_rules_core(const cs_point *point);
+
+/* Whether its layers are TransformerEngine's, as Megatron Core's are unless it is told otherwise. */
+bool cs_point_rules_engine(const cs_point *point);
+
 /* "runtime": {...} */
 void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out);
 

@@ -53,13 +53,47 @@ static bool trains_transformers(const cs_point *point)
            strcmp(point->model->kind, "decoder") == 0;
 }
 
+static bool says(const cs_point *point, const char *argument, const char *word)
+{
+    const char *value = cJSON_GetStringValue(cs_point_rules_argument(point, argument));
+    return value && strstr(value, word);
+}
+
+static bool has_own_layers(const cs_point *point)
+{
+    return says(point, "transformer-impl", "local") || says(point, "spec", "local");
+}
+
+/* Megatron-LM without a version is Megatron Core where its layers are TransformerEngine's: they are
+ * unless its arguments say otherwise, and RMSNorm it has from there only. */
+static bool is_core(const cs_point *point, const framework *found)
+{
+    const char *norm = point->model->norm;
+    if (!found)
+        return cs_point_rules_submission(point);
+    if (strcmp(found->name, "Megatron") != 0)
+        return strcmp(found->runtime, "megatron-core") == 0 && !found->one_program;
+    return (point->args && !has_own_layers(point)) ||
+           strstr(point->framework, "TransformerEngine") || (norm && strcmp(norm, "rmsnorm") == 0);
+}
+
+bool cs_point_rules_core(const cs_point *point)
+{
+    return is_core(point, find_framework(point));
+}
+
+bool cs_point_rules_engine(const cs_point *point)
+{
+    return cs_point_rules_core(point) && !has_own_layers(point);
+}
+
 const char *cs_point_rules_runtime(const cs_point *point, const char **note)
 {
     const framework *found = find_framework(point);
     *note = found ? found->note : NULL;
-    if (found)
-        return found->runtime;
-    return cs_point_rules_submission(point) ? "megatron-core" : "ideal";
+    if (is_core(point, found))
+        return "megatron-core";
+    return found ? found->runtime : "ideal";
 }
 
 /* NVIDIA's recipes for Megatron-Bridge in mxfp8, from release 26.06 on (NVIDIA-NeMo/

@@ -100,6 +100,13 @@ static void keep_operands(const cs_net *net, const cs_op *op, const cs_kept_rule
     }
 }
 
+/* Fused attention whose queries are as wide as its values. */
+static bool may_be_flash_attention(const cs_net *net, const cs_op *op)
+{
+    return op->kind == CS_OP_ATTENTION && op->attention.kernel == CS_ATTENTION_FLASH &&
+           cs_net_tensor(net, op->inputs[0])->elements == cs_net_tensor(net, op->output)->elements;
+}
+
 void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules, uint32_t batch,
                   cs_precision precision, cs_op_cost *cost)
 {
@@ -109,8 +116,7 @@ void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules
         cost->extra_kept_bytes += weighted_bytes(net, op, rules, batch, precision);
     if (cost->extra_kept_bytes == 0)
         return; /* no gradient of it is computed */
-    if (op->kind == CS_OP_ATTENTION && op->attention.kernel == CS_ATTENTION_FLASH &&
-        rules->attention_copy && batch > 1)
+    if (rules->attention_copy && batch > 1 && may_be_flash_attention(net, op))
         cost->extra_kept_bytes += cs_tensor_bytes(net, op->output, batch, precision);
     if (op->kind == CS_OP_RMS_NORM && is_fused(rules, CS_FUSED_NORM))
         cost->extra_kept_bytes -= cs_tensor_bytes(net, op->inputs[0], batch, precision);
@@ -155,8 +161,7 @@ static int64_t query_sums(const cs_net *net, const cs_op *op, const cs_kept_rule
                           uint32_t batch)
 {
     const cs_attention *a = &op->attention;
-    if (op->kind != CS_OP_ATTENTION || a->kernel != CS_ATTENTION_FLASH ||
-        rules->deterministic_multiprocessors == 0)
+    if (rules->deterministic_multiprocessors == 0 || !may_be_flash_attention(net, op))
         return 0;
     const int64_t blocks = (int64_t)batch * a->heads;
     const int64_t sums = (rules->deterministic_multiprocessors + blocks - 1) / blocks;
@@ -204,6 +209,11 @@ int64_t cs_kept_placeholder(const cs_op *op, const cs_kept_rules *rules, cs_prec
         return 0;
     const int64_t matrices = op->kind == CS_OP_GROUPED_LINEAR ? op->experts : 1;
     return op->weights / matrices * cs_precision_bytes(precision);
+}
+
+int64_t cs_kept_workspace(const cs_op *op, const cs_kept_rules *rules)
+{
+    return op->kind == CS_OP_GROUPED_LINEAR ? rules->grouped_workspace : 0;
 }
 
 /* Whether an exchange gathers tokens for the last matrix. */

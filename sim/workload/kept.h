@@ -59,7 +59,8 @@
  * position. TransformerEngine reorders on both sides, so that with several sequences the result of
  * attention is kept twice: as the kernel wrote it, for its backward, and reordered, for the
  * product behind it (transformer_engine/pytorch/attention/dot_product_attention/backends.py,
- * FlashAttention.forward).
+ * FlashAttention.forward). It takes no queries wider than values, as latent attention has; another
+ * kernel then does (dot_product_attention/utils.py, get_attention_backend).
  *
  * Megatron-LM gathers tokens in front of the last matrix, and in front of experts whose dispatcher
  * gathers them, into one buffer that grows and stays (megatron/core/utils.py, GlobalMemoryBuffer;
@@ -125,14 +126,15 @@ typedef struct cs_kept_rules {
         attention_buffer; /* attention by math has a buffer as large as its matrix of weights, which
                                 * all layers use (Megatron-LM, megatron/core/transformer/
                                 * dot_product_attention.py, the global memory buffer "mpu") */
-    uint32_t gather_buffer;  /* cs_gather_buffer */
-    bool attention_copy;     /* the result of fused attention is there in two orders of tokens */
-    int64_t input_bytes;     /* of a sample's inputs besides token ids, while a forward runs */
-    uint32_t loss;           /* cs_loss_steps */
-    uint32_t narrow_weights; /* cs_narrow_weights */
-    bool one_copy;           /* which both products with weights read */
-    bool wide_inputs;        /* narrow products keep what they read as it was */
-    bool weighted_features;  /* weights of routed rows multiply within the experts */
+    uint32_t gather_buffer;    /* cs_gather_buffer */
+    bool attention_copy;       /* the result of fused attention is there in two orders of tokens */
+    int64_t input_bytes;       /* of a sample's inputs besides token ids, while a forward runs */
+    uint32_t loss;             /* cs_loss_steps */
+    uint32_t narrow_weights;   /* cs_narrow_weights */
+    bool one_copy;             /* which both products with weights read */
+    bool wide_inputs;          /* narrow products keep what they read as it was */
+    bool weighted_features;    /* weights of routed rows multiply within the experts */
+    int64_t grouped_workspace; /* of a library's for products of experts, which all layers use */
     uint32_t deterministic_multiprocessors; /* of the device, with deterministic FlashAttention; 0:
                                              * its sums are not counted */
 } cs_kept_rules;
@@ -172,6 +174,10 @@ int64_t cs_kept_loss_step(const cs_net *net, const cs_op *op, const cs_kept_rule
  * is there for good once the operator has run, and which the same operators of other layers
  * share; 0: there is none. */
 int64_t cs_kept_placeholder(const cs_op *op, const cs_kept_rules *rules, cs_precision precision);
+
+/* Bytes of a library's workspace that the operator needs, which is there for good once the operator
+ * has run, and which all such operators of a device share; 0: it needs none. */
+int64_t cs_kept_workspace(const cs_op *op, const cs_kept_rules *rules);
 
 /* Bytes that the operator needs in the buffer that all operators share, and that stays; 0: it needs
  * none. `cost` is the operator's; `expert_places` divide the experts. */

@@ -59,7 +59,7 @@ typedef struct cs_weight_part {
  * share: those on one device whose entry has the same name and size. Without a name it is part of a
  * buffer that a device has one of, as large as the largest of its entries. */
 typedef struct cs_shared_bytes {
-    const char *name; /* of the operator within its layer, or NULL */
+    const char *name; /* of the operator within its layer, or of a workspace; or NULL */
     int64_t bytes;
 } cs_shared_bytes;
 

@@ -1106,15 +1106,15 @@ static bool find_tie(const cs_net *net, const cs_net_options *how, const cs_net_
     return true;
 }
 
-/* What its operators share with those of other layers, by their names behind the block's, and the
- * most that one of them needs in the buffer of all. */
+/* What its operators share with those of other layers, by their names behind the block's, a
+ * library's workspace, and the most that one of them needs in the buffer of all. */
 static cs_status fill_shared(const cs_net *net, const cs_net_options *how, const cs_net_layer *from,
                              cs_layer *to, cs_arena *arena, cs_error *error)
 {
     const uint32_t places =
         how->split ? how->split->grid.expert * how->split->grid.expert_tensor : 1;
-    int64_t buffer = 0;
-    to->shared = cs_arena_alloc(arena, from->end - from->first + 1ULL, sizeof(*to->shared));
+    int64_t buffer = 0, workspace = 0;
+    to->shared = cs_arena_alloc(arena, from->end - from->first + 2ULL, sizeof(*to->shared));
     if (!to->shared)
         return cs_error_no_memory(error);
     for (uint32_t p = from->first; p < from->end; p++) {
@@ -1126,6 +1126,7 @@ static cs_status fill_shared(const cs_net *net, const cs_net_options *how, const
         const int64_t needed =
             cs_kept_in_buffer(net, op, &how->kept, &cost, places, how->batch_size, how->precision);
         buffer = needed > buffer ? needed : buffer;
+        workspace = workspace > 0 ? workspace : cs_kept_workspace(op, &how->kept);
         if (bytes == 0)
             continue;
         const char *name = strlen(op->name) > block ? op->name + block : op->name;
@@ -1133,6 +1134,9 @@ static cs_status fill_shared(const cs_net *net, const cs_net_options *how, const
         if (!to->shared[to->n_shared++].name)
             return cs_error_no_memory(error);
     }
+    if (workspace > 0)
+        to->shared[to->n_shared++] =
+            (cs_shared_bytes){"workspace of products of groups", workspace};
     if (buffer > 0)
         to->shared[to->n_shared++] = (cs_shared_bytes){NULL, buffer};
     return CS_OK;
@@ -1157,7 +1161,8 @@ static cs_status fill_model(const divided *d, const cs_net_options *how, const c
             return cs_error_no_memory(error);
         CS_TRY(divide_layer(how, &chain->layers[i], &model->layers[i], &model->arena, error));
         if (how->kept.weight_gradients == CS_WEIGHT_GRADIENTS_PLACEHOLDERS ||
-            how->kept.attention_buffer || how->kept.gather_buffer != CS_GATHER_BUFFER_NONE)
+            how->kept.attention_buffer || how->kept.gather_buffer != CS_GATHER_BUFFER_NONE ||
+            how->kept.grouped_workspace > 0)
             CS_TRY(
                 fill_shared(net, how, &chain->layers[i], &model->layers[i], &model->arena, error));
     }

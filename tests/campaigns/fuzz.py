@@ -34,6 +34,11 @@ def cpu_seconds(pid):
     return (int(fields[11]) + int(fields[12])) / os.sysconf('SC_CLK_TCK')
 
 
+def has_ended(pid):
+    """Its figures can still be asked for."""
+    return os.waitid(os.P_PID, pid, os.WEXITED | os.WNOHANG | os.WNOWAIT) is not None
+
+
 class Target:
     """A parser and its folders."""
 
@@ -54,9 +59,9 @@ class Target:
         with open(f'{self.found}.log', 'wb') as log:
             process = self.start(log, '-print_final_stats=1', '-reload=0',
                                  f'-artifact_prefix={self.found}-', self.found, self.corpus)
-            while (used := cpu_seconds(process.pid)) < seconds and process.poll() is None:
+            while (used := cpu_seconds(process.pid)) < seconds and not has_ended(process.pid):
                 time.sleep(min(1, 0.1 + (seconds - used) / 2))
-            process.send_signal(signal.SIGUSR1)  # it tells what it did, and ends
+            os.kill(process.pid, signal.SIGUSR1)  # it tells what it did, and ends
             _, status, usage = os.wait4(process.pid, 0)
             process.returncode = os.waitstatus_to_exitcode(status)
         with open(f'{self.found}.log', encoding='utf-8', errors='replace') as log:

@@ -102,14 +102,10 @@ static span trim_end(span text)
 /* UTF-8 without control characters but the tab. */
 static bool is_text(span text)
 {
-    while (text.length > 0) {
-        size_t length = cs_text_character(text.start, text.length);
-        bool control = (unsigned char)*text.start < ' ' && *text.start != '\t';
-        if (length == 0 || control || *text.start == 127)
+    for (span before; part_first(text, "\t", &before, &text);)
+        if (cs_text_has_control(before.start, before.length))
             return false;
-        text = skip(text, length);
-    }
-    return true;
+    return !cs_text_has_control(text.start, text.length);
 }
 
 static bool is_id(span text)

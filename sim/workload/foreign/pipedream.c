@@ -91,6 +91,8 @@ static const char *name_node(const cs_pipedream_node *node, cs_arena *arena)
         name[id] = ' ';
         memcpy(name + id + 1, node->description.start, kind);
     }
+    for (char *tab = name; (tab = strchr(tab, '\t'));) /* which a name may not have */
+        *tab = ' ';
     return name;
 }
 
