@@ -135,8 +135,8 @@ static void forwards_hide_gathers(void **state)
                 "'schedule': {'kind': 'sequential', 'micro_batches': 2}}",
                 row) != CS_OK)
             fail_msg("%s: %s", row, error.text);
-        const double all = figure_of(&run, "iteration_time_s") -
-                           cs_time_seconds(run.simulation.analysis.behind);
+        const double all =
+            figure_of(&run, "iteration_time_s") - cs_time_seconds(run.simulation.analysis.behind);
         const cs_step_parts hidden = cs_step_parts_find(&run.scenario, &run.simulation, false);
         const cs_step_parts behind = cs_step_parts_find(&run.scenario, &run.simulation, true);
         expect_seconds(row, rows[i].left, hidden.step - all);
