@@ -8,6 +8,7 @@ the command runs undisturbed: the result is what it always is, byte by byte, als
 from what killed ones had done, and nothing is left behind.
 """
 import argparse
+import contextlib
 import json
 import os
 import random
@@ -87,6 +88,37 @@ def hidden(folder):
             if name.startswith('.')]
 
 
+def states(pid):
+    """Of the children of a process, as the kernel names them: "Z" has ended."""
+    try:
+        with open(f'/proc/{pid}/task/{pid}/children', encoding='utf-8') as file:
+            children = file.read().split()
+    except OSError:
+        return []
+    found = []
+    for child in children:
+        with contextlib.suppress(OSError):
+            with open(f'/proc/{child}/stat', encoding='utf-8', errors='replace') as file:
+                found.append(file.read().rpartition(') ')[2][0])
+    return found
+
+
+def end_stuck(mark):
+    """mpirun that waits for a lock of its own when all that it started has ended: Open MPI 4.1.4, in
+    PMIx_server_finalize, once in some hundred times that it is told to end. Its processes are gone, and
+    it computes nothing. How many there were."""
+    stuck = []
+    for pid in find(mark):
+        with contextlib.suppress(OSError):
+            with open(f'/proc/{pid}/comm', encoding='utf-8') as file:
+                ended = set(states(pid)) == {'Z'}
+                if file.read().strip() in ('mpirun', 'orterun') and ended:
+                    stuck.append(pid)
+    for pid in stuck:
+        os.kill(pid, signal.SIGKILL)
+    return len(stuck)
+
+
 class Command:
     """A command in a folder of its own."""
 
@@ -96,7 +128,7 @@ class Command:
         self.output = self.words[-1]
         self.temporary = os.path.abspath(f'tmp-{name}')
         self.mark = f'SIM_CAMPAIGN={os.getpid()}-{name}'
-        self.ended = self.finished = self.continued = 0
+        self.ended = self.finished = self.continued = self.stuck = 0
         os.makedirs(self.temporary)
         self.seconds = self.undisturbed()
         self.whole = contents(self.output)
@@ -178,6 +210,8 @@ class Command:
         if code not in (0, 130, *(-end for end in ENDS)):
             return f'{when}: ends with {code}: {said}'
         if not patient(lambda: not find(self.mark), ORPHANS, 0.02):
+            self.stuck += end_stuck(self.mark)
+        if not patient(lambda: not find(self.mark), ORPHANS, 0.02):
             return f'{when}: its processes {find(self.mark)} go on'
         if self.wrong_results():
             return f'{when}: part of a result: {self.wrong_results()}'
@@ -232,7 +266,9 @@ def main():
             found = command.attack(asked.n)
             wrong += [f'{name}: {problem}' for problem in found]
             print(f'{name}: {command.ended} ended early, {command.finished} not in time, '
-                  f'{command.continued} went on from what others had done; {len(found)} problems',
+                  f'{command.continued} went on from what others had done; '
+                  + (f'{command.stuck} times mpirun stuck; ' if command.stuck else '')
+                  + f'{len(found)} problems',
                   flush=True)
             (shutil.rmtree if os.path.isdir(command.output) else os.remove)(command.output)
     print('\n'.join(wrong) or 'no part of a result, nothing left behind')
