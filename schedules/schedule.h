@@ -36,7 +36,9 @@ typedef struct cs_states {
     const cs_layer_states
         *layers; /* per layer of the model, in place of `zero`; NULL: all have it */
     uint32_t
-        prefetch; /* zero 3: layers whose weights are gathered ahead of the one that computes */
+        prefetch;     /* zero 3: layers whose weights are gathered ahead of the one that computes */
+    bool wide_shards; /* zero 3: of weights of 2 bytes nothing rests but the optimizer's copy in 4,
+                       * from which they are cast to be gathered, and shares of gradients have 4 */
     bool keep_gathered; /* zero 3: weights stay gathered from a forward to its backward */
     bool accumulate;    /* zero 2, 3: gradients are summed whole over the micro-batches of a
                          * mini-batch and reduced once, else after each micro-batch */

@@ -134,26 +134,46 @@ static int64_t divided(const cs_job *job, const cs_weights *weights, uint32_t le
            cs_states_share(parts.expert, cs_states_shards(job, true));
 }
 
+/* What of the weights at stage 3 and of their gradients rests with shards in 4 bytes. Weights that
+ * are not trained rest as they are. */
+static void rest_wide(const cs_job *job, const cs_weights *all, int64_t *weights,
+                      int64_t *gradients, int64_t *frozen)
+{
+    enum { WIDE_RATIO = 2 };
+    const cs_weights third = {.at[3] = all->at[3]};
+    cs_weights others = *all;
+    others.at[3] = (cs_weight_bytes){0};
+    *weights = divided(job, &others, 3, 1);
+    if (!job->states.accumulate)
+        *gradients = divided(job, &others, 2, cs_model_gradient_ratio(job->model)) +
+                     divided(job, &third, 2, WIDE_RATIO);
+    if (third.at[3].frozen < 0) /* what narrower ones take less than these would */
+        *frozen -= cs_states_share(third.at[3].frozen, cs_states_shards(job, false));
+}
+
 cs_residents cs_residents_of(const cs_job *job, uint32_t stage)
 {
     const cs_layer_sum *sum = &job->stages[stage];
     const cs_stage *of = &job->plan->stages[stage];
     int64_t weights = sum->weight_bytes, gradients = sum->gradient_bytes, updated = weights;
-    int64_t frozen = sum->frozen_bytes;
+    int64_t frozen = sum->frozen_bytes, resting = weights;
     if (has_grid(job)) {
         const cs_weights all = cs_states_weights(job, stage, of->first_layer, of->end_layer);
         updated = divided(job, &all, 1, 1);
         if (!job->states.accumulate)
             gradients = divided(job, &all, 2, cs_model_gradient_ratio(job->model));
-        weights = divided(job, &all, 3, 1);
+        weights = resting = divided(job, &all, 3, 1);
         frozen -= divided_frozen(job, &all);
+        if (job->states.wide_shards)
+            rest_wide(job, &all, &resting, &gradients, &frozen);
     }
-    return (cs_residents){stage, weights, frozen, gradients, cs_optimizer_bytes(job, updated)};
+    return (cs_residents){stage, weights, resting + frozen, gradients,
+                          cs_optimizer_bytes(job, updated)};
 }
 
 uint32_t cs_residents_add(cs_builder *builder, const cs_residents *of, uint32_t device)
 {
-    cs_builder_resident(builder, device, CS_MEMORY_WEIGHTS, of->weights + of->frozen);
+    cs_builder_resident(builder, device, CS_MEMORY_WEIGHTS, of->resting);
     cs_builder_resident(builder, device, CS_MEMORY_GRADIENTS, of->gradients);
     cs_builder_resident(builder, device, CS_MEMORY_OPTIMIZER, of->optimizer);
     return cs_builder_slot(builder, of->stage, device, of->weights);

@@ -54,10 +54,11 @@ static inline int64_t cs_states_share(int64_t bytes, uint32_t n)
 /* Optimizer states of `weights` bytes of weights. */
 int64_t cs_optimizer_bytes(const cs_job *job, int64_t weights);
 
-/* What a device that holds a stage has of it for the whole run, in bytes. */
+/* What a device that holds a stage has of it for the whole run, in bytes: `resting` is what there is
+ * of weights, those that are not trained included, and `weights` is a version of its share. */
 typedef struct cs_residents {
     uint32_t stage;
-    int64_t weights, frozen, gradients, optimizer;
+    int64_t weights, resting, gradients, optimizer;
 } cs_residents;
 
 cs_residents cs_residents_of(const cs_job *job, uint32_t stage);

@@ -157,6 +157,34 @@ static void vector_grows_and_keeps_its_elements(void **state)
     free(numbers);
 }
 
+static int compare_rests(const void *left, const void *right)
+{
+    const uint32_t *a = left, *b = right;
+    CS_COMPARE(*a % 10, *b % 10);
+    return 0;
+}
+
+/* What is in order stays so, equal ones where they were; what is not is sorted, wherever the first
+ * one is that is out of order. */
+static void vectors_are_sorted(void **state)
+{
+    (void)state;
+    enum { N = 7 };
+    uint32_t ordered[N] = {21, 1, 32, 4, 14, 25, 9}; /* by their last digits */
+    const uint32_t as_they_were[N] = {21, 1, 32, 4, 14, 25, 9};
+    cs_vector_sort(ordered, N, sizeof(*ordered), compare_rests);
+    assert_memory_equal(ordered, as_they_were, sizeof(ordered));
+    for (uint32_t place = 0; place + 1 < N; place++) {
+        uint32_t all[N] = {0, 1, 2, 3, 4, 5, 6};
+        all[place] = place + 1;
+        all[place + 1] = place;
+        cs_vector_sort(all, N, sizeof(*all), compare_rests);
+        for (uint32_t i = 0; i < N; i++)
+            assert_int_equal(all[i], i);
+    }
+    cs_vector_sort(NULL, 0, sizeof(uint32_t), compare_rests);
+}
+
 static void vector_refuses_too_many_elements(void **state)
 {
     (void)state;
@@ -796,6 +824,7 @@ int main(void)
         cmocka_unit_test(arena_refuses_sizes_that_overflow),
         cmocka_unit_test(arena_copies_texts),
         cmocka_unit_test(vector_grows_and_keeps_its_elements),
+        cmocka_unit_test(vectors_are_sorted),
         cmocka_unit_test(vector_refuses_too_many_elements),
         cmocka_unit_test(time_reads_seconds),
         cmocka_unit_test(time_of_transfers),

@@ -136,16 +136,26 @@ static double resident(const run *of)
     return of->scenario.job.libraries ? (double)of->scenario.job.libraries[0] : 0;
 }
 
-/* Sums that are there the whole run. */
-static double gradients(const run *of)
+/* What of a category is there the whole run. */
+static double resting(const run *of, cs_category category)
 {
     double sum = 0;
     for (uint32_t i = 0; i < of->simulation.graph.n_residents; i++) {
         const cs_resident *resident_of = &of->simulation.graph.residents[i];
-        if (resident_of->device == 0 && resident_of->category == CS_MEMORY_GRADIENTS)
+        if (resident_of->device == 0 && resident_of->category == category)
             sum += (double)resident_of->bytes;
     }
     return sum;
+}
+
+static double gradients(const run *of)
+{
+    return resting(of, CS_MEMORY_GRADIENTS);
+}
+
+static double weights(const run *of)
+{
+    return resting(of, CS_MEMORY_WEIGHTS);
 }
 
 static double capacity(const run *of)
@@ -221,12 +231,21 @@ static const effect effects[] = {
     {"/parallel/accumulate", SHARED(DENSE("flash"), "\"data\": 2, \"zero\": 3"), "true", "false",
      gradients, true, 0.5, NULL},
     {"/platform/blocking", pipeline, "false", "true", seconds, false, 2, NULL},
+    /* one of two devices' halves of weights in 2 bytes goes; gradients have 4 bytes, not 2; of
+     * replicas nothing does */
+    {"/parallel/shard_copies", SHARED(DENSE("flash"), "\"data\": 2, \"zero\": 3"), "true", "false",
+     weights, false, -1.0 * PARAMETERS, NULL},
+    {"/parallel/shard_copies", SHARED(DENSE("flash"), "\"data\": 2, \"zero\": 3"), "true", "false",
+     gradients, false, 1.0 * PARAMETERS, NULL},
+    {"/parallel/shard_copies", SHARED(DENSE("flash"), "\"data\": 2, \"zero\": 2"), "true", "false",
+     weights, false, 0, NULL},
     {.key = "/parallel/regather", .elsewhere = "mesh-bytes"},
     {.key = "/parallel/scatter_gather", .elsewhere = "parallel: test_message_parts"},
     /* all is summed behind all computing, of which none is slower then */
     {"/platform/slowdown", uniform, "[]", "[{\"factor\": 2}]", seconds, false, 0, NULL},
     {"/collectives/reached", uniform, "1", "0.5", seconds, false, 2, NULL},
     {"/collectives/start", uniform, "0", "\"250 ms\"", seconds, false, 0.25, NULL},
+    {.key = "/collectives/dispatch", .elsewhere = "runtime-keys: dispatches_have_their_own"},
     {.key = "/collectives/tensor_overlap", .elsewhere = "runtime-keys: products_hide_chunks"},
     {"/memory/allocator", network, "\"none\"", "\"pytorch\"", is_played, false, 1, NULL},
     {.key = "/memory/expandable_segments", .elsewhere = "caching-allocator"},

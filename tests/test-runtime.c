@@ -110,6 +110,10 @@ static const struct {
      "1f1b", "parallel", "accumulate", "true"},
     {"of one stage", "\"torchtitan\"", "bf16", "", MESH("\"pipeline\": 1, \"zero\": 2"), "1f1b",
      "parallel", "accumulate", "false"},
+    {"tokens sent once", "\"megatron-core\"", "bf16", "", MESH("\"dispatcher\": \"once_per_node\""),
+     "1f1b", "collectives", "dispatch", "{\"reached\":0.95,\"start\":\"0.45 ms\"}"},
+    {"each copy", "\"megatron-core\"", "bf16", "", MESH("\"expert\": 2"), "1f1b", "collectives",
+     "dispatch", "-"},
     {"ideal has none", "\"ideal\"", "bf16", "", "", "1f1b", "platform", "blocking", "-"},
     {"FSDP neither", "\"pytorch-fsdp\"", "bf16", "", "", "1f1b", "platform", "blocking", "-"},
 };
@@ -177,8 +181,8 @@ static void expect_seconds(const char *row, double expected, double got)
 
 /* Products: 2 launches, 1e9 flop at half of 1e12, 1e6 bytes at a quarter of 1e9: 2e-6 + 2e-3 +
  * 4e-3 s, where a roofline would have taken the larger one. Attention by FlashAttention-3: 1e9 flop
- * at 0.4 and at 0.2, by a version that the device does not state at 1. In a step all takes twice
- * the time. */
+ * at 0.4 and at 0.2, by a version that the device does not state at 1, or as in bf16 where it has
+ * that. In a step all takes twice the time. */
 static void test_seconds(void **state)
 {
     (void)state;
@@ -200,6 +204,11 @@ static void test_seconds(void **state)
     expect_seconds(
         "not stated", 1e-3,
         cs_runtime_kernels_seconds(&old, &device, &attention, &computing, CS_PASS_FORWARD, bf16));
+    const cs_runtime_kernels fp8 = {.given = true, .flash = CS_FLASH_CUDNN_FP8};
+    device.training.flash[CS_FLASH_CUDNN] = &flash3;
+    expect_seconds(
+        "in fp8 as in bf16", 2.5e-3,
+        cs_runtime_kernels_seconds(&fp8, &device, &attention, &computing, CS_PASS_FORWARD, bf16));
     const cs_pass_cost unaligned = {.flop = 1e9, .unaligned = true};
     const cs_op math = {.kind = CS_OP_ATTENTION, .attention = {.kernel = CS_ATTENTION_MATH}};
     device.peaks[CS_PRECISION_FP32] = 1e11; /* 1e9 flop at half of it */

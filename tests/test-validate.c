@@ -523,6 +523,8 @@ static const struct rule {
     {"whole iterations in graphs", B200("26.06", "mxfp8"), "collectives", "expert_overlap", NULL,
      "0.42"},
     {"with their experts", B200("26.06", "mxfp8"), "runtime", "fused_experts", NULL, "true"},
+    {"and attention in fp8", B200("26.06", "mxfp8"), "runtime", "flash", NULL, "\"cudnn_fp8\""},
+    {"which others do not have", B200("26.06", "bf16"), "runtime", "flash", NULL, "\"cudnn\""},
     {"not one by one", B200("26.08", "mxfp8"), "runtime", "expert_loop", NULL, "false"},
     {"in a later release only", B200("26.04.01", "mxfp8"), "runtime", "cuda_graphs", NULL, "-"},
     {"and in mxfp8", B200("26.06", "bf16"), "collectives", "expert_overlap", NULL, "-"},

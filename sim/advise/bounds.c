@@ -55,9 +55,10 @@ static double resting(const cs_advise_base *base, const cs_candidate *c, const c
     const double shard = zero > 0 ? c->space * c->context * c->data : 1;
     const double experts = zero > 0 ? places / (c->expert * tensor) : 1;
     const double divided = stage->dense / shard + stage->expert / experts;
-    const double weights = zero >= 3 ? divided : stage->dense + stage->expert;
-    const double gradients =
-        zero >= 2 && !accumulate ? priced->gradient_ratio * divided : stage->gradients;
+    const bool wide = zero >= 3 && priced->wide_shards;
+    const double weights = wide ? 0 : zero >= 3 ? divided : stage->dense + stage->expert;
+    const double ratio = wide && !by_layer ? 2 : priced->gradient_ratio;
+    const double gradients = zero >= 2 && !accumulate ? ratio * divided : stage->gradients;
     return weights + stage->frozen + gradients + priced->optimizer_ratio * divided;
 }
 
@@ -198,6 +199,7 @@ static void take_sizes(const cs_scenario *scenario, cs_priced *to)
         stage->kept = (double)sum->kept_bytes;
     }
     to->gradient_ratio = (double)cs_model_gradient_ratio(model);
+    to->wide_shards = scenario->job.states.wide_shards;
     to->optimizer_ratio = scenario->job.optimizer_ratio;
 }
 

@@ -53,6 +53,7 @@ typedef struct cs_priced {
     cs_stage_price *stages; /* the caller's, to free */
     double computing;       /* of all stages, for a micro-batch on one place: s */
     double gradient_ratio, optimizer_ratio;
+    bool wide_shards; /* see cs_states */
     cs_scenario
         *scenario; /* the caller's, to finish and free, of that micro-batch; NULL: not kept */
 } cs_priced;

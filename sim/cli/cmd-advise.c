@@ -1,6 +1,7 @@
 #include "sim/advise/advice-file.h"
 #include "sim/advise/advise-report.h"
 #include "sim/base/version.h"
+#include "sim/cli/heap.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 
@@ -110,6 +111,7 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     const char *output = cs_arguments_value(arguments, "output");
     char *journal = NULL;
     cJSON *document = NULL;
+    cs_heap_keep();
     CS_TRY(read_options(arguments, &how, error));
     CS_TRY(cs_document_from(arguments, &document, error));
     cs_status status = CS_OK;

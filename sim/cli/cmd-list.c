@@ -133,6 +133,7 @@ static bool section_at(size_t i, entry *out)
         {"chain", "of planners: how layers are counted", NULL, cs_chain_fields},
         {"collectives", "how collectives become messages", NULL, cs_lower_fields},
         {"level", "in collectives/levels", NULL, cs_lower_level_fields},
+        {"dispatch", "in collectives", NULL, cs_lower_dispatch_fields},
         {"sweep", "what `sim sweep` varies", NULL, cs_sweep_fields},
         {"advise", "which plans `sim advise` tries", NULL, cs_advise_fields},
     };

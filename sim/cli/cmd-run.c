@@ -1,4 +1,5 @@
 #include "sim/base/text.h"
+#include "sim/cli/heap.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/print/report.h"
@@ -7,9 +8,6 @@
 #include "sim/run/store-run.h"
 
 #include <inttypes.h>
-#ifdef __GLIBC__
-#include <malloc.h>
-#endif
 #include <stdlib.h>
 #include <string.h>
 #include <sys/ioctl.h>
@@ -238,22 +236,12 @@ static cs_status load(const cs_context *context, const cs_arguments *arguments,
     return status;
 }
 
-/* Large blocks go back to the system as soon as they are freed: glibc keeps those that are not larger than
- * one that was freed before, which for a run of millions of tasks is a fifth of its memory. */
-static void give_large_blocks_back(void)
-{
-#ifdef __GLIBC__
-    enum { LARGE = 4 << 20 };
-    (void)mallopt(M_MMAP_THRESHOLD, LARGE);
-#endif
-}
-
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     cs_scenario scenario = {0};
     outcome made = {0};
     char *output = NULL;
-    give_large_blocks_back();
+    cs_heap_give_back();
     cs_status status = load(context, arguments, &scenario, error);
     if (status == CS_OK)
         cs_log_each(&context->log, CS_LOG_WARNING, &scenario.warnings);

@@ -1,4 +1,5 @@
 #include "sim/base/version.h"
+#include "sim/cli/heap.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/sweep-points.h"
@@ -198,6 +199,7 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     setup s = {0};
     cs_journal journal = {.file = -1};
     cs_sweep_results results = {0};
+    cs_heap_keep();
     cs_swept_init(&s.swept, arguments->words[0]);
     s.swept.sweep.origin = "--vary";
     s.swept.sweep.team = context->team;

@@ -1,6 +1,7 @@
 #include "sim/base/text-stream.h"
 #include "sim/base/version.h"
 #include "sim/cli/command.h"
+#include "sim/cli/heap.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/validate-report.h"
@@ -284,6 +285,7 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 {
     const char *id = cs_arguments_value(arguments, "scenario");
     cs_points points = {0};
+    cs_heap_keep();
     CS_TRY(cs_output_check(arguments, "output", cs_endings_of_results, error));
     cs_status status = load(arguments, &points, error);
     if (status == CS_OK && id)

@@ -281,8 +281,15 @@ static bool reserve_tasks(cs_builder *builder, uint64_t n)
     return true;
 }
 
-void cs_builder_reserve(cs_builder *builder, uint32_t n_tasks)
+void cs_builder_reserve(cs_builder *builder, uint32_t n_classes, uint32_t n_effects,
+                        uint32_t n_tasks)
 {
+    cs_graph *graph = &builder->graph;
+    if (!cs_vector_reserve((void **)&graph->classes, &builder->cap_classes,
+                           (uint64_t)graph->n_classes + n_classes, sizeof(*graph->classes)) ||
+        !cs_vector_reserve((void **)&graph->effects, &builder->cap_effects,
+                           (uint64_t)graph->n_effects + n_effects, sizeof(*graph->effects)))
+        fail(builder);
     (void)reserve_tasks(builder, (uint64_t)builder->graph.n_tasks + n_tasks);
 }
 

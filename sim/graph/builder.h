@@ -53,8 +53,9 @@ uint32_t cs_builder_transfer(cs_builder *builder, uint32_t stage, uint32_t from,
 uint32_t cs_builder_series(cs_builder *builder, const cs_series_part *parts, uint32_t n,
                            uint32_t n_tasks);
 
-/* Makes room for so many more tasks; those beyond are added all the same. */
-void cs_builder_reserve(cs_builder *builder, uint32_t n_tasks);
+/* Makes room for so many more classes, effects and tasks; those beyond are added all the same. */
+void cs_builder_reserve(cs_builder *builder, uint32_t n_classes, uint32_t n_effects,
+                        uint32_t n_tasks);
 
 /* Adds a task and returns its id. A compute task becomes the last of its device's program. */
 uint32_t cs_builder_task(cs_builder *builder, uint32_t cls, uint32_t item);

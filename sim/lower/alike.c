@@ -203,13 +203,13 @@ static cs_status find_in_messages(cs_prices *prices, char unlike[CS_UNLIKE_BYTES
     return status;
 }
 
-cs_status cs_alike_find(cs_prices *prices, cs_way *ways, char unlike[CS_UNLIKE_BYTES],
+cs_status cs_alike_find(cs_prices *prices, cs_way *const *ways, char unlike[CS_UNLIKE_BYTES],
                         cs_error *error)
 {
     const cs_graph *graph = prices->graph;
     *unlike = '\0';
     for (uint32_t i = 0; i < graph->n_classes; i++)
-        if (ways[i].algorithm && !ways[i].measured)
-            CS_TRY(compare_groups(prices, &graph->classes[i], &ways[i], unlike, error));
+        if (ways[i] && !ways[i]->measured)
+            CS_TRY(compare_groups(prices, &graph->classes[i], ways[i], unlike, error));
     return *unlike ? CS_OK : find_in_messages(prices, unlike, error);
 }

@@ -29,6 +29,13 @@ const cs_field cs_lower_level_fields[] = {
      .doc = "1 / beta"},
     {0}};
 
+const cs_field cs_lower_dispatch_fields[] = {
+    {"reached", CS_FIELD_NUMBER, offsetof(cs_dispatch_cost, reached), .fallback = "1",
+     .above_min = true, .max = 1, .doc = "fraction of the links' bandwidths"},
+    {"start", CS_FIELD_TIME, offsetof(cs_dispatch_cost, start), .fallback = "0",
+     .doc = "what it takes whatever its bytes"},
+    {0}};
+
 #define LEVEL(key, number)                                                                         \
     {                                                                                              \
         key, CS_FIELD_OBJECT,                                                                      \
@@ -86,6 +93,11 @@ const cs_field cs_lower_fields[] = {
          "of an all_to_all of experts that is one delay: what layers of another micro-batch hide"},
     {"start", CS_FIELD_TIME, offsetof(cs_lower_options, start), .fallback = "0",
      .doc = "of a collective that is one delay: what its kernel takes to begin on all ranks"},
+    {"dispatch", CS_FIELD_OBJECT, offsetof(cs_lower_options, dispatch), .fallback = "",
+     .of = cs_lower_dispatch_fields, .size = sizeof(cs_dispatch_cost),
+     .doc = "of an all_to_all by once_per_node that leaves a node and is one delay, in place of "
+            "reached and start",
+     .shape = "{dispatch}"},
     {"nccl", CS_FIELD_CHOICE, offsetof(cs_lower_options, nccl), .fallback = "none",
      .choices = nccl_names,
      .doc = "latencies, protocols and thresholds of NCCL on GPUs of this generation, in place of "
@@ -173,7 +185,7 @@ typedef struct lowering {
     image *images; /* per old task */
     entry *entries;
     uint32_t n_entries, cap_entries;
-    cs_way *ways; /* per old class; those of first members are filled */
+    cs_way **ways; /* per old class of first members of collectives; NULL for others */
     uint32_t
         *delays; /* per old class: that of its delay, or of the series that it is; or CS_NONE */
     uint32_t
@@ -335,12 +347,12 @@ static const cs_class *class_now(const lowering *l)
 /* The rank of the group that the algorithm calls `rank`. */
 static uint32_t member_of(const lowering *l, uint32_t rank)
 {
-    return l->member + l->ways[l->from->tasks[l->member].cls].order[rank];
+    return l->member + l->ways[l->from->tasks[l->member].cls]->order[rank];
 }
 
 static uint32_t device_of(const lowering *l, uint32_t rank)
 {
-    return l->ways[l->from->tasks[l->member].cls].devices[rank];
+    return l->ways[l->from->tasks[l->member].cls]->devices[rank];
 }
 
 /* A transfer of nothing from a rank to itself: a point where things meet. */
@@ -549,7 +561,7 @@ static uint32_t part_class(lowering *l, uint32_t old)
     if (cs_kind_group_of(of->kind) != CS_GROUP_COLLECTIVE)
         return old;
     if (l->delays[old] == CS_NONE) {
-        l->delays[old] = make_delay(l, &l->ways[old], of);
+        l->delays[old] = make_delay(l, l->ways[old], of);
         if (l->delays[old] != CS_NONE) {
             copy_effects(l, of, false);
             copy_effects(l, of, true);
@@ -599,7 +611,7 @@ static void lower_tasks(lowering *l)
             add_entry(l, task++, made);
             continue;
         }
-        const cs_way *way = &l->ways[record->cls];
+        const cs_way *way = l->ways[record->cls];
         l->member = task;
         if (l->delayed)
             lower_to_delay(l, way);
@@ -657,8 +669,11 @@ static void release(lowering *l)
 {
     cs_builder_destroy(l->to);
     cs_prices_finish(&l->prices);
-    for (uint32_t i = 0; l->ways && i < l->from->n_classes; i++)
-        cs_way_finish(&l->ways[i]);
+    for (uint32_t i = 0; l->ways && i < l->from->n_classes; i++) {
+        if (l->ways[i])
+            cs_way_finish(l->ways[i]);
+        free(l->ways[i]);
+    }
     for (uint32_t i = 0; l->ranks && i < l->n_ranks; i++) {
         free(l->ranks[i].open.items);
         free(l->ranks[i].before.items);
@@ -713,20 +728,20 @@ static void note_measured(const cs_way *way, cs_lower_report *report)
 static void count_choices(const lowering *l, cs_lower_report *report)
 {
     for (uint32_t task = 0; task < l->from->n_tasks;) {
-        const cs_way *way = &l->ways[l->from->tasks[task].cls];
-        if (way->algorithm && way->by_nccl)
+        const cs_way *way = l->ways[l->from->tasks[task].cls];
+        if (way && way->by_nccl)
             report->nccl[way->choice.algorithm][way->choice.protocol]++;
-        task += way->algorithm ? way->n_members : 1;
+        task += way ? way->n_members : 1;
     }
 }
 
 static void count_measured(const lowering *l, cs_lower_report *report)
 {
     for (uint32_t task = 0; task < l->from->n_tasks;) {
-        const cs_way *way = &l->ways[l->from->tasks[task].cls];
-        if (way->algorithm)
+        const cs_way *way = l->ways[l->from->tasks[task].cls];
+        if (way)
             note_measured(way, report);
-        task += way->algorithm ? way->n_members : 1;
+        task += way ? way->n_members : 1;
     }
 }
 
@@ -739,7 +754,7 @@ static double collectives_of(const cs_graph *graph, const cs_group *group, const
     return ranks / group->n;
 }
 
-static cs_status count_moved(const cs_graph *graph, const cs_way *ways, cs_lower_report *report,
+static cs_status count_moved(const cs_graph *graph, cs_way *const *ways, cs_lower_report *report,
                              cs_error *error)
 {
     uint32_t *times = malloc(((size_t)graph->n_devices + 1) * sizeof(*times));
@@ -754,8 +769,8 @@ static cs_status count_moved(const cs_graph *graph, const cs_way *ways, cs_lower
         const cs_class *cls = &graph->classes[i];
         if (cls->kind == CS_TRANSFER)
             moved[i] = (double)cls->bytes * times[cls->device];
-        else if (ways && ways[i].algorithm)
-            moved[i] = cs_algorithm_bytes(ways[i].algorithm, &ways[i].collective) *
+        else if (ways && ways[i])
+            moved[i] = cs_algorithm_bytes(ways[i]->algorithm, &ways[i]->collective) *
                        collectives_of(graph, &graph->groups[cls->peer], times);
     }
     for (uint32_t task = 0; task < graph->n_tasks; task++)
@@ -793,9 +808,11 @@ static cs_status too_large(double tasks, cs_error *error)
 /* Of a class of collectives, if it has not been decided on yet. */
 static cs_status decide_class(lowering *l, uint32_t cls, cs_lower_report *report, cs_error *error)
 {
-    cs_way *way = &l->ways[cls];
-    if (way->algorithm)
+    if (l->ways[cls])
         return CS_OK;
+    cs_way *way = l->ways[cls] = calloc(1, sizeof(*way));
+    if (!way)
+        return cs_error_no_memory(error);
     CS_TRY(cs_way_decide(&l->prices, &l->from->classes[cls], way, error));
     report->one_nic |= way->one_nic;
     return CS_OK;
@@ -820,12 +837,12 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
     double n_tasks = l->from->n_tasks;
     for (uint32_t task = 0; task < l->from->n_tasks && status == CS_OK;) {
         const uint32_t cls = l->from->tasks[task].cls;
-        cs_way *way = &l->ways[cls];
         if (cs_kind_group_of(l->from->classes[cls].kind) != CS_GROUP_COLLECTIVE) {
             task++;
             continue;
         }
         CS_TRY(decide_class(l, cls, report, error));
+        const cs_way *way = l->ways[cls];
         if (way->n_sends >= CS_LIST && !cs_algorithm_is_short(way->algorithm, &way->collective))
             return too_large((double)way->n_sends, error);
         report->n_collectives++;
@@ -842,9 +859,9 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
     if (report->fidelity == CS_FIDELITY_ANALYTIC && l->options->measured)
         count_measured(l, report);
     for (uint32_t i = 0; i < l->from->n_classes && l->delayed && status == CS_OK; i++)
-        if (l->ways[i].algorithm) {
-            status = cs_way_price(&l->prices, &l->ways[i], error);
-            report->beside |= cs_prices_has_relatives(&l->prices, l->ways[i].group);
+        if (l->ways[i]) {
+            status = cs_way_price(&l->prices, l->ways[i], error);
+            report->beside |= cs_prices_has_relatives(&l->prices, l->ways[i]->group);
         }
     if (l->delayed && l->options->nccl != CS_NCCL_NONE && status == CS_OK)
         count_choices(l, report);
@@ -913,8 +930,8 @@ static cs_status lower_graph(lowering *l, cs_graph *lowered, bool wanted, cs_low
         CS_TRY(count_moved(l->from, l->ways, report, error));
     if (wanted && l->from->stands_for)
         CS_TRY(cs_alike_find(&l->prices, l->ways, report->unlike, error));
+    cs_builder_reserve(l->to, l->from->n_classes, l->from->n_effects, l->from->n_tasks);
     copy_frame(l);
-    cs_builder_reserve(l->to, l->from->n_tasks);
     lower_tasks(l);
     lower_edges(l);
     return l->no_memory ? cs_error_no_memory(error) : cs_builder_finish(l->to, lowered, error);

@@ -37,6 +37,12 @@ typedef struct cs_given_levels {
     cs_alpha_beta *level[CS_N_LEVELS]; /* NULL: not given */
 } cs_given_levels;
 
+/* What an all_to_all by once_per_node between nodes takes as one delay. */
+typedef struct cs_dispatch_cost {
+    double reached; /* of the links' bandwidths, > 0, at most 1 */
+    cs_time start;  /* whatever its bytes */
+} cs_dispatch_cost;
+
 typedef struct cs_lower_options {
     uint32_t algorithm;    /* 0: auto, 1: usual, else the position in cs_algorithms + 2 */
     uint32_t gradients;    /* of sums of gradients: 0: as `algorithm`, else 1 + what stands there */
@@ -48,8 +54,9 @@ typedef struct cs_lower_options {
     double expert_overlap; /* of all_to_alls of experts, hidden by another micro-batch's layers */
     cs_reached reached;    /* of the links' bandwidths, by delays */
     cs_time start;         /* of a delay, whatever its bytes */
-    uint32_t nccl;         /* cs_nccl_generation whose latencies and protocols delays have */
-    uint32_t nccl_algorithm; /* 0: as NCCL picks; else 1 + cs_nccl_algorithm */
+    cs_dispatch_cost *dispatch; /* in place of these two; or NULL */
+    uint32_t nccl;              /* cs_nccl_generation whose latencies and protocols delays have */
+    uint32_t nccl_algorithm;    /* 0: as NCCL picks; else 1 + cs_nccl_algorithm */
     uint32_t copies;        /* of a token, in all_to_alls of experts that send it once to a node; 0:
                             * each copy is sent by itself */
     uint32_t most_flows;    /* up to which the fidelity "auto" takes flows, of the whole graph */
@@ -59,9 +66,10 @@ typedef struct cs_lower_options {
     const char *file;                        /* that the options are from, for messages; or NULL */
 } cs_lower_options;
 
-/* For scenarios and their documentation: of the options, and of one level. */
+/* For scenarios and their documentation: of the options, of one level, and of dispatch. */
 extern const cs_field cs_lower_fields[];
 extern const cs_field cs_lower_level_fields[];
+extern const cs_field cs_lower_dispatch_fields[];
 
 /* Reads the section of a scenario; `value` may be NULL. */
 CS_MUST_CHECK cs_status cs_lower_read(const cJSON *value, const cs_json_place *place,

@@ -57,6 +57,19 @@ static double by_nccl(const cs_lower_options *options, cs_way *way, cs_time time
     return way->choice.seconds;
 }
 
+/* Of tokens sent once, what messages between nodes reach and how long they take to begin may be
+ * known apart from that of other collectives, by whose part they have been slowed already. */
+static cs_dispatch_cost cost_beside(const cs_lower_options *options, const cs_way *way)
+{
+    const double *levels = cs_reached_levels(&options->reached);
+    const bool once = way->collective.copies > 0 && way->network &&
+                      strcmp(way->algorithm->name, "once_per_node") == 0;
+    if (!options->dispatch || !once)
+        return (cs_dispatch_cost){reached_by_all(options), options->start};
+    return (cs_dispatch_cost){options->dispatch->reached / (levels ? levels[CS_LEVEL_RACK] : 1),
+                              options->dispatch->start};
+}
+
 /* Delays reach less than the links have, and take a while to begin. Tensor-parallel ones that are
  * cut into a chunk per rank go on beside the product that reads or writes them, all but one; those
  * of experts beside the layers of another micro-batch. */
@@ -65,12 +78,12 @@ cs_status cs_way_delay(const cs_lower_options *options, cs_way *way, cs_time *ti
     const double rest = way->tensor ? 1 - 1.0 / way->collective.n : 0;
     const double exposed =
         (1 - rest * options->tensor_overlap) * (way->expert ? 1 - options->expert_overlap : 1);
-    const double reached = reached_by_all(options);
-    if (reached >= 1 && options->start == 0 && exposed >= 1 && !way->by_nccl)
+    const cs_dispatch_cost by = cost_beside(options, way);
+    if (by.reached == 1 && by.start == 0 && exposed >= 1 && !way->by_nccl)
         return CS_OK;
     const double wire = way->by_nccl ? by_nccl(options, way, *time) * (double)CS_PS_PER_SEC
-                                     : (double)*time / reached;
-    const double cost = (wire + (double)options->start) * exposed;
+                                     : (double)*time / by.reached;
+    const double cost = (wire + (double)by.start) * exposed;
     if (!(cost <= (double)(INT64_MAX / 2)))
         return cs_error_add(error, CS_OVERFLOW, "a collective takes too long");
     *time = (cs_time)cost;
@@ -242,6 +255,7 @@ cs_status cs_way_decide(cs_prices *prices, const cs_class *cls, cs_way *way, cs_
         made.order && made.devices
             ? cs_ranks_order(prices, cls->peer, &made.collective, made.order, made.devices, error)
             : cs_error_no_memory(error);
+    made.network = status == CS_OK && several_nodes(platform, made.devices, group.n);
     if (status == CS_OK)
         status = choose(prices, cls, &made, error);
     if (status != CS_OK) {
@@ -249,7 +263,6 @@ cs_status cs_way_decide(cs_prices *prices, const cs_class *cls, cs_way *way, cs_
         return status;
     }
     made.n_sends = made.algorithm->count(&made.collective);
-    made.network = several_nodes(platform, made.devices, group.n);
     made.measured = cs_measured_find(options->measured, cls->kind, made.network, group.n);
     made.one_nic = algorithm_for(options, cls) == CS_ALGORITHM_USUAL && !made.measured &&
                    options->fidelity != CS_FIDELITY_ALPHA_BETA && cls->kind != CS_ALL_TO_ALL &&

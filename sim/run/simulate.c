@@ -164,7 +164,7 @@ static bool collectives_are_usual(const cs_scenario *scenario, const cs_platform
     if (by_levels || lowering->n_measured > 0)
         return false;
     if (delayed && (cs_reached_is_less(&options->reached) || options->start > 0 ||
-                    options->nccl != CS_NCCL_NONE))
+                    options->dispatch || options->nccl != CS_NCCL_NONE))
         return false;
     return platform->n_links == 0 || strcmp(lowering->algorithms, "ring") == 0;
 }

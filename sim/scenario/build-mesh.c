@@ -282,9 +282,18 @@ static cs_status number_places(const cs_sections *sections, const cs_json_place 
 
 /* ---- all of it ---- */
 
-static cs_parallel take_sizes(const cs_parallel_section *section, const mesh_sizes *sizes,
-                              uint32_t seed)
+/* The optimizer updates copies of weights, in twice their size. */
+static bool has_copies(const cs_sections *sections)
 {
+    const cs_precision precision = (cs_precision)sections->model.workload.precision;
+    return sections->model.workload.name && sections->model.main_weights == 0 &&
+           2 * cs_precision_bytes(precision) == cs_precision_bytes(CS_PRECISION_FP32);
+}
+
+static cs_parallel take_sizes(const cs_sections *sections, const mesh_sizes *sizes)
+{
+    const cs_parallel_section *section = &sections->parallel;
+    const uint32_t seed = sections->top.seed;
     cs_parallel made = {.split = cs_split_none(), .n_ranks = (uint32_t)sizes->sizes[PIPELINE]};
     cs_split *split = &made.split;
     split->grid.tensor = (uint32_t)sizes->sizes[LAYERS];
@@ -310,6 +319,7 @@ static cs_parallel take_sizes(const cs_parallel_section *section, const mesh_siz
     split->synchronised_norm = section->synchronised_norm;
     made.states = (cs_states){.zero = section->zero,
                               .prefetch = section->prefetch,
+                              .wide_shards = !section->shard_copies && has_copies(sections),
                               .keep_gathered = section->keep_gathered,
                               .accumulate = section->accumulate,
                               .bucket = section->bucket};
@@ -376,7 +386,7 @@ cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given, cons
         return cs_error_no_memory(error);
     mesh_sizes sizes;
     CS_TRY(settle_sizes(sections, given, known_layers(sections, loaded), &sizes, error));
-    *made = take_sizes(section, &sizes, sections->top.seed);
+    *made = take_sizes(sections, &sizes);
     made->split.grid.copies = copies_of(loaded, &made->split);
     CS_TRY(settle_experts(section, &place, &made->split.grid, error));
     CS_TRY(settle_shards(section, &place, &made->split.grid, error));

@@ -108,6 +108,10 @@ const cs_field cs_scenario_parallel_fields[] = {
      .doc = "with zero 3: layers whose weights are gathered ahead of the one that computes"},
     {"keep_gathered", CS_FIELD_BOOL, AT(keep_gathered), .fallback = "false",
      .doc = "with zero 3: weights stay gathered from a forward to its backward"},
+    {"shard_copies", CS_FIELD_BOOL, AT(shard_copies), .fallback = "true",
+     .doc = "with zero 3 and weights in 16 bits: a device has its share of them besides the "
+            "optimizer's copy in fp32 (DeepSpeed, Megatron-LM's FSDP); false: the copy only, which "
+            "is cast to be gathered, and its shares of gradients are in fp32 too (PyTorch's FSDP)"},
     {"accumulate", CS_FIELD_BOOL, AT(accumulate), .fallback = "false",
      .doc =
          "with zero 2 and 3: gradients are summed whole on each device over the micro-batches, and "

@@ -93,8 +93,20 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         .with = with_                                                                              \
     }
 
+#define DISPATCH                                                                                   \
+    {                                                                                              \
+        .key = "/collectives/dispatch", .value = "{\"reached\": 0.95, \"start\": \"0.45 ms\"}",    \
+        .source =                                                                                  \
+            "HybridEP on 16, 32 and 64 H100 with an adapter of 50 GB/s each (deepseek-ai/DeepEP "  \
+            "at 41cad94, README_Hybrid-EP.md: 4,096 tokens of 7,168 features, top 8, kernels on "  \
+            "16 multiprocessors): 58, 159 and 270 MB from each to other nodes take 1.75, 3.67 "    \
+            "and "                                                                                 \
+            "6.18 ms, dispatch and combine on average",                                            \
+        .with = "/parallel/dispatcher=once_per_node"                                               \
+    }
+
 #define COLLECTIVES                                                                                \
-    REACHED_IN_DGX_B200("/platform/topology=dgx-b200"),                                            \
+    DISPATCH, REACHED_IN_DGX_B200("/platform/topology=dgx-b200"),                                  \
         REACHED_IN_DGX_B200("/platform/node/model=dgx-b200"),                                      \
         REACHED_IN_RACKS("/platform/topology=gb200-nvl72"),                                        \
         REACHED_IN_RACKS("/platform/node/model=nvl72"),                                            \
@@ -117,6 +129,15 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
     "torch/distributed/fsdp: gradients are reduced in each backward, but for those in no_sync() "  \
     "or before set_requires_gradient_sync(True)"
 #define FSDP_REDUCES_EACH REDUCES_EACH("2", FSDP_REDUCES), REDUCES_EACH("3", FSDP_REDUCES)
+
+#define FSDP_SHARDS                                                                                \
+    {                                                                                              \
+        .key = "/parallel/shard_copies", .value = "false",                                         \
+        .source =                                                                                  \
+            "torch/distributed/fsdp/_fully_shard/_fsdp_param.py: sharded_param has the type "      \
+            "of the parameters, and is cast to param_dtype in all_gather_inputs; "                 \
+            "_fsdp_collectives.py, foreach_reduce: gradients are cast to that type"                \
+    }
 
 /* ---- memory, of models that are built from operators ---- */
 
@@ -287,9 +308,9 @@ static const cs_convention megatron_2021[] = {
           "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize"),
     {0}};
 
-static const cs_convention fsdp[] = {
-    PYTORCH_HOST,     COLLECTIVES,       BESIDE,         PYTORCH_FLASH,
-    PYTORCH_CLIPPING, FSDP_REDUCES_EACH, PYTORCH_MEMORY, {0}};
+static const cs_convention fsdp[] = {PYTORCH_HOST,  COLLECTIVES,      BESIDE,
+                                     PYTORCH_FLASH, PYTORCH_CLIPPING, FSDP_REDUCES_EACH,
+                                     FSDP_SHARDS,   PYTORCH_MEMORY,   {0}};
 
 static const cs_convention ddp[] = {
     PYTORCH_HOST,
@@ -346,6 +367,7 @@ static const cs_convention torchtitan[] = {
      "reads, which is gathered in front of it",
      "/parallel/tensor>1 /parallel/sequence_parallel=true"},
     FSDP_REDUCES_EACH,
+    FSDP_SHARDS,
     FUSED("torch.compile of each block fuses what only moves"),
     PYTORCH_FLASH,
     GRADIENT_PASSES("3",
@@ -369,6 +391,7 @@ static const cs_convention llm_foundry[] = {
      "reduces gradients in the type of computing",
      NULL},
     FSDP_REDUCES_EACH,
+    FSDP_SHARDS,
     FLASH(
         "flash1",
         "llm-foundry at 8c8dd48f: scripts/train/yamls/pretrain have attn_impl: triton, which is as "

@@ -15,7 +15,9 @@ const cs_field cs_scenario_runtime_fields[] = {
      .doc = "GELU is a kernel for each power, product, sum and tanh of its formula, as in GPT-2 of "
             "transformers and in minGPT, where it is not fused"},
     {"flash", CS_FIELD_CHOICE, AT(flash), .fallback = "flash2", .choices = cs_flash_names,
-     .doc = "kernel of fused attention"},
+     .doc =
+         "kernel of fused attention; cudnn_fp8: cuDNN's in fp8, with casts around it, which has no "
+         "windows backward"},
     {"host", CS_FIELD_TIME, AT(host), .fallback = "0",
      .doc =
          "of the host for an operator, forward or backward, and for a message between devices; a "

@@ -132,6 +132,7 @@ typedef struct cs_parallel_section {
     uint32_t dispatcher;     /* position in its choices; 0: all_to_all */
     uint32_t zero, shard, prefetch;
     bool sequence_parallel, regather, scatter_gather, synchronised_norm, keep_gathered, accumulate;
+    bool shard_copies;
     int64_t bucket;
     double expert_imbalance;
     cs_routing_section *routing; /* NULL: as the imbalance says */

@@ -100,7 +100,7 @@ const char *cs_point_rules_runtime(const cs_point *point, const char **note)
  * Megatron-Bridge, src/megatron/bridge/perf_recipes: _enable_hybridep_full_iteration_mxfp8 of
  * qwen/common.py, _apply_gpt_oss_120b_full_iter_fp8mx_configs of gpt_oss/common.py; scripts/
  * performance/configs/deepseek: DEEPSEEK_V3_PRETRAIN_CONFIG_..._FP8_MX): cuda_graph_impl "full_iteration",
- * use_transformer_engine_op_fuser, overlap_moe_expert_parallel_comm. */
+ * use_transformer_engine_op_fuser, overlap_moe_expert_parallel_comm, fp8_dot_product_attention. */
 bool cs_point_rules_graphs_iterations(const cs_point *point)
 {
     static const char name[] = "Megatron-Bridge ";
@@ -162,7 +162,9 @@ void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)
     if (scales_now(point))
         fputs(", \"current_scaling\": true", out);
     if (cs_point_rules_graphs_iterations(point))
-        fputs(", \"cuda_graphs\": true, \"expert_loop\": false, \"fused_experts\": true", out);
+        fputs(", \"flash\": \"cudnn_fp8\", \"cuda_graphs\": true, \"expert_loop\": false, "
+              "\"fused_experts\": true",
+              out);
     else if (has_graphs(point))
         fputs(", \"cuda_graphs\": true", out);
     fputs("}", out);

@@ -72,7 +72,7 @@ static const cs_field factor_fields[] = {
     {"source", CS_FIELD_TEXT, offsetof(cs_factor, source), .doc = "where it comes from"},
     {0}};
 
-const char *const cs_flash_names[] = {"flash2", "flash1", "flash3", "cudnn", NULL};
+const char *const cs_flash_names[] = {"flash2", "flash1", "flash3", "cudnn", "cudnn_fp8", NULL};
 
 #define PART(name, member, table, type, what)                                                      \
     {                                                                                              \
@@ -97,6 +97,8 @@ static const cs_field training_fields[] = {
     PART("flash1", flash[CS_FLASH_1], flash_fields, cs_flash_rate, "FlashAttention, and Triton's"),
     PART("flash3", flash[CS_FLASH_3], flash_fields, cs_flash_rate, "FlashAttention-3"),
     PART("cudnn", flash[CS_FLASH_CUDNN], flash_fields, cs_flash_rate, "cuDNN's attention"),
+    PART("cudnn_fp8", flash[CS_FLASH_CUDNN_FP8], flash_fields, cs_flash_rate,
+         "the same in fp8, by the peak of the network's type"),
     PART("tiling", tiling, tiling_fields, cs_tiling, "of fp32 products; else tiles cost nothing"),
     PART("in_step", in_step, factor_fields, cs_factor, "of all kernels, in a training step"),
     PART("host", host, factor_fields, cs_factor, "of the host beside it, by that of a DGX H100"),

@@ -43,10 +43,17 @@ typedef struct cs_efficiency {
 } cs_efficiency;
 
 /* Versions of fused attention: FlashAttention-2, the first one, which Triton's of 2023 is as fast
- * as, 3, and cuDNN's. */
-typedef enum cs_flash { CS_FLASH_2, CS_FLASH_1, CS_FLASH_3, CS_FLASH_CUDNN, CS_N_FLASH } cs_flash;
+ * as, 3, and cuDNN's, in the type of the network or in fp8. */
+typedef enum cs_flash {
+    CS_FLASH_2,
+    CS_FLASH_1,
+    CS_FLASH_3,
+    CS_FLASH_CUDNN,
+    CS_FLASH_CUDNN_FP8,
+    CS_N_FLASH
+} cs_flash;
 
-/* "flash2", "flash1", "flash3", "cudnn", ended by NULL. */
+/* "flash2", "flash1", "flash3", "cudnn", "cudnn_fp8", ended by NULL. */
 extern const char *const cs_flash_names[];
 
 /* Fractions of the peak that a version reaches, backward with the products that are repeated. */

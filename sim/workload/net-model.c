@@ -3,6 +3,7 @@
 #include "sim/workload/articulation.h"
 #include "sim/workload/backward-memory.h"
 #include "sim/workload/expert-kernels.h"
+#include "sim/workload/narrow-attention.h"
 #include "sim/workload/net-pieces.h"
 #include "sim/workload/net-tape.h"
 #include "sim/workload/recompute.h"
@@ -544,6 +545,7 @@ static void cost_of_runtime(const cs_net *net, const cs_net_options *how, const 
     const double width = cs_precision_bytes(how->precision);
     cs_runtime_kernels_fuse(&how->kernels, net, op, cost);
     cs_runtime_kernels_scale(&how->kernels, net, op, how->batch_size, how->precision, cost);
+    cs_narrow_attention_cost(&how->kernels, net, op, how->batch_size, how->precision, cost);
     if (!makes_apart(how))
         cs_runtime_kernels_add_up(&how->kernels, op, width, how->float_gradients ? 4 : width, cost);
     cs_expert_kernels_cost(&how->kernels, net, op, how->split ? how->split->grid.expert : 1,

@@ -182,9 +182,8 @@ static void cost_grouped_linear(const subject *s, cs_op_cost *cost)
 
 /* ---- attention ---- */
 
-/* Queries and keys that meet: a fused causal kernel leaves out the half above the diagonal, and
- * with a window what is further away: sum over rows i of min(i, window). */
-static double pairs_of(const cs_attention *a, double rows, double keys)
+/* With a window: sum over rows i of min(i, window). */
+double cs_op_pairs(const cs_attention *a, double rows, double keys)
 {
     if (a->kernel != CS_ATTENTION_FLASH || !a->causal)
         return rows * keys;
@@ -226,7 +225,7 @@ static void cost_attention(const subject *s, cs_op_cost *cost)
     double queries = s->in->shape.dims[1];
     double shares = or_one(a->shares), steps = or_one(a->steps);
     double keys = key->dims[0] * steps;
-    double pairs = s->batch * pairs_of(a, rows * shares, keys) / shares;
+    double pairs = s->batch * cs_op_pairs(a, rows * shares, keys) / shares;
     double weights = s->batch * a->heads * rows * keys; /* elements of the matrix */
     double tensors = s->width * s->batch * steps *
                      (rows * (queries + values) +

@@ -82,6 +82,10 @@ enum { CS_BATCH_MAX = 1 << 20 };
 /* The type that an operator's products have when the network is trained in `precision`. */
 cs_precision cs_op_precision(const cs_op *op, cs_precision precision);
 
+/* Queries and keys that meet in a head of a sample: a fused causal kernel leaves out the half above
+ * the diagonal, and what is outside of the window. */
+double cs_op_pairs(const cs_attention *attention, double rows, double keys);
+
 /* True when the gradient of input i is added to one that another reader of the tensor has made:
  * backward runs from the last operator to the first, so that the last reader's comes first. */
 bool cs_op_accumulates(const cs_net *net, const cs_op *op, uint32_t i);

@@ -223,6 +223,8 @@ double cs_runtime_kernels_message(const cs_runtime_kernels *kernels, const cs_ac
 static double efficiency_of_flash(const cs_accelerator *device, uint32_t version, cs_pass pass)
 {
     const cs_flash_rate *rate = device->training.flash[version];
+    if (!rate && version == CS_FLASH_CUDNN_FP8)
+        rate = device->training.flash[CS_FLASH_CUDNN];
     if (!rate)
         return device->groups[CS_GROUP_ATTENTION].compute;
     return pass == CS_PASS_FORWARD ? rate->forward : rate->backward;
