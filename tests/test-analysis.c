@@ -150,11 +150,10 @@ static void look_around(instant *at)
     }
 }
 
-/* What the next task waits for at this instant: a message, or something else. */
-static cs_time *waiting_for(instant *at, cs_time_use *use)
+/* What a device waits for at this instant that goes on behind `task`: a message, or something else. */
+static cs_time *waiting_for(instant *at, uint32_t task, cs_time_use *use)
 {
     const scene *on = at->on;
-    uint32_t task = latest_before(on, at->after);
     while (task != CS_NONE && cs_graph_class(on->graph, task)->kind == CS_TRANSFER) {
         cs_span span = on->trace->spans[task];
         if (at->now >= span.end)
@@ -168,6 +167,16 @@ static cs_time *waiting_for(instant *at, cs_time_use *use)
     return &use->dependency;
 }
 
+/* Of several the one with the lowest id. */
+static uint32_t ended_last(const scene *on)
+{
+    uint32_t last = CS_NONE;
+    for (uint32_t task = on->graph->n_tasks; task-- > 0;)
+        if (ran(on, task) && on->trace->spans[task].end == on->trace->makespan)
+            last = task;
+    return last;
+}
+
 static cs_time *part_of(instant *at, cs_time_use *use)
 {
     const scene *on = at->on;
@@ -178,13 +187,16 @@ static cs_time *part_of(instant *at, cs_time_use *use)
         at->transfer = at->running;
         return &use->communication;
     }
-    if (at->after == CS_NONE)
+    if (at->after == CS_NONE &&
+        (on->trace->stopped || at->now < batches_end(on, on->graph->n_batches - 1)))
         return &use->flush;
+    if (at->after == CS_NONE)
+        return waiting_for(at, ended_last(on), use);
     uint32_t batch = cs_graph_mini_batch(on->graph, at->after);
     if (at->before != CS_NONE && cs_graph_mini_batch(on->graph, at->before) < batch &&
         is_flushed(on, batch - 1) && at->now < batches_end(on, batch - 1))
         return &use->flush;
-    return waiting_for(at, use);
+    return waiting_for(at, latest_before(on, at->after), use);
 }
 
 static int compare_times(const void *left, const void *right)
@@ -684,14 +696,15 @@ static const hand_row hand_rows[] = {
      {{.flush = 0}},
      1,
      {1}},
-    /* A message is what ends last. */
+    /* A message is what ends last: all computations have ended at 10. */
     {"a message at the end",
      2,
      1,
      2,
      {{F, 0, 0, 0, 10, {0}, false}, {T, 0, 1, 0, 3, {1}, false}},
      18,
-     {{.compute = {[F] = 10}, .flush = 8, .active = 8}, {.flush = 18, .active = 8}},
+     {{.compute = {[F] = 10}, .communication = 8, .active = 8},
+      {.communication = 8, .flush = 10, .active = 8}},
      2,
      {1, 2}},
 };

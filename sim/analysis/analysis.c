@@ -19,6 +19,7 @@ typedef struct study {
     cs_time
         *batch_end; /* per mini-batch: end of its compute, no earlier than that of those before */
     bool *flushed;  /* per mini-batch: all its work ended before that of later ones started */
+    uint32_t last;  /* the task that ended last, the lowest id among equals; or CS_NONE */
 } study;
 
 /* ---- building the study ---- */
@@ -226,9 +227,21 @@ static bool find_batches(study *s)
     return complete;
 }
 
+static uint32_t last_task(const study *s)
+{
+    uint32_t last = CS_NONE;
+    for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
+        cs_span span = s->trace->spans[task];
+        if (span.start >= 0 && (last == CS_NONE || span.end > s->trace->spans[last].end))
+            last = task;
+    }
+    return last;
+}
+
 static bool study_init(study *s, const cs_graph *graph, const cs_trace *trace)
 {
     *s = (study){.graph = graph, .trace = trace};
+    s->last = last_task(s);
     return list_predecessors(s) && list_occupants(s) && find_batches(s);
 }
 
@@ -312,14 +325,10 @@ static void account_flush(account *of, cs_time start, cs_time end)
     note_wait(of, CS_WAIT_FLUSH, start, end);
 }
 
-/* Divides the idle time [from, start of task) by walking back through what the task waited for. */
-static void explain_wait(const study *s, uint32_t task, cs_time from, account *of)
+/* Divides the idle time [from, until) by walking back from `task`, which ended last before that. */
+static void explain_back(const study *s, uint32_t task, cs_time from, cs_time until, account *of)
 {
-    cs_time until = s->trace->spans[task].start;
-    while (until > from) {
-        task = latest_predecessor(s, task);
-        if (task == CS_NONE || !is_transfer(s, task))
-            break;
+    while (until > from && task != CS_NONE && is_transfer(s, task)) {
         cs_span span = s->trace->spans[task];
         if (span.end < until) { /* ready, and yet it did not start: waiting for a device */
             cs_time ready = span.end > from ? span.end : from;
@@ -331,6 +340,7 @@ static void explain_wait(const study *s, uint32_t task, cs_time from, account *o
             account_exposed(s, task, start, until, of);
             until = start;
         }
+        task = latest_predecessor(s, task);
     }
     account_dependency(of, from, until);
 }
@@ -359,7 +369,22 @@ static void explain_gap(const study *s, uint32_t before, uint32_t task, cs_time 
         }
     }
     const uint32_t first = of->n;
-    explain_wait(s, task, from, of);
+    explain_back(s, latest_predecessor(s, task), from, until, of);
+    reverse_waits(of, first);
+}
+
+/* After the device's last task. Behind the last computation of a run nothing but messages are under
+ * way, which the next mini-batch would wait for. */
+static void explain_end(const study *s, cs_time from, account *of)
+{
+    const uint32_t n = s->graph->n_batches;
+    const cs_time end = s->trace->makespan;
+    const cs_time ended = n > 0 && !s->trace->stopped ? s->batch_end[n - 1] : end;
+    account_flush(of, from, ended > from ? ended : from);
+    from = ended > from ? ended : from;
+    const uint32_t first = of->n;
+    if (from < end)
+        explain_back(s, s->last, from, end, of);
     reverse_waits(of, first);
 }
 
@@ -380,7 +405,7 @@ static void explain_device(const study *s, account *of)
         now = span.end;
         before = task;
     }
-    account_flush(of, now, s->trace->makespan);
+    explain_end(s, now, of);
 }
 
 /* ---- each stretch ---- */
@@ -503,17 +528,6 @@ static uint32_t cause(const study *s, uint32_t task)
     return s->trace->spans[device].end > s->trace->spans[edge].end ? device : edge;
 }
 
-static uint32_t last_task(const study *s)
-{
-    uint32_t last = CS_NONE;
-    for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
-        cs_span span = s->trace->spans[task];
-        if (span.start >= 0 && (last == CS_NONE || span.end > s->trace->spans[last].end))
-            last = task;
-    }
-    return last;
-}
-
 /* Steps as they are found, from the end of the path; with no room they are only counted. */
 typedef struct path_walk {
     cs_path_step *steps;
@@ -533,7 +547,7 @@ static uint32_t walk_path(const study *s, cs_path_step *steps, uint32_t room)
 {
     path_walk walk = {steps, room, 0};
     cs_time from = s->trace->makespan;
-    for (uint32_t task = last_task(s); task != CS_NONE; task = cause(s, task)) {
+    for (uint32_t task = s->last; task != CS_NONE; task = cause(s, task)) {
         cs_span span = s->trace->spans[task];
         if (span.end < from)
             add_step(&walk, CS_NONE, span.end, from);

@@ -8,7 +8,8 @@
  *   dependency     idle while what the next task waited for was still being computed elsewhere, the
  *                  pipeline's filling included, and until its release time
  *   flush          idle between two mini-batches until every device has ended the earlier one,
- *                  if no work of the later one started before; and after the device's last task
+ *                  if no work of the later one started before; and after the device's last task,
+ *                  until the last computation of the run ends. What follows that is communication
  * For an idle gap before a task, the chain of predecessors that ended last is walked back: where it
  * runs through transfers it is communication, from the first computation on it is dependency.
  *

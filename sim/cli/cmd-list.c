@@ -273,7 +273,22 @@ static const char *relation_of(const char *relation)
     return *relation == '!' ? " not " : *relation == '>' ? " above " : *relation == '=' ? " " : "";
 }
 
-enum { ONE_LINE = 0 };
+/* As Markdown reads it as plain text. */
+static void print_escaped_part(const char *text, size_t length, FILE *out)
+{
+    for (const char *end = text + length; text < end; text++) {
+        if (strchr("|*<", *text))
+            fputc('\\', out);
+        fputc(*text, out);
+    }
+}
+
+static void print_escaped(const char *text, FILE *out)
+{
+    print_escaped_part(text, strlen(text), out);
+}
+
+enum { ONE_LINE = 0 }; /* of Markdown */
 
 /* Its conditions: "with /parallel/zero 1, /model/device a100*"; in lines, where `column` is where the
  * first one has got to, or in one. */
@@ -287,9 +302,13 @@ static void print_condition(const cs_convention *convention, size_t column, FILE
         const size_t length = 1 + key + strlen(relation) + value + 1; /* with what is around it */
         const bool fits = column == ONE_LINE || column + length <= CS_WRAP_REPORT;
         fprintf(out, "%s%s%*s", before, fits ? "" : "\n", fits ? 1 : CONVENTION_INDENT, "");
-        fprintf(out, "%.*s%s%.*s", (int)key, text, relation, (int)value, text + key + sign);
-        if (column != ONE_LINE)
+        fprintf(out, "%.*s%s", (int)key, text, relation);
+        if (column == ONE_LINE) {
+            print_escaped_part(text + key + sign, value, out);
+        } else {
+            fwrite(text + key + sign, 1, value, out);
             column = (fits ? column : CONVENTION_INDENT) + length;
+        }
         text += key + sign + value;
         text += strspn(text, " ");
     }
@@ -329,16 +348,6 @@ static void print_section(const cs_arguments *arguments, size_t section, FILE *o
     for (size_t i = 0; sections[section].at(i, &one); i++)
         if (wants(arguments, section, &one))
             print_entry(&one, out);
-}
-
-/* As Markdown reads it as plain text. */
-static void print_escaped(const char *text, FILE *out)
-{
-    for (; *text; text++) {
-        if (strchr("|*<", *text))
-            fputc('\\', out);
-        fputc(*text, out);
-    }
 }
 
 static void print_row(const cs_field *field, FILE *out)

@@ -69,9 +69,8 @@ static double host_of(const cs_scenario *scenario, uint32_t device)
     return cs_time_seconds(host) * job->iterations;
 }
 
-/* Adds a device's parts up to the end of the last computation, `tail` before the end of the run. */
 static void add_device(const cs_scenario *scenario, const cs_simulation *simulation,
-                       uint32_t device, double tail, double *parts)
+                       uint32_t device, double *parts)
 {
     const cs_time_use *use = &simulation->analysis.devices[device];
     const double slowed = cs_time_seconds(use->slowed), computing = compute_of(use) - slowed;
@@ -88,7 +87,7 @@ static void add_device(const cs_scenario *scenario, const cs_simulation *simulat
     parts[CS_PART_WAITING] += host;
     for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
         parts[CS_PART_FOR_STAGES + p] += cs_time_seconds(use->exposed[p]);
-    parts[CS_PART_BUBBLE] += cs_time_seconds(use->dependency) + cs_time_seconds(use->flush) - tail;
+    parts[CS_PART_BUBBLE] += cs_time_seconds(use->dependency) + cs_time_seconds(use->flush);
 }
 
 /* When a device has computed its first forward of each stage, s. */
@@ -128,8 +127,8 @@ cs_step_parts cs_step_parts_find(const cs_scenario *scenario, const cs_simulatio
                               behind ? makespan / steps : analysis->iteration_time - tail + left};
     const double share = steps == 1 ? 1 : made.step / makespan;
     for (uint32_t d = 0; d < n; d++)
-        add_device(scenario, simulation, d, tail, made.seconds);
-    made.seconds[CS_PART_FOR_WEIGHTS] += n * left;
+        add_device(scenario, simulation, d, made.seconds);
+    made.seconds[CS_PART_FOR_WEIGHTS] += n * (left - tail);
     for (uint32_t p = 0; p < CS_N_STEP_PARTS && n > 0; p++)
         made.seconds[p] *= share / n;
     return made;
