@@ -372,7 +372,8 @@ const cs_run_figure cs_run_figures[] = {
      "of models with experts: without those of experts that a token does not go to",
      CS_UNIT_PARAMETERS, active_parameters, has_inactive, ASKED, JOINED, for_a_token},
     {"iteration_time_s", "iteration time",
-     "mean time from the end of one mini-batch to the end of the next; with one mini-batch the makespan",
+     "mean time from the end of one mini-batch to the end of the next; with one mini-batch the "
+     "makespan",
      SECONDS, iteration_time, NULL, RUN, MAIN | SWEEP},
     {"epoch_time_s", "epoch time", "of the samples of `dataset`, at the throughput of the run",
      SECONDS, epoch_time, has_dataset, RUN, REPORT},
