@@ -3,6 +3,7 @@
 #define _XOPEN_SOURCE 700 /* mkdtemp, nftw */
 
 #include "sim/base/file.h"
+#include "sim/base/interrupt.h"
 #include "sim/base/temporary.h"
 #include "tests/expect.h"
 
@@ -392,6 +393,55 @@ static void what_a_killed_writer_left_is_removed_by_the_next(void **state)
     free(left.path);
 }
 
+/* A child that is writing when it crashes, with something to blame or without; its exit code, or the
+ * signal below 0, and what it said. */
+static int crash_while_writing(const char *blamed, int number, char said[PATH_BYTES])
+{
+    int both[2], code;
+    assert_int_equal(pipe(both), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        cs_file_draft draft;
+        if (dup2(both[1], STDERR_FILENO) < 0)
+            _exit(1);
+        for (int i = SIGHUP; i <= SIGTERM; i++)
+            (void)signal(i, SIG_DFL); /* cmocka has them */
+        cs_interrupt_catch(0);
+        if (blamed)
+            cs_interrupt_blame(blamed);
+        if (cs_file_draft_begin(&draft, "crashed/a", NULL) == CS_OK)
+            (void)raise(number);
+        _exit(2);
+    }
+    close(both[1]);
+    const ssize_t length = read(both[0], said, PATH_BYTES - 1);
+    said[length > 0 ? length : 0] = '\0';
+    close(both[0]);
+    assert_int_equal(waitpid(child, &code, 0), child);
+    return WIFSIGNALED(code) ? -WTERMSIG(code) : WEXITSTATUS(code);
+}
+
+static void a_crash_is_blamed_on_a_file_and_leaves_nothing(void **state)
+{
+    (void)state;
+    static const int numbers[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
+    static const char blamed[] = "x.h5: damaged";
+    char said[PATH_BYTES];
+    assert_int_equal(mkdir("crashed", 0777), 0);
+    for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+        expect_int("code", 3, crash_while_writing(blamed, numbers[i], said));
+        assert_string_equal(said, "sim: error: x.h5: damaged\n");
+        expect_int("left", 0, count_entries("crashed"));
+        expect_int("signal", -numbers[i], crash_while_writing(NULL, numbers[i], said));
+        assert_string_equal(said, "");
+        expect_int("nobody removed it", 1, count_entries("crashed"));
+        cs_file_clear_drafts("crashed/b");
+        expect_int("nor who looks for another's", 1, count_entries("crashed"));
+        cs_file_clear_drafts("crashed/a");
+        expect_int("the next does", 0, count_entries("crashed"));
+    }
+}
+
 static void a_link_stays_and_its_file_is_replaced(void **state)
 {
     (void)state;
@@ -529,6 +579,7 @@ int main(void)
         cmocka_unit_test(a_name_taken_by_a_folder_meanwhile_is_an_error),
         cmocka_unit_test(two_drafts_of_one_file_do_not_meet),
         cmocka_unit_test(what_a_killed_writer_left_is_removed_by_the_next),
+        cmocka_unit_test(a_crash_is_blamed_on_a_file_and_leaves_nothing),
         cmocka_unit_test(a_link_stays_and_its_file_is_replaced),
         cmocka_unit_test(devices_are_written_in_place),
         cmocka_unit_test(a_full_device_is_an_error),

@@ -143,7 +143,7 @@ static void warned_and_ignored(void **state)
         scenario_run without, with;
         char end[200], expected[400];
         snprintf(end, sizeof(end), ", %s", rows[i].value);
-        snprintf(expected, sizeof(expected), "test: %s: has an effect with %s only", rows[i].key,
+        snprintf(expected, sizeof(expected), "test: %s: has an effect only with %s", rows[i].key,
                  rows[i].with);
         run_with(&rows[i], "", &without);
         run_with(&rows[i], end, &with);

@@ -15,7 +15,7 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { PATH_BYTES = 4096, ENTRIES_BYTES = 4096 };
+enum { ENTRIES_BYTES = 4096, BLAME_BYTES = 1024, STACK_BYTES = 64 * 1024 };
 
 typedef enum what { A_FILE, A_FOLDER, A_PROCESS, A_GENTLE_PROCESS } what;
 
@@ -36,13 +36,17 @@ static struct {
     atomic_int held;         /* by how many calls of cs_interrupt_hold */
     atomic_bool over, ended; /* the program is to end; somebody ends it */
     atomic_bool silent;
+    bool catches;
+    char blame[BLAME_BYTES]; /* what a crash is blamed on */
     timer_t timer;
     int grace; /* ms; 0: there is no timer */
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 
 static const int ends[] = {SIGINT, SIGTERM, SIGHUP, SIGUSR1};
 
-enum { N_ENDS = sizeof(ends) / sizeof(ends[0]) };
+static const int crashes[] = {SIGSEGV, SIGBUS, SIGFPE, SIGABRT};
+
+enum { N_ENDS = sizeof(ends) / sizeof(ends[0]), N_CRASHES = sizeof(crashes) / sizeof(crashes[0]) };
 
 /* ---- the end, in a signal handler: only what is safe there ---- */
 
@@ -154,6 +158,7 @@ void cs_interrupt_catch(int grace)
     struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART}, before;
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
     fill_set(&action.sa_mask);
+    state.catches = true;
     state.grace = timer_create(CLOCK_MONOTONIC, &event, &state.timer) == 0 ? grace : 0;
     (void)sigaction(SIGALRM, &action, NULL);
     for (int i = 0; i < N_ENDS; i++)
@@ -173,7 +178,36 @@ void cs_interrupt_reset(void)
         if (sigaction(ends[i], NULL, &now) == 0 && now.sa_handler == handle)
             (void)signal(ends[i], SIG_DFL);
     (void)signal(SIGALRM, SIG_DFL);
+    for (int i = 0; i < N_CRASHES && state.blame[0]; i++)
+        (void)signal(crashes[i], SIG_DFL);
     atomic_store(&state.over, false);
+}
+
+/* Once: a crash within it has its usual effect. */
+static void crash(int number)
+{
+    (void)number;
+    const size_t length = strlen(state.blame);
+    atomic_store(&state.ended, true);
+    signal_processes(SIGKILL, false);
+    remove_paths();
+    (void)!write(STDERR_FILENO, state.blame, length);
+    _exit(cs_status_exit_code(CS_INVALID));
+}
+
+/* On a stack of its own: that of the program may be used up. */
+void cs_interrupt_blame(const char *text)
+{
+    static _Alignas(16) char stack[STACK_BYTES];
+    struct sigaction action = {.sa_handler = crash, .sa_flags = (int)(SA_ONSTACK | SA_RESETHAND)};
+    if (!state.catches)
+        return;
+    snprintf(state.blame, sizeof(state.blame), "sim: error: %.*s\n",
+             (int)sizeof(state.blame) - (int)sizeof("sim: error: \n"), text);
+    fill_set(&action.sa_mask);
+    (void)sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof(stack)}, NULL);
+    for (int i = 0; i < N_CRASHES; i++)
+        (void)sigaction(crashes[i], &action, NULL);
 }
 
 bool cs_interrupt_asked(void)

@@ -32,7 +32,7 @@ static void warn_of_each(const dependent_key *rules, size_t n, const cs_json_pla
     for (size_t i = 0; i < n; i++) {
         const cs_json_place key = {.up = section, .key = rules[i].key};
         if (rules[i].set && !rules[i].effective && !is_assumed(origins, section->key, rules[i].key))
-            (void)cs_json_invalid(&key, warnings, "has an effect with %s only", rules[i].with);
+            (void)cs_json_invalid(&key, warnings, "has an effect only with %s", rules[i].with);
     }
 }
 

@@ -126,6 +126,18 @@ static void silence(void)
         (void)dup2(nowhere, STDERR_FILENO);
 }
 
+static const char unreadable[] = "%s: damaged, or cut off: it cannot be read to its end";
+
+/* What that process came through, this one may not: what HDF5 makes of damage depends on what is in
+ * memory. */
+static void blame(const char *path)
+{
+    cs_error error;
+    cs_error_init(&error);
+    (void)cs_error_add(&error, CS_INVALID, unreadable, path);
+    cs_interrupt_blame(error.text);
+}
+
 static cs_status try_apart(const char *path, uint64_t size, cs_error *error)
 {
     sigset_t before;
@@ -145,10 +157,10 @@ static cs_status try_apart(const char *path, uint64_t size, cs_error *error)
     while (waitpid(child, &code, 0) < 0)
         if (errno != EINTR)
             return cs_error_system(error, CS_FAILED, path, "no process to read it in", errno);
-    if (code == 0)
-        return CS_OK;
-    return cs_error_add(error, CS_INVALID, "%s: damaged, or cut off: it cannot be read to its end",
-                        path);
+    if (code != 0)
+        return cs_error_add(error, CS_INVALID, unreadable, path);
+    blame(path);
+    return CS_OK;
 }
 
 /* ---- the check ---- */
