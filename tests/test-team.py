@@ -48,10 +48,10 @@ POINTS = {'schema': 'truth/1', 'dataset': 'made', 'points': [
      'parallel': {'pp': 2}, 'batch': {'global': 2 * i, 'micro': 1}, 'precision': 'fp16', 'recompute': 'none',
      'schedule': '1f1b', 'framework': 'Megatron-LM', 'measured': {'step_time_s': 0.02 * i}, 'features': ['pp']}
     for i in range(1, 12)]}
-# of the GPU of 18 nothing is known; 9 fail: models have at most 2^20 tokens
+# of the GPU of 18 nothing is known; 9 fail: a step has at most 2^20 micro-batches
 MANY_POINTS = {**POINTS, 'points': [
-    {**POINTS['points'][i % 10], 'id': f'made/{i}', 'batch': {'global': 800 + 2 * i, 'micro': 1},
-     'model': {**MODEL, 'seq': 1 << 24 if i % 10 == 2 else 128}}
+    {**POINTS['points'][i % 10], 'id': f'made/{i}',
+     'batch': {'global': 1 << 24 if i % 10 == 2 else 800 + 2 * i, 'micro': 1}}
     for i in range(90)]}
 # 4 points fail: no schedule has 0 micro-batches
 VARIED = ['--vary', '/schedule/micro_batches=0..14', '--vary', '/platform/devices=1,2,4,8']

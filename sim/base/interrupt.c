@@ -37,7 +37,8 @@ static struct {
     atomic_bool over, ended; /* the program is to end; somebody ends it */
     atomic_bool silent;
     bool catches;
-    char blame[BLAME_BYTES]; /* what a crash is blamed on */
+    char blame[BLAME_BYTES];              /* what a crash is blamed on, */
+    _Alignas(16) char stack[STACK_BYTES]; /* and where it is handled */
     timer_t timer;
     int grace; /* ms; 0: there is no timer */
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
@@ -198,14 +199,13 @@ static void crash(int number)
 /* On a stack of its own: that of the program may be used up. */
 void cs_interrupt_blame(const char *text)
 {
-    static _Alignas(16) char stack[STACK_BYTES];
     struct sigaction action = {.sa_handler = crash, .sa_flags = (int)(SA_ONSTACK | SA_RESETHAND)};
     if (!state.catches)
         return;
     snprintf(state.blame, sizeof(state.blame), "sim: error: %.*s\n",
              (int)sizeof(state.blame) - (int)sizeof("sim: error: \n"), text);
     fill_set(&action.sa_mask);
-    (void)sigaltstack(&(stack_t){.ss_sp = stack, .ss_size = sizeof(stack)}, NULL);
+    (void)sigaltstack(&(stack_t){.ss_sp = state.stack, .ss_size = sizeof(state.stack)}, NULL);
     for (int i = 0; i < N_CRASHES; i++)
         (void)sigaction(crashes[i], &action, NULL);
 }
