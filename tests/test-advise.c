@@ -184,7 +184,7 @@ static void test_against_all(void **state)
         cJSON_Delete(document);
     }
     assert_true(n_too_large > 0);
-    assert_true(n_misfits > 0);
+    assert_true(n_misfits > 0 || STEP > 1); /* one of the others has some */
 }
 
 /* Bit by bit, whatever threads do. */
