@@ -64,8 +64,8 @@ void cs_gnuplot_finish(cs_gnuplot *job)
 
 /* ---- parameters ---- */
 
-/* In XML "]]>" must not stand in text, where gnuplot puts it, nor may control characters and the two
- * that are none, U+FFFE and U+FFFF. */
+/* In XML "]]>" must not stand in text, where gnuplot puts it, nor may control characters and the
+ * two that are none, U+FFFE and U+FFFF. */
 size_t cs_gnuplot_character(const char *text, size_t length, char shown[CS_GNUPLOT_CHARACTER])
 {
     const size_t n = cs_text_character(text, length);

@@ -30,8 +30,8 @@ CS_MUST_CHECK cs_status cs_gnuplot_open(const cs_gnuplot *job, const char *name,
                                         cs_error *error);
 CS_MUST_CHECK cs_status cs_gnuplot_close(FILE *out, const char *name, cs_error *error);
 
-/* A character of a text as it may stand in pictures, and how many bytes of the text it is: "?" where
- * a picture cannot have it. */
+/* A character of a text as it may stand in pictures, and how many bytes of the text it is: "?"
+ * where a picture cannot have it. */
 enum { CS_GNUPLOT_CHARACTER = 5 };
 size_t cs_gnuplot_character(const char *text, size_t length, char shown[CS_GNUPLOT_CHARACTER]);
 

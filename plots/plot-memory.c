@@ -450,8 +450,8 @@ static void write_parameters(memory *m, double bars_bottom)
         cs_gnuplot_number(m->sheet->job, numbers[i].name, numbers[i].value);
 }
 
-/* Few devices: panels below each other. Many: the bars above, one panel below. Several runs: a panel
- * of each. */
+/* Few devices: panels below each other. Many: the bars above, one panel below. Several runs: a
+ * panel of each. */
 static cs_status lay_out(memory *runs, double *bars_bottom, cs_error *error)
 {
     memory *m = &runs[0];

@@ -267,8 +267,8 @@ static void lay_out(plans *p)
         sheet->height += ROW;
 }
 
-/* Throughput against devices where there are several numbers of them: at the left, on a narrow sheet
- * above; then time against memory. */
+/* Throughput against devices where there are several numbers of them: at the left, on a narrow
+ * sheet above; then time against memory. */
 static void place_panels(const plans *p)
 {
     const cs_sheet *sheet = p->sheet;

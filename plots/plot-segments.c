@@ -7,9 +7,9 @@
 #include <string.h>
 
 /* PyTorch's allocator on one device: reserved and allocated memory over the two rounds that it was
- * played for; below it what the segments hold, at the peak of reserved memory, or when an allocation
- * failed. Segments stand one behind the other in rows of equally many bytes, the largest first, those
- * of the small pool last. */
+ * played for; below it what the segments hold, at the peak of reserved memory, or when an
+ * allocation failed. Segments stand one behind the other in rows of equally many bytes, the largest
+ * first, those of the small pool last. */
 
 enum {
     MAX_CATEGORIES = 16,

@@ -90,8 +90,8 @@ void cs_timeline_legend(cs_timeline *t);
 /* Where a row begins, in rows: panels have headings. */
 double cs_timeline_row(const cs_timeline *t, uint32_t row);
 
-/* Whether critical paths are drawn, t->path: they would hide what they lead through where they go to
- * and fro between many devices all the time. */
+/* Whether critical paths are drawn, t->path: they would hide what they lead through where they go
+ * to and fro between many devices all the time. */
 CS_MUST_CHECK cs_status cs_timeline_find_paths(cs_timeline *t, cs_error *error);
 
 /* Writes the critical paths of all runs as lines of the drawing, if t->path. */

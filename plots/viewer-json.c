@@ -111,7 +111,8 @@ static inline void put_signed(writer *w, int64_t value)
     put_unsigned(w, value < 0 ? -(uint64_t)value : (uint64_t)value);
 }
 
-/* A text of the results file, of which at most so many bytes, as a part of one in JSON; allocated. */
+/* A text of the results file, of which at most so many bytes, as a part of one in JSON;
+ * allocated. */
 static char *escape(const char *text, size_t most)
 {
     enum { LONGEST = 6 };

@@ -238,7 +238,8 @@ static uint64_t name_of(writer *w, uint64_t track, uint32_t task, uint32_t kind)
     return place + 1;
 }
 
-/* ---- tracks: of a device its process, then what computes, sends, receives, and its counters ---- */
+/* ---- tracks: of a device its process, then what computes, sends, receives, and its counters
+ * ---- */
 
 static uint64_t track_of(const writer *w, uint64_t device, const cs_viewer_slice *s)
 {
@@ -397,8 +398,8 @@ static uint64_t lanes_of(const cs_viewer_device *d)
     return 1 + (uint64_t)d->sends + d->receives;
 }
 
-/* The slices of a device track by track, each in order of time: what follows each other is alike, and
- * packs well. */
+/* The slices of a device track by track, each in order of time: what follows each other is alike,
+ * and packs well. */
 static void sort_slices(writer *w, uint64_t device)
 {
     const cs_viewer_device *d = &w->run->devices[device];
@@ -468,8 +469,8 @@ static bool prepare(writer *w)
     return w->times != NULL;
 }
 
-/* Samples of each counter one behind the other, each in order of time: what follows each other is alike,
- * as of slices. False when memory runs out. */
+/* Samples of each counter one behind the other, each in order of time: what follows each other is
+ * alike, as of slices. False when memory runs out. */
 static bool write_counters(writer *w)
 {
     const cs_viewer_run *run = w->run;

@@ -43,8 +43,8 @@ static bool goes_on(const joining *j, uint32_t first, uint32_t step)
     return inside && !(of->flags & WAITS) && !(j->pass->steps[step - 1].flags & IS_AWAITED);
 }
 
-/* Where a series up to `last` has to end earlier: the step itself where something else waits for it,
- * or the one before a collective that nothing in the series waits for. */
+/* Where a series up to `last` has to end earlier: the step itself where something else waits for
+ * it, or the one before a collective that nothing in the series waits for. */
 static uint32_t cut(const joining *j, uint32_t first, uint32_t last)
 {
     while (!computes(j, last))

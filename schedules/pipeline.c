@@ -20,8 +20,8 @@ typedef struct holders {
 /* What of a micro-batch has been added on a stage. */
 typedef enum progress { NOTHING, FORWARD, BACKWARD_INPUT, COMPLETE } progress;
 
-/* A micro-batch on a stage: the first of the tasks that bring it what it needs, CS_NONE while they are
- * not there; once it has its forward, CS_LIST + how far it is in place of what brought it the
+/* A micro-batch on a stage: the first of the tasks that bring it what it needs, CS_NONE while they
+ * are not there; once it has its forward, CS_LIST + how far it is in place of what brought it the
  * activation. */
 typedef struct pass_state {
     uint32_t activation_from, gradient_from;

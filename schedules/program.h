@@ -112,14 +112,14 @@ static inline bool cs_step_computes(const cs_program_step *step)
  * duration. */
 cs_program_step cs_program_whole(const cs_layer_sum *stage, const cs_program_pass *pass);
 
-/* For cs_program_stage_finish, also when it failed. CS_INVALID when layers with pieces are not there
- * for the job's samples. */
+/* For cs_program_stage_finish, also when it failed. CS_INVALID when layers with pieces are not
+ * there for the job's samples. */
 CS_MUST_CHECK cs_status cs_program_stage_init(const cs_job *job, uint32_t stage,
                                               cs_program_stage *made, cs_error *error);
 void cs_program_stage_finish(cs_program_stage *stage);
 
-/* The program of a pass over a stage, for cs_program_finish, also when it failed. With replicas that
- * are no grid it is one step. CS_NO_MEMORY. */
+/* The program of a pass over a stage, for cs_program_finish, also when it failed. With replicas
+ * that are no grid it is one step. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_program_make(const cs_program_stage *stage, const cs_program_pass *pass,
                                         cs_program *program, cs_error *error);
 void cs_program_finish(cs_program *program);
@@ -140,8 +140,8 @@ uint32_t cs_program_send(cs_builder *builder, const cs_class *message, bool stor
  * receive parts. */
 uint32_t cs_program_send_part(cs_builder *builder, const cs_class *part, int64_t whole);
 
-/* Internal to program*.c: adds bytes to those of the same category and instant; what passes on a grid
- * have in common; and the steps of one. */
+/* Internal to program*.c: adds bytes to those of the same category and instant; what passes on a
+ * grid have in common; and the steps of one. */
 void cs_step_add_effect(cs_program_step *step, cs_category category, int64_t bytes, bool at_end);
 CS_MUST_CHECK cs_status cs_program_stage_init_grid(cs_program_stage *made, cs_error *error);
 CS_MUST_CHECK cs_status cs_program_make_grid(const cs_program_stage *stage,

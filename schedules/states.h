@@ -54,8 +54,8 @@ static inline int64_t cs_states_share(int64_t bytes, uint32_t n)
 /* Optimizer states of `weights` bytes of weights. */
 int64_t cs_optimizer_bytes(const cs_job *job, int64_t weights);
 
-/* What a device that holds a stage has of it for the whole run, in bytes: `resting` is what there is
- * of weights, those that are not trained included, and `weights` is a version of its share. */
+/* What a device that holds a stage has of it for the whole run, in bytes: `resting` is what there
+ * is of weights, those that are not trained included, and `weights` is a version of its share. */
 typedef struct cs_residents {
     uint32_t stage;
     int64_t weights, resting, gradients, optimizer;
@@ -98,10 +98,10 @@ uint32_t cs_states_gather(const cs_job *job, const cs_weights *weights,
 uint32_t cs_states_gather_updated(const cs_job *job, const cs_weights *weights,
                                   cs_state_exchange made[CS_STATES_MOST]);
 
-/* The last layer of a stage behind layer `end` that uses weights of its layers [first, end) at stage 3
- * as well; CS_NONE: none does. What several layers use is of one unit in FSDP, its root, which stays
- * gathered from a forward to the end of its backward, and whose gradients are scattered when all of
- * them are there (torch/distributed/fsdp/_runtime_utils.py, _post_forward_reshard;
+/* The last layer of a stage behind layer `end` that uses weights of its layers [first, end) at
+ * stage 3 as well; CS_NONE: none does. What several layers use is of one unit in FSDP, its root,
+ * which stays gathered from a forward to the end of its backward, and whose gradients are scattered
+ * when all of them are there (torch/distributed/fsdp/_runtime_utils.py, _post_forward_reshard;
  * _fully_shard/_fsdp_state.py, _lazy_init: post_forward_mesh_info). */
 uint32_t cs_states_borrower(const cs_job *job, uint32_t stage, uint32_t first, uint32_t end);
 

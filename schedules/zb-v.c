@@ -13,8 +13,8 @@
  *   cool down d times I I', then P - d times I W, then the W' and the W that are left
  *
  * That is for at least 2P - 1 micro-batches; of fewer the same lists are taken, without the passes
- * of those that there are not. As in ZB-H2 each stage updates its weights when its own gradients are
- * complete (section 4 of the paper), so that mini-batches follow each other at once.
+ * of those that there are not. As in ZB-H2 each stage updates its weights when its own gradients
+ * are complete (section 4 of the paper), so that mini-batches follow each other at once.
  */
 #include "schedules/pipeline.h"
 

@@ -312,11 +312,11 @@ static uint32_t find_plan(const cs_advice *advice, uint32_t zero, bool osdp)
     return CS_NO_CANDIDATE;
 }
 
-/* Eight devices in a ring of messages that share its links, on which a step spends more time than it
- * computes. Of each byte of weights in 2 bytes, data parallelism sends 2 * 7/8 * 2 per step, ZeRO 3 half
- * as much again, and OSDP what is between: so it is faster than ZeRO 3, and the faster the more memory
- * there is. All replicated, weights, gradients and Adam's states take 12 bytes a parameter and more:
- * 168 million of them 2 GB, with activations 3.5 GB. */
+/* Eight devices in a ring of messages that share its links, on which a step spends more time than
+ * it computes. Of each byte of weights in 2 bytes, data parallelism sends 2 * 7/8 * 2 per step,
+ * ZeRO 3 half as much again, and OSDP what is between: so it is faster than ZeRO 3, and the faster
+ * the more memory there is. All replicated, weights, gradients and Adam's states take 12 bytes a
+ * parameter and more: 168 million of them 2 GB, with activations 3.5 GB. */
 static void test_osdp(void **state)
 {
     static const char ring[] =

@@ -150,7 +150,8 @@ static void look_around(instant *at)
     }
 }
 
-/* What a device waits for at this instant that goes on behind `task`: a message, or something else. */
+/* What a device waits for at this instant that goes on behind `task`: a message, or something
+ * else. */
 static cs_time *waiting_for(instant *at, uint32_t task, cs_time_use *use)
 {
     const scene *on = at->on;
@@ -412,8 +413,8 @@ static void expect_path(const scene *on)
     expect_int(on->row, sums.collectives, on->analysis->path.collectives);
 }
 
-/* The mean distance of the ends of mini-batches, in s; of the only one, all of the run, for what comes
- * behind its computations has to be done for each. */
+/* The mean distance of the ends of mini-batches, in s; of the only one, all of the run, for what
+ * comes behind its computations has to be done for each. */
 static void expect_rates(const scene *on)
 {
     uint32_t n = on->graph->n_batches;
@@ -780,9 +781,10 @@ static void test_by_hand(void **state)
     }
 }
 
-/* As it is measured where a message goes before its receiver is there: the sender sends at 10, and goes
- * on at once, until 22; the receiver comes at 20. The task behind the message starts before it does,
- * and the message stands behind that task on the device: the path does not go round between them. */
+/* As it is measured where a message goes before its receiver is there: the sender sends at 10, and
+ * goes on at once, until 22; the receiver comes at 20. The task behind the message starts before it
+ * does, and the message stands behind that task on the device: the path does not go round between
+ * them. */
 static void test_measured_overlap(void **state)
 {
     (void)state;

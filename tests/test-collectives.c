@@ -559,10 +559,11 @@ static bool note_tokens(void *context, const cs_send *send)
     return true;
 }
 
-/* Two nodes of four ranks; 3200 bytes of tokens, two copies of each, 6400 bytes. To some rank of the
- * other node go 1 - (1 - 4/8)^2 = 3/4 of them, 2400 bytes, which a rank sends to the one with its
- * place there. To each of the ranks of the own node go 1 - (7/8)^2 = 15/64 of the tokens of both
- * nodes' ranks with that place: 2 x 750 bytes. Each of the 8 ranks sends to 1 and to 3 others. */
+/* Two nodes of four ranks; 3200 bytes of tokens, two copies of each, 6400 bytes. To some rank of
+ * the other node go 1 - (1 - 4/8)^2 = 3/4 of them, 2400 bytes, which a rank sends to the one with
+ * its place there. To each of the ranks of the own node go 1 - (7/8)^2 = 15/64 of the tokens of
+ * both nodes' ranks with that place: 2 x 750 bytes. Each of the 8 ranks sends to 1 and to 3
+ * others. */
 static void test_tokens_once(void **state)
 {
     (void)state;

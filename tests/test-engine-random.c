@@ -7,10 +7,11 @@
  * Of all runs that differ, the one with the fewest tasks is printed.
  *
  * The engine runs twice, with its shortcuts and without them (every_event): these two must be equal
- * bit by bit, always. To the reference engine they must be equal bit by bit too. With max_min sharing the two compute rates in different orders
- * of operations, so that an end can fall on the neighbouring picosecond, and whatever was a tie, or
- * no tie, with it goes the other way from there on. Such a run passes if the earliest of all
- * differences is one of rounding; it is counted, and there must be few.
+ * bit by bit, always. To the reference engine they must be equal bit by bit too. With max_min
+ * sharing the two compute rates in different orders of operations, so that an end can fall on the
+ * neighbouring picosecond, and whatever was a tie, or no tie, with it goes the other way from there
+ * on. Such a run passes if the earliest of all differences is one of rounding; it is counted, and
+ * there must be few.
  */
 #include "tests/random-graph.h"
 #include "tests/reference-engine.h"

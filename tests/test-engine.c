@@ -499,8 +499,9 @@ static void test_pairs_share(void **state)
 
 /* A message that starts while nothing else is on its links, or on its way there, is alone on them
  * until another one starts that takes one of them (queues.h). A: 4 bytes from 0 to 1, which come to
- * the links at 1000, behind the latency, and end at 5000 if they stay alone. B: 3 bytes from 0 to 2,
- * behind `delay`; both go out of device 0. Both have half of that link as long as both are on it:
+ * the links at 1000, behind the latency, and end at 5000 if they stay alone. B: 3 bytes from 0 to
+ * 2, behind `delay`; both go out of device 0. Both have half of that link as long as both are on
+ * it:
  *
  *   B starts at     0   both come at 1000; B needs 6000, until 7000, when A has 1 left: 8000
  *                 500   before A is at the links, B at 1500; A has 3.5 left. B until 7500, A 8000
@@ -527,10 +528,10 @@ static void test_alone_until_another(void **state)
     }
 }
 
-/* As above, and C of 4 bytes from 1 to 2, alone as A is: A's links and C's are not the same. B, which
- * starts at 2000, takes one of either, so from 3000 on all three have half. A and C have 2 bytes left
- * and end at 7000, when B has 1 left: 8000. D, 1 byte from 1 to 0, starts when B ends: its latency
- * is over at 9000, and it ends at 10000. */
+/* As above, and C of 4 bytes from 1 to 2, alone as A is: A's links and C's are not the same. B,
+ * which starts at 2000, takes one of either, so from 3000 on all three have half. A and C have 2
+ * bytes left and end at 7000, when B has 1 left: 8000. D, 1 byte from 1 to 0, starts when B ends:
+ * its latency is over at 9000, and it ends at 10000. */
 static void test_two_that_were_alone(void **state)
 {
     (void)state;
@@ -546,11 +547,12 @@ static void test_two_that_were_alone(void **state)
     }
 }
 
-/* A, 8 bytes from 0 to 1, is alone until B, 1 byte from 0 to 2, comes at 2000. A has 7 left; both have
- * half, so B ends at 4000 and A has 6 left. C, 2 bytes from 0 to 2, which starts then, comes at 5000:
- * A has 5 left. C ends at 9000, when A has 3 left: 12000. D, 1 byte from 0 to 1 for another purpose,
- * starts at 5000, beside these two, and comes at 6000: A has 4.5 left and C 1.5. All have a third, D
- * until 9000, when A has 3.5 left and C 0.5; C with half until 10000, A, which has 3 left, 13000. */
+/* A, 8 bytes from 0 to 1, is alone until B, 1 byte from 0 to 2, comes at 2000. A has 7 left; both
+ * have half, so B ends at 4000 and A has 6 left. C, 2 bytes from 0 to 2, which starts then, comes
+ * at 5000: A has 5 left. C ends at 9000, when A has 3 left: 12000. D, 1 byte from 0 to 1 for
+ * another purpose, starts at 5000, beside these two, and comes at 6000: A has 4.5 left and C 1.5.
+ * All have a third, D until 9000, when A has 3.5 left and C 0.5; C with half until 10000, A, which
+ * has 3 left, 13000. */
 static void test_started_beside_others(void **state)
 {
     (void)state;
@@ -598,8 +600,8 @@ static void test_overtaken_on_the_way(void **state)
 }
 
 /* What makes a stream of its own: the direction, the purpose, and being part of a collective. Four
- * messages on the link 0 -> 1 that wait for nobody have a quarter each, the fifth goes back alone.
- * */
+ * messages on the link 0 -> 1 that wait for nobody have a quarter each, the fifth goes back
+ * alone. */
 static void test_streams(void **state)
 {
     (void)state;
@@ -683,8 +685,8 @@ static void test_slowed_by_collective(void **state)
 /* Of 10000 ps on device 1, a first message (0 to 2000) lets 1000 be done; then 500 at full speed,
  * up to 2500, when a second one and a sum of gradients start. The sum counts, being slower: it
  * lasts until 6500 and lets 1000 be done. Then the message alone, until 10500: 2000. The other 5500
- * end at 16000. So it took 16000 instead of 10000. Device 0 sends all of them and computes nothing.
- * */
+ * end at 16000. So it took 16000 instead of 10000. Device 0 sends all of them and computes
+ * nothing. */
 static void test_slowed_by_several(void **state)
 {
     (void)state;

@@ -393,8 +393,8 @@ static void what_a_killed_writer_left_is_removed_by_the_next(void **state)
     free(left.path);
 }
 
-/* A child that is writing when it crashes, with something to blame or without; its exit code, or the
- * signal below 0, and what it said. */
+/* A child that is writing when it crashes, with something to blame or without; its exit code, or
+ * the signal below 0, and what it said. */
 static int crash_while_writing(const char *blamed, int number, char said[PATH_BYTES])
 {
     int both[2], code;

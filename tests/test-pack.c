@@ -159,10 +159,10 @@ static void test_history(void **state)
     free(values);
 }
 
-/* Noise: 8 bytes a value, 5 for each stored block of up to 65,535, two of them a plane; a head of 2,
- * an end of 2 and the sum of 4. Zeros: 65,536 of them are 255 matches of up to 258 and a literal; with
- * codes made by zlib for two parts of a plane, or with fixed ones of 8 + 5 bits, 415 bytes at most,
- * with two heads of 5 bytes a plane below 450. */
+/* Noise: 8 bytes a value, 5 for each stored block of up to 65,535, two of them a plane; a head of
+ * 2, an end of 2 and the sum of 4. Zeros: 65,536 of them are 255 matches of up to 258 and a
+ * literal; with codes made by zlib for two parts of a plane, or with fixed ones of 8 + 5 bits, 415
+ * bytes at most, with two heads of 5 bytes a plane below 450. */
 static void test_sizes(void **state)
 {
     enum { N = 65536 };
@@ -183,9 +183,9 @@ static void test_sizes(void **state)
     free(values);
 }
 
-/* A plane that was noise is stored in seven more blocks, whatever it is and whether it is known or not,
- * and tried in the eighth. 65,536 bytes of 66 runs take at most two bytes a match of 258, 512, and far
- * less than a stored block. */
+/* A plane that was noise is stored in seven more blocks, whatever it is and whether it is known or
+ * not, and tried in the eighth. 65,536 bytes of 66 runs take at most two bytes a match of 258, 512,
+ * and far less than a stored block. */
 static void test_untried(void **state)
 {
     enum { N = 65536, STORED = N + 2 * 5 + 8 };

@@ -116,8 +116,8 @@ static bool show(void *context, const char *what, uint64_t done, uint64_t total)
     return true;
 }
 
-/* The dearest first, equals as they are given; progress by cost: of 10 in all, of 4 points, 6 + 2 + 2
- * + 0 are 2.4, 3.2, 4 and, all done, 4. */
+/* The dearest first, equals as they are given; progress by cost: of 10 in all, of 4 points, 6 + 2 +
+ * 2 + 0 are 2.4, 3.2, 4 and, all done, 4. */
 static void test_order(void **state)
 {
     static const double costs[] = {2, 0, 6, 2};

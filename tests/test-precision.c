@@ -198,8 +198,8 @@ static void test_keys(void **state)
 /* ---- weights ---- */
 
 /* Of a Llama of 2 blocks, 64 features, 4 heads of 16, MLPs of 128 and 96 words: the products of
- * blocks have 2 (4 x 64^2 + 3 x 64 x 128) = 81,920 weights; table, last matrix and norms 2 x 96 x 64
- * + 5 x 64 = 12,608, in bf16 always. fp8 takes a byte. Over two devices everything halves. */
+ * blocks have 2 (4 x 64^2 + 3 x 64 x 128) = 81,920 weights; table, last matrix and norms 2 x 96 x
+ * 64 + 5 x 64 = 12,608, in bf16 always. fp8 takes a byte. Over two devices everything halves. */
 static void test_weights(void **state)
 {
     (void)state;

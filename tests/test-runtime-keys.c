@@ -1,6 +1,6 @@
 /* What single keys of runtimes do to a run, by hand: collectives that reach part of the links'
- * bandwidth and take a while to begin, products that hide tensor-parallel ones, fused kernels, and a
- * host that is slower than the device. */
+ * bandwidth and take a while to begin, products that hide tensor-parallel ones, fused kernels, and
+ * a host that is slower than the device. */
 #include "sim/run/figures.h"
 #include "sim/run/step-parts.h"
 #include "sim/workload/net-model.h"
@@ -110,9 +110,9 @@ static void levels_reach_their_own(void **state)
     }
 }
 
-/* Two replicas that divide the optimizer's states. Weights of 1 GB are gathered behind the update in
- * 1/2 s at 1 GB/s, while the next step computes its first forward of 1 s; what is longer than that
- * is part of the step, and all of it where nothing overlaps. */
+/* Two replicas that divide the optimizer's states. Weights of 1 GB are gathered behind the update
+ * in 1/2 s at 1 GB/s, while the next step computes its first forward of 1 s; what is longer than
+ * that is part of the step, and all of it where nothing overlaps. */
 static void forwards_hide_gathers(void **state)
 {
     (void)state;
@@ -270,9 +270,9 @@ static double seconds_of_dispatches(const char *nodes, const char *collectives)
 
 /* Of 65,536 bytes of tokens a rank sends those to the other node, by a NIC of 1 GB/s, of whose two
  * copies one at least goes there: 3/4, in 49.152 us; within nodes all is faster. With half of the
- * bandwidth and a start each of the four exchanges takes as long again, and the start. The part that
- * other collectives reach does not count besides; nor does any of it where experts are in one node.
- * Here gradients of what is not divided are summed as well, hence the differences. */
+ * bandwidth and a start each of the four exchanges takes as long again, and the start. The part
+ * that other collectives reach does not count besides; nor does any of it where experts are in one
+ * node. Here gradients of what is not divided are summed as well, hence the differences. */
 static void dispatches_have_their_own(void **state)
 {
     (void)state;
@@ -383,9 +383,9 @@ static cs_op_cost fused_cost(const cs_net *net, const char *name, bool fused)
 }
 
 /* A tensor of 2 tokens of 4 features has 16 bytes. A norm reads and writes it, backward it reads it
- * and the gradient, and writes one. The gate's activation is computed with the product, dropout with
- * the sum. Gate and up read the same: one of them, the first, adds its gradient to the other's, 3
- * passes over 16 bytes, unless both are one product, whose kernels are the other's. */
+ * and the gradient, and writes one. The gate's activation is computed with the product, dropout
+ * with the sum. Gate and up read the same: one of them, the first, adds its gradient to the
+ * other's, 3 passes over 16 bytes, unless both are one product, whose kernels are the other's. */
 static void fuses(void **state)
 {
     (void)state;
@@ -461,7 +461,8 @@ static void scales_weights_apart(void **state)
 }
 
 /* Of 2 tokens of 6 features in bf16, 24 bytes. Written out forward: x^3 (a tensor read, one
- * written), a x^3 (2), the sum with x (3), c times it (2), tanh (2), 1 + (2), x / 2 (2), the product
+ * written), a x^3 (2), the sum with x (3), c times it (2), tanh (2), 1 + (2), x / 2 (2), the
+ * product
  * (3): 18 in 8 kernels. Backward: the two factors' gradients (6), the tanh's (3), those of three
  * products with numbers (2 each), 3 x^2 in two kernels (4) and its product (3), and x, which three
  * read, takes two sums (6): 28 in 11. A kernel for all of it moves 2 and 3. */
@@ -493,7 +494,8 @@ static void writes_out_gelu(void **state)
  * 256 x 256, K = 64: four tiles, 2 x 256 x 256 x 64 flop: 8.388608
  * 128 x 640, K = 64: five tiles take two waves, as long as 8: 16.777216; ten of 64, three waves, as
  *   long as 12: 12 x 128 x 64 x 128 / 0.8: 15.72864
- * 128 x 128, K = 1024: two tiles of 64, in two parts of the sums, fill a wave: 128 x 128 x 2048 / 0.8
+ * 128 x 128, K = 1024: two tiles of 64, in two parts of the sums, fill a wave: 128 x 128 x 2048 /
+ * 0.8
  *   = 41.94304; two parts of 65,536 bytes are written and read at 10^12 bytes/s: 0.262144 more
  * 128 x 128, K = 2048: a tile in four parts: 128 x 128 x 4096 = 67.108864, and 0.524288
  * 100 x 128, K = 1024: as a whole tile
@@ -601,8 +603,9 @@ static void waits_for_the_host(void **state)
     expect_seconds("graphs", seconds_of_down(none, true), seconds_of_down(graphs, true));
 }
 
-/* Of that product, deterministic algorithms fill the result, and backward the gradient of the input;
- * a gradient of weights that is a tensor of its own is filled as well, and added to the sum. */
+/* Of that product, deterministic algorithms fill the result, and backward the gradient of the
+ * input; a gradient of weights that is a tensor of its own is filled as well, and added to the
+ * sum. */
 static void starts_more_kernels(void **state)
 {
     (void)state;

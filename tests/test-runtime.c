@@ -225,12 +225,12 @@ static void test_seconds(void **state)
         cs_runtime_kernels_seconds(&new, &device, &linear, &product, CS_PASS_FORWARD, bf16));
 }
 
-/* A host of 10 us for a pass over an operator and 1 us for a kernel, of 3 kernels forward, 3 for the
- * gradient of the input and 3 for those of weights: 13 us, and backward 16. In a graph none; with
- * scales of blocks 5 kernels in place of each 3; of 4 experts four times the kernels, in a graph or
- * not. Beside a host that takes 2.5 times as long, all of it. Gradients of weights and biases that
- * are tensors of their own are added by 2 kernels more. Attention that is no fused kernel is 3
- * operators forward and 6 backward, one more each with dropout. */
+/* A host of 10 us for a pass over an operator and 1 us for a kernel, of 3 kernels forward, 3 for
+ * the gradient of the input and 3 for those of weights: 13 us, and backward 16. In a graph none;
+ * with scales of blocks 5 kernels in place of each 3; of 4 experts four times the kernels, in a
+ * graph or not. Beside a host that takes 2.5 times as long, all of it. Gradients of weights and
+ * biases that are tensors of their own are added by 2 kernels more. Attention that is no fused
+ * kernel is 3 operators forward and 6 backward, one more each with dropout. */
 static void test_host(void **state)
 {
     (void)state;
@@ -284,7 +284,8 @@ static void test_host(void **state)
         const double message = rows[i].graphs ? 0 : 10e-6 * rows[i].factor;
         assert_float_equal(message, cs_runtime_kernels_message(&kernels, &device), 1e-12);
     }
-    /* gradients of weights that are not trained are not added: 3 kernels of 1 us, those of the input */
+    /* gradients of weights that are not trained are not added: 3 kernels of 1 us, those of the
+     * input */
     const cs_runtime_kernels each = {.given = true, .host_kernel = MICROSECOND};
     const cs_op_cost frozen = {
         .forward = {1, 1, 3, 0}, .backward_input = {1, 1, 3, 0}, .weights = 5, .biases = 1};

@@ -58,7 +58,8 @@ static void test_extremes(void **state)
     expect_same("none", all, 0, 1);
 }
 
-/* Changes that come back, of one, two, three and more sizes: those that are remembered, and others. */
+/* Changes that come back, of one, two, three and more sizes: those that are remembered, and
+ * others. */
 static void test_drawn(void **state)
 {
     (void)state;

@@ -2,8 +2,8 @@
 #include "sim/run/segment-list.h"
 #include "tests/expect.h"
 
-/* Three parts of 10 bytes each from 100 on, mapped at 1, 2 and 3; at 5, 14 bytes from 108 on are given
- * back: the last 2 of the first part, all of the second, the first 2 of the third. */
+/* Three parts of 10 bytes each from 100 on, mapped at 1, 2 and 3; at 5, 14 bytes from 108 on are
+ * given back: the last 2 of the first part, all of the second, the first 2 of the third. */
 static void test_parts(void **state)
 {
     cs_segment_list list = {0};

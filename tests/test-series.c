@@ -7,10 +7,10 @@
 
 #include <string.h>
 
-/* On device 0: A computes for 1000 ps, then X goes on for 500 beside B, which takes 300; then C takes
- * 2000, so that A starts at 0, X and B at 1000, C at 1500. `bytes` are held by each while it runs.
- * Device 1 computes for `until`, and then sends device 0 something that has 100 bytes there for longer
- * than all of that. */
+/* On device 0: A computes for 1000 ps, then X goes on for 500 beside B, which takes 300; then C
+ * takes 2000, so that A starts at 0, X and B at 1000, C at 1500. `bytes` are held by each while it
+ * runs. Device 1 computes for `until`, and then sends device 0 something that has 100 bytes there
+ * for longer than all of that. */
 typedef struct row {
     const char *name;
     int64_t bytes[4];
@@ -29,8 +29,8 @@ static const row rows[] = {
     /* at 2000: C and the message; without it X and B */
     {"within C", {10, 30, 7, 5}, 2000, 105, false},
     {"within C, without being the peak", {10, 300, 7, 5}, 2000, 307, false},
-    /* at 1000 A has ended when the message starts, but that is known of single parts only: with A there
-     * would be 147 */
+    /* at 1000 A has ended when the message starts, but that is known of single parts only: with A
+     * there would be 147 */
     {"with the end of A", {10, 30, 7, 5}, 1000, 137, true},
     /* no order at 1000 leads to more than 147, and at 1500 there are 300 */
     {"with the end of A, without being the peak", {10, 30, 7, 200}, 1000, 300, false},

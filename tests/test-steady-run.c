@@ -1,5 +1,6 @@
-/* Long runs of which most is skipped against the same runs in full, over all schedules, sharings and
- * platforms of random scenarios; and runs that are nearly periodic, of which nothing may be skipped.
+/* Long runs of which most is skipped against the same runs in full, over all schedules, sharings
+ * and platforms of random scenarios; and runs that are nearly periodic, of which nothing may be
+ * skipped.
  *
  * The full run is the independent answer: it looks at every task. */
 #include "sim/print/report.h"
@@ -179,8 +180,8 @@ static uint32_t count_repeats(const cs_watch *watch, uint32_t first, uint32_t en
     return n;
 }
 
-/* Factors: 1, but for a forward of mini-batch LATE on the first stage, which takes a millionth (1 ns)
- * longer; or random ones, by as much. */
+/* Factors: 1, but for a forward of mini-batch LATE on the first stage, which takes a millionth (1
+ * ns) longer; or random ones, by as much. */
 static void draw_factors(const cs_graph *graph, double *late, double *jitter)
 {
     gsl_rng *source = cs_random_stream(1, "jitter");
@@ -195,9 +196,9 @@ static void draw_factors(const cs_graph *graph, double *late, double *jitter)
     gsl_rng_free(source);
 }
 
-/* The periodic run repeats everywhere but at its end, where it drains. The one with a late computation
- * does so before, and not while the period in which it is late is one of those compared. The one with
- * jitter never does. */
+/* The periodic run repeats everywhere but at its end, where it drains. The one with a late
+ * computation does so before, and not while the period in which it is late is one of those
+ * compared. The one with jitter never does. */
 static void test_nearly_periodic(void **state)
 {
     (void)state;

@@ -135,8 +135,8 @@ static void build_mixture(cs_net *net, bool gated)
         fail_msg("%s", error.text);
 }
 
-/* Weights that multiply within the experts: what these make, 2 rows of 4 features of 2 bytes, is not
- * kept, 16 bytes less; the weighted features, 2 x 6 x 2 bytes, are kept besides the features
+/* Weights that multiply within the experts: what these make, 2 rows of 4 features of 2 bytes, is
+ * not kept, 16 bytes less; the weighted features, 2 x 6 x 2 bytes, are kept besides the features
  * themselves, 24 more, unless a fused gate computes those again. */
 static void weighs_features(void **state)
 {

@@ -561,8 +561,8 @@ static void takes_arguments(void **state)
     }
 }
 
-/* What the id says where no key does, which two public tables need, is noted as assumed; a key comes
- * first, and ids of others say nothing. Samples of 200 tokens: 100 of the sequence's 512. */
+/* What the id says where no key does, which two public tables need, is noted as assumed; a key
+ * comes first, and ids of others say nothing. Samples of 200 tokens: 100 of the sequence's 512. */
 static void reads_ids_last(void **state)
 {
     (void)state;
@@ -612,8 +612,8 @@ static void reads_ids_last(void **state)
     }
 }
 
-/* No point says how old its torchtitan is, so what follows from it is noted, unless it is stated that
- * the loss is fused, or nothing is compiled. */
+/* No point says how old its torchtitan is, so what follows from it is noted, unless it is stated
+ * that the loss is fused, or nothing is compiled. */
 static void notes_how_old_torchtitan_is(void **state)
 {
     (void)state;

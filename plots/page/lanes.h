@@ -10,8 +10,8 @@ enum {
     CS_PAGE_LANE_COMPUTE,
     CS_PAGE_LANE_SEND,
     CS_PAGE_N_LANES, /* of a row */
-    /* A lane with more tasks than this has levels: its time in 1,024 equal bins, in 4,096, ..., up to
-     * about as many as tasks. */
+    /* A lane with more tasks than this has levels: its time in 1,024 equal bins, in 4,096, ..., up
+     * to about as many as tasks. */
     CS_PAGE_LANE_PLAIN = 512,
     CS_PAGE_LANE_BINS = 1024,
     CS_PAGE_LANE_FINER = 4,

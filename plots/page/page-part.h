@@ -17,7 +17,8 @@ typedef struct cs_page_column {
     cs_cell cell;
 } cs_page_column;
 
-/* Packs columns as they are; those of cs_reader_fold where it was called. CS_INVALID, CS_NO_MEMORY. */
+/* Packs columns as they are; those of cs_reader_fold where it was called. CS_INVALID,
+ * CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_page_part_pack(cs_page_part *part, cs_reader *reader,
                                           const cs_page_column *columns, cs_error *error);
 

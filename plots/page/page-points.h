@@ -11,8 +11,8 @@
 
 #include "plots/page/page-part.h"
 
-/* Of the file of `sim sweep`, of `sim advise`. CS_INVALID, CS_NO_MEMORY; a failed part is only to be
- * finished. */
+/* Of the file of `sim sweep`, of `sim advise`. CS_INVALID, CS_NO_MEMORY; a failed part is only to
+ * be finished. */
 CS_MUST_CHECK cs_status cs_page_sweep_read(const char *path, cs_page_part *part, cs_error *error);
 CS_MUST_CHECK cs_status cs_page_plans_read(const char *path, cs_page_part *part, cs_error *error);
 

@@ -1,6 +1,6 @@
-/* What PyTorch's allocator did in a run, on its way into a page: the list "allocator" of the JSON has
- * an object for each device whose segments the results file holds; the packed columns are those of
- * /reserved and /blocks. Internal to plots/page.
+/* What PyTorch's allocator did in a run, on its way into a page: the list "allocator" of the JSON
+ * has an object for each device whose segments the results file holds; the packed columns are those
+ * of /reserved and /blocks. Internal to plots/page.
  */
 #ifndef CS_PLOTS_PAGE_PAGE_SEGMENTS_H
 #define CS_PLOTS_PAGE_PAGE_SEGMENTS_H

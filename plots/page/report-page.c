@@ -11,7 +11,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Everything that a page shows: runs; or what one sweep or search has, and then runs of its points. */
+/* Everything that a page shows: runs; or what one sweep or search has, and then runs of its
+ * points. */
 typedef struct contents {
     cs_page_part parts[1 + CS_PAGE_RUNS_MAX];
     size_t n;

@@ -10,10 +10,10 @@
  *     its bound on time is above the slowest of the `top`, above the best of its strategy and devices, and
  *     above the end of the front, or a plan was found that takes no more time than its bound on time and no
  *     more memory than its bound on memory.
- * Of those that cannot fit, at the end those are simulated whose bound on time is below all times that
- * were found, until there are none: what more memory would be worth.
- * So the answers are those of simulating all candidates, whatever the number of threads; with a
- * budget that ran out, those of the candidates that were simulated until then.
+ * Of those that cannot fit, at the end those are simulated whose bound on time is below all times
+ * that were found, until there are none: what more memory would be worth. So the answers are those
+ * of simulating all candidates, whatever the number of threads; with a budget that ran out, those
+ * of the candidates that were simulated until then.
  *
  * Plans of the top are then simulated in full, for where their time goes, and again with links and
  * devices that are faster and slower than described.

@@ -7,7 +7,8 @@
  * end of its last one: with the exchanges within layers in between, which are delays that depend on
  * nothing else. (Where the scenario asks for "fidelity": "flow" they are not, and computations
  * alone count.) A device does one pass at a time (schedules/program.h), so that no pass takes less
- * in any of the candidates. Rank r holds the stages r, r + P, ...; x_r is the sum of their f_s + b_s.
+ * in any of the candidates. Rank r holds the stages r, r + P, ...; x_r is the sum of their f_s +
+ * b_s.
  *
  *   T  time >= max over r of (f_0 + ... + f_(r-1)) + M x_r + (b_0 + ... + b_(r-1)).
  *      The first pass of rank r is the forward of stage r, which follows those of all stages before.
@@ -79,8 +80,8 @@ typedef struct cs_bounds {
 
 void cs_bounds_finish(cs_bounds *bounds);
 
-/* Of all candidates, in `jobs` threads, and with the processes of a team, if it is not NULL: those that
- * help get what cs_bounds_read takes, but no bounds. CS_NO_MEMORY, CS_INTERRUPTED. */
+/* Of all candidates, in `jobs` threads, and with the processes of a team, if it is not NULL: those
+ * that help get what cs_bounds_read takes, but no bounds. CS_NO_MEMORY, CS_INTERRUPTED. */
 CS_MUST_CHECK cs_status cs_bounds_find(const cs_advise_base *base, const cs_candidates *candidates,
                                        uint32_t jobs, cs_team *team, const cs_progress *progress,
                                        cs_bounds *bounds, cs_error *error);

@@ -12,8 +12,8 @@
  * the model says when it is priced (bounds.h).
  *
  * Gradients are summed in buckets of 25 MiB (Li et al., VLDB 2020, section 3.2.3) beside the last
- * backward where neither the scenario nor a runtime says how: summed after it, as a scenario without
- * either has it, they would make replicated weights look worse than any framework has them.
+ * backward where neither the scenario nor a runtime says how: summed after it, as a scenario
+ * without either has it, they would make replicated weights look worse than any framework has them.
  *
  * A step is one mini-batch, "iterations": 1, and collectives are delays ("fidelity":
  * "analytic") unless the scenario says otherwise, so that all candidates are simulated alike.
@@ -79,8 +79,8 @@ enum { CS_CANDIDATES_MAX = 1 << 20 };
 CS_MUST_CHECK cs_status cs_candidates_make(const cs_advise_base *base, cs_candidates *candidates,
                                            cs_error *error);
 
-/* Adds one with changes besides, which are the candidates' then, also when that fails; NULL stands for
- * memory that ran out. CS_LIMIT, CS_NO_MEMORY. */
+/* Adds one with changes besides, which are the candidates' then, also when that fails; NULL stands
+ * for memory that ran out. CS_LIMIT, CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_candidates_add(const cs_advise_base *base, const cs_candidate *candidate,
                                           cJSON *more, cs_candidates *candidates, cs_error *error);
 

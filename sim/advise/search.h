@@ -25,8 +25,8 @@ CS_MUST_CHECK cs_status cs_advise_rank(const cs_advise_options *options, cs_advi
 CS_MUST_CHECK cs_status cs_advise_own(const cs_advise_options *options, cs_advice *advice,
                                       cs_error *error);
 
-/* Completes rows and misfit, those of another process where this one helps. What is interrupted stays
- * incomplete. */
+/* Completes rows and misfit, those of another process where this one helps. What is interrupted
+ * stays incomplete. */
 CS_MUST_CHECK cs_status cs_advise_examine(const cs_advise_options *options, cs_advice *advice,
                                           cs_error *error);
 

@@ -410,8 +410,8 @@ static void explain_device(const study *s, account *of)
 
 /* ---- each stretch ---- */
 
-/* Three numbers: how many devices its own comes behind that of the one before, with the cause in the
- * lowest bits; how long nothing was noted of the device before it; and its length. */
+/* Three numbers: how many devices its own comes behind that of the one before, with the cause in
+ * the lowest bits; how long nothing was noted of the device before it; and its length. */
 enum { NUMBERS = 3, CAUSES = 4 };
 
 static bool add_wait(cs_waits *waits, const cs_wait *wait)
@@ -541,8 +541,8 @@ static void add_step(path_walk *walk, uint32_t task, cs_time start, cs_time end)
         walk->steps[walk->room - walk->n] = (cs_path_step){task, start, end};
 }
 
-/* From the task that ended last back to time 0. Of tasks that overlap, as they may in a measured run,
- * an earlier one counts until the later one starts. */
+/* From the task that ended last back to time 0. Of tasks that overlap, as they may in a measured
+ * run, an earlier one counts until the later one starts. */
 static uint32_t walk_path(const study *s, cs_path_step *steps, uint32_t room)
 {
     path_walk walk = {steps, room, 0};

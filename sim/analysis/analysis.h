@@ -117,8 +117,8 @@ void cs_analysis_finish(cs_analysis *analysis);
 CS_MUST_CHECK cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace,
                                    uint32_t batch_size, cs_analysis *analysis, cs_error *error);
 
-/* Sets iteration_time, throughput and bubble_fraction, which follow from the times that the analysis
- * has: of a run of so many mini-batches that was not stopped. */
+/* Sets iteration_time, throughput and bubble_fraction, which follow from the times that the
+ * analysis has: of a run of so many mini-batches that was not stopped. */
 void cs_analysis_set_rates(cs_analysis *analysis, uint32_t n_batches, uint32_t batch_size);
 
 /* Communication of a device, a mean over all of them; s. */

@@ -10,8 +10,8 @@ typedef struct interval {
     bool computes;
 } interval;
 
-/* The tasks of each device, one device after the other, in order: those of device d from first[d] to
- * first[d + 1]. */
+/* The tasks of each device, one device after the other, in order: those of device d from first[d]
+ * to first[d + 1]. */
 typedef struct tasks_of_devices {
     size_t *first;
     uint32_t *tasks;

@@ -5,8 +5,8 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The path of the file that can be read (and, where `mode` has X_OK, be run) in the first of `places`,
- * folders relative to the program's own, ended by NULL. False when there is none. */
+/* The path of the file that can be read (and, where `mode` has X_OK, be run) in the first of
+ * `places`, folders relative to the program's own, ended by NULL. False when there is none. */
 bool cs_beside_find(const char *name, const char *const *places, int mode, char *path, size_t size);
 
 #endif

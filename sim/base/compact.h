@@ -1,5 +1,5 @@
-/* Whole numbers one behind the other, each in as many bytes as it needs: seven bits to a byte, the lowest
- * first. For millions of records that are read in order.
+/* Whole numbers one behind the other, each in as many bytes as it needs: seven bits to a byte, the
+ * lowest first. For millions of records that are read in order.
  */
 #ifndef CS_BASE_COMPACT_H
 #define CS_BASE_COMPACT_H

@@ -148,9 +148,9 @@ static int create_temporary(char *name, size_t suffix, cs_claim *claim)
     return -1;
 }
 
-/* ".<name>.sim~XXXXXX" beside the final path, a long name cut so that the whole stays a valid one, and
- * in characters that every program takes.
- * Nobody else gives such names: what is left behind may be removed. */
+/* ".<name>.sim~XXXXXX" beside the final path, a long name cut so that the whole stays a valid one,
+ * and in characters that every program takes. Nobody else gives such names: what is left behind may
+ * be removed. */
 static char *temporary_name(const char *path)
 {
     size_t folder = folder_length(path), size = strlen(path) + sizeof("..sim~XXXXXX");

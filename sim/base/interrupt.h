@@ -33,9 +33,9 @@ void cs_interrupt_reset(void);
 /* True once a signal has come. Who asks promises to ask again soon, and to end when it is true. */
 bool cs_interrupt_asked(void);
 
-/* A crash (SIGSEGV, SIGBUS, SIGFPE, SIGABRT) from now on is of a library that reads a file which only
- * another program can have written so: nothing is left behind, the program says this text as its
- * error and exits with the code of CS_INVALID. The text is copied, cut at 1 KiB. */
+/* A crash (SIGSEGV, SIGBUS, SIGFPE, SIGABRT) from now on is of a library that reads a file which
+ * only another program can have written so: nothing is left behind, the program says this text as
+ * its error and exits with the code of CS_INVALID. The text is copied, cut at 1 KiB. */
 void cs_interrupt_blame(const char *text);
 
 /* ---- what must not be left behind ---- */

@@ -73,8 +73,8 @@ bool cs_json_add_number(cJSON *object, const char *key, double value);
 bool cs_json_add_text(cJSON *object, const char *key, const char *text);
 cJSON *cs_json_add_item(cJSON *list);
 
-/* Puts `value` in the place of `child`, under its key, and frees `child`. Unlike cJSON's function for a
- * key it needs no memory: that one goes on without the key where it cannot copy it. */
+/* Puts `value` in the place of `child`, under its key, and frees `child`. Unlike cJSON's function
+ * for a key it needs no memory: that one goes on without the key where it cannot copy it. */
 void cs_json_replace(cJSON *parent, cJSON *child, cJSON *value);
 
 /* Puts `text` (JSON, or else taken as a string) where the pointer says. Keys and objects

@@ -9,8 +9,8 @@
 
 #include <cjson/cJSON.h>
 
-/* What came of a point: all of it, as the point may have been worked on by another process. The pool
- * frees it after it was collected. */
+/* What came of a point: all of it, as the point may have been worked on by another process. The
+ * pool frees it after it was collected. */
 typedef struct cs_pool_item {
     struct cs_pool_item *next;
     uint32_t point;
@@ -24,8 +24,8 @@ typedef struct cs_pool_item {
 
 typedef struct cs_pool {
     const char *what, *points_are; /* for people: "sweeping", "points" */
-    /* Called by the workers, several at a time: fills the item, but for its error. What it calls looks at `progress`
-     * and ends with CS_INTERRUPTED when the pool stops. */
+    /* Called by the workers, several at a time: fills the item, but for its error. What it calls
+     * looks at `progress` and ends with CS_INTERRUPTED when the pool stops. */
     void (*work)(const void *context, uint32_t point, const cs_progress *progress,
                  cs_pool_item *item);
     const void *work_context;
@@ -52,8 +52,8 @@ typedef struct cs_crew cs_crew;
 /* `pool->points` in the order in which they are to be begun, for the caller to free. */
 CS_MUST_CHECK cs_status cs_pool_order(const cs_pool *pool, uint32_t **points, cs_error *error);
 
-/* How much of a pool is done: by its points' cost, which tells better than their number how long the
- * rest will take. */
+/* How much of a pool is done: by its points' cost, which tells better than their number how long
+ * the rest will take. */
 typedef struct cs_pool_gauge {
     const cs_pool *pool;
     double done, all; /* cost */
@@ -72,8 +72,8 @@ CS_MUST_CHECK cs_status cs_crew_start(const cs_pool *pool, cs_crew **crew, cs_er
 CS_MUST_CHECK cs_status cs_crew_put(cs_crew *crew, const uint32_t *points, uint32_t n,
                                     cs_error *error);
 
-/* Waits up to so many ns for items, and returns the list of those that are done, each for the caller
- * to free; NULL: none. CS_NO_MEMORY when a thread lost a point. */
+/* Waits up to so many ns for items, and returns the list of those that are done, each for the
+ * caller to free; NULL: none. CS_NO_MEMORY when a thread lost a point. */
 CS_MUST_CHECK cs_status cs_crew_wait(cs_crew *crew, long ns, cs_pool_item **items, cs_error *error);
 
 /* Drops what is not done, and waits for the threads to end. Accepts NULL. */

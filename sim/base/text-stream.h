@@ -17,8 +17,8 @@
 #include <stdio.h>
 
 /* NULL when memory runs out. fclose returns 0 when all is in *text, which ends with a NUL that
- * *length does not count, for the caller to free; otherwise *text is NULL. Until then *text is NULL,
- * and *length is 0. */
+ * *length does not count, for the caller to free; otherwise *text is NULL. Until then *text is
+ * NULL, and *length is 0. */
 FILE *cs_text_stream(char **text, size_t *length);
 
 #endif

@@ -50,8 +50,8 @@ static uint32_t code_of(const char *text, size_t n)
     return code;
 }
 
-/* What a terminal obeys: control characters, of which 0x80 to 0x9f are some, and those that turn the
- * direction of what follows. */
+/* What a terminal obeys: control characters, of which 0x80 to 0x9f are some, and those that turn
+ * the direction of what follows. */
 static bool is_control(uint32_t code)
 {
     return code < 0x20 || (code >= 0x7f && code < 0xa0) || (code >= 0x202a && code <= 0x202e) ||

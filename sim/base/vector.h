@@ -23,7 +23,8 @@ static inline bool cs_vector_reserve(void **data, uint32_t *capacity, uint64_t n
     return need <= *capacity || cs_vector_grow(data, capacity, need, size);
 }
 
-/* Sorts as qsort does. Elements that are in order already are compared with their neighbours only. */
+/* Sorts as qsort does. Elements that are in order already are compared with their neighbours
+ * only. */
 void cs_vector_sort(void *data, size_t n, size_t size,
                     int (*compare)(const void *left, const void *right));
 

@@ -290,8 +290,8 @@ static void print_escaped(const char *text, FILE *out)
 
 enum { ONE_LINE = 0 }; /* of Markdown */
 
-/* Its conditions: "with /parallel/zero 1, /model/device a100*"; in lines, where `column` is where the
- * first one has got to, or in one. */
+/* Its conditions: "with /parallel/zero 1, /model/device a100*"; in lines, where `column` is where
+ * the first one has got to, or in one. */
 static void print_condition(const cs_convention *convention, size_t column, FILE *out)
 {
     const char *text = convention->with ? convention->with : "";

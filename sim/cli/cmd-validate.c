@@ -153,8 +153,8 @@ static cs_status show(const cs_context *context, const cs_arguments *arguments,
     return status;
 }
 
-/* Names of files, which only --set can have given, are those of the current folder: a point's id may
- * look like a path, but there is no such folder. False when memory runs out. */
+/* Names of files, which only --set can have given, are those of the current folder: a point's id
+ * may look like a path, but there is no such folder. False when memory runs out. */
 static bool complete_names(cJSON *value, const char *folder)
 {
     const char *name = cJSON_GetStringValue(value);

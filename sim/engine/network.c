@@ -44,8 +44,8 @@ typedef struct flow {
     uint8_t place;   /* flow_place */
 } flow;
 
-/* Where a flow is: at its links; still on its way to them, where it will be at `since`; or alone with
- * its links, or soon to be, so that these have it as `alone` only. */
+/* Where a flow is: at its links; still on its way to them, where it will be at `since`; or alone
+ * with its links, or soon to be, so that these have it as `alone` only. */
 typedef enum flow_place { AT_LINKS, ON_ITS_WAY, ALONE } flow_place;
 
 typedef struct link_state {
@@ -59,8 +59,8 @@ typedef struct link_state {
     uint32_t unfixed; /* max-min: messages without a rate yet */
 } link_state;
 
-/* Who has or will have a link, of messages that may be alone (CS_KNOWN_IF_ALONE); apart from the rest,
- * which is not looked at while they are. */
+/* Who has or will have a link, of messages that may be alone (CS_KNOWN_IF_ALONE); apart from the
+ * rest, which is not looked at while they are. */
 typedef struct link_users {
     uint32_t n;     /* flows on their way to it, at it or waiting for their turn */
     uint32_t alone; /* besides, the one that has it for itself; or CS_NONE */
@@ -288,8 +288,8 @@ static cs_status find_streams(cs_network *network, const cs_graph *graph,
     return CS_OK;
 }
 
-/* The rate that a class has when nothing else is on its links, and what its bytes take then; 0 where
- * that does not fit. */
+/* The rate that a class has when nothing else is on its links, and what its bytes take then; 0
+ * where that does not fit. */
 static void find_alone(const cs_network *network, route *way)
 {
     way->rate = way->bandwidth;
@@ -1042,8 +1042,9 @@ static void sort_arrivals(arrival_list *list)
     }
 }
 
-/* A message whose end is known comes to its links at `now`, after all that came before it: it starts
- * when the last of them is free. What ends too late is an error of that instant, not of this. */
+/* A message whose end is known comes to its links at `now`, after all that came before it: it
+ * starts when the last of them is free. What ends too late is an error of that instant, not of
+ * this. */
 static cs_status serve(cs_network *network, const arrival *message, cs_time now)
 {
     const route *way = &network->routes[message->what];

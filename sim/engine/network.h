@@ -28,10 +28,9 @@ typedef struct cs_delivery {
  * since its end does not fit. */
 enum { CS_NETWORK_ENDS = UINT32_MAX, CS_NETWORK_OVERFLOWS = UINT32_MAX - 1 };
 
-/* Announces: the bytes of `flow`, which stand for `task`, are through at `time`, or come to its links
- * then. *slot is CS_NONE
- * the first time, and what the call left there whenever another time takes the place of the one
- * before. False when memory runs out. */
+/* Announces: the bytes of `flow`, which stand for `task`, are through at `time`, or come to its
+ * links then. *slot is CS_NONE the first time, and what the call left there whenever another time
+ * takes the place of the one before. False when memory runs out. */
 typedef bool cs_network_announce(void *context, uint32_t flow, uint32_t task, cs_time time,
                                  uint32_t *slot);
 
@@ -66,8 +65,8 @@ CS_MUST_CHECK cs_status cs_network_end(cs_network *network, uint32_t flow, cs_ti
 /* Once all that happens at `now` has happened: sets the rates. */
 CS_MUST_CHECK cs_status cs_network_settle(cs_network *network, cs_time now);
 
-/* Due when time moves on from `now`: announces when the messages that joined at their start since the
- * last call end, or come to their links, all of it later. */
+/* Due when time moves on from `now`: announces when the messages that joined at their start since
+ * the last call end, or come to their links, all of it later. */
 CS_MUST_CHECK cs_status cs_network_leave(cs_network *network, cs_time now);
 
 /* The rate of a flow since the last settling, bytes/s; count and max_min. */

@@ -3,18 +3,19 @@
  *   fifo            every link does
  *   count, max_min  those do which only the messages of one stream take, or only messages of which
  *                   each waits for the end of the one before: no two are ever on a link at once
- * A message then starts when the last of its links is free, its bytes take what they take alone, and
- * nothing that comes later changes that. Where all messages that share links with each other,
- * directly or by way of others, have the same latency above 0, or each waits for the one before, they
- * come to the links in the order in which they start, and so their ends are known at their starts.
+ * A message then starts when the last of its links is free, its bytes take what they take alone,
+ * and nothing that comes later changes that. Where all messages that share links with each other,
+ * directly or by way of others, have the same latency above 0, or each waits for the one before,
+ * they come to the links in the order in which they start, and so their ends are known at their
+ * starts.
  *
- * Other messages (count, max_min), if they and all that share links with them have a latency above 0,
- * are taken to be alone on their links when they start, as long as nothing else is on these or on its
- * way there. That holds until another message starts that takes one of the links. Not so where all
- * are messages of collectives: these start together, and meet.
+ * Other messages (count, max_min), if they and all that share links with them have a latency above
+ * 0, are taken to be alone on their links when they start, as long as nothing else is on these or
+ * on its way there. That holds until another message starts that takes one of the links. Not so
+ * where all are messages of collectives: these start together, and meet.
  *
- * Only messages whose bytes take a picosecond at least are counted in: one that takes none would end
- * in the middle of an instant. */
+ * Only messages whose bytes take a picosecond at least are counted in: one that takes none would
+ * end in the middle of an instant. */
 #ifndef CS_ENGINE_QUEUES_H
 #define CS_ENGINE_QUEUES_H
 

@@ -1,10 +1,10 @@
-/* What a run is like when each mini-batch begins, so that a run that has become periodic is known by
- * it (sim/run/steady-run.h).
+/* What a run is like when each mini-batch begins, so that a run that has become periodic is known
+ * by it (sim/run/steady-run.h).
  *
  * The state is looked at when the first task of a mini-batch, by id, has ended and that instant is
  * over. It is all on which the rest of the run depends, as differences from that time, that
- * task, that item and, of versions, from the current one of the first of all slots between which versions
- * are passed on:
+ * task, that item and, of versions, from the current one of the first of all slots between which
+ * versions are passed on:
  *   - of the tasks that have not ended, or have others before them that have not: whether they have
  *     started and when, and for how many they still wait
  *   - the events to come; what each device computes, will compute next, and has ready

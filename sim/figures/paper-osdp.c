@@ -440,8 +440,8 @@ static void add_gains_row(cs_page *page, const cs_study *study, const char *name
 
 /* What modes could give a setting, were there no time to compute, no latency and no activation: the
  * states of a parameter, 16 bytes in fp32 with Adam, are whole in data mode and an Nth in sharded
- * mode, so that a share s of them in data mode needs M = 16 P (s + (1 - s)/N); a sharded parameter is
- * moved 3 times a step (with checkpointing 4 times), one in data mode twice. */
+ * mode, so that a share s of them in data mode needs M = 16 P (s + (1 - s)/N); a sharded parameter
+ * is moved 3 times a step (with checkpointing 4 times), one in data mode twice. */
 static double bound_of_modes(const cs_study *study, uint32_t type, uint32_t i, bool recompute)
 {
     enum { DEVICES = 8, BYTES = 16, IN_DATA_MODE = 2 };
@@ -699,8 +699,8 @@ static void draw_slices(cs_page *page, const cs_study *study)
     cs_page_chart(page, &draft->chart);
 }
 
-/* The paper's curves cannot be read off to the digit, but their axes can: a check of the GPU's speed,
- * of the bandwidth and of the activations that are assumed. */
+/* The paper's curves cannot be read off to the digit, but their axes can: a check of the GPU's
+ * speed, of the bandwidth and of the activations that are assumed. */
 static void compare_axes(cs_page *page, const cs_study *study)
 {
     static const struct {

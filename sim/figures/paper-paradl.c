@@ -495,7 +495,8 @@ static void claim_parameters(cs_page *page, const char *model, double paper, dou
 }
 
 /* Samples have 226 pixels in each direction, which five poolings halve. Chainer, in which the paper
- * computes, rounds up (max_pooling_2d: cover_all): 113, 57, 29, 15, 8; as published VGG-16 has 7 from
+ * computes, rounds up (max_pooling_2d: cover_all): 113, 57, 29, 15, 8; as published VGG-16 has 7
+ * from
  * 224. The first fully connected layer reads the square of that, of 512 channels, and has 4096
  * features. */
 static double vgg_as_in_chainer(double millions)

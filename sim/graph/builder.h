@@ -88,9 +88,9 @@ uint32_t cs_builder_exchange(cs_builder *builder, const cs_exchange_class *excha
  * r may use the result on that rank. */
 uint32_t cs_builder_members(cs_builder *builder, uint32_t collective, uint32_t item);
 
-/* Adds a task of class `cls` that waits for the task `from`, and behind it one of class `message` that
- * hands on its results; either may be CS_NONE. Returns the first one; what waits for the results waits
- * for *to. */
+/* Adds a task of class `cls` that waits for the task `from`, and behind it one of class `message`
+ * that hands on its results; either may be CS_NONE. Returns the first one; what waits for the
+ * results waits for *to. */
 uint32_t cs_builder_pass(cs_builder *builder, uint32_t from, uint32_t cls, uint32_t message,
                          uint32_t item, uint32_t *to);
 

@@ -100,7 +100,8 @@ static bool part_fits(const cs_graph *graph, const cs_class *cls, const cs_serie
     return fits;
 }
 
-/* Parts are no series themselves, are on the device of the series, and wait for those before them. */
+/* Parts are no series themselves, are on the device of the series, and wait for those before
+ * them. */
 static cs_status check_series(const cs_graph *graph, cs_error *error)
 {
     for (uint32_t i = 0; graph->n_series > 0 && i < graph->n_classes; i++) {

@@ -31,10 +31,10 @@
  * of the category weight_versions.
  *
  * Series. Computations of a device, and collectives beside and between them, may be one task where
- * nothing else waits for the parts and they wait for nothing else: it starts with its first part, ends
- * with its last one, and occupies its device in between. That changes neither times nor what a device
- * holds in all; what is recorded of single parts is lost. So series are for those who ask for the time
- * and the peak of a run only.
+ * nothing else waits for the parts and they wait for nothing else: it starts with its first part,
+ * ends with its last one, and occupies its device in between. That changes neither times nor what a
+ * device holds in all; what is recorded of single parts is lost. So series are for those who ask
+ * for the time and the peak of a run only.
  */
 #ifndef CS_GRAPH_GRAPH_H
 #define CS_GRAPH_GRAPH_H
@@ -207,9 +207,9 @@ typedef struct cs_series_part {
     uint32_t n_waits, waits[CS_PART_WAITS]; /* for these parts of the series, by number */
 } cs_series_part;
 
-/* Parts, in cs_graph.parts, the first and the last of which compute. A class that is a series has the
- * effects at the start of the first and at the end of the last part; all others, and the durations,
- * stay with the parts. */
+/* Parts, in cs_graph.parts, the first and the last of which compute. A class that is a series has
+ * the effects at the start of the first and at the end of the last part; all others, and the
+ * durations, stay with the parts. */
 typedef struct cs_series {
     uint32_t first, n;
     uint32_t n_tasks; /* that its parts would be, each by itself */

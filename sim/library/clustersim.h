@@ -22,8 +22,9 @@
  * noise use the GSL, whose error handler ends the program when memory runs out, unless the program
  * has called gsl_set_error_handler_off().
  *
- * Locale. Numbers in texts and messages have decimal points, whatever locale the program has chosen;
- * `progress` and other functions of the program are called with the C locale set for their thread
+ * Locale. Numbers in texts and messages have decimal points, whatever locale the program has
+ * chosen; `progress` and other functions of the program are called with the C locale set for their
+ * thread
  * (uselocale).
  */
 #ifndef CLUSTERSIM_H

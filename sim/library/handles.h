@@ -30,8 +30,9 @@ struct clustersim_result {
 
 /* ---- failures ---- */
 
-/* Ends a call, which began by entering the C locale: messages and texts have decimal points whatever
- * locale the program has chosen. Stores a record of what was said, unless `error` is NULL. */
+/* Ends a call, which began by entering the C locale: messages and texts have decimal points
+ * whatever locale the program has chosen. Stores a record of what was said, unless `error` is
+ * NULL. */
 clustersim_status cs_library_done(cs_status status, const cs_error *said, cs_number_locale caller,
                                   clustersim_error **error);
 

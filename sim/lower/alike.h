@@ -11,7 +11,8 @@ enum { CS_UNLIKE_BYTES = sizeof(((cs_lower_report *)0)->unlike) };
  * the first difference that is found, or "": a collective that takes another time in another group
  * of its family; messages between stages that have another latency, or meet more or fewer of the
  * messages that they stand for; messages that wait for each other (fifo), of which but one is
- * simulated. `ways` are per class of the graph, with costs, NULL for what is no collective. CS_NO_MEMORY, CS_OVERFLOW. */
+ * simulated. `ways` are per class of the graph, with costs, NULL for what is no collective.
+ * CS_NO_MEMORY, CS_OVERFLOW. */
 CS_MUST_CHECK cs_status cs_alike_find(cs_prices *prices, cs_way *const *ways,
                                       char unlike[CS_UNLIKE_BYTES], cs_error *error);
 

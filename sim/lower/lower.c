@@ -553,8 +553,8 @@ static void lower_to_delay(lowering *l, const cs_way *way)
 
 /* ---- series ---- */
 
-/* What becomes of a part: a delay, which waits for no other rank that is simulated, has the effects at
- * its start as well. */
+/* What becomes of a part: a delay, which waits for no other rank that is simulated, has the effects
+ * at its start as well. */
 static uint32_t part_class(lowering *l, uint32_t old)
 {
     const cs_class *of = &l->from->classes[old];

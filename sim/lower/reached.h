@@ -1,6 +1,6 @@
-/* What part of the links' bandwidths collectives reach: the same everywhere, or by level, as NVLinks
- * and networks do not reach the same. A message takes as many times longer as its level does not
- * reach; messages of a round at different levels take as long as the slowest. */
+/* What part of the links' bandwidths collectives reach: the same everywhere, or by level, as
+ * NVLinks and networks do not reach the same. A message takes as many times longer as its level
+ * does not reach; messages of a round at different levels take as long as the slowest. */
 #ifndef CS_LOWER_REACHED_H
 #define CS_LOWER_REACHED_H
 
@@ -12,8 +12,8 @@ typedef struct cs_reached {
     double level[CS_N_LEVELS]; /* > 0, at most 1; or 0: nothing is given */
 } cs_reached;
 
-/* A number for all levels, or an object with one for each, in which a level that is left out has that
- * of the next nearer one; 1 where there is none. */
+/* A number for all levels, or an object with one for each, in which a level that is left out has
+ * that of the next nearer one; 1 where there is none. */
 extern const cs_field_kind cs_reached_kind;
 
 /* "gpu_pair", "node", "rack", "system" */

@@ -16,8 +16,8 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
  * memory runs out. */
 cJSON *cs_report_json(const cs_scenario *scenario, const cs_simulation *simulation);
 
-/* Only what the figures of a sweep are made of: what is said once, and of devices, weights and closed
- * forms what cs_report_digest adds. */
+/* Only what the figures of a sweep are made of: what is said once, and of devices, weights and
+ * closed forms what cs_report_digest adds. */
 cJSON *cs_report_json_figures(const cs_scenario *scenario, const cs_simulation *simulation);
 
 /* Add to both what --runs asks for; nothing where there was one run. */

@@ -71,8 +71,8 @@ typedef struct walk {
     bool changed[CS_N_CATEGORIES]; /* at this instant */
 } walk;
 
-/* Behind all changes of an instant: a sample of each category that changed, and the peaks. False when
- * memory runs out. */
+/* Behind all changes of an instant: a sample of each category that changed, and the peaks. False
+ * when memory runs out. */
 static bool take_samples(cs_trace *trace, walk *at, cs_time time, uint32_t d)
 {
     cs_device_record *device = &trace->devices[d];

@@ -11,7 +11,8 @@
  * the oldest of their size. Gathered weights are on a stream of their own.
  *
  * The run is played twice, as training repeats it, and between the two the optimizer's states are
- * made (resident-tensors.h): what is free then is laid out otherwise than what the device began with.
+ * made (resident-tensors.h): what is free then is laid out otherwise than what the device began
+ * with.
  *
  * Of devices at the same rank of a pipeline that have the same part of the optimizer's states one
  * is played for all.

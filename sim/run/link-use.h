@@ -2,10 +2,9 @@
  *
  * The time until the makespan is divided into CS_LINK_USE_PARTS equal stretches. A message counts
  * on each link of its route with its mean rate, bytes / (end - start): its latencies, and the time
- * in which it waits for links, are parts of that. So a link's bytes are exact in all; where messages
- * wait for each other they are spread too evenly, and a stretch may show more than the bandwidth.
- * Messages of others (background) are not messages of the
- * run, and left out.
+ * in which it waits for links, are parts of that. So a link's bytes are exact in all; where
+ * messages wait for each other they are spread too evenly, and a stretch may show more than the
+ * bandwidth. Messages of others (background) are not messages of the run, and left out.
  */
 #ifndef CS_RUN_LINK_USE_H
 #define CS_RUN_LINK_USE_H

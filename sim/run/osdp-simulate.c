@@ -107,8 +107,8 @@ static int64_t next_limit(const bracket *b, int64_t at, int64_t away)
     return b->fits + (b->fails - b->fits) / 2;
 }
 
-/* Tries the plan for a limit of the cost model, and sets the next one. What does not fit is the plan
- * for all limits down to its own memory. */
+/* Tries the plan for a limit of the cost model, and sets the next one. What does not fit is the
+ * plan for all limits down to its own memory. */
 static cs_status try_limit(const cs_osdp_fit *f, uint32_t batch, cs_osdp_rules *rules, bracket *b,
                            cs_arena *arena, cs_osdp_fitted *best, cs_error *error)
 {

@@ -56,8 +56,8 @@ typedef struct cs_block_owner {
     uint32_t category;
 } cs_block_owner;
 
-/* Calls `visit` for each segment, as cs_caching_visit does; for a player that is watched. The owners
- * are by the ids of blocks. CS_NO_MEMORY. */
+/* Calls `visit` for each segment, as cs_caching_visit does; for a player that is watched. The
+ * owners are by the ids of blocks. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_player_visit(cs_player *player,
                                         bool (*visit)(void *context, const cs_segment_view *view,
                                                       const cs_block_owner *owners),

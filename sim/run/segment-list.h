@@ -26,9 +26,9 @@ void cs_segment_list_finish(cs_segment_list *list);
 /* False when memory runs out. */
 bool cs_segment_list_add(cs_segment_list *list, const cs_segment *segment);
 
-/* Of the segments from `first` on, what lies in `bytes` from `address` on is given back. A part that
- * lies there only in part is divided: what stays becomes a part of its own, at the end of the list,
- * as old. False when memory runs out. */
+/* Of the segments from `first` on, what lies in `bytes` from `address` on is given back. A part
+ * that lies there only in part is divided: what stays becomes a part of its own, at the end of the
+ * list, as old. False when memory runs out. */
 bool cs_segment_list_end(cs_segment_list *list, uint32_t first, int64_t address, int64_t bytes,
                          cs_time time);
 

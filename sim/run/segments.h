@@ -7,8 +7,8 @@
  *             allocation fails for the first time
  *
  * The last three are of the devices that were played, of at most CS_SEGMENTS_DEVICES of them: those
- * that reserve most, of equal ones the first. The run is played twice: times from the makespan on are
- * of the second round.
+ * that reserve most, of equal ones the first. The run is played twice: times from the makespan on
+ * are of the second round.
  */
 #ifndef CS_RUN_SEGMENTS_H
 #define CS_RUN_SEGMENTS_H

@@ -251,8 +251,8 @@ cs_status cs_simulate_trace(const cs_scenario *scenario, const cs_progress *prog
     return run_bare(&quiet, &scenario->platform, progress, graph, trace, error);
 }
 
-/* Whether steps of a pass may be one task: collectives are delays, all of some time; nothing is random,
- * or slowed down; and nothing but a pass occupies a device. */
+/* Whether steps of a pass may be one task: collectives are delays, all of some time; nothing is
+ * random, or slowed down; and nothing but a pass occupies a device. */
 static bool allows_series(const cs_scenario *scenario)
 {
     const uint32_t fidelity = scenario->collectives.fidelity;

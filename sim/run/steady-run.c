@@ -117,7 +117,8 @@ typedef struct period {
     uint32_t first, n;
 } period;
 
-/* Whether what begins with mini-batch `first` is repeated twice, and nothing but that is known of. */
+/* Whether what begins with mini-batch `first` is repeated twice, and nothing but that is known
+ * of. */
 static bool repeats(const probe *of, period p)
 {
     const cs_watch *watch = &of->watch;
@@ -166,9 +167,9 @@ static uint32_t last_alike(const cs_watch *watch, period p)
 }
 
 /* The critical path is walked back from its end, from each task to one before it, which the spans
- * around it decide. Where it comes by a task and by the same one `tasks` ids before, both in periods
- * that are alike, it goes on in that way until the first of these, and is as much longer in each longer
- * run. False also where memory runs out. */
+ * around it decide. Where it comes by a task and by the same one `tasks` ids before, both in
+ * periods that are alike, it goes on in that way until the first of these, and is as much longer in
+ * each longer run. False also where memory runs out. */
 static bool path_repeats(const probe *run, period p, uint32_t tasks)
 {
     const cs_analysis *analysis = &run->simulation.analysis;
@@ -216,9 +217,9 @@ static uint32_t list_blinks(const cs_simulation *of, blink *out)
     return n;
 }
 
-/* Whether several tasks occupied a device at one instant for no time, and their ids do not say which
- * of them was first: what the analysis takes then depends on the whole graph, and may differ from
- * period to period. True also where memory runs out. */
+/* Whether several tasks occupied a device at one instant for no time, and their ids do not say
+ * which of them was first: what the analysis takes then depends on the whole graph, and may differ
+ * from period to period. True also where memory runs out. */
 static bool has_ties(const cs_simulation *of)
 {
     if (cs_graph_ids_rise(&of->graph))

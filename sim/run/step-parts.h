@@ -40,9 +40,10 @@ typedef struct cs_step_parts {
     double step; /* s, what they add up to */
 } cs_step_parts;
 
-/* Of the step from the run's start: with `behind` to the end of all that is sent; else to the end of
- * the last computation, and what is sent then, weights for the next step, is hidden by that one's
- * first forward, as long as that takes. Of a run of several steps, of one of them: their mean. */
+/* Of the step from the run's start: with `behind` to the end of all that is sent; else to the end
+ * of the last computation, and what is sent then, weights for the next step, is hidden by that
+ * one's first forward, as long as that takes. Of a run of several steps, of one of them: their
+ * mean. */
 cs_step_parts cs_step_parts_find(const cs_scenario *scenario, const cs_simulation *simulation,
                                  bool behind);
 

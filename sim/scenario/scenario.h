@@ -68,8 +68,8 @@ typedef struct cs_scenario_parts {
     const cs_platform *platform; /* from the same section, with as many devices; or NULL */
 } cs_scenario_parts;
 
-/* Owns all that it points to, but for what is shared, and nothing of it points to the struct itself:
- * it can be moved by assignment. The job shares model, plan and pattern with it. */
+/* Owns all that it points to, but for what is shared, and nothing of it points to the struct
+ * itself: it can be moved by assignment. The job shares model, plan and pattern with it. */
 typedef struct cs_scenario {
     cs_arena arena;
     cs_scenario_parts shared; /* whose these are, unless NULL */
@@ -135,8 +135,9 @@ CS_MUST_CHECK cs_status cs_scenario_read_watched(const cJSON *root, const char *
                                                  const cs_progress *progress, cs_scenario *scenario,
                                                  cs_error *error);
 
-/* The same for a run that nobody looks at but for its figures: without `resolved` and `paradl`. What
- * other scenarios have made already and this one would make anew is taken from `parts`, or NULL. */
+/* The same for a run that nobody looks at but for its figures: without `resolved` and `paradl`.
+ * What other scenarios have made already and this one would make anew is taken from `parts`, or
+ * NULL. */
 CS_MUST_CHECK cs_status cs_scenario_read_brief(const cJSON *root, const char *path,
                                                const cs_scenario_parts *parts,
                                                const cs_progress *progress, cs_scenario *scenario,

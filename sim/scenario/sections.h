@@ -209,7 +209,8 @@ void cs_loaded_finish(cs_loaded *loaded);
 
 /* Reads all sections, whatever is wrong with the others. What they hold lives in the arena, but for
  * the parts of the document that have readers of their own: it must live as long. What is loaded
- * must be zeroed, unless its network is known. What is valid and hardly meant is added to `warnings`. */
+ * must be zeroed, unless its network is known. What is valid and hardly meant is added to
+ * `warnings`. */
 CS_MUST_CHECK cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
                                          cs_sections *sections, cs_loaded *loaded,
                                          cs_error *warnings, cs_error *error);

@@ -38,7 +38,8 @@ typedef struct cs_sweep_word {
     const char *option, *value;
 } cs_sweep_word;
 
-/* What was asked for, as a command line for a shell; the caller frees it. NULL when memory runs out.
+/* What was asked for, as a command line for a shell; the caller frees it. NULL when memory runs
+ * out.
  */
 char *cs_sweep_command(const char *path, const cs_sweep_word *words, size_t n);
 

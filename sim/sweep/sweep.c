@@ -232,8 +232,8 @@ typedef struct sink {
     cs_sweep_results *results;
 } sink;
 
-/* Whether the failure says something about the point, or about the machine right now: then the sweep
- * ends, and a later run goes on. */
+/* Whether the failure says something about the point, or about the machine right now: then the
+ * sweep ends, and a later run goes on. */
 static bool is_lasting(cs_status status)
 {
     return status != CS_NO_MEMORY && status != CS_IO;

@@ -57,9 +57,9 @@ CS_MUST_CHECK cs_status cs_sweep_open(const cs_sweep *sweep, const char *journal
                                       uint64_t identity, bool resume, cs_journal *journal,
                                       cs_sweep_results *results, cs_error *error);
 
-/* Runs the points that are not done, or, in a process that helps, those that it is given: then there
- * are neither journal (zeroed, with file -1) nor results. CS_OK also where points failed; CS_INTERRUPTED, CS_IO and
- * CS_NO_MEMORY end it early, and the journal has what was done. */
+/* Runs the points that are not done, or, in a process that helps, those that it is given: then
+ * there are neither journal (zeroed, with file -1) nor results. CS_OK also where points failed;
+ * CS_INTERRUPTED, CS_IO and CS_NO_MEMORY end it early, and the journal has what was done. */
 CS_MUST_CHECK cs_status cs_sweep_run(const cs_sweep *sweep, const cs_progress *progress,
                                      cs_journal *journal, cs_sweep_results *results,
                                      cs_error *error);

@@ -326,8 +326,8 @@ typedef struct leading {
     cs_pool_gauge done;
 } leading;
 
-/* How many points a process may have in hand: more than it has threads only while each process would
- * get as many again. */
+/* How many points a process may have in hand: more than it has threads only while each process
+ * would get as many again. */
 static uint32_t most_in_hand(const leading *l, const member *of)
 {
     const double took = cs_clock_seconds() - of->since;

@@ -10,8 +10,8 @@
  * message, as many as it does within a few milliseconds. So the last points end together, as far as
  * their sizes allow.
  *
- * All functions are called by the main thread. Open MPI ends all processes of a job when one of them
- * dies: what was collected is the leader's journal (sim/sweep/journal.h).
+ * All functions are called by the main thread. Open MPI ends all processes of a job when one of
+ * them dies: what was collected is the leader's journal (sim/sweep/journal.h).
  */
 #ifndef CS_TEAM_TEAM_H
 #define CS_TEAM_TEAM_H

@@ -48,8 +48,8 @@ typedef struct cs_contents {
 void cs_contents_init(cs_contents *contents);
 void cs_contents_finish(cs_contents *contents); /* takes zeroed ones */
 
-/* The file is the caller's, to destroy. CS_NO_MEMORY, then and when writing to it; when writing also
- * CS_INTERRUPTED. `progress` may be NULL. */
+/* The file is the caller's, to destroy. CS_NO_MEMORY, then and when writing to it; when writing
+ * also CS_INTERRUPTED. `progress` may be NULL. */
 CS_MUST_CHECK cs_status cs_contents_open(cs_contents *contents, const cs_progress *progress,
                                          cs_h5_file **file, cs_error *error);
 

@@ -354,8 +354,8 @@ static bool create_dataset(writer *w)
 /* ---- an index, and the columns that refer to it ----
  *
  * As H5DSattach_scale does, which reads and writes anew for each column what the index knows of the
- * others: the attribute DIMENSION_LIST of a column refers to its index, REFERENCE_LIST of the index to
- * all columns (HDF5 Dimension Scale Specification). */
+ * others: the attribute DIMENSION_LIST of a column refers to its index, REFERENCE_LIST of the index
+ * to all columns (HDF5 Dimension Scale Specification). */
 
 static const char dimension_list[] = "DIMENSION_LIST", reference_list[] = "REFERENCE_LIST";
 
@@ -696,12 +696,12 @@ void cs_h5_destroy(cs_h5_file *file)
     free(file);
 }
 
-/* The superblock's flags of consistency say "open to be written" until the file is closed. Where they are
- * is what versions 0 and 1 have in common; access_properties asks for 0. */
+/* The superblock's flags of consistency say "open to be written" until the file is closed. Where
+ * they are is what versions 0 and 1 have in common; access_properties asks for 0. */
 enum { VERSION_AT = 8, FLAGS_AT = 20, FLAG_BYTES = 4, VERSION_MOST = 1 };
 
-/* What HDF5 has in its memory, until the file is closed: as H5Fget_file_image copies it, which clears
- * the flags as well. */
+/* What HDF5 has in its memory, until the file is closed: as H5Fget_file_image copies it, which
+ * clears the flags as well. */
 static cs_status find_image(const cs_h5_file *file, const void **image, size_t *size,
                             cs_error *error)
 {

@@ -6,11 +6,11 @@
  * the attributes `units` and `long_name`; one of coded values also `flag_values` and
  * `flag_meanings` (CF conventions), one of ids that may be missing `_FillValue`.
  *
- * The file is made under a temporary name and renamed when it is finished. HDF5 never hears of a full
- * disk (h5-disk.h), as it would try again at the end of the process; what cannot be renamed, such as a
- * pipe, gets a file that is made in memory. Long columns are packed (pack.h) before HDF5 gets them.
- * Nothing that depends on the time or on addresses is stored: equal tables give files that are equal byte
- * by byte.
+ * The file is made under a temporary name and renamed when it is finished. HDF5 never hears of a
+ * full disk (h5-disk.h), as it would try again at the end of the process; what cannot be renamed,
+ * such as a pipe, gets a file that is made in memory. Long columns are packed (pack.h) before HDF5
+ * gets them. Nothing that depends on the time or on addresses is stored: equal tables give files
+ * that are equal byte by byte.
  *
  * HDF5 prints errors by itself; the functions here turn that off for the calling thread. A file is
  * used by one thread at a time; several files in several threads need an HDF5 built thread-safe.

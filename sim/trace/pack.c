@@ -19,8 +19,8 @@ enum {
     UNTRIED = 7,      /* blocks in which a plane is stored that was noise */
 };
 
-/* Compressed over plain size of the sample. What deflate makes little smaller costs it most: where half
- * is left, twenty times as long as copying. */
+/* Compressed over plain size of the sample. What deflate makes little smaller costs it most: where
+ * half is left, twenty times as long as copying. */
 static const double pays_below = 1.0 / 3;
 
 /* Blocks of deflate that end at a byte and refer to nothing before them, and what they stand for. */
@@ -266,8 +266,8 @@ static uint64_t differing_words(const unsigned char *values, size_t n)
     return differ;
 }
 
-/* Which bits differ among the values: those of 4 and of 1 bytes are compared 8 bytes at a time, with
- * the first one as often. */
+/* Which bits differ among the values: those of 4 and of 1 bytes are compared 8 bytes at a time,
+ * with the first one as often. */
 static uint64_t differences(const unsigned char *values, size_t n, size_t size)
 {
     const size_t n_words = n * size / sizeof(uint64_t);

@@ -48,8 +48,8 @@ CS_MUST_CHECK cs_status cs_reader_fold(cs_reader *reader, cs_error *error);
  * the first is left: it stands for the others as well. */
 CS_MUST_CHECK cs_status cs_reader_fold_equal(cs_reader *reader, cs_error *error);
 
-/* "0-63" where the devices for which `device` stands follow each other, else "64(x16)"; by[d] is what
- * stands for d, of n devices. NULL when memory runs out. */
+/* "0-63" where the devices for which `device` stands follow each other, else "64(x16)"; by[d] is
+ * what stands for d, of n devices. NULL when memory runs out. */
 const char *cs_reader_kind_name(cs_reader *reader, const uint32_t *by, uint32_t n, uint32_t device);
 
 /* The same of the file of a sweep (docs/how-to/sweeps.md has the schema): of the members above it

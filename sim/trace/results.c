@@ -45,8 +45,8 @@ static uint32_t task_of(const source *from, uint64_t row)
     return from->rows ? from->rows[row] : (uint32_t)row;
 }
 
-/* A function that fills a column of values of the type: the expression of `task`, and of the `offset`
- * that the column names. */
+/* A function that fills a column of values of the type: the expression of `task`, and of the
+ * `offset` that the column names. */
 #define TASK_COLUMN(name, type, expression)                                                        \
     static void name(const void *data, uint64_t first, uint64_t count, uint32_t offset,            \
                      void *values)                                                                 \

@@ -6,8 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A sample is two or three numbers: picoseconds since the sample before; (device * CS_N_CATEGORIES + category) * CODES + code; and behind the code OTHER the change
- * itself, its sign in the lowest bit. Other codes name one of the latest different changes. */
+/* A sample is two or three numbers: picoseconds since the sample before; (device * CS_N_CATEGORIES
+ * + category) * CODES + code; and behind the code OTHER the change itself, its sign in the lowest
+ * bit. Other codes name one of the latest different changes. */
 enum {
     KNOWN = 3,
     OTHER = KNOWN,

@@ -15,8 +15,8 @@ enum { CS_SEAL_BYTES = 24 }; /* a mark, the length, XXH64: little-endian */
 
 void cs_seal(const void *image, size_t size, unsigned char seal[CS_SEAL_BYTES]);
 
-/* The same for the first `size` bytes of an open file, from which they are read. False, with errno, where
- * they cannot be. */
+/* The same for the first `size` bytes of an open file, from which they are read. False, with errno,
+ * where they cannot be. */
 bool cs_seal_file(int file, uint64_t size, unsigned char seal[CS_SEAL_BYTES]);
 
 /* That an HDF5 file can be read to its end. CS_INVALID otherwise, CS_FAILED when no process can be

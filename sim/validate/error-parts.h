@@ -1,5 +1,5 @@
-/* Where predicted steps spend their time, and which parts would have to be longer or shorter to give
- * the measured times: per dataset, means over its points with a measured time.
+/* Where predicted steps spend their time, and which parts would have to be longer or shorter to
+ * give the measured times: per dataset, means over its points with a measured time.
  *
  * The error of a point is 1 - predicted / measured here: what is missing, as a share of the
  * measured step. For each dataset the factors a_p of the parts are chosen that minimise
@@ -8,9 +8,9 @@
  *
  * s_ip the seconds of part p of point i, m_i its measured step, n points. The second term keeps a
  * factor at 1 where the points do not tell parts apart, as when all have the same proportions. What
- * part p lacks is the mean of (a_p - 1) s_ip / m_i; the rest is what no factors explain. Both add up
- * to the mean of what is missing, exactly. It is a description of the errors by linear least squares,
- * not a measurement: parts that always occur together are not told apart.
+ * part p lacks is the mean of (a_p - 1) s_ip / m_i; the rest is what no factors explain. Both add
+ * up to the mean of what is missing, exactly. It is a description of the errors by linear least
+ * squares, not a measurement: parts that always occur together are not told apart.
  */
 #ifndef CS_VALIDATE_ERROR_PARTS_H
 #define CS_VALIDATE_ERROR_PARTS_H

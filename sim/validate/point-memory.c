@@ -95,7 +95,8 @@ static bool has_single_products(const cs_point *point)
 }
 
 /* Where they are not as the runtime has them. Megatron-LM's router is TransformerEngine's product,
- * whatever its layers are (megatron/core/transformer/moe/moe_utils.py, RouterGatingLinearFunction). */
+ * whatever its layers are (megatron/core/transformer/moe/moe_utils.py,
+ * RouterGatingLinearFunction). */
 static void write_libraries(const cs_point *point, FILE *out)
 {
     const bool own = has_own_layers(point), single = has_single_products(point);

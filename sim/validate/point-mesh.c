@@ -72,9 +72,9 @@ static bool contains(const char *text, const char *word)
 
 /* NVIDIA's recipes for Megatron-Bridge that send each copy of a token by itself (NVIDIA-NeMo/
  * Megatron-Bridge, scripts/performance/configs: moe_token_dispatcher_type and
- * moe_flex_dispatcher_backend of the presets, as of 26.02): Qwen3 235B in nodes of eight, gpt-oss in
- * bf16 with experts in several nodes, and all that drop tokens (configs/deepseek: "Using token drop,
- * disabling DeepEP"). The others take DeepEP or HybridEP. */
+ * moe_flex_dispatcher_backend of the presets, as of 26.02): Qwen3 235B in nodes of eight, gpt-oss
+ * in bf16 with experts in several nodes, and all that drop tokens (configs/deepseek: "Using token
+ * drop, disabling DeepEP"). The others take DeepEP or HybridEP. */
 static bool sends_each_copy(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;

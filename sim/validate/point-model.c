@@ -32,8 +32,8 @@ static uint32_t vocabulary(cs_point_rules *rules)
 }
 
 /* As the point says; else Megatron-LM's argument; else what the framework had. Megatron-LM without
- * TransformerEngine, LiBai, and transformers ("PyTorch eager"), compute the matrix of weights unless
- * they are asked for a fused kernel. */
+ * TransformerEngine, LiBai, and transformers ("PyTorch eager"), compute the matrix of weights
+ * unless they are asked for a fused kernel. */
 static const char *attention(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
@@ -57,9 +57,9 @@ static const char *attention(cs_point_rules *rules)
 /* Of hidden states and of attention. Megatron-LM's arguments default to 0.1 (megatron/training/
  * arguments.py), and so does what is trained with it in papers and tables that show no arguments
  * (Korthikanti et al., arXiv 2205.05198, section 4.1, count its masks), as far as attention is no
- * fused kernel, which has been used without; LiBai's configurations have it (configs/common/models),
- * and those of transformers, whose models "PyTorch eager" trains (attn_pdrop of GPT2Config,
- * attention_probs_dropout_prob of BertConfig). */
+ * fused kernel, which has been used without; LiBai's configurations have it
+ * (configs/common/models), and those of transformers, whose models "PyTorch eager" trains
+ * (attn_pdrop of GPT2Config, attention_probs_dropout_prob of BertConfig). */
 static double dropout(cs_point_rules *rules)
 {
     static const char *const usual[] = {"Megatron-LM", "LiBai", "PyTorch eager"};
@@ -521,8 +521,8 @@ static const char *optimizer(const cs_point *point)
                                                                            : "adam";
 }
 
-/* Networks have sizes up to these (sim/workload/zoo/transformer.h), and so many elements in a tensor
- * of a sample (sim/workload/net-build.h); points can state larger ones. */
+/* Networks have sizes up to these (sim/workload/zoo/transformer.h), and so many elements in a
+ * tensor of a sample (sim/workload/net-build.h); points can state larger ones. */
 static void check_sizes(cs_point_rules *rules)
 {
     enum { BLOCKS = 4096, MOST = 1 << 20 };

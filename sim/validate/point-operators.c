@@ -70,8 +70,8 @@ static bool has_word(const char *given, const char *word)
     return strstr(given, word) || (is(word, "core_attn") && strstr(given, "default"));
 }
 
-/* A list of those rows of a table that the words mean and the network has; with `discards`, of those
- * only that discard. Returns whether there are any. */
+/* A list of those rows of a table that the words mean and the network has; with `discards`, of
+ * those only that discard. Returns whether there are any. */
 static bool write_named(cs_point_rules *rules, const named *table, size_t n, const char *given,
                         const char *key, bool discards, FILE *out)
 {

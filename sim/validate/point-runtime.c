@@ -99,8 +99,9 @@ const char *cs_point_rules_runtime(const cs_point *point, const char **note)
 /* NVIDIA's recipes for Megatron-Bridge in mxfp8, from release 26.06 on (NVIDIA-NeMo/
  * Megatron-Bridge, src/megatron/bridge/perf_recipes: _enable_hybridep_full_iteration_mxfp8 of
  * qwen/common.py, _apply_gpt_oss_120b_full_iter_fp8mx_configs of gpt_oss/common.py; scripts/
- * performance/configs/deepseek: DEEPSEEK_V3_PRETRAIN_CONFIG_..._FP8_MX): cuda_graph_impl "full_iteration",
- * use_transformer_engine_op_fuser, overlap_moe_expert_parallel_comm, fp8_dot_product_attention. */
+ * performance/configs/deepseek: DEEPSEEK_V3_PRETRAIN_CONFIG_..._FP8_MX): cuda_graph_impl
+ * "full_iteration", use_transformer_engine_op_fuser, overlap_moe_expert_parallel_comm,
+ * fp8_dot_product_attention. */
 bool cs_point_rules_graphs_iterations(const cs_point *point)
 {
     static const char name[] = "Megatron-Bridge ";
@@ -110,8 +111,8 @@ bool cs_point_rules_graphs_iterations(const cs_point *point)
 }
 
 /* Recipes in fp8 of Megatron-Bridge have the scale of each tensor itself (NVIDIA-NeMo/
- * Megatron-Bridge, scripts/performance/utils: "fp8_cs", current scaling); NeMo's and submissions to MLPerf that of
- * steps before (fp8_recipe "delayed"). */
+ * Megatron-Bridge, scripts/performance/utils: "fp8_cs", current scaling); NeMo's and submissions to
+ * MLPerf that of steps before (fp8_recipe "delayed"). */
 static bool scales_now(const cs_point *point)
 {
     return point->framework && strncmp(point->framework, "Megatron-Bridge", 15) == 0 &&

@@ -27,11 +27,11 @@ uint32_t cs_point_rules_chunks(const cs_point *point)
     return vee && point->parallel->vpp == 1 ? 2 : point->parallel->vpp;
 }
 
-/* Buckets in which replicas of whole models reduce gradients while the backward still runs. PyTorch's
- * DDP has 25 MiB (Li et al., VLDB 2020, section 3.2.3, and the default of bucket_cap_mb). LiBai has
- * collectives in the stream of computing only with tensor or pipeline parallelism (Oneflow-Inc/libai
- * at 072efeb, libai/models/utils/graph_base.py: enable_use_compute_stream), and fuses up to 16 MB of
- * them (configs/common/train.py: nccl_fusion_threshold_mb). */
+/* Buckets in which replicas of whole models reduce gradients while the backward still runs.
+ * PyTorch's DDP has 25 MiB (Li et al., VLDB 2020, section 3.2.3, and the default of bucket_cap_mb).
+ * LiBai has collectives in the stream of computing only with tensor or pipeline parallelism
+ * (Oneflow-Inc/libai at 072efeb, libai/models/utils/graph_base.py: enable_use_compute_stream), and
+ * fuses up to 16 MB of them (configs/common/train.py: nccl_fusion_threshold_mb). */
 static const char *bucket_of(const cs_point *point)
 {
     const char *framework = point->framework ? point->framework : "";

@@ -13,7 +13,8 @@ static bool starts(const char *text, const char *with)
 }
 
 /* NVIDIA's tables of performance (performance-summary.md of NVIDIA/NeMo and of
- * NVIDIA-NeMo/Megatron-Bridge) say in the name of a run only that it is fine-tuning without adapters
+ * NVIDIA-NeMo/Megatron-Bridge) say in the name of a run only that it is fine-tuning without
+ * adapters
  * ("-sft-"), or drops tokens ("tokendrop"); points that quote them have it in their id, and no key.
  * Nothing else reads an id: points that have the keys do not need it. */
 static bool id_says(cs_point_rules *rules, const char *word)

@@ -67,10 +67,10 @@ CS_MUST_CHECK cs_status cs_predictions_make(const cs_point *const *points, uint3
 CS_MUST_CHECK cs_status cs_predictions_identify(const cs_predictions *predictions,
                                                 uint64_t *identity, cs_error *error);
 
-/* Predicts those that are not done, in `jobs` threads, and with the processes of a team, if it is not
- * NULL; the outcome does not depend on how many. Those that help get no predictions. Each is noted in
- * the journal, unless that is NULL or not open (prediction-journal.h). CS_OK also where points fail.
- * CS_INTERRUPTED, CS_NO_MEMORY, CS_IO of the journal: what is done is kept. */
+/* Predicts those that are not done, in `jobs` threads, and with the processes of a team, if it is
+ * not NULL; the outcome does not depend on how many. Those that help get no predictions. Each is
+ * noted in the journal, unless that is NULL or not open (prediction-journal.h). CS_OK also where
+ * points fail. CS_INTERRUPTED, CS_NO_MEMORY, CS_IO of the journal: what is done is kept. */
 CS_MUST_CHECK cs_status cs_predict(cs_predictions *predictions, uint32_t jobs, cs_team *team,
                                    cs_journal *journal, const cs_progress *progress,
                                    cs_error *error);

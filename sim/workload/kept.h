@@ -23,15 +23,15 @@
  *
  * Weights of routed rows multiply what the experts made of them, when the rows are combined; or,
  * within the experts, what their last product reads (Megatron Core from 0.11 on, megatron/core/
- * transformer/moe/experts.py). Then the experts' results are not kept, but the weighted features are,
- * besides the features, which a fused gate computes again.
+ * transformer/moe/experts.py). Then the experts' results are not kept, but the weighted features
+ * are, besides the features, which a fused gate computes again.
  *
  * Products in a narrow type read their weights in two copies, along the one and the other dimension
- * (TransformerEngine caches both from one micro-batch to the next: transformer_engine/pytorch/module/
- * base.py, get_weight_workspace), or in one, where the device multiplies either way round, as
- * Blackwell does with fp8 (transformer_engine/pytorch/utils.py, is_non_tn_fp8_gemm_supported), or
- * where the second one is made for the time of a product (Megatron Core:
- * disable_parameter_transpose_cache):
+ * (TransformerEngine caches both from one micro-batch to the next:
+ * transformer_engine/pytorch/module/ base.py, get_weight_workspace), or in one, where the device
+ * multiplies either way round, as Blackwell does with fp8 (transformer_engine/pytorch/utils.py,
+ * is_non_tn_fp8_gemm_supported), or where the second one is made for the time of a product
+ * (Megatron Core: disable_parameter_transpose_cache):
  *   copies  cast from weights in the wide type, which are there as well
  *   alone   the weights have the narrow type, and only the optimizer's are wide (Megatron Core:
  *           fp8_param_gather, megatron/core/fp8_utils.py)
@@ -86,7 +86,8 @@ typedef enum cs_weight_gradients {
     CS_WEIGHT_GRADIENTS_PLACEHOLDERS,
 } cs_weight_gradients;
 
-/* "norm", "swiglu", "cross_entropy", "linear"; "in_place", "apart", "transformer_engine"; ended by NULL. */
+/* "norm", "swiglu", "cross_entropy", "linear"; "in_place", "apart", "transformer_engine"; ended by
+ * NULL. */
 extern const char *const cs_fused_names[];
 extern const char *const cs_weight_gradients_names[];
 

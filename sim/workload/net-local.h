@@ -12,9 +12,10 @@
  * Readers that need the same layout share one exchange, in front of the first. What is partial is
  * summed right behind its writer. What was gathered is not kept: the operator that would keep it
  * keeps the part that the place had, and gathers it again in backward (Korthikanti et al., 2022,
- * section 4.2.2): the exchange `gathers_again`. A narrow product keeps that part as it was cast, and
- * its cast is gathered (TransformerEngine, transformer_engine/pytorch/module/layernorm_linear.py:
- * ln_out is saved as this place has it, and gathered in backward).
+ * section 4.2.2): the exchange `gathers_again`. A narrow product keeps that part as it was cast,
+ * and its cast is gathered (TransformerEngine,
+ * transformer_engine/pytorch/module/layernorm_linear.py: ln_out is saved as this place has it, and
+ * gathered in backward).
  */
 #ifndef CS_WORKLOAD_NET_LOCAL_H
 #define CS_WORKLOAD_NET_LOCAL_H

@@ -34,10 +34,11 @@
  * no input: only the gradient of the weights would read it.
  * With narrow types (precision.h) a linear layer keeps its input as it was cast for the gradient
  * of the weights, in the place of the input itself: once where several layers read it, and of
- * what is gathered again (net-local.h) the part that the device has. The input is cast before the first of them, the gradient of the result before the first product that reads
- * it. Weights are cast once a step, behind their update.
- * Workspace is the matrix of weights of attention in memory; what a convolution library asks for is
- * not known here. Gradients of activations are counted over the whole network (backward-memory.h).
+ * what is gathered again (net-local.h) the part that the device has. The input is cast before the
+ * first of them, the gradient of the result before the first product that reads it. Weights are
+ * cast once a step, behind their update. Workspace is the matrix of weights of attention in memory;
+ * what a convolution library asks for is not known here. Gradients of activations are counted over
+ * the whole network (backward-memory.h).
  */
 #ifndef CS_WORKLOAD_OP_COST_H
 #define CS_WORKLOAD_OP_COST_H

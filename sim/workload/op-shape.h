@@ -80,8 +80,8 @@ char *cs_op_shape_key(const cs_op_shape *shape, char *text, size_t size);
 
 /* CS_INVALID, with the operator, when a network has one that no backend can run, so that it can be
  * neither measured nor replayed but only estimated: those of mixtures of experts and state spaces,
- * frozen weights, dilations above 1, heads whose values have other sizes than their keys, windows, sinks, learned
- * positions, keys of other tokens than the queries, norms by head. */
+ * frozen weights, dilations above 1, heads whose values have other sizes than their keys, windows,
+ * sinks, learned positions, keys of other tokens than the queries, norms by head. */
 CS_MUST_CHECK cs_status cs_net_check_runnable(const cs_net *net, cs_error *error);
 
 /* Measured times, from whoever has some. Both functions get a key; what they do not know is priced

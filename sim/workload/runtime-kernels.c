@@ -63,11 +63,11 @@ static void scale_apart(const cs_op *op, cs_op_cost *cost)
     }
 }
 
-/* The activation of GPT-2 in transformers is written out, x / 2 * (1 + tanh(c (x + a x^3))) (transformers 4.40,
- * activations.py, NewGELUActivation; minGPT, mingpt/model.py, NewGELU): a power, four products, two
- * sums and a tanh, each of which reads one or two tensors and writes one; backward the two factors'
- * products, one for each product with a number, the tanh's, three for the power's, and two sums
- * where x has three readers. */
+/* The activation of GPT-2 in transformers is written out, x / 2 * (1 + tanh(c (x + a x^3)))
+ * (transformers 4.40, activations.py, NewGELUActivation; minGPT, mingpt/model.py, NewGELU): a
+ * power, four products, two sums and a tanh, each of which reads one or two tensors and writes one;
+ * backward the two factors' products, one for each product with a number, the tanh's, three for the
+ * power's, and two sums where x has three readers. */
 static void write_out_gelu(const cs_op *op, cs_op_cost *cost)
 {
     const double tensor = (double)cost->output_bytes;
@@ -274,8 +274,8 @@ static double starts_of(const cs_runtime_kernels *kernels, const cs_accelerator 
 /* Seconds of a product in fp32 with `reached` of the peak. Each multiprocessor computes a tile of the
  * result at a time, so that tiles take whole waves (NVIDIA, Matrix Multiplication Background User's
  * Guide, sections 3.3 and 3.4). Libraries choose what leaves fewer idle: narrower tiles, which read
- * more for each multiplication (0.8, assumed), or to split sums of at least 512 products each, whose
- * parts are written in fp32, read and added (cuBLAS's and rocBLAS's split-K kernels). */
+ * more for each multiplication (0.8, assumed), or to split sums of at least 512 products each,
+ * whose parts are written in fp32, read and added (cuBLAS's and rocBLAS's split-K kernels). */
 static double seconds_in_tiles(const cs_accelerator *device, const cs_pass_cost *cost, double rate)
 {
     static const struct {

@@ -72,14 +72,14 @@ void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *o
 void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                               uint32_t batch, cs_precision precision, cs_op_cost *cost);
 
-/* Adds the kernels of PyTorch's deterministic algorithms that fill what an operator makes, before it
- * does: its result, the gradients of what it reads, and, where these are tensors of their own, those
- * of its weights (`apart`), of the network's precision. */
+/* Adds the kernels of PyTorch's deterministic algorithms that fill what an operator makes, before
+ * it does: its result, the gradients of what it reads, and, where these are tensors of their own,
+ * those of its weights (`apart`), of the network's precision. */
 void cs_runtime_kernels_fill(const cs_runtime_kernels *kernels, const cs_op *op,
                              cs_precision precision, bool apart, cs_op_cost *cost);
 
-/* Seconds that the host takes for an operator: forward; and backward, which is one pass for it. With
- * the kernels that put the scales of blocks (mxfp8, nvfp4) in the order of tiles, and, where
+/* Seconds that the host takes for an operator: forward; and backward, which is one pass for it.
+ * With the kernels that put the scales of blocks (mxfp8, nvfp4) in the order of tiles, and, where
  * gradients of weights are tensors of their own (`apart`), those that add them to sums. Attention
  * that is no fused kernel is as many operators as kernels, and one more with dropout. */
 typedef struct cs_host_seconds {

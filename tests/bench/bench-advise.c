@@ -3,8 +3,8 @@
  * bench-advise PLANS [SCENARIO]
  *
  * Where there are fewer candidates they are simulated again and again until PLANS are done: a few
- * milliseconds say nothing. Prints a row per part, in CPU time of one thread, and a hash of the steps
- * and peaks of all candidates that were simulated. */
+ * milliseconds say nothing. Prints a row per part, in CPU time of one thread, and a hash of the
+ * steps and peaks of all candidates that were simulated. */
 #include "sim/advise/advise.h"
 #include "sim/base/hash.h"
 

@@ -82,8 +82,8 @@ static cs_status make_graph(uint32_t n_flows, uint32_t n_hosts, cs_graph *graph,
     return status;
 }
 
-/* The message of chunk c from a host to the next one. Those of a rank that are as large as its first
- * one are of one class, as in lowered graphs: its number is the rank's. */
+/* The message of chunk c from a host to the next one. Those of a rank that are as large as its
+ * first one are of one class, as in lowered graphs: its number is the rank's. */
 static uint32_t add_step(cs_builder *builder, const uint32_t *hosts, const int64_t *chunks,
                          uint32_t n, uint32_t rank, uint32_t step)
 {

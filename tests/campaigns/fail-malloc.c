@@ -4,10 +4,11 @@
  *
  * With $FAIL_EACH=FILE each of them fails in turn, or each $FAIL_EVERY-th, in a copy of the process
  * (fork) that goes on from there, while the process itself goes on as if nothing were. FILE gets a
- * line "try NUMBER CODE THREAD" per copy: its exit status, or minus the signal that ended it; "main",
- * or "other" for a thread. A copy has one thread: it ends when it hands something over to others or
- * waits for them. Where the copy crashed or said nothing of memory, what it said and where it was
- * follow. Only for runs without output files: copies have the descriptors of the process. */
+ * line "try NUMBER CODE THREAD" per copy: its exit status, or minus the signal that ended it;
+ * "main", or "other" for a thread. A copy has one thread: it ends when it hands something over to
+ * others or waits for them. Where the copy crashed or said nothing of memory, what it said and
+ * where it was follow. Only for runs without output files: copies have the descriptors of the
+ * process. */
 #define _GNU_SOURCE /* dladdr, RTLD_NEXT, memfd_create */
 
 #include <dlfcn.h>
@@ -48,7 +49,8 @@ static int (*next_wait)(pthread_cond_t *, pthread_mutex_t *, const struct timesp
 
 /* ---- HDF5 in the program ---- */
 
-/* Functions whose names begin with H5, by address: those of HDF5 where it is a part of the program. */
+/* Functions whose names begin with H5, by address: those of HDF5 where it is a part of the
+ * program. */
 static struct function {
     uintptr_t start, end;
 } * functions;

@@ -13,8 +13,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The random platforms have round bandwidths, from which few roundings follow: these are uneven. And
- * slow: a message takes seconds, of which the last bits of a double are a share of a picosecond
+/* The random platforms have round bandwidths, from which few roundings follow: these are uneven.
+ * And slow: a message takes seconds, of which the last bits of a double are a share of a picosecond
  * that is often seen. */
 static const double slower = 1e-8;
 static const cs_noise noise = {
