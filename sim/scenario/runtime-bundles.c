@@ -383,6 +383,11 @@ static const cs_convention torchtitan[] = {
     {"/parallel/accumulate", "true",
      "torch/distributed/pipelining/stage.py, backward_maybe_with_nosync: with the last micro-batch",
      "/parallel/pipeline>1"},
+    {"/parallel/gather_once", "true",
+     "torchtitan/models/llama3/infra/parallelize.py, apply_fsdp: reshard_after_forward is False "
+     "under a pipeline; torch/distributed/pipelining/stage.py, backward_maybe_with_nosync and "
+     "_post_backward: weights are resharded, and gradients reduced, behind the last backward",
+     "/parallel/pipeline>1 /parallel/zero=3"},
     {"/parallel/regather", "false",
      "torch/distributed/tensor/parallel/style.py, PrepareModuleInput: a linear layer saves what it "
      "reads, which is gathered in front of it",
