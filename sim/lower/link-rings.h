@@ -6,8 +6,8 @@
  * src/graph/search.cc, ncclTopoCompute: the channels of a graph, which have the same bandwidth).
  * Here they are found as follows. A share u of bandwidth is chosen: that of some link, or a half of
  * it. A link of bandwidth b then has room for floor(b / u) rings each way. Wanted are as many rings,
- * Hamiltonian cycles over the links, as there is room for; each is passed both ways with a share of
- * the bytes of its own, and so gets u. Of all u that which gives the most in all is taken, of equal
+ * Hamiltonian cycles over the links, as there is room for; each is passed both ways with an equal share
+ * of the bytes, and so gets u. Of all u that which gives the most in all is taken, of equal
  * ones the largest.
  *
  * That rings are passed both ways costs nothing where links are as wide both ways: of rings that go
@@ -29,17 +29,11 @@ enum {
     CS_LINK_CYCLES_MAX = 32
 };
 
-/* A ring, which `times` have in common: they are passed as one of so many shares. */
-typedef struct cs_link_cycle {
-    uint32_t times;
-    uint8_t ranks[CS_LINK_RANKS_MAX]; /* in order, from rank 0 on */
-} cs_link_cycle;
-
 typedef struct cs_link_rings {
     uint32_t n_ranks, n_cycles;
-    uint32_t n_rings; /* shares: each cycle's `times`, both ways */
-    double bandwidth; /* of a ring, bytes/s: u above */
-    cs_link_cycle cycles[CS_LINK_CYCLES_MAX];
+    uint32_t n_rings; /* twice the cycles: ring 2 k is cycle k, ring 2 k + 1 the same backwards */
+    double bandwidth; /* that each ring has at least, bytes/s: u above */
+    uint8_t cycles[CS_LINK_CYCLES_MAX][CS_LINK_RANKS_MAX]; /* ranks in order, from 0 on */
 } cs_link_rings;
 
 /* Over n ranks. `widths` has n * n elements: bytes/s of the link from rank i to rank k at [i * n +
