@@ -16,10 +16,9 @@
  * links first, and gives up a number after a fixed count of steps, so that what is found is the most
  * wherever it meets that bound, or where no larger number was given up. Everything is done in the
  * order of the ranks: the same links give the same rings.
- *
- * Internal to sim/lower. */
-#ifndef CS_LOWER_LINK_RINGS_H
-#define CS_LOWER_LINK_RINGS_H
+ */
+#ifndef CS_TOPOLOGIES_LINK_RINGS_H
+#define CS_TOPOLOGIES_LINK_RINGS_H
 
 #include "topologies/platform.h"
 
@@ -53,5 +52,18 @@ void cs_link_memory_destroy(cs_link_memory *memory);
 CS_MUST_CHECK cs_status cs_link_memory_find(cs_link_memory *memory, const cs_platform *platform,
                                             const uint32_t *devices, uint32_t n,
                                             const cs_link_rings **rings, cs_error *error);
+
+/* What all rings take for a step, in which each device sends an equal share of the bytes on each of
+ * them: latency + bytes / bandwidth. */
+typedef struct cs_link_step {
+    uint32_t rings;   /* 0: there are none, or the platform's GPUs have no links to each other */
+    cs_time latency;  /* of the slowest message */
+    double bandwidth; /* of all rings, where each is as slow as the slowest of their messages */
+    bool equal;       /* no message has less latency, and none waits for another one */
+} cs_link_step;
+
+/* Of rings over the given devices, of a platform without noise. CS_NO_MEMORY, CS_OVERFLOW. */
+CS_MUST_CHECK cs_status cs_link_step_find(const cs_platform *platform, const uint32_t *devices,
+                                          uint32_t n, cs_link_step *step, cs_error *error);
 
 #endif
