@@ -575,6 +575,10 @@ static const struct {
     const char *word, *text;
 } guess_rows[] = {
     {"fofi", "\"fofi\"; known: none, fifo, phi, max_min"}, /* two of four letters differ */
+    {"fiof", "\"fiof\"; did you mean \"fifo\"? known: none, fifo, phi, max_min"}, /* swapped */
+    {"ifof", "\"ifof\"; known: none, fifo, phi, max_min"}, /* two pairs swapped, of four letters */
+    {"pih", "\"pih\"; did you mean \"phi\"? known: none, fifo, phi, max_min"},
+    {"mxa_mni", "\"mxa_mni\"; did you mean \"max_min\"? known: none, fifo, phi, max_min"},
     {"fif", "\"fif\"; did you mean \"fifo\"? known: none, fifo, phi, max_min"},
     {"FIFO", "\"FIFO\"; did you mean \"fifo\"? known: none, fifo, phi, max_min"},
     {"Fifo", "\"Fifo\"; did you mean \"fifo\"? known: none, fifo, phi, max_min"},

@@ -218,14 +218,12 @@ static void warn_bare(const cs_field *field, const cJSON *value, const cs_json_p
 {
     const bool rate = field->type == CS_FIELD_BANDWIDTH;
     const char *unit = rate ? "B/s" : "B";
-    const cs_json_place *above = place;
+    cs_error *warnings = cs_json_warnings(place);
     char got[CS_JSON_DESCRIBED_BYTES];
-    while (above && !above->warnings)
-        above = above->up;
-    if (!above || !(rate || field->large) || (!place->key && place->index > 0) ||
+    if (!warnings || !(rate || field->large) || (!place->key && place->index > 0) ||
         !(value->valuedouble > 0 && value->valuedouble < least_meant))
         return;
-    (void)cs_json_invalid(place, above->warnings,
+    (void)cs_json_invalid(place, warnings,
                           "%s has no unit and is taken as %s; a text has one, such as \"16 G%s\"",
                           cs_json_describe(value, got, sizeof(got)), unit, unit);
 }
