@@ -41,13 +41,15 @@ static uint64_t n_parts(const cs_list *space)
 
 static void warn_of_platform(const cs_sections *sections, const cs_origins *origins)
 {
-    static const char meet[] = "a \"sharing\" by which messages meet: max_min";
+    static const char meet[] =
+        "a \"sharing\" by which messages meet: max_min, or phi with \"count\"";
     static const char linked[] = "a topology that has links";
     const cs_json_place place = {.up = &sections->root, .key = "platform"};
     const cs_platform_section *given = &sections->platform;
+    const bool meets = given->shared == CS_SHARING_MAX_MIN || given->shared == CS_SHARING_COUNT;
     const bool links = strcmp(given->kind->name, "ideal") != 0;
     const cs_dependent_key rules[] = {
-        {"messages", given->independent_messages, given->shared == CS_SHARING_MAX_MIN, meet},
+        {"messages", given->independent_messages, meets, meet},
         {"jitter", given->jitter != NULL, links, linked},
         {"background", given->background != NULL, links, linked},
     };
