@@ -214,10 +214,69 @@ static bool continues(const char *a, const char *b)
     return shorter >= 4 && strncasecmp(a, b, shorter) == 0;
 }
 
+/* What frameworks call what has another name here. A word may have several meanings; it has the one
+ * that is known where it stands. */
+static const struct {
+    const char *other, *own;
+} synonyms[] = {
+    {"tp", "tensor"},
+    {"tensor_model_parallel_size", "tensor"},
+    {"pp", "pipeline"},
+    {"pipeline_model_parallel_size", "pipeline"},
+    {"cp", "context"},
+    {"ep", "expert"},
+    {"dp", "data"},
+    {"dp_size", "data"},
+    {"sp", "sequence_parallel"},
+    {"zero_stage", "zero"},
+    {"virtual_stages", "stages_per_device"},
+    {"chunks", "stages_per_device"},
+    {"num_microbatches", "micro_batches"},
+    {"gradient_accumulation_steps", "micro_batches"},
+    {"activation_checkpointing", "recompute"},
+    {"global_batch_size", "batch_size"},
+    {"gbs", "batch_size"},
+    {"dtype", "precision"},
+    {"torch_dtype", "precision"},
+    {"bfloat16", "bf16"},
+    {"float16", "fp16"},
+    {"half", "fp16"},
+    {"float32", "fp32"},
+    {"float", "fp32"},
+    {"gpus", "devices"},
+    {"n_gpus", "devices"},
+    {"world_size", "devices"},
+    {"steps", "iterations"},
+    {"n_layers", "layers"},
+    {"num_layers", "layers"},
+    {"num_hidden_layers", "layers"},
+    {"hidden_size", "hidden"},
+    {"d_model", "hidden"},
+    {"n_heads", "heads"},
+    {"num_attention_heads", "heads"},
+    {"num_key_value_heads", "kv_heads"},
+    {"num_query_groups", "kv_heads"},
+    {"seq_len", "sequence"},
+    {"seq_length", "sequence"},
+    {"ffn_hidden_size", "intermediate"},
+    {"intermediate_size", "intermediate"},
+    {"vocab_size", "vocabulary"},
+    {"num_experts", "experts"},
+};
+
+static bool means(const char *word, const char *known)
+{
+    for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++)
+        if (strcasecmp(synonyms[i].other, word) == 0 && strcmp(synonyms[i].own, known) == 0)
+            return true;
+    return false;
+}
+
 void cs_guess_add(cs_guess *guess, const char *known)
 {
     const unsigned int edits = edit_distance(guess->word, known);
-    const unsigned int distance = continues(guess->word, known) ? 2 : edits;
+    const unsigned int near = continues(guess->word, known) ? 2 : edits;
+    const unsigned int distance = means(guess->word, known) ? 0 : near;
     const bool tie = guess->closest && distance == guess->distance &&
                      edits < edit_distance(guess->word, guess->closest);
     if ((distance < guess->distance || tie) && distance < 2 * strlen(known)) {
