@@ -59,6 +59,8 @@ static const ignored rows[] = {
     {"/parallel/prefetch", NETWORK("bf16") DATA ", 'zero': 2", "", "'prefetch': 0", zero_3},
     {"/parallel/keep_gathered", NETWORK("bf16") DATA ", 'zero': 2", "", "'keep_gathered': true",
      zero_3},
+    {"/parallel/gather_once", NETWORK("bf16") DATA ", 'zero': 2", "", "'gather_once': true",
+     zero_3},
     {"/parallel/accumulate", NETWORK("bf16") DATA ", 'zero': 1", "", "'accumulate': true",
      "\"zero\" 2 or 3"},
     {"/parallel/dispatcher", NETWORK("bf16") DATA, "", "'dispatcher': 'once_per_node'", experts},
@@ -245,7 +247,7 @@ static void not_warned(void **state)
         {"delays", CHAIN DATA "}", ", 'collectives': {'reached': 0.5",
          ", 'nccl': 'hopper', 'nccl_algorithm': 'ring'", ""},
         {"FSDP", NETWORK("bf16") DATA ", 'zero': 3", "",
-         ", 'prefetch': 2, 'keep_gathered': true, 'accumulate': true", ""},
+         ", 'prefetch': 2, 'keep_gathered': true, 'gather_once': true, 'accumulate': true", ""},
         {"a seed of hashes",
          PIPELINE "'topology': 'leaf_spine', 'hosts_per_leaf': 2, 'spines': 2, 'bandwidth': "
                   "'1 GB/s'",
