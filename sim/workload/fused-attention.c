@@ -1,6 +1,6 @@
 #include "sim/workload/fused-attention.h"
 
-/* Of the rates: features of a head, keys for each query of 4,096 causal tokens, sides of the band. */
+/* Of the rates: features of a head, keys of a query of 4,096 causal tokens, sides of the band. */
 static const double FEATURES = 128, KEYS = 2048.5, SIDES = 1;
 
 static double ramp_factor(const cs_flash_rate *rate, double keys, double sides)
