@@ -23,7 +23,8 @@ static cs_pass_cost pass_of(double queries, double keys, double q, double v, dou
 
 /* A quarter of the time with 128 features is the softmax. A pair then takes 1/4 + 3/4 f / 128 of
  * it, so that by its flop, f / 128, it takes 3/4 + 1/4 x 128 / f: with 64 features 5/4, with 32
- * 7/4, with 96 13/12. With 192 by 128 it is products alone, 1. Backward of more than 192, 1 / 0.73. */
+ * 7/4, with 96 13/12. With 192 by 128 it is products alone, 1. Backward of more than 192, 1 / 0.73.
+ */
 static void by_the_size_of_heads(void **state)
 {
     (void)state;
