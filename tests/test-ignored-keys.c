@@ -21,7 +21,8 @@ static const char named[] = "a named model", ideal[] = "a \"name\" other than \"
                   narrow[] = "the precisions fp8, mxfp8 and nvfp4",
                   delays[] = "a \"fidelity\" other than \"flow\"",
                   played[] = "\"allocator\": \"pytorch\"", experts[] = "\"expert\" above 1",
-                  zero_3[] = "\"zero\": 3";
+                  zero_3[] = "\"zero\": 3",
+                  meshes[] = "a section \"parallel\" and mini-batches that do not overlap";
 
 typedef struct ignored {
     const char *key;      /* JSON pointer */
@@ -118,6 +119,10 @@ static const ignored rows[] = {
      "\"cublas\" in \"libraries\""},
     {"/memory/weight_buffer", NETWORK("bf16"), ", 'memory': {'libraries': []",
      "'weight_buffer': true", played},
+    {"/memory/receive_buffers", CHAIN, ", 'memory': {'libraries': []", "'receive_buffers': true",
+     meshes},
+    {"/memory/stage_results", CHAIN, ", 'memory': {'libraries': []", "'stage_results': 'last'",
+     meshes},
     {"/memory/expandable_segments", NETWORK("bf16"), ", 'memory': {'libraries': []",
      "'expandable_segments': true", played},
     {"/memory/max_split_size", NETWORK("bf16"), ", 'memory': {'libraries': []",
