@@ -445,22 +445,20 @@ static uint32_t reduction(pipeline *p, uint32_t stage, uint32_t holder, uint32_t
     return *first == CS_NONE ? CS_NONE : *first + holder - p->plan->stages[stage].first_device;
 }
 
-/* The part of a stage's holder in the all-reduce of what it shares with another stage, if it has a
+/* The part of a stage's holder in the all-reduce of what it shares with other stages, if it has a
  * part in this one; else CS_NONE. Whoever comes first adds all parts. */
 static uint32_t tied_part(pipeline *p, uint32_t t, uint32_t stage, uint32_t replica, uint32_t item)
 {
     const cs_tied *tied = &p->classes.ties[t];
-    const bool lends = tied->tie.lender == stage, paired = tied->paired;
-    const cs_stage *lender = &p->plan->stages[tied->tie.lender];
-    if (!lends && tied->tie.borrower != stage)
+    const uint32_t one = tied->paired ? replica : 0;
+    uint32_t at = 0, rank = tied->paired ? 0 : replica;
+    for (; at < tied->n_stages && tied->stages[at] != stage; at++)
+        rank += tied->paired ? 1 : p->plan->stages[tied->stages[at]].n_devices;
+    if (at == tied->n_stages)
         return CS_NONE;
-    uint32_t one = paired ? replica : 0;
     uint32_t *first = &p->tied[(size_t)t * p->max_tied + one];
     if (*first == CS_NONE)
         *first = cs_builder_members(p->builder, tied->classes[one], item);
-    uint32_t rank = paired ? 0 : replica;
-    if (!lends)
-        rank += paired ? 1 : lender->n_devices;
     return *first == CS_NONE ? CS_NONE : *first + rank;
 }
 

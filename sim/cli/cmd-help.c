@@ -1,6 +1,8 @@
 #include "sim/cli/command.h"
 #include "sim/cli/complete.h"
 
+#include "sim/base/text.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -30,6 +32,15 @@ const cs_command cs_command_help = {
     .run = run_help,
 };
 
+static cs_status unknown_shell(const char *shell, cs_error *error)
+{
+    cs_guess guess;
+    cs_guess_init(&guess, shell);
+    for (const char *const *known = cs_completion_shells; *known; known++)
+        cs_guess_add(&guess, *known);
+    return cs_error_add(error, CS_USAGE, "completion: unknown shell %s", cs_guess_text(&guess));
+}
+
 static cs_status run_completion(const cs_context *context, const cs_arguments *arguments,
                                 cs_error *error)
 {
@@ -39,8 +50,7 @@ static cs_status run_completion(const cs_context *context, const cs_arguments *a
         return CS_OK;
     }
     if (!code)
-        return cs_error_add(error, CS_USAGE,
-                            "completion: unknown shell \"%s\"; known: bash, zsh, fish", shell);
+        return unknown_shell(shell, error);
     if (arguments->n_words > 1)
         return cs_error_add(error, CS_USAGE, "completion: \"%s\" is one argument too many",
                             arguments->words[1]);

@@ -161,7 +161,8 @@ typedef struct cs_folded {
     const char *reason;         /* why each is simulated by itself, where that was not asked for */
 } cs_folded;
 
-/* `parallel` may be NULL. CS_INVALID, naming what tells devices apart, where the scenario asks to
+/* Of a mesh, or without one (`parallel` NULL) of a schedule each of whose devices holds a copy of
+ * the whole model. CS_INVALID, naming what tells devices apart, where the scenario asks to
  * fold devices that are not alike. */
 CS_MUST_CHECK cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *parallel,
                                          const cs_platform *platform, const cs_plan *plan,
@@ -188,8 +189,7 @@ void cs_scenario_warn_of_order(const cs_sections *sections, const cs_parallel *p
                                const cs_platform *platform, cs_error *warnings);
 
 /* Warns of keys that the scenario itself gives, and that change nothing without another one. */
-void cs_scenario_warn_of_ignored_keys(const cs_sections *sections, const cs_origins *origins,
-                                      cs_error *warnings);
+void cs_scenario_warn_of_ignored_keys(const cs_sections *sections, const cs_origins *origins);
 
 /* Adds the scenario's warnings. */
 void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, cs_error *warnings);

@@ -143,7 +143,9 @@ typedef struct cs_parallel_section {
     cs_list order; /* uint32_t, cs_mesh_axis */
     cs_list ranks; /* uint32_t; no items: each device is its own */
     uint32_t fold; /* cs_fold */
-    bool given;    /* not from the table: the scenario has the section */
+    /* not from the table: */
+    bool given;     /* the scenario has the section */
+    bool only_fold; /* with nothing but "fold", as a schedule may have that takes no grid */
 } cs_parallel_section;
 
 typedef enum cs_fold { CS_FOLD_AUTO, CS_FOLD_YES, CS_FOLD_NO, CS_FOLD_TRY } cs_fold;

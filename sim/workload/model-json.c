@@ -1,5 +1,6 @@
 #include "sim/workload/model.h"
 
+#include "sim/base/document-kind.h"
 #include "sim/base/field.h"
 #include "sim/base/text.h"
 #include "sim/workload/divided-json.h"
@@ -568,7 +569,9 @@ cs_status cs_model_load(const char *path, cs_model *model, cs_error *error)
     cJSON *root;
     CS_TRY(cs_json_load(path, &root, error));
     cs_json_place place = {.file = path};
-    cs_status status = cs_model_read(root, &place, model, error);
+    cs_status status = cs_document_expect(CS_DOCUMENT_MODEL, root, &place, error);
+    if (status == CS_OK)
+        status = cs_model_read(root, &place, model, error);
     cJSON_Delete(root);
     return status;
 }
