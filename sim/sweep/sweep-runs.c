@@ -18,7 +18,7 @@ static cs_status run_point(const void *context, const cJSON *document, const cs_
     const cs_swept *s = context;
     cs_scenario scenario = {0};
     cs_simulation simulation = {0};
-    cs_simulation_options how = {.progress = progress};
+    cs_simulation_options how = {.no_hash = !s->sweep.keep_results, .progress = progress};
     cs_status status = s->sweep.keep_results
                            ? cs_scenario_read_watched(document, s->path, progress, &scenario, error)
                            : cs_scenario_read_point(document, s->path, progress, &scenario, error);
