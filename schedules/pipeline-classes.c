@@ -451,7 +451,7 @@ static uint32_t make_reduction(maker *m, uint32_t stage)
     return cs_builder_collective(m->builder, CS_ALL_REDUCE, stage, group, bytes);
 }
 
-/* ---- weights that two stages share ---- */
+/* ---- weights that stages share ---- */
 
 static uint32_t count_ties(const maker *m)
 {
@@ -464,39 +464,82 @@ static uint32_t count_ties(const maker *m)
     return n;
 }
 
-/* A group of n devices of each of the two stages from number `first` on. */
-static uint32_t make_tied_group(maker *m, const cs_tie *tie, uint32_t *devices, uint32_t first,
-                                uint32_t n_lenders, uint32_t n_borrowers)
+/* What the tie is summed with: copies of the same weights. */
+static cs_tied *find_tied(maker *m, const cs_tie *tie)
 {
-    const cs_plan *plan = m->job->plan;
-    for (uint32_t i = 0; i < n_lenders; i++)
-        devices[i] = plan->devices[plan->stages[tie->lender].first_device + first + i];
-    for (uint32_t i = 0; i < n_borrowers; i++)
-        devices[n_lenders + i] =
-            plan->devices[plan->stages[tie->borrower].first_device + first + i];
-    return cs_builder_group(m->builder, devices, n_lenders + n_borrowers);
+    const cs_model *model = m->job->model;
+    for (uint32_t t = 0; t < m->made.n_ties; t++) {
+        const cs_tie *first = &m->made.ties[t].tie;
+        if (cs_model_lender(model, first->layer) == cs_model_lender(model, tie->layer) &&
+            first->gradient_bytes == tie->gradient_bytes)
+            return &m->made.ties[t];
+    }
+    return NULL;
 }
 
-/* Holder i of either stage, or all of them together. Of a grid each place sums its shard with that
- * of the same place. */
-static bool make_tied(maker *m, const cs_tie *tie, cs_tied *made)
+/* Finds which stages hold a copy of which weights, of `n` ties in all. */
+static bool gather_ties(maker *m, uint32_t n)
+{
+    const cs_model *model = m->job->model;
+    uint32_t layer = 0;
+    cs_tie tie;
+    m->made.ties = cs_arena_alloc(m->arena, n, sizeof(*m->made.ties));
+    for (uint32_t i = 0; m->made.ties && i < n; i++) {
+        if (!cs_tie_next(model, m->job->plan, model->n_layers, &layer, &tie))
+            return false;
+        cs_tied *tied = find_tied(m, &tie);
+        if (!tied) {
+            tied = &m->made.ties[m->made.n_ties++];
+            *tied = (cs_tied){.tie = tie};
+            tied->stages = cs_arena_alloc(m->arena, (size_t)n + 1, sizeof(*tied->stages));
+            if (!tied->stages)
+                return false;
+            tied->stages[tied->n_stages++] = tie.lender;
+        }
+        tied->stages[tied->n_stages++] = tie.borrower;
+    }
+    return m->made.ties != NULL;
+}
+
+/* Holder i of each stage, or all holders. */
+static uint32_t make_tied_group(maker *m, const cs_tied *tied, uint32_t *devices, uint32_t i)
 {
     const cs_plan *plan = m->job->plan;
-    const uint32_t R = plan->stages[tie->lender].n_devices;
-    const uint32_t Q = plan->stages[tie->borrower].n_devices, n_groups = R == Q ? R : 1;
+    uint32_t n = 0;
+    for (uint32_t s = 0; s < tied->n_stages; s++) {
+        const cs_stage *of = &plan->stages[tied->stages[s]];
+        const uint32_t first = tied->paired ? i : 0, end = tied->paired ? i + 1 : of->n_devices;
+        for (uint32_t h = first; h < end; h++)
+            devices[n++] = plan->devices[of->first_device + h];
+    }
+    return cs_builder_group(m->builder, devices, n);
+}
+
+/* Of a grid each place sums its shard with those of the same place. */
+static bool make_tied(maker *m, cs_tied *tied)
+{
+    const cs_plan *plan = m->job->plan;
+    const cs_tie *tie = &tied->tie;
+    const uint32_t n_lenders = plan->stages[tie->lender].n_devices;
     const int64_t bytes =
         has_grid(m) ? cs_states_tied(m->job, tie->layer, tie->gradient_bytes) : tie->gradient_bytes;
-    uint32_t *devices = cs_arena_alloc(m->arena, (size_t)R + Q, sizeof(*devices));
-    *made = (cs_tied){.tie = *tie, .paired = R == Q};
-    made->classes = cs_arena_alloc(m->arena, n_groups, sizeof(*made->classes));
-    if (!devices || !made->classes)
+    size_t n_holders = 0;
+    tied->paired = true;
+    for (uint32_t s = 0; s < tied->n_stages; s++) {
+        n_holders += plan->stages[tied->stages[s]].n_devices;
+        tied->paired &= plan->stages[tied->stages[s]].n_devices == n_lenders;
+    }
+    const uint32_t n_groups = tied->paired ? n_lenders : 1;
+    uint32_t *devices = cs_arena_alloc(m->arena, n_holders, sizeof(*devices));
+    tied->classes = cs_arena_alloc(m->arena, n_groups, sizeof(*tied->classes));
+    if (!devices || !tied->classes)
         return false;
     for (uint32_t i = 0; i < n_groups; i++) {
-        const uint32_t group = make_tied_group(m, tie, devices, i, R == Q ? 1 : R, R == Q ? 1 : Q);
+        const uint32_t group = make_tied_group(m, tied, devices, i);
         if (has_grid(m))
             cs_builder_family(m->builder, group, m->n_families);
         if (!has_grid(m) || is_simulated(m, 0, i))
-            made->classes[made->n_classes++] =
+            tied->classes[tied->n_classes++] =
                 cs_builder_collective(m->builder, CS_ALL_REDUCE, tie->borrower, group, bytes);
     }
     m->n_families++;
@@ -505,17 +548,10 @@ static bool make_tied(maker *m, const cs_tie *tie, cs_tied *made)
 
 static bool make_ties(maker *m)
 {
-    const cs_model *model = m->job->model;
-    uint32_t layer = 0;
-    cs_tie tie;
-    m->made.n_ties = count_ties(m);
-    m->made.ties = cs_arena_alloc(m->arena, m->made.n_ties, sizeof(*m->made.ties));
-    for (uint32_t t = 0; m->made.ties && t < m->made.n_ties; t++) {
-        if (!cs_tie_next(model, m->job->plan, model->n_layers, &layer, &tie) ||
-            !make_tied(m, &tie, &m->made.ties[t]))
-            return false;
-    }
-    return m->made.ties != NULL;
+    bool enough = gather_ties(m, count_ties(m));
+    for (uint32_t t = 0; enough && t < m->made.n_ties; t++)
+        enough = make_tied(m, &m->made.ties[t]);
+    return enough;
 }
 
 static void make_slots(maker *m)

@@ -45,10 +45,12 @@ typedef struct cs_boundary {
     cs_replica_pair *pairs;
 } cs_boundary;
 
-/* All-reduces of the gradients of weights that two stages share: one of holder i of either, for
- * each i that is simulated (`paired`), or a single one of all holders, those of the lender first. */
+/* All-reduces of the gradients of weights that stages share, the lender first: one of holder i of
+ * each stage, for each i that is simulated (`paired`), or a single one of all holders, stage by
+ * stage. */
 typedef struct cs_tied {
-    cs_tie tie;
+    cs_tie tie; /* the first of those that it is for */
+    uint32_t n_stages, *stages;
     bool paired;
     uint32_t n_classes;
     uint32_t *classes;
@@ -69,7 +71,7 @@ typedef struct cs_pipeline_classes {
     uint32_t *
         reductions; /* per stage with replicas: all-reduce of its gradients, or CS_NONE when there is
                            * nothing to sum. On a grid that is part of the backward */
-    uint32_t n_ties; /* 0 without a flush: then there is no point in time at which both stages have
+    uint32_t n_ties; /* 0 without a flush: then there is no point in time at which all stages have
                       * summed the same micro-batches */
     cs_tied *ties;
 } cs_pipeline_classes;

@@ -16,8 +16,8 @@
  * device that waits for it computes nothing else. With CS_REPLICAS_ROUND_ROBIN and `continuous`
  * that is once for every R micro-batches, one of each replica, the last time perhaps for fewer.
  *
- * Where two stages share weights (ties.h), the gradients of both copies are summed before the
- * update as well, after the all-reduces among replicas; not with `continuous`: each copy is then
+ * Where stages share weights (ties.h), the gradients of all copies are summed before the update as
+ * well, after the all-reduces among replicas; not with `continuous`: each copy is then
  * updated by its own gradients, and who reads a scenario is warned.
  *
  * What a stage holds and computes in a pass is in program.h. Weights, gradients and optimizer

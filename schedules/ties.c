@@ -18,25 +18,33 @@ static bool holds(const cs_plan *plan, uint32_t stage, uint32_t device)
     return false;
 }
 
-/* Some device of the borrower does not hold the lender, or not at the same time. */
-static bool crosses(const cs_plan *plan, uint32_t lender, uint32_t borrower)
+/* Some device of a stage does not hold the other, or not at the same time. */
+static bool crosses(const cs_plan *plan, uint32_t other, uint32_t stage)
 {
-    const cs_stage *of = &plan->stages[borrower];
+    const cs_stage *of = &plan->stages[stage];
     if (plan->apart)
         return true;
     for (uint32_t i = 0; i < of->n_devices; i++) {
-        if (!holds(plan, lender, plan->devices[of->first_device + i]))
+        if (!holds(plan, other, plan->devices[of->first_device + i]))
             return true;
     }
     return false;
 }
 
-/* A layer of the same stage before it uses the same weights. */
-static bool borrowed_before(const cs_model *model, const cs_stage *stage, uint32_t layer)
+static bool borrows(const cs_model *model, uint32_t layer, uint32_t lender)
 {
-    const uint32_t lender = cs_model_lender(model, layer);
-    for (uint32_t i = stage->first_layer; i < layer; i++) {
-        if (cs_model_lender(model, i) == lender)
+    return model->layers[layer].tied_bytes > 0 && cs_model_lender(model, layer) == lender;
+}
+
+/* The lender, or a layer before this one that borrows from it, is of the same stage or on all of
+ * its devices. */
+static bool has_copy(const cs_model *model, const cs_plan *plan, uint32_t layer)
+{
+    const uint32_t lender = cs_model_lender(model, layer), stage = stage_of(plan, layer);
+    for (uint32_t i = lender; i < layer; i++) {
+        const uint32_t other = stage_of(plan, i);
+        if ((i == lender || borrows(model, i, lender)) &&
+            (other == stage || !crosses(plan, other, stage)))
             return true;
     }
     return false;
@@ -49,12 +57,10 @@ static bool next_before(const cs_model *model, const cs_plan *plan, uint32_t end
     for (uint32_t i = *layer; i < end; i++) {
         if (model->layers[i].tied_bytes == 0)
             continue;
-        const uint32_t lender = stage_of(plan, cs_model_lender(model, i));
-        const uint32_t borrower = stage_of(plan, i);
-        if (lender == borrower || !crosses(plan, lender, borrower) ||
-            borrowed_before(model, &plan->stages[borrower], i))
+        if (has_copy(model, plan, i))
             continue;
-        *tie = (cs_tie){lender, borrower, i, cs_model_tied_gradients(model, i)};
+        const uint32_t lender = stage_of(plan, cs_model_lender(model, i));
+        *tie = (cs_tie){lender, stage_of(plan, i), i, cs_model_tied_gradients(model, i)};
         *layer = i + 1;
         return true;
     }

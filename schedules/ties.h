@@ -1,9 +1,10 @@
-/* Weights that layers of two stages share, such as an embedding and a last matrix that is the same.
+/* Weights that layers of several stages share, such as an embedding and a last matrix that is the
+ * same.
  *
- * Where the two stages are on different devices each holds a copy of them, with its gradients and
- * the optimizer's states. Before an update the gradients of both copies are summed by an
- * all-reduce, so that the copies stay equal: of each holder of the one stage with that of the same
- * number of the other, or of all of them together where there are not as many.
+ * Where the stages are on different devices each holds a copy of them, with its gradients and the
+ * optimizer's states. Before an update the gradients of all copies are summed by one all-reduce, so
+ * that the copies stay equal (Megatron-LM's embedding group): of the holders with the same number
+ * in each stage, or of all of them together where there are not as many.
  */
 #ifndef CS_SCHEDULES_TIES_H
 #define CS_SCHEDULES_TIES_H
@@ -17,8 +18,8 @@ typedef struct cs_tie {
 } cs_tie;
 
 /* The next tie of a plan, of weights that are trained, in layers [*layer, end); *layer becomes
- * where to go on. False when there is none. Stages of which the borrower has no other devices than
- * the lender share one copy, unless the plan's stages are held apart. */
+ * where to go on. False when there is none. A borrower that has no other devices than the lender,
+ * or than an earlier borrower, shares its copy, unless the plan's stages are held apart. */
 bool cs_tie_next(const cs_model *model, const cs_plan *plan, uint32_t end, uint32_t *layer,
                  cs_tie *tie);
 

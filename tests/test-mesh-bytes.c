@@ -123,6 +123,7 @@ typedef struct transformer {
     uint32_t tensor, context, data, shard, expert, expert_tensor, samples;
     uint32_t method; /* cs_context_method */
     bool sequences, regathers;
+    bool head_norms; /* of queries and keys, as Qwen3 has them */
     states states;
 } transformer;
 
@@ -163,6 +164,8 @@ static transformer draw_transformer(gsl_rng *random, bool experts)
     t.vocabulary = random_from_to(random, 50, 90);
     t.sequences = experts || random_from_to(random, 0, 1);
     t.regathers = !t.sequences || t.tensor == 1 || random_from_to(random, 0, 1);
+    t.head_norms = !experts && random_from_to(random, 0, 1);
+    t.head *= t.head_norms ? 18 : 1; /* multiples of 36, too */
     t.shard = experts ? t.context * t.data : draw_divisor(random, t.context * t.data);
     t.expert = t.expert_tensor = 1;
     if (experts) {
@@ -241,7 +244,10 @@ static void add_experts(flows *to, const transformer *t)
 }
 
 /* Parameters of a place: table and last matrix, of the first part of the vocabulary; queries and
- * results; keys and values; MLPs; and what all places have: norms and routers. */
+ * results; keys and values; MLPs; and what all places have: norms and routers. A place has gradients
+ * of its own tokens, or of its own heads: of norms of heads even where all places have all tokens
+ * (Megatron Core, megatron/core/distributed/finalize_model_grads.py, which sums q_layernorm and
+ * k_layernorm over the tensor axis without sequence parallelism too). */
 static void add_weights(flows *to, const transformer *t)
 {
     const cs_axes all = {t->context * t->data, t->tensor}, shard = {t->shard, t->tensor};
@@ -251,7 +257,8 @@ static void add_weights(flows *to, const transformer *t)
     const int64_t H = t->hidden, L = t->layers;
     const int64_t rows = (t->vocabulary + t->tensor - 1) / t->tensor;
     const int64_t keys = L * 2 * H * own_keys(t) * t->head;
-    const int64_t alike = (2 * L + 1) * H + L * H * t->experts;
+    const int64_t norms = t->head_norms ? L * 2 * t->head : 0;
+    const int64_t alike = (2 * L + 1) * H + L * H * t->experts + norms;
     int64_t dense = 2 * rows * H + L * 2 * H * (t->heads / t->tensor * t->head) + keys + alike;
     if (t->experts == 0)
         dense += L * 3 * H * (t->inner / t->tensor);
@@ -261,8 +268,8 @@ static void add_weights(flows *to, const transformer *t)
     add_states(to, &t->states, all, shard, HALF * dense);
     if (t->tensor > t->kv_heads)
         add_parts(to, &t->states, (cs_axes){t->tensor / t->kv_heads, 1}, shard, HALF * keys);
-    if (t->sequences)
-        add_parts(to, &t->states, (cs_axes){t->tensor, 1}, shard, HALF * alike);
+    add_parts(to, &t->states, (cs_axes){t->tensor, 1}, shard,
+              HALF * (t->sequences ? alike : norms));
 }
 
 static void run_transformer(const transformer *t, scenario_run *run)
@@ -271,6 +278,8 @@ static void run_transformer(const transformer *t, scenario_run *run)
     char experts[96] = "", division[96] = "";
     cs_error error;
     cs_error_init(&error);
+    if (t->head_norms)
+        snprintf(experts, sizeof(experts), ", 'experts': 0");
     if (t->experts > 0) {
         snprintf(experts, sizeof(experts), ", 'experts': %u, 'top_k': %u", t->experts, t->top_k);
         snprintf(division, sizeof(division), ", 'expert': %u, 'expert_tensor': %u", t->expert,
@@ -288,8 +297,11 @@ static void run_transformer(const transformer *t, scenario_run *run)
             "'schedule': {'kind': 'sequential', 'micro_batches': %u}, 'iterations': 1, "
             "'parallel': {'tensor': %u, 'sequence_parallel': %s, 'regather': %s, 'context': %u, "
             "'context_method': '%s', 'data': %u, 'zero': %u, 'accumulate': %s, 'fold': 'no'%s}}",
-            t->experts > 0 ? "mixtral" : "llama", t->layers, t->hidden, t->heads, t->kv_heads,
-            t->head, t->experts > 0 ? "expert_intermediate" : "intermediate", t->inner, t->tokens,
+            t->experts > 0  ? "mixtral"
+            : t->head_norms ? "qwen3"
+                            : "llama",
+            t->layers, t->hidden, t->heads, t->kv_heads, t->head,
+            t->experts > 0 ? "expert_intermediate" : "intermediate", t->inner, t->tokens,
             t->vocabulary, experts, t->data * t->states.micro_batches * t->samples,
             t->tensor * t->context * t->data, t->states.micro_batches, t->tensor,
             t->sequences ? "true" : "false", t->regathers ? "true" : "false", t->context,
@@ -310,9 +322,10 @@ static void test_transformers(void **state)
         char row[240];
         snprintf(row, sizeof(row),
                  "%" PRIu32 ": tensor %u, context %u by method %u, data %u, shard %u, experts %u "
-                 "x %u, zero %u, %u micro-batches, heads %u and %u",
+                 "x %u, zero %u, %u micro-batches, heads %u and %u%s",
                  i, t.tensor, t.context, t.method, t.data, t.shard, t.expert, t.expert_tensor,
-                 t.states.zero, t.states.micro_batches, t.heads, t.kv_heads);
+                 t.states.zero, t.states.micro_batches, t.heads, t.kv_heads,
+                 t.head_norms ? ", norms of heads" : "");
         if (t.tensor * t.context * t.data == 1)
             continue;
         run_transformer(&t, &run);

@@ -1,4 +1,4 @@
-/* Weights that layers of two stages share: what each device holds of them, and the all-reduce of
+/* Weights that layers of several stages share: what each device holds of them, and the all-reduce of
  * their gradients before the update. */
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
@@ -7,15 +7,17 @@ enum { LAYERS = 6, GB = 1000000000 };
 
 /* n layers of 1 s forward and 1 + 1 s backward; the first has 4 GB of weights and an update of 8 s,
  * and the last one uses 3 GB of them besides 1 GB of its own, which it updates in 1 s. Activations
- * have no bytes. */
-static void write_layers(uint32_t n, char *text, size_t size)
+ * have no bytes. With `second`, the second one uses these 3 GB too, and has none of its own. */
+static void write_layers(uint32_t n, bool second, char *text, size_t size)
 {
     size_t used = 0;
     for (uint32_t l = 0; l < n; l++) {
         const char *weights = l == 0       ? "'weights': '4 GB', 'update': '8 s'"
                               : l + 1 == n ? "'weights': '1 GB', 'update': '1 s', 'tied_to': 'l0', "
                                              "'tied_weights': '3 GB'"
-                                           : "'weights': 0";
+                              : l == 1 && second
+                                  ? "'weights': 0, 'tied_to': 'l0', 'tied_weights': '3 GB'"
+                                  : "'weights': 0";
         used += (size_t)snprintf(text + used, size - used,
                                  "%s{'name': 'l%u', 'forward': '1 s', 'backward_input': '1 s', "
                                  "'backward_weight': '1 s', 'output': 0, %s}",
@@ -23,12 +25,13 @@ static void write_layers(uint32_t n, char *text, size_t size)
     }
 }
 
-static void simulate(uint32_t n_layers, uint32_t devices, const char *schedule, scenario_run *run)
+static void simulate_tied(uint32_t n_layers, bool second, uint32_t devices, const char *schedule,
+                          scenario_run *run)
 {
     char layers[2048];
     cs_error error;
     cs_error_init(&error);
-    write_layers(n_layers, layers, sizeof(layers));
+    write_layers(n_layers, second, layers, sizeof(layers));
     const cs_status status = scenario_run_init(
         run, &error,
         "{'schema_version': 1, 'iterations': 1, 'model': {'optimizer': 'momentum', 'inline': "
@@ -37,6 +40,11 @@ static void simulate(uint32_t n_layers, uint32_t devices, const char *schedule, 
         "'nvlink_mesh', 'links': 1, 'link_bandwidth': '1 GB/s', 'devices': %u}, 'schedule': {%s}}",
         layers, devices, schedule);
     expect_error(schedule, CS_OK, "", status, &error);
+}
+
+static void simulate(uint32_t n_layers, uint32_t devices, const char *schedule, scenario_run *run)
+{
+    simulate_tied(n_layers, false, devices, schedule, run);
 }
 
 static uint32_t count_all_reduces(const cs_graph *graph)
@@ -55,7 +63,9 @@ static uint32_t count_all_reduces(const cs_graph *graph)
     "}, {'first_layer': 2, 'last_layer': 2, 'devices': " c "}]}}"
 
 /* A ring of n sends 2(n - 1) chunks of an n-th, one after the other, at 1 GB/s: of 3 GB 3 s with
- * two, 4 s with three; of 4 GB 4 s with two. The first stage, whose backward ends the mini-batch,
+ * two; of 4 GB 4 s with two. With three there are two rings, one each way round, with a half of the
+ * bytes each: of 3 GB 2 s; a rank ends where its four last messages meet, one of no bytes to
+ * itself. The first stage, whose backward ends the mini-batch,
  * is the last to come to it, and its update of 8 s the longest: that of the borrower takes 1 s and
  * 3/4 of 8 s. Replicas sum all gradients of their stage first. Each pair of devices has links of
  * its own. */
@@ -73,7 +83,8 @@ static const struct {
      2},
     {"two replicas each", REPLICAS("[0, 1]", "[2, 3]", "[4, 5]"), 3, 6, (2 + 2) * 3, 4 + 3, 8,
      4 + 4 + 2 * 4, 4},
-    {"two replicas and one", REPLICAS("[0, 1]", "[2]", "[3]"), 3, 4, 0, 4 + 4, 8, 4 + 12, 3},
+    {"two replicas and one", REPLICAS("[0, 1]", "[2]", "[3]"), 3, 4, 0, 4 + 2, 8, 4 + 2 * 12 + 3,
+     3},
 };
 
 static void test_exchange(void **state)
@@ -105,6 +116,44 @@ static void test_exchange(void **state)
                 fail_msg("%s: the formula %s knows nothing of the all-reduce", rows[i].row,
                          form->formula);
         }
+        scenario_run_finish(&run);
+    }
+}
+
+/* Three layers that share 3 GB, as T5's encoder, decoder and last matrix do. On three devices their
+ * gradients are summed once, over all three: a ring of 3 sends 2 (3 - 1) chunks of 1 GB, 4 s and 12
+ * messages; two sums of pairs, side by side in 3 s, would leave the copies unequal. Of four stages
+ * on two devices the second and the last are both on device 1, which has one copy for them: a ring
+ * of 2, 3 s and 4 messages. Device 0 updates 4 GB in 8 s; the last layer has 1 GB besides 3 GB. */
+static void test_three(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *schedule;
+        uint32_t layers, devices, reduced, messages, borrower;
+        int64_t weights; /* of the second layer's device, in GB */
+    } cases[] = {
+        {"'kind': '1f1b', 'micro_batches': 4", 4, 4, 4, 12, 1, 3},
+        {"'kind': 'gpipe', 'micro_batches': 4", 4, 4, 4, 12, 1, 3},
+        {"'kind': 'zb_h1', 'micro_batches': 4", 5, 5, 4, 12, 1, 3},
+        {"'kind': 'interleaved_1f1b', 'micro_batches': 4", 4, 2, 3, 4, 1, 4},
+    };
+    for (size_t i = 0; i < ROWS(cases); i++) {
+        scenario_run run;
+        simulate_tied(cases[i].layers, true, cases[i].devices, cases[i].schedule, &run);
+        const cs_trace *trace = &run.simulation.trace;
+        const cs_graph *graph = &run.simulation.graph;
+        cs_time last = 0, update = 0;
+        for (uint32_t t = 0; t < graph->n_tasks; t++) {
+            const cs_class *cls = cs_graph_class(graph, t);
+            cs_time *of = cls->kind == CS_UPDATE ? &update : &last;
+            if (cls->device == 0 && cls->kind != CS_TRANSFER && trace->spans[t].end > *of)
+                *of = trace->spans[t].end;
+        }
+        expect_int(cases[i].schedule, last + (cases[i].reduced + 8) * CS_PS_PER_SEC, update);
+        expect_int(cases[i].schedule, cases[i].messages, count_all_reduces(graph));
+        expect_int(cases[i].schedule, cases[i].weights * GB,
+                   trace->devices[cases[i].borrower].category_peak[CS_MEMORY_WEIGHTS]);
         scenario_run_finish(&run);
     }
 }
@@ -257,9 +306,9 @@ static void test_root_unit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_exchange),  cmocka_unit_test(test_one_copy),
-        cmocka_unit_test(test_apart),     cmocka_unit_test(test_not_exchanged),
-        cmocka_unit_test(test_root_unit),
+        cmocka_unit_test(test_exchange),      cmocka_unit_test(test_three),
+        cmocka_unit_test(test_one_copy),      cmocka_unit_test(test_apart),
+        cmocka_unit_test(test_not_exchanged), cmocka_unit_test(test_root_unit),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -321,6 +321,8 @@ static cs_parallel take_sizes(const cs_sections *sections, const mesh_sizes *siz
                               .prefetch = section->prefetch,
                               .wide_shards = !section->shard_copies && has_copies(sections),
                               .keep_gathered = section->keep_gathered,
+                              .gather_once = section->gather_once &&
+                                             cs_parallel_section_zero(section, NULL) == 3,
                               .accumulate = section->accumulate,
                               .bucket = section->bucket};
     return made;

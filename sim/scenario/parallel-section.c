@@ -110,6 +110,9 @@ const cs_field cs_scenario_parallel_fields[] = {
      .doc = "with zero 3: layers whose weights are gathered ahead of the one that computes"},
     {"keep_gathered", CS_FIELD_BOOL, AT(keep_gathered), .fallback = "false",
      .doc = "with zero 3: weights stay gathered from a forward to its backward"},
+    {"gather_once", CS_FIELD_BOOL, AT(gather_once), .fallback = "false",
+     .doc = "with zero 3: weights stay gathered from the first forward of a mini-batch to its last "
+            "backward, behind which gradients are reduced (PyTorch's pipelining with FSDP)"},
     {"shard_copies", CS_FIELD_BOOL, AT(shard_copies), .fallback = "true",
      .doc = "with zero 3 and weights in 16 bits: a device has its share of them besides the "
             "optimizer's copy in fp32 (DeepSpeed, Megatron-LM's FSDP); false: the copy only, which "

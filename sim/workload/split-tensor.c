@@ -43,8 +43,19 @@ static bool is_tokens(const cs_rule_query *q, uint32_t input)
 
 /* ---- which linear layers are the first of a pair ---- */
 
+static const cs_op *attention_of(const cs_rule_query *q, cs_tensor tensor, bool *keys);
+
+/* A norm of keys with one head, which each place has a copy of: over all features is head by head
+ * there. */
+static bool is_of_one_head(const cs_rule_query *q, const cs_op *op)
+{
+    bool keys = false;
+    const cs_op *attention = attention_of(q, op->output, &keys);
+    return attention && keys && attention->attention.kv_heads == 1;
+}
+
 /* What each place can do with its part of the features. */
-static bool passes_features(const cs_op *op)
+static bool passes_features(const cs_rule_query *q, const cs_op *op)
 {
     switch (op->kind) {
     case CS_OP_RELU:
@@ -61,7 +72,7 @@ static bool passes_features(const cs_op *op)
     case CS_OP_SCAN:
         return true;
     case CS_OP_RMS_NORM: /* head by head */
-        return op->groups > 1;
+        return op->groups > 1 || is_of_one_head(q, op);
     case CS_OP_HEAD_CONCAT:
         return op->heads > 1;
     default:
@@ -99,7 +110,7 @@ bool cs_feeds_pairs(const cs_rule_query *q, cs_tensor tensor)
         if (reader->kind == CS_OP_LINEAR || reader->kind == CS_OP_GROUPED_LINEAR ||
             reader->kind == CS_OP_CROSS_ENTROPY)
             continue;
-        feeds = (passes_features(reader) || adds_parts(q, reader) || is_gated_norm(q, reader)) &&
+        feeds = (passes_features(q, reader) || adds_parts(q, reader) || is_gated_norm(q, reader)) &&
                 cs_feeds_pairs(q, reader->output);
     }
     return feeds;
@@ -116,7 +127,7 @@ static const cs_op *attention_of(const cs_rule_query *q, cs_tensor tensor, bool 
         *keys = reader->inputs[0] != tensor;
         if (reader->kind == CS_OP_ATTENTION)
             return reader;
-        if (reader->n_inputs == 1 && reader->kind != CS_OP_LINEAR && passes_features(reader))
+        if (reader->n_inputs == 1 && reader->kind != CS_OP_LINEAR && passes_features(q, reader))
             found = attention_of(q, reader->output, keys);
     }
     return found;
@@ -273,7 +284,7 @@ static void add_row_sum(cs_rule_answer *answer, bool backward)
 static void rule_norm(const cs_rule_query *q, cs_rule_answer *answer)
 {
     const bool features = is_features(q, 0), gated = features && is_gated_norm(q, q->op);
-    const bool gathers = features && !gated && !passes_features(q->op);
+    const bool gathers = features && !gated && !passes_features(q, q->op);
     cs_answer_alike(q, gathers ? outside(q, q->op->inputs[0]) : q->given[0], answer);
     answer->shared = !gated && answer->made.part == CS_DIVIDED;
     if (gated && q->op->groups == 1) {
