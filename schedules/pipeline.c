@@ -58,7 +58,8 @@ typedef struct pipeline {
     uint32_t *computed, *updated;   /* per holder: its latest backward and update of this span */
     uint32_t *tasks; /* of the latest pass, by step, and holder of its stage: see task_of */
     /* of a grid: */
-    uint32_t *in_flight; /* per stage: micro-batches between forward and backward */
+    uint32_t *in_flight; /* per stage: micro-batches between forward and backward, */
+    uint32_t *begun;     /* and those whose forward there has been added */
     uint32_t *summed;    /* per holder: the latest sum of its gradients, or CS_NONE */
     uint32_t *ready;     /* per holder: what gathers its weights after an update, or CS_NONE */
     uint32_t *did,
@@ -336,11 +337,21 @@ static const cs_stage_pass *add_pass(pipeline *p, uint32_t stage, cs_kind kind, 
     return pass;
 }
 
+/* Whether weights of a stage that stay gathered are: while micro-batches are in flight, or from the
+ * first forward of a mini-batch to its last backward. */
+static bool stays_gathered(const pipeline *p, uint32_t stage)
+{
+    return p->in_flight[stage] > 0 ||
+           (p->job->states.gather_once && p->begun[stage] % p->job->micro_batches != 0);
+}
+
 static void add_forward(pipeline *p, const cs_pipeline_step *step, uint32_t item)
 {
     pass_state *at = state_of(p, step->stage, step->micro_batch);
     holders on = holders_of(p, step->stage, step->micro_batch);
-    uint32_t variant = p->in_flight[step->stage]++ > 0 ? CS_PASS_GATHERED : 0;
+    const uint32_t variant = stays_gathered(p, step->stage) ? CS_PASS_GATHERED : 0;
+    p->in_flight[step->stage]++;
+    p->begun[step->stage]++;
     const cs_stage_pass *pass = add_pass(p, step->stage, CS_FORWARD, variant, on, item);
     if (step->stage > 0)
         receive(p, step->stage - 1, true, step, at->activation_from, pass, on);
@@ -366,7 +377,8 @@ static void add_backward(pipeline *p, const cs_pipeline_step *step, uint32_t ite
 {
     pass_state *at = state_of(p, step->stage, step->micro_batch);
     holders on = holders_of(p, step->stage, step->micro_batch);
-    uint32_t variant = --p->in_flight[step->stage] == 0 ? CS_PASS_RELEASES : 0;
+    p->in_flight[step->stage]--;
+    uint32_t variant = stays_gathered(p, step->stage) ? 0 : CS_PASS_RELEASES;
     if (step->kind == CS_BACKWARD)
         variant |= last_variant(p, on);
     if (p->options->recompute)
@@ -702,6 +714,7 @@ static bool reserve(pipeline *p)
            RESERVE(p, complete, n_holders) && RESERVE(p, n_updates, n_holders) &&
            RESERVE(p, computed, n_holders) && RESERVE(p, updated, n_holders) &&
            RESERVE(p, states, cells) && RESERVE(p, in_flight, p->n_stages) &&
+           RESERVE(p, begun, p->n_stages) &&
            RESERVE(p, reductions, cs_pipeline_replicated(p->job) ? cells : 0);
 }
 

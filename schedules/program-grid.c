@@ -360,15 +360,21 @@ static void begin_unit(walk *w)
     w->begins_unit = true;
 }
 
-static void end_unit(walk *w)
+static void leave_unit(walk *w)
 {
-    unit *of = &w->units[w->at];
-    of->computed = w->computed;
+    const unit *of = &w->units[w->at];
     if (frees_weights(w, of))
         cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_GATHERED, -gathered_bytes(w, of),
                            true);
     if (makes_gradients(w))
         sum_gradients(w);
+}
+
+static void end_unit(walk *w)
+{
+    w->units[w->at].computed = w->computed;
+    if (!w->job->states.gather_once)
+        leave_unit(w);
 }
 
 /* ---- layers ---- */
@@ -515,6 +521,8 @@ static void walk_stage(walk *w)
             walk_layer(w, goes_up(w) ? of->first + i : of->end - 1 - i);
         end_unit(w);
     }
+    for (w->at = 0; w->job->states.gather_once && w->at < w->n_units; w->at++)
+        leave_unit(w);
     end_pass(w);
 }
 
@@ -585,7 +593,7 @@ static void find_shared(cs_program_stage *made)
         uint32_t from = u;
         for (uint32_t i = 0; borrower != CS_NONE && i < made->n_units; i++)
             from = borrower >= made->units[i].first && borrower < made->units[i].end ? i : from;
-        of->keeps = job->states.keep_gathered || borrower != CS_NONE;
+        of->keeps = job->states.keep_gathered || job->states.gather_once || borrower != CS_NONE;
         made->units[from].scattered += cs_states_scattered(job, &of->weights);
     }
 }

@@ -40,6 +40,8 @@ typedef struct cs_states {
     bool wide_shards; /* zero 3: of weights of 2 bytes nothing rests but the optimizer's copy in 4,
                        * from which they are cast to be gathered, and shares of gradients have 4 */
     bool keep_gathered; /* zero 3: weights stay gathered from a forward to its backward */
+    bool gather_once;   /* zero 3: weights stay gathered from the first forward of a mini-batch to
+                         * its last backward, behind which gradients are reduced */
     bool accumulate;    /* zero 2, 3: gradients are summed whole over the micro-batches of a
                          * mini-batch and reduced once, else after each micro-batch */
     int64_t bucket; /* bytes of gradients that are reduced together, while the last backward of a

@@ -305,7 +305,7 @@ uint32_t cs_states_borrower(const cs_job *job, uint32_t stage, uint32_t first, u
 bool cs_states_keeps(const cs_job *job, uint32_t stage)
 {
     const cs_stage *of = &job->plan->stages[stage];
-    bool keeps = job->states.keep_gathered;
+    bool keeps = job->states.keep_gathered || job->states.gather_once;
     for (uint32_t l = of->first_layer; l < of->end_layer && !keeps; l++)
         keeps = cs_states_borrower(job, stage, l, l + 1) != CS_NONE;
     return keeps;

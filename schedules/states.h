@@ -106,7 +106,7 @@ uint32_t cs_states_gather_updated(const cs_job *job, const cs_weights *weights,
 uint32_t cs_states_borrower(const cs_job *job, uint32_t stage, uint32_t first, uint32_t end);
 
 /* Whether some weights of a stage stay gathered from a forward to its backward: all of them with
- * `states.keep_gathered`, or those that have a borrower. */
+ * `states.keep_gathered` or `gather_once`, or those that have a borrower. */
 bool cs_states_keeps(const cs_job *job, uint32_t stage);
 
 /* Gradients of weights at this stage are scattered after each backward of a micro-batch, not once

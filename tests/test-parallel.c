@@ -177,8 +177,7 @@ static const struct {
     {"replicas by itself",
      {{"/schedule", "{\"kind\": \"dp\"}"}},
      "s.json: /parallel: does not go with the schedule \"dp\", which is data parallelism by "
-     "itself; "
-     "use \"sequential\", whose axis \"data\" does the same"},
+     "itself and takes \"fold\" alone; use \"sequential\", whose axis \"data\" does the same"},
     {"a worker of its own",
      {{"/schedule", "{\"kind\": \"nf1b\", \"micro_batches\": 2}"}},
      "s.json: /parallel: does not go with the schedule \"nf1b\", which has one device per worker, "
@@ -235,6 +234,9 @@ static const struct {
     {"a faster device",
      {{"/platform/speed", "[1, 1, 1, 1, 1, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1]"}},
      "devices 4 and 5 differ in speed or memory"},
+    {"more memory taken",
+     {{"/memory", "{\"resident\": [0, 0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]}"}},
+     "devices 8 and 9 differ in what /memory/resident puts on them"},
     {"noise",
      {{"/platform/jitter", "{\"mean\": 0.1}"}},
      "noise (\"jitter\", \"stragglers\" or \"background\") tells them apart"},

@@ -371,6 +371,7 @@ static void test_grid_of_one(void **state)
         of.job.states = (cs_states){.zero = below(random, 4),
                                     .prefetch = below(random, 3),
                                     .keep_gathered = chance(random, 50),
+                                    .gather_once = chance(random, 30),
                                     .accumulate = chance(random, 50)};
         run(row, &of, &made);
         expect_int(row, alone.graph.n_tasks, made.graph.n_tasks);
@@ -396,7 +397,8 @@ static int64_t sent(const small_run *made, uint32_t device, cs_purpose purpose)
 }
 
 /* How often a stage gathers weights per mini-batch: for each forward, backward and repetition;
- * kept ones once, until no micro-batch is in flight (gpipe: all of them are at once). */
+ * kept ones once, until no micro-batch is in flight (gpipe: all of them are at once), or until the
+ * mini-batch ends. */
 static int64_t count_gathers(const small_job *job, uint32_t zero)
 {
     const int64_t M = job->micro_batches;
@@ -405,6 +407,8 @@ static int64_t count_gathers(const small_job *job, uint32_t zero)
     case 0:
         return 0;
     case 3:
+        if (job->states.gather_once)
+            return 1;
         if (job->states.keep_gathered)
             return all_at_once ? 1 : M;
         return (job->recompute ? 3 : 2) * M;
@@ -437,6 +441,7 @@ static void test_volumes(void **state)
         of.job.states = (cs_states){.zero = below(random, 4),
                                     .prefetch = below(random, 3),
                                     .keep_gathered = chance(random, 30),
+                                    .gather_once = chance(random, 20),
                                     .accumulate = chance(random, 50),
                                     .bucket = chance(random, 50) ? draw_bytes(random) : 0};
         int64_t all = 0;
@@ -447,7 +452,9 @@ static void test_volumes(void **state)
         }
         snprintf(row, sizeof(row), "%s zero %u, %u x %u, %u micro-batches%s%s%s", of.job.schedule,
                  of.job.states.zero, s, r, of.job.micro_batches,
-                 of.job.states.keep_gathered ? ", kept" : "",
+                 of.job.states.gather_once     ? ", once"
+                 : of.job.states.keep_gathered ? ", kept"
+                                               : "",
                  of.job.states.accumulate ? ", accumulated" : "",
                  of.job.recompute ? ", recomputed" : "");
         run(row, &of, &made);
@@ -503,6 +510,7 @@ static void test_layers_with_stages_of_their_own(void **state)
                                     .layers = layers,
                                     .prefetch = below(random, 3),
                                     .keep_gathered = chance(random, 30),
+                                    .gather_once = chance(random, 20),
                                     .accumulate = chance(random, 50),
                                     .bucket = chance(random, 50) ? draw_bytes(random) : 0};
         int64_t gradients = 0, weights = 0, held = 0, states = 0;
@@ -520,7 +528,9 @@ static void test_layers_with_stages_of_their_own(void **state)
         }
         snprintf(row, sizeof(row), "%u: %s, %u layers, %u x %u, %u micro-batches%s%s", i,
                  of.job.schedule, n_layers, s, of.grid.data / s, of.job.micro_batches,
-                 of.job.states.keep_gathered ? ", kept" : "",
+                 of.job.states.gather_once     ? ", once"
+                 : of.job.states.keep_gathered ? ", kept"
+                                               : "",
                  of.job.states.accumulate ? ", accumulated" : "");
         run(row, &of, &made);
         for (uint32_t d = 0; d < made.job.n_devices; d++) {
@@ -776,6 +786,75 @@ static void test_gathers_are_exposed(void **state)
     }
 }
 
+/* The same layers with two micro-batches, one layer ahead. Gathered once, only the first gather of
+ * all is exposed, and the four layers are there until the end; their reduce-scatters are behind the
+ * last backward, one after the other. */
+static void test_gathered_once(void **state)
+{
+    (void)state;
+    const struct {
+        const char *row;
+        bool once;
+        cs_time time;
+        int64_t gathered;
+    } rows[] = {
+        {"in each pass", false, 2 * (200 + 4000 + 200 + 8000) + 200, 600},
+        {"once", true, 200 + 2 * (4000 + 8000) + 4 * 200, 1200},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        drawn of;
+        small_run made;
+        init(&of, "sequential", 1, 1, 4);
+        of.grid.data = of.grid.shard = 3;
+        of.job.micro_batches = 2;
+        of.job.states =
+            (cs_states){.zero = 3, .prefetch = 1, .accumulate = true, .gather_once = rows[i].once};
+        for (uint32_t l = 0; l < 4; l++)
+            of.layers[l] = (cs_layer){.forward = 1000, .backward_input = 2000, .weight_bytes = 300};
+        run(rows[i].row, &of, &made);
+        expect_int(rows[i].row, rows[i].time, made.trace.makespan);
+        expect_int(rows[i].row, rows[i].gathered, peak(&made, 0, CS_MEMORY_GATHERED));
+        small_run_finish(&made);
+    }
+}
+
+/* 1F1B with two stages and three micro-batches is F F B F B B on the first, where one is always in
+ * flight until the end, and F B F B F B on the last, where none is behind each backward. Of 300
+ * bytes over 3 places each gather sends 200; there are two mini-batches. */
+static void test_gathers_of_a_pipeline(void **state)
+{
+    (void)state;
+    const struct {
+        const char *row;
+        bool kept, once;
+        int64_t gathers[2];
+    } rows[] = {
+        {"in each pass", false, false, {6, 6}},
+        {"kept", true, false, {1, 3}},
+        {"once", false, true, {1, 1}},
+        {"kept, and once", true, true, {1, 1}},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        drawn of;
+        small_run made;
+        init(&of, "1f1b", 2, 2, 2);
+        of.grid.data = of.grid.shard = 3;
+        of.job.micro_batches = 3;
+        of.job.iterations = 2;
+        of.job.states = (cs_states){.zero = 3,
+                                    .accumulate = true,
+                                    .keep_gathered = rows[i].kept,
+                                    .gather_once = rows[i].once};
+        for (uint32_t l = 0; l < 2; l++)
+            of.layers[l] = (cs_layer){.forward = 1000, .backward_input = 2000, .weight_bytes = 300};
+        run(rows[i].row, &of, &made);
+        for (uint32_t d = 0; d < made.job.n_devices; d++)
+            expect_int(rows[i].row, 2 * rows[i].gathers[d / 3] * 200,
+                       sent(&made, d, CS_PURPOSE_WEIGHTS));
+        small_run_finish(&made);
+    }
+}
+
 /* Two layers that keep 10 and 20 bytes and work with 7 and 5. The first has an exchange between
  * its pieces, during which its workspace stays; what comes beside the second layer's first piece
  * is a buffer until the end of its second one. */
@@ -843,6 +922,7 @@ static void test_fold(void **state)
         of.job.states = (cs_states){.zero = below(random, 4),
                                     .prefetch = below(random, 2),
                                     .keep_gathered = chance(random, 30),
+                                    .gather_once = chance(random, 20),
                                     .accumulate = chance(random, 50),
                                     .bucket = chance(random, 50) ? 10000 : 0};
         for (uint32_t l = 0; l < of.job.n_layers; l++) {
@@ -994,6 +1074,8 @@ int main(void)
         cmocka_unit_test(test_scattered_by_layer),
         cmocka_unit_test(test_prefetch),
         cmocka_unit_test(test_gathers_are_exposed),
+        cmocka_unit_test(test_gathered_once),
+        cmocka_unit_test(test_gathers_of_a_pipeline),
         cmocka_unit_test(test_memory_of_exchanges),
         cmocka_unit_test(test_fold),
         cmocka_unit_test(test_promises),

@@ -284,6 +284,51 @@ class Sweep(unittest.TestCase):
             self.assertEqual(found, {k: v for k, v in expected.items() if k != 'error'})
         self.assertIn('--steady', self.hdf5_command(*arguments, '--steady'))
 
+    def test_copies(self):
+        """Data parallelism whose collectives are delays: one copy simulated for all has the figures
+        of all of them. 66 devices are folded where nothing is said."""
+        draw = random.Random(18)
+        links = {'bandwidth': '10 GB/s', 'latency': '5 us'}
+        for number in range(12):
+            layers = [{'name': f'l{i}', 'forward': draw.randint(1, 9) * 1e-3,
+                       'backward': draw.randint(1, 9) * 1e-3, 'update': '1 ms',
+                       'weights': draw.randint(1, 10 ** 9), 'output': 1000, 'kept': 2000}
+                      for i in range(draw.randint(1, 4))]
+            model = {'name': 'drawn', 'schema_version': 1, 'batch_size': 0, 'layers': layers,
+                     'provenance': {'source': 'drawn', 'hardware': 'none', 'date': '2026-11-23'}}
+            devices, micro_batches = draw.choice([2, 5, 16, 66]), draw.choice([1, 3])
+            kind = draw.choice(['nvlink_switch', 'fat_tree', 'ring', 'pcie'])
+            more = {'levels': 2, 'radix': 8} if kind == 'fat_tree' else {}
+            self.write('s.json', json.dumps({
+                'schema_version': 1, 'name': 'copies', 'iterations': draw.choice([1, 4]),
+                'model': {'inline': model, 'batch_size': devices * micro_batches},
+                'platform': {'topology': kind, 'devices': devices, 'memory': '4 GB', **links, **more},
+                'schedule': {'kind': 'dp', 'micro_batches': micro_batches,
+                             'bucket': draw.choice([0, 10 ** 8])},
+                'collectives': {'fidelity': draw.choice(['analytic', 'alpha_beta'])}}))
+            with self.subTest(number, kind=kind, devices=devices):
+                rows = self.rows('--vary', '/parallel={"fold": "no"},{"fold": "yes"},{"fold": "auto"}')
+                tasks = []
+                for row in rows:
+                    self.assertEqual(row.pop('error'), '')
+                    tasks.append(float(row.pop('tasks')))
+                    del row['/parallel'], row['simulated_as']
+                self.assertLess(tasks[1], tasks[0])
+                self.assertEqual(tasks[2], tasks[1] if devices > 64 else tasks[0])
+                self.assertEqual(rows[1], rows[0])
+                self.assertEqual(rows[2], rows[0])
+
+    def test_copies_that_are_not_alike(self):
+        self.write('s.json', json.dumps({**SCENARIO, 'schedule': {'kind': 'dp'}}))
+        for key, value, said in [
+                ('/platform/speed', [1, 1, 2, 1], 'devices 0 and 2 differ in speed or memory'),
+                ('/memory/resident', [0, 0, 0, 9], 'devices 0 and 3 differ in what /memory/resident'),
+                ('/collectives/fidelity', 'flow', 'are simulated message by message')]:
+            self.refused(said, '--set', '/parallel/fold=yes', '--vary', f'{key}={json.dumps(value)}',
+                         status=1)
+        self.refused('takes "fold" alone; use "sequential"', '--set', '/parallel/fold=yes', '--vary',
+                     '/parallel/data=4', status=1)
+
     def hdf5_command(self, *arguments):
         """How the file says that it was made."""
         self.sim(*arguments, '-o', 'r.h5')

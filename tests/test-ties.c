@@ -63,7 +63,9 @@ static uint32_t count_all_reduces(const cs_graph *graph)
     "}, {'first_layer': 2, 'last_layer': 2, 'devices': " c "}]}}"
 
 /* A ring of n sends 2(n - 1) chunks of an n-th, one after the other, at 1 GB/s: of 3 GB 3 s with
- * two, 4 s with three; of 4 GB 4 s with two. The first stage, whose backward ends the mini-batch,
+ * two; of 4 GB 4 s with two. With three there are two rings, one each way round, with a half of the
+ * bytes each: of 3 GB 2 s; a rank ends where its four last messages meet, one of no bytes to
+ * itself. The first stage, whose backward ends the mini-batch,
  * is the last to come to it, and its update of 8 s the longest: that of the borrower takes 1 s and
  * 3/4 of 8 s. Replicas sum all gradients of their stage first. Each pair of devices has links of
  * its own. */
@@ -81,7 +83,8 @@ static const struct {
      2},
     {"two replicas each", REPLICAS("[0, 1]", "[2, 3]", "[4, 5]"), 3, 6, (2 + 2) * 3, 4 + 3, 8,
      4 + 4 + 2 * 4, 4},
-    {"two replicas and one", REPLICAS("[0, 1]", "[2]", "[3]"), 3, 4, 0, 4 + 4, 8, 4 + 12, 3},
+    {"two replicas and one", REPLICAS("[0, 1]", "[2]", "[3]"), 3, 4, 0, 4 + 2, 8, 4 + 2 * 12 + 3,
+     3},
 };
 
 static void test_exchange(void **state)

@@ -442,11 +442,11 @@ static const struct rule {
     {"under a pipeline",
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 8, 'gpus_per_node': 8}, 'schedule': "
            "'1f1b', 'parallel': {'dp': 4, 'pp': 2, 'zero': 3}, " TOLD,
-     "parallel", "zero", NULL, "2"},
-    {"its gradients",
+     "parallel", "zero", NULL, "3"},
+    {"its gradients, which the runtime says",
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 8, 'gpus_per_node': 8}, 'schedule': "
            "'1f1b', 'parallel': {'dp': 4, 'pp': 2, 'zero': 3}, " TOLD,
-     "parallel", "accumulate", NULL, "true"},
+     "parallel", "accumulate", NULL, "-"},
     {"its gathered tokens",
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 2, 'gpus_per_node': 8}, 'parallel': "
            "{'tp': 2, 'sp': true}, " TOLD,

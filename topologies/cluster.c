@@ -216,6 +216,7 @@ static cs_status fill(const layout *parts, const cluster_params *of, uint32_t n_
     made->route = route;
     made->node_devices = l->gpus;
     made->nic_of = l->nic_of;
+    made->linked_gpus = l->node.linked_gpus;
     made->warning = l->node.warning;
     if (parts->network.rack_devices % l->nics == 0)
         made->rack_devices = parts->network.rack_devices / l->nics * l->gpus;

@@ -390,6 +390,8 @@ static cs_status draw(const cs_fabric *net, const uint32_t *places, cs_platform 
         status = cs_platform_link(platform, i, places[of->from], places[of->to], of->bandwidth,
                                   of->latency, error);
         platform->links[i].peer = of->peer;
+        platform->linked_gpus |= of->peer && places[of->from] < platform->n_devices &&
+                                 places[of->to] < platform->n_devices;
     }
     return status;
 }

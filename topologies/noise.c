@@ -149,6 +149,7 @@ cs_status cs_noise_platform(const cs_noise *noise, const cs_platform *platform, 
 {
     cs_platform made = *platform;
     cs_arena_init(&made.arena);
+    made.quiet_links = platform->links;
     made.devices = cs_arena_alloc(&made.arena, platform->n_devices, sizeof(*made.devices));
     made.links = cs_arena_alloc(&made.arena, platform->n_links, sizeof(*made.links));
     cs_status status = made.devices && made.links ? CS_OK : cs_error_no_memory(error);

@@ -99,7 +99,10 @@ struct cs_platform {
     cs_vertex *vertices;
     uint32_t n_links;
     cs_link *links;
-    uint32_t longest_route; /* links */
+    const cs_link *quiet_links; /* as they are without noise (noise.h); NULL: these */
+    bool linked_gpus;           /* GPUs have links to each other, over which libraries lay rings; of
+                                 * rings and tori it is not said who would */
+    uint32_t longest_route;     /* links */
     cs_route_function *route;
     const void *layout; /* what `route` needs to know, private to the topology */
     cs_sharing sharing;

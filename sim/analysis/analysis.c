@@ -4,14 +4,15 @@
 #include "sim/base/vector.h"
 
 #include <stdlib.h>
+#include <string.h>
 
-/* What is looked up again and again: predecessors, each device's tasks in the order in which they
- * ran, when each mini-batch ended. */
+/* What is looked up again and again: what each task waited for, each device's tasks in the order in
+ * which they ran, when each mini-batch ended. */
 typedef struct study {
     const cs_graph *graph;
     const cs_trace *trace;
-    uint32_t *first_predecessor; /* n_tasks + 1 */
-    uint32_t *predecessors;
+    uint32_t *latest;         /* per task: the predecessor by edge that ended last, the lowest id
+                               * among equals; or CS_NONE */
     uint32_t *rank;           /* orders tasks that ran in no time at one instant; NULL when a
                                * device has no two of them */
     uint32_t *first_occupant; /* n_devices + 1 */
@@ -29,21 +30,22 @@ static bool occupies(const cs_class *cls)
     return cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE || cls->blocking;
 }
 
-static bool list_predecessors(study *s)
+static bool find_latest(study *s)
 {
     const cs_graph *graph = s->graph;
-    s->first_predecessor = calloc((size_t)graph->n_tasks + 2, sizeof(*s->first_predecessor));
-    s->predecessors = malloc(((size_t)graph->n_edges + 1) * sizeof(*s->predecessors));
-    if (!s->first_predecessor || !s->predecessors)
+    const cs_span *spans = s->trace->spans;
+    s->latest = malloc(((size_t)graph->n_tasks + 1) * sizeof(*s->latest));
+    if (!s->latest)
         return false;
-    uint32_t *end = s->first_predecessor + 1; /* becomes first_predecessor of the next task */
-    for (uint32_t task = 1; task < graph->n_tasks; task++)
-        end[task] = end[task - 1] + graph->n_predecessors[task - 1];
+    memset(s->latest, 0xff, graph->n_tasks * sizeof(*s->latest)); /* CS_NONE */
     for (uint32_t task = 0; task < graph->n_tasks; task++) {
         uint32_t n;
         const uint32_t *successors = cs_graph_successors(graph, task, &n);
-        for (uint32_t i = 0; i < n; i++)
-            s->predecessors[end[successors[i]]++] = task;
+        for (uint32_t i = 0; i < n; i++) {
+            uint32_t *latest = &s->latest[successors[i]];
+            if (*latest == CS_NONE || spans[task].end > spans[*latest].end)
+                *latest = task;
+        }
     }
     return true;
 }
@@ -242,13 +244,12 @@ static bool study_init(study *s, const cs_graph *graph, const cs_trace *trace)
 {
     *s = (study){.graph = graph, .trace = trace};
     s->last = last_task(s);
-    return list_predecessors(s) && list_occupants(s) && find_batches(s);
+    return find_latest(s) && list_occupants(s) && find_batches(s);
 }
 
 static void study_finish(study *s)
 {
-    free(s->first_predecessor);
-    free(s->predecessors);
+    free(s->latest);
     free(s->rank);
     free(s->first_occupant);
     free(s->occupants);
@@ -258,18 +259,6 @@ static void study_finish(study *s)
 }
 
 /* ---- where time went ---- */
-
-/* The predecessor by edge that ended last (the lowest id among equals), or CS_NONE. */
-static uint32_t latest_predecessor(const study *s, uint32_t task)
-{
-    uint32_t latest = CS_NONE;
-    for (uint32_t p = s->first_predecessor[task]; p < s->first_predecessor[task + 1]; p++) {
-        uint32_t candidate = s->predecessors[p];
-        if (latest == CS_NONE || s->trace->spans[candidate].end > s->trace->spans[latest].end)
-            latest = candidate;
-    }
-    return latest;
-}
 
 static bool is_transfer(const study *s, uint32_t task)
 {
@@ -340,7 +329,7 @@ static void explain_back(const study *s, uint32_t task, cs_time from, cs_time un
             account_exposed(s, task, start, until, of);
             until = start;
         }
-        task = latest_predecessor(s, task);
+        task = s->latest[task];
     }
     account_dependency(of, from, until);
 }
@@ -369,7 +358,7 @@ static void explain_gap(const study *s, uint32_t before, uint32_t task, cs_time 
         }
     }
     const uint32_t first = of->n;
-    explain_back(s, latest_predecessor(s, task), from, until, of);
+    explain_back(s, s->latest[task], from, until, of);
     reverse_waits(of, first);
 }
 
@@ -520,7 +509,7 @@ static bool is_later(const study *s, uint32_t task, uint32_t than)
 /* What `task` waited for last: a predecessor by edge, or the device. */
 static uint32_t cause(const study *s, uint32_t task)
 {
-    uint32_t edge = latest_predecessor(s, task), device = occupant_before(s, task);
+    uint32_t edge = s->latest[task], device = occupant_before(s, task);
     if (edge != CS_NONE && is_later(s, edge, task))
         edge = CS_NONE;
     if (edge == CS_NONE || device == CS_NONE)

@@ -174,50 +174,49 @@ static uint64_t ring_count(const cs_collective *c)
     return (c->kind == CS_ALL_REDUCE ? 2 : 1) * n * (n - 1);
 }
 
-/* ---- a ring per NIC ---- */
+/* ---- several rings at once ---- */
 
-/* The rank at a place of a ring: node by node, in each from another rank on. */
-static uint32_t place_rank(const cs_collective *c, uint32_t ring, uint32_t place)
-{
-    const uint32_t g = c->node_ranks, nodes = c->n / g, node = place % c->n / g, at = place % g;
-    const uint32_t first = (uint32_t)((uint64_t)ring * g / c->rings);
-    const bool back = nodes % 2 == 0 && node % 2 == 1;
-    return node * g + (first + (back ? g - 1 - at : at)) % g;
-}
+/* Rings, with a share of the bytes each. */
+typedef struct ring_set {
+    uint32_t n;
+    uint32_t (*rank_at)(const cs_collective *c, uint32_t ring, uint32_t place);
+    uint32_t (*place_of_root)(const cs_collective *c, uint32_t ring);
+    part (*share_of)(const cs_collective *c, part whole, uint32_t ring);
+} ring_set;
 
 /* One round of one ring: every place sends its part of the share of the rank `ahead` of it. */
-static void rings_round(walk *w, const cs_collective *c, uint32_t ring, uint32_t round,
-                        uint32_t ahead, bool reduce)
+static void rings_round(walk *w, const cs_collective *c, const ring_set *set, uint32_t ring,
+                        uint32_t round, uint32_t ahead, bool reduce)
 {
     for (uint32_t i = 0; i < c->n; i++) {
-        const part whole = share(all_of(c), c->n, place_rank(c, ring, i + ahead));
-        send(w, round, place_rank(c, ring, i), place_rank(c, ring, i + 1),
-             share(whole, c->rings, ring), reduce);
+        const part whole = share(all_of(c), c->n, set->rank_at(c, ring, i + ahead));
+        send(w, round, set->rank_at(c, ring, i), set->rank_at(c, ring, i + 1),
+             set->share_of(c, whole, ring), reduce);
     }
 }
 
 /* A chain along one ring, which begins at rank 0 or, adding up, ends there. */
-static void rings_chain(walk *w, const cs_collective *c, uint32_t ring, uint32_t round, bool reduce)
+static void rings_chain(walk *w, const cs_collective *c, const ring_set *set, uint32_t ring,
+                        uint32_t round, bool reduce)
 {
-    const uint32_t first = (uint32_t)((uint64_t)ring * c->node_ranks / c->rings);
-    const uint32_t root = (c->node_ranks - first) % c->node_ranks;
-    const part mine = share(all_of(c), c->rings, ring);
+    const uint32_t root = set->place_of_root(c, ring);
+    const part mine = set->share_of(c, all_of(c), ring);
     for (uint32_t hop = 0; hop + 1 < c->n; hop++) {
         const uint32_t from = root + hop + (reduce ? 1 : 0);
         if (round >= hop && round - hop < c->chunks)
-            send(w, round, place_rank(c, ring, from), place_rank(c, ring, from + 1),
+            send(w, round, set->rank_at(c, ring, from), set->rank_at(c, ring, from + 1),
                  share(mine, c->chunks, round - hop), reduce);
     }
 }
 
-static bool rings_fit(const cs_collective *c)
+static bool do_rings(const cs_kind kind)
 {
-    return c->rings > 1 && c->node_ranks > 1 && c->n > c->node_ranks && c->n % c->node_ranks == 0 &&
-           IS_ONE_OF(c->kind, CS_ALL_REDUCE, CS_REDUCE_SCATTER, CS_ALL_GATHER, CS_BROADCAST,
+    return IS_ONE_OF(kind, CS_ALL_REDUCE, CS_REDUCE_SCATTER, CS_ALL_GATHER, CS_BROADCAST,
                      CS_REDUCE);
 }
 
-static bool rings_walk(const cs_collective *c, cs_send_function *visit, void *context)
+static bool set_walk(const cs_collective *c, const ring_set *set, cs_send_function *visit,
+                     void *context)
 {
     walk w = {.visit = visit, .context = context};
     uint32_t rounds = c->n - 1;
@@ -226,23 +225,101 @@ static bool rings_walk(const cs_collective *c, cs_send_function *visit, void *co
     else if (IS_ONE_OF(c->kind, CS_BROADCAST, CS_REDUCE))
         rounds = chain_steps(everyone(c), c->chunks);
     for (uint32_t k = 0; k < rounds && !w.stopped; k++) {
-        for (uint32_t ring = 0; ring < c->rings; ring++) {
+        for (uint32_t ring = 0; ring < set->n; ring++) {
             if (c->kind == CS_ALL_REDUCE)
-                rings_round(&w, c, ring, k, 2 * c->n - k, k + 1 < c->n);
+                rings_round(&w, c, set, ring, k, 2 * c->n - k, k + 1 < c->n);
             else if (c->kind == CS_REDUCE_SCATTER)
-                rings_round(&w, c, ring, k, 2 * c->n - k - 1, true);
+                rings_round(&w, c, set, ring, k, 2 * c->n - k - 1, true);
             else if (c->kind == CS_ALL_GATHER)
-                rings_round(&w, c, ring, k, 2 * c->n - k, false);
+                rings_round(&w, c, set, ring, k, 2 * c->n - k, false);
             else
-                rings_chain(&w, c, ring, k, c->kind == CS_REDUCE);
+                rings_chain(&w, c, set, ring, k, c->kind == CS_REDUCE);
         }
     }
     return !w.stopped;
 }
 
+/* ---- a ring per NIC ---- */
+
+static uint32_t nic_first(const cs_collective *c, uint32_t ring)
+{
+    return (uint32_t)((uint64_t)ring * c->node_ranks / c->rings);
+}
+
+/* The rank at a place of a ring: node by node, in each from another rank on. */
+static uint32_t nic_rank_at(const cs_collective *c, uint32_t ring, uint32_t place)
+{
+    const uint32_t g = c->node_ranks, nodes = c->n / g, node = place % c->n / g, at = place % g;
+    const bool back = nodes % 2 == 0 && node % 2 == 1;
+    return node * g + (nic_first(c, ring) + (back ? g - 1 - at : at)) % g;
+}
+
+static uint32_t nic_place_of_root(const cs_collective *c, uint32_t ring)
+{
+    return (c->node_ranks - nic_first(c, ring)) % c->node_ranks;
+}
+
+static part nic_share_of(const cs_collective *c, part whole, uint32_t ring)
+{
+    return share(whole, c->rings, ring);
+}
+
+static bool rings_fit(const cs_collective *c)
+{
+    return c->rings > 1 && c->node_ranks > 1 && c->n > c->node_ranks && c->n % c->node_ranks == 0 &&
+           do_rings(c->kind);
+}
+
+static bool rings_walk(const cs_collective *c, cs_send_function *visit, void *context)
+{
+    const ring_set set = {c->rings, nic_rank_at, nic_place_of_root, nic_share_of};
+    return set_walk(c, &set, visit, context);
+}
+
 static uint64_t rings_count(const cs_collective *c)
 {
     return c->rings * ring_count(c);
+}
+
+/* ---- a ring per link ---- */
+
+/* Each cycle is passed both ways: by ring 2 k in its order, by ring 2 k + 1 backwards. */
+static uint32_t link_rank_at(const cs_collective *c, uint32_t ring, uint32_t place)
+{
+    const uint32_t at = place % c->n;
+    return c->links->cycles[ring / 2].ranks[ring % 2 == 0 ? at : (c->n - at) % c->n];
+}
+
+static uint32_t link_place_of_root(const cs_collective *c, uint32_t ring)
+{
+    (void)c;
+    (void)ring;
+    return 0;
+}
+
+static part link_share_of(const cs_collective *c, part whole, uint32_t ring)
+{
+    const cs_link_cycle *cycles = c->links->cycles;
+    uint32_t first = 0;
+    for (uint32_t i = 0; i < ring; i++)
+        first += cycles[i / 2].times;
+    return shares(whole, c->links->n_rings, first, first + cycles[ring / 2].times);
+}
+
+static bool links_fit(const cs_collective *c)
+{
+    return c->links && c->links->n_ranks == c->n && do_rings(c->kind);
+}
+
+static bool links_walk(const cs_collective *c, cs_send_function *visit, void *context)
+{
+    const ring_set set = {2 * c->links->n_cycles, link_rank_at, link_place_of_root, link_share_of};
+    return set_walk(c, &set, visit, context);
+}
+
+static uint64_t links_count(const cs_collective *c)
+{
+    return 2 * c->links->n_cycles * ring_count(c);
 }
 
 static uint32_t rings_alike(const cs_collective *c)
@@ -604,6 +681,18 @@ static const cs_algorithm ring_per_nic = {
     .alike = rings_alike,
     .walk = rings_walk,
 };
+static const cs_algorithm ring_per_link = {
+    .name = "ring_per_link",
+    .doc = "rings over the links of GPUs to each other, all at once",
+    .needs = "all_reduce, reduce_scatter, all_gather, broadcast and reduce over 3 to 16 devices "
+             "with links to each other that make a ring (not with alpha_beta, where a rank has one "
+             "port)",
+    .fits = links_fit,
+    .uses_chunks = is_chain,
+    .count = links_count,
+    .alike = rings_alike,
+    .walk = links_walk,
+};
 static const cs_algorithm halving = {
     .name = "halving",
     .doc = "recursive halving, then doubling",
@@ -661,9 +750,9 @@ static const cs_algorithm once_per_node = {
 };
 
 /* In step with the choices of the field "algorithm" (lower.c). */
-const cs_algorithm *const cs_algorithms[] = {&ring,         &halving,       &tree,
-                                             &hierarchical, &segmented,     &direct,
-                                             &ring_per_nic, &once_per_node, NULL};
+const cs_algorithm *const cs_algorithms[] = {
+    &ring,   &halving,      &tree,          &hierarchical,  &segmented,
+    &direct, &ring_per_nic, &once_per_node, &ring_per_link, NULL};
 
 const cs_algorithm *cs_algorithm_find(const char *name)
 {
@@ -715,6 +804,8 @@ const cs_algorithm *cs_algorithm_usual(const cs_collective *collective)
 {
     if (rings_fit(collective))
         return &ring_per_nic;
+    if (collective->links_are_usual && links_fit(collective))
+        return &ring_per_link;
     if (collective->kind == CS_ALL_TO_ALL)
         return tokens_fit(collective) ? &once_per_node : &direct;
     return ring_fits(collective) ? &ring : &direct;

@@ -25,6 +25,9 @@
  *                 shift                                              1
  *   ring_per_nic  all_reduce, reduce_scatter, all_gather, broadcast, reduce over nodes with several
  *                 NICs: a ring for each NIC at once, with 1 / NICs of the bytes; rounds as of ring
+ *   ring_per_link the same over GPUs with links to each other: rings that together use as many of the
+ *                 links as they can, both ways (link-rings.h), with a share of the bytes each;
+ *                 rounds as of ring
  *   halving       all_reduce of any p, reduce_scatter and all_gather of p = 2^n: recursive halving,
  *                 then doubling; 2 log2 p, two more for the ranks beyond 2^n
  *   tree          all_reduce, reduce, broadcast: two binary trees, each rank a leaf in one of them,
@@ -49,13 +52,14 @@
  * the next: it stays on its rail, as NCCL's alternating rings do.
  *
  * Sources: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005 (halving); Patarasuk and Yuan, JPDC
- * 69(2), 2009 (ring); NCCL, src/graph/connect.cc (ring_per_nic); Sanders, Speck and Traeff,
+ * 69(2), 2009 (ring); NCCL, src/graph/connect.cc (ring_per_nic), search.cc (ring_per_link); Sanders, Speck and Traeff,
  * Parallel Computing 35(12), 2009 (two trees); Kahira et al., HPDC 2021, 5.3.1 (segmented).
  */
 #ifndef CS_LOWER_ALGORITHMS_H
 #define CS_LOWER_ALGORITHMS_H
 
 #include "sim/graph/graph.h"
+#include "sim/lower/link-rings.h"
 
 typedef struct cs_collective {
     cs_kind kind;
@@ -63,9 +67,11 @@ typedef struct cs_collective {
     int64_t bytes, bytes_back;
     uint32_t chunks; /* k above, >= 1 */
     uint32_t
-        node_ranks;   /* ranks 0 .. node_ranks - 1 share a node, the next ones another, ...; 0: not
+        node_ranks; /* ranks 0 .. node_ranks - 1 share a node, the next ones another, ...; 0: not
                           * known, or not so regular */
-    uint32_t rings;   /* NICs that the ranks of a node use; 0: not known, or one port is assumed */
+    uint32_t rings; /* NICs that the ranks of a node use; 0: not known, or one port is assumed */
+    const cs_link_rings *links; /* over the links of the ranks to each other; or NULL */
+    bool links_are_usual;       /* these are taken where nothing else is asked for */
     uint32_t copies;  /* of all_to_all: of each token among what a rank has; 0: it has no tokens */
     uint32_t experts; /* of all ranks, to which the copies of a token go, one each */
 } cs_collective;
@@ -106,8 +112,8 @@ bool cs_algorithm_is_short(const cs_algorithm *algorithm, const cs_collective *c
 /* The bytes that all ranks send, in all. */
 double cs_algorithm_bytes(const cs_algorithm *algorithm, const cs_collective *collective);
 
-/* What is taken when nothing else is asked for: the first of ring_per_nic, ring and direct that
- * fits; of an all_to_all direct, for NCCL's are grouped sends and receives, all posted at once, but
+/* What is taken when nothing else is asked for: the first of ring_per_nic, ring_per_link (where
+ * that is usual), ring and direct that fits; of an all_to_all direct, for NCCL's are grouped sends and receives, all posted at once, but
  * once_per_node of one with copies of tokens. */
 const cs_algorithm *cs_algorithm_usual(const cs_collective *collective);
 

@@ -358,7 +358,7 @@ static bool same_shape(const shape *of, const cs_side *side, const cs_collective
            have->bytes == even->bytes && have->bytes_back == even->bytes_back &&
            have->chunks == even->chunks && have->copies == even->copies &&
            have->experts == even->experts && have->node_ranks == even->node_ranks &&
-           have->rings == even->rings;
+           have->rings == even->rings && have->links == even->links;
 }
 
 static void find_shapes(account *a)

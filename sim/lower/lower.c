@@ -11,11 +11,11 @@
 #include <string.h>
 
 static const char *const algorithm_names[] = {
-    "auto",      "usual",  "ring",         "halving",       "tree", "hierarchical",
-    "segmented", "direct", "ring_per_nic", "once_per_node", NULL};
+    "auto",      "usual",  "ring",         "halving",       "tree",          "hierarchical",
+    "segmented", "direct", "ring_per_nic", "once_per_node", "ring_per_link", NULL};
 static const char *const gradients_names[] = {
-    "algorithm",    "auto",      "usual",  "ring",         "halving",       "tree",
-    "hierarchical", "segmented", "direct", "ring_per_nic", "once_per_node", NULL};
+    "algorithm", "auto",   "usual",        "ring",          "halving",       "tree", "hierarchical",
+    "segmented", "direct", "ring_per_nic", "once_per_node", "ring_per_link", NULL};
 static const char *const fidelity_names[] = {"auto", "flow", "analytic", "alpha_beta", NULL};
 static const char *const sharing_names[] = {"platform", "max_min", NULL};
 static const char *const nccl_names[] = {"none", "volta", "ampere", "hopper", NULL};
@@ -52,9 +52,9 @@ static const cs_field levels_fields[] = {LEVEL("gpu_pair", CS_LEVEL_GPU_PAIR),
 const cs_field cs_lower_fields[] = {
     {"algorithm", CS_FIELD_CHOICE, offsetof(cs_lower_options, algorithm), .fallback = "usual",
      .choices = algorithm_names,
-     .doc = "of all collectives, which it must fit; usual: ring_per_nic, else ring, else direct "
-            "(all_to_all: direct, or as \"dispatcher\" says); auto: the cheapest when nothing else "
-            "runs"},
+     .doc = "of all collectives, which it must fit; usual: ring_per_nic, else ring_per_link (but "
+            "on a ring or torus), else ring, else direct (all_to_all: direct, or as "
+            "\"dispatcher\" says); auto: the cheapest when nothing else runs"},
     {"gradients", CS_FIELD_CHOICE, offsetof(cs_lower_options, gradients), .fallback = "algorithm",
      .choices = gradients_names,
      .doc = "of sums of gradients of weights alone; algorithm: as all others. hierarchical: over a "

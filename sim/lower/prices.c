@@ -133,18 +133,23 @@ cs_status cs_prices_init(cs_prices *prices, const cs_graph *graph, const cs_plat
                           .platform = platform,
                           .options = options,
                           .levels = by_levels ? options->levels : NULL,
-                          .families = create(graph)};
+                          .families = create(graph),
+                          .links = cs_link_memory_create()};
     if (platform)
         prices->shared = *platform;
     if (options->sharing == 1)
         prices->shared.sharing = CS_SHARING_MAX_MIN;
-    return prices->families ? CS_OK : cs_error_no_memory(error);
+    if (prices->families && prices->links)
+        return CS_OK;
+    cs_prices_finish(prices);
+    return cs_error_no_memory(error);
 }
 
 void cs_prices_finish(cs_prices *prices)
 {
     cs_round_destroy(prices->network);
     destroy(prices->families);
+    cs_link_memory_destroy(prices->links);
     *prices = (cs_prices){0};
 }
 

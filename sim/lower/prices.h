@@ -24,6 +24,7 @@ typedef struct cs_prices {
     const cs_alpha_beta *levels; /* of the alpha-beta model, or NULL */
     cs_round *network;           /* NULL while it was not needed */
     cs_families *families;
+    cs_link_memory *links; /* rings over the links of devices to each other */
 } cs_prices;
 
 /* CS_NO_MEMORY; `prices` is then finished already. */

@@ -1,8 +1,10 @@
 #include "sim/lower/rank-order.h"
 
+#include "sim/lower/plan-collective.h"
 #include "topologies/route.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Fewer links are nearer, then wider ones. */
 static bool is_nearer(const cs_route *a, const cs_route *b)
@@ -88,27 +90,58 @@ bool cs_ranks_are_neighbours(cs_kind kind)
     return kind == CS_HALO || kind == CS_SHIFT;
 }
 
-cs_status cs_ranks_order(const cs_prices *prices, uint32_t group, cs_collective *of,
-                         uint32_t *order, uint32_t *devices, cs_error *error)
+/* Whether rings over links may be taken where they are not usual. */
+static bool may_take_links(uint32_t asked)
+{
+    return asked == CS_ALGORITHM_AUTO ||
+           (asked >= CS_FIRST_ALGORITHM &&
+            strcmp(cs_algorithms[asked - CS_FIRST_ALGORITHM]->name, "ring_per_link") == 0);
+}
+
+/* In the alpha-beta model a rank has one port. */
+static cs_status find_links(const cs_prices *prices, const uint32_t *devices, cs_collective *of,
+                            cs_error *error)
 {
     const cs_platform *platform = prices->platform;
     const cs_lower_options *options = prices->options;
-    const cs_graph *graph = prices->graph;
-    const uint32_t *given = graph->group_devices + graph->groups[group].first;
-    const bool neighbours = cs_ranks_are_neighbours(of->kind);
-    for (uint32_t i = 0; i < of->n; i++)
-        order[i] = i;
-    if (options->order == CS_ORDER_FOUND && !neighbours)
-        CS_TRY(find_order(platform, given, of->n, order, error));
-    for (uint32_t i = 0; i < of->n; i++)
-        devices[i] = given[order[i]];
+    if (!platform || options->fidelity == CS_FIDELITY_ALPHA_BETA)
+        return CS_OK;
+    of->links_are_usual = platform->linked_gpus;
+    if (!platform->linked_gpus && !may_take_links(options->algorithm) &&
+        (options->gradients == 0 || !may_take_links(options->gradients - 1)))
+        return CS_OK;
+    return cs_link_memory_find(prices->links, platform, devices, of->n, &of->links, error);
+}
+
+static cs_status find_nics(const cs_prices *prices, const uint32_t *given, cs_collective *of,
+                           uint32_t *order, uint32_t *devices, cs_error *error)
+{
+    const cs_platform *platform = prices->platform;
+    const cs_lower_options *options = prices->options;
     of->node_ranks = find_nodes(platform, devices, of->n);
     if (options->fidelity != CS_FIDELITY_ALPHA_BETA) /* there a rank has one port */
         of->rings = cs_ranks_nics(platform, devices, of->node_ranks);
-    if (options->order != CS_ORDER_AUTO || neighbours || of->rings < 2 || of->n == of->node_ranks)
+    if (options->order != CS_ORDER_AUTO || cs_ranks_are_neighbours(of->kind) || of->rings < 2 ||
+        of->n == of->node_ranks)
         return CS_OK;
     CS_TRY(find_order_in_nodes(platform, given, of->n, of->node_ranks, order, error));
     for (uint32_t i = 0; i < of->n; i++)
         devices[i] = given[order[i]];
     return CS_OK;
+}
+
+cs_status cs_ranks_order(const cs_prices *prices, uint32_t group, cs_collective *of,
+                         uint32_t *order, uint32_t *devices, cs_error *error)
+{
+    const cs_graph *graph = prices->graph;
+    const uint32_t *given = graph->group_devices + graph->groups[group].first;
+    const bool neighbours = cs_ranks_are_neighbours(of->kind);
+    for (uint32_t i = 0; i < of->n; i++)
+        order[i] = i;
+    if (prices->options->order == CS_ORDER_FOUND && !neighbours)
+        CS_TRY(find_order(prices->platform, given, of->n, order, error));
+    for (uint32_t i = 0; i < of->n; i++)
+        devices[i] = given[order[i]];
+    CS_TRY(find_nics(prices, given, of, order, devices, error));
+    return neighbours ? CS_OK : find_links(prices, devices, of, error);
 }

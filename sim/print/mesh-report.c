@@ -108,10 +108,12 @@ static void print_parts(const cs_scenario *scenario, FILE *out)
 
 void cs_mesh_report_print(const cs_scenario *scenario, FILE *out)
 {
-    const uint32_t n = scenario->platform.n_devices;
+    const uint32_t n = scenario->platform.n_devices, simulated = n_simulated(scenario);
+    if (!scenario->parallel && simulated < n)
+        fprintf(out, "%u of %u devices simulated, each stands for %u\n", simulated, n,
+                n / simulated);
     if (!scenario->parallel)
         return;
-    const uint32_t simulated = n_simulated(scenario);
     fputs("mesh: ", out);
     print_axes(scenario->parallel, out);
     print_states(scenario, out);

@@ -7,7 +7,8 @@
 #include <cjson/cJSON.h>
 #include <stdio.h>
 
-/* One line, or two; nothing of a scenario without the section "parallel". */
+/* One line, or two; of a scenario without a mesh only how many devices are simulated, where that
+ * is not all. */
 void cs_mesh_report_print(const cs_scenario *scenario, FILE *out);
 
 /* Adds "mesh", an object, to those with the section. False when memory runs out. */

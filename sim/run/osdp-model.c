@@ -15,6 +15,7 @@ static cs_status check(const cs_scenario *scenario, cs_error *error)
     const cs_json_place batches = {.up = &schedule, .key = "micro_batches"};
     const cs_json_place shard = {.up = &parallel, .key = "shard"};
     const cs_json_place keep = {.up = &parallel, .key = "keep_gathered"};
+    const cs_json_place once = {.up = &parallel, .key = "gather_once"};
     const cs_json_place expert = {.up = &parallel, .key = "expert"};
     const cs_job *job = &scenario->job;
     if (!scenario->parallel)
@@ -31,6 +32,9 @@ static cs_status check(const cs_scenario *scenario, cs_error *error)
                                job->plan->grid->expert);
     if (job->states.keep_gathered)
         return cs_json_invalid(&keep, error,
+                               "must be false for OSDP, which frees weights behind each layer");
+    if (job->states.gather_once)
+        return cs_json_invalid(&once, error,
                                "must be false for OSDP, which frees weights behind each layer");
     if (job->states.zero > 0 &&
         job->plan->grid->shard != cs_grid_axes(job->plan->grid, CS_AXES_GRADIENT).size)

@@ -321,6 +321,8 @@ static cs_parallel take_sizes(const cs_sections *sections, const mesh_sizes *siz
                               .prefetch = section->prefetch,
                               .wide_shards = !section->shard_copies && has_copies(sections),
                               .keep_gathered = section->keep_gathered,
+                              .gather_once = section->gather_once &&
+                                             cs_parallel_section_zero(section, NULL) == 3,
                               .accumulate = section->accumulate,
                               .bucket = section->bucket};
     return made;
@@ -376,7 +378,7 @@ cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given, cons
     const cs_parallel_section *section = &sections->parallel;
     const cs_json_place place = {.up = &sections->root, .key = "parallel"};
     *out = NULL;
-    if (!section->given)
+    if (!section->given || (section->only_fold && cs_mesh_is_replicated(sections->schedule.kind)))
         return CS_OK;
     if (sections->schedule.kind->mesh.no_grid)
         return refuse_schedule(sections, &place, error);

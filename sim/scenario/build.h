@@ -161,7 +161,8 @@ typedef struct cs_folded {
     const char *reason;         /* why each is simulated by itself, where that was not asked for */
 } cs_folded;
 
-/* `parallel` may be NULL. CS_INVALID, naming what tells devices apart, where the scenario asks to
+/* Of a mesh, or without one (`parallel` NULL) of a schedule each of whose devices holds a copy of
+ * the whole model. CS_INVALID, naming what tells devices apart, where the scenario asks to
  * fold devices that are not alike. */
 CS_MUST_CHECK cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *parallel,
                                          const cs_platform *platform, const cs_plan *plan,

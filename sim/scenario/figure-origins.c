@@ -28,6 +28,7 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/model/states", true},
     {"/parallel/bucket", false},
     {"/parallel/accumulate", false},
+    {"/parallel/gather_once", false},
     {"/parallel/shard_copies", false},
     {"/parallel/regather", false},
     {"/parallel/scatter_gather", false},

@@ -1,5 +1,5 @@
 /* Fold: whether the places of a mesh do the same at the same times, so that place 0 of each
- * pipeline rank can be simulated for all of them.
+ * pipeline rank can be simulated for all of them; and so of copies of the whole model.
  *
  * Messages between stages are simulated, each for all places, which must take the same ways, link
  * by link; on a link only messages of one place, or the same message of several, may meet.
@@ -16,22 +16,31 @@ enum { FOLD_ABOVE = 64, REASON_BYTES = 320 }; /* devices, of "auto" */
 
 typedef struct folding {
     const cs_platform *platform;
-    const cs_parallel *parallel;
     const cs_plan *plan;
-    uint32_t places;
+    const cs_grid *grid; /* of each pipeline rank */
+    uint32_t n_ranks, places;
+    const uint32_t *devices;   /* place i of rank r is devices[r * places + i] */
     char reason[REASON_BYTES]; /* "" while nothing tells places apart */
 } folding;
 
 static uint32_t device_of(const folding *f, uint32_t rank, uint32_t place)
 {
-    return f->parallel->devices[(size_t)rank * f->places + place];
+    return f->devices[(size_t)rank * f->places + place];
 }
 
 /* ---- devices ---- */
 
-static void compare_devices(folding *f)
+static int64_t entry(const cs_list *bytes, uint32_t device)
 {
-    for (uint32_t r = 0; r < f->parallel->n_ranks; r++) {
+    return bytes->n > 1 ? ((const int64_t *)bytes->items)[device] : 0;
+}
+
+/* `resident`: what is on a device besides the model, for each or for all. A list that is not as
+ * long as there are devices is refused later. */
+static void compare_devices(folding *f, const cs_list *resident)
+{
+    const bool each = resident->n == f->platform->n_devices;
+    for (uint32_t r = 0; r < f->n_ranks; r++) {
         const uint32_t first = device_of(f, r, 0);
         const cs_device *a = &f->platform->devices[first];
         for (uint32_t i = 1; i < f->places && !f->reason[0]; i++) {
@@ -40,6 +49,10 @@ static void compare_devices(folding *f)
             if (a->speed < b->speed || a->speed > b->speed || a->capacity != b->capacity)
                 snprintf(f->reason, sizeof(f->reason),
                          "devices %u and %u differ in speed or memory", first, other);
+            else if (each && entry(resident, first) != entry(resident, other))
+                snprintf(f->reason, sizeof(f->reason),
+                         "devices %u and %u differ in what /memory/resident puts on them", first,
+                         other);
         }
     }
 }
@@ -60,7 +73,7 @@ static cs_status compare_numbers(folding *f, cs_error *error)
     for (uint32_t i = 0; i < f->places; i++)
         keys[i] = (uint64_t)device_of(f, 0, i) << 32 | i;
     qsort(keys, f->places, sizeof(*keys), compare_keys);
-    for (uint32_t r = 1; r < f->parallel->n_ranks; r++)
+    for (uint32_t r = 1; r < f->n_ranks; r++)
         for (uint32_t i = 1; i < f->places && !f->reason[0]; i++)
             if (device_of(f, r, (uint32_t)keys[i]) < device_of(f, r, (uint32_t)keys[i - 1]))
                 snprintf(
@@ -190,7 +203,7 @@ static cs_status walk_place(walk *w, cs_error *error)
     const folding *f = w->folding;
     const cs_plan *plan = f->plan;
     w->n_links = w->at = w->message = 0;
-    for (uint32_t r = 0; r < f->parallel->n_ranks; r++)
+    for (uint32_t r = 0; r < f->n_ranks; r++)
         w->next[device_of(f, r, w->place)] = 0;
     for (uint32_t s = 0; s + 1 < plan->n_stages && !f->reason[0]; s++) {
         const uint32_t a = plan->devices[plan->stages[s].first_device + w->place];
@@ -282,7 +295,7 @@ static cs_status compare_group(folding *f, cs_axes_name name, cs_axes axes, uint
 
 static cs_status compare_axes(folding *f, cs_axes_name name, cs_axes axes, cs_error *error)
 {
-    for (uint32_t r = 0; r < f->parallel->n_ranks; r++) {
+    for (uint32_t r = 0; r < f->n_ranks; r++) {
         for (uint32_t i = 1; i < f->places && !f->reason[0]; i++) {
             if (cs_axes_coordinate(axes, i) == 0)
                 CS_TRY(compare_group(f, name, axes, r, i, error));
@@ -294,12 +307,11 @@ static cs_status compare_axes(folding *f, cs_axes_name name, cs_axes axes, cs_er
 /* Axes that span the same groups are looked at once. */
 static cs_status compare_groups(folding *f, cs_error *error)
 {
-    const cs_grid *grid = &f->parallel->split.grid;
     for (uint32_t name = 0; name < CS_N_AXES && !f->reason[0]; name++) {
-        const cs_axes axes = cs_grid_axes(grid, (cs_axes_name)name);
+        const cs_axes axes = cs_grid_axes(f->grid, (cs_axes_name)name);
         bool seen = axes.size < 2;
         for (uint32_t before = 0; before < name; before++) {
-            const cs_axes other = cs_grid_axes(grid, (cs_axes_name)before);
+            const cs_axes other = cs_grid_axes(f->grid, (cs_axes_name)before);
             seen |= other.size == axes.size && other.stride == axes.stride;
         }
         if (!seen)
@@ -320,7 +332,7 @@ static cs_status look_for_reason(const cs_sections *sections, folding *f, cs_err
             : "";
     snprintf(f->reason, sizeof(f->reason), "%s", given);
     if (!f->reason[0])
-        compare_devices(f);
+        compare_devices(f, &sections->memory.resident);
     if (!f->reason[0] && sections->parallel.ranks.items)
         CS_TRY(compare_numbers(f, error));
     if (!f->reason[0])
@@ -333,30 +345,64 @@ static cs_status fill(const folding *f, cs_arena *arena, const uint32_t **out, c
     uint32_t *stands_for = cs_arena_alloc(arena, f->platform->n_devices, sizeof(*stands_for));
     if (!stands_for)
         return cs_error_no_memory(error);
-    for (uint32_t r = 0; r < f->parallel->n_ranks; r++)
+    for (uint32_t r = 0; r < f->n_ranks; r++)
         for (uint32_t i = 0; i < f->places; i++)
             stands_for[device_of(f, r, i)] = device_of(f, r, 0);
     *out = stands_for;
     return CS_OK;
 }
 
+/* The places of a grid, or the copies of the whole model: those of the one rank of a grid that has
+ * data alone. */
+static folding folding_of(const cs_sections *sections, const cs_parallel *parallel,
+                          const cs_platform *platform, const cs_plan *plan, cs_grid *copies)
+{
+    const bool replicated = !parallel && cs_mesh_is_replicated(sections->schedule.kind);
+    const cs_grid *grid = parallel ? &parallel->split.grid : copies;
+    *copies = cs_grid_single();
+    if (replicated)
+        copies->data = plan->n_devices;
+    return (folding){.platform = platform,
+                     .plan = plan,
+                     .grid = grid,
+                     .n_ranks = parallel ? parallel->n_ranks : 1,
+                     .places = cs_grid_places(grid),
+                     .devices = parallel ? parallel->devices : plan->devices};
+}
+
+/* "auto" is for many devices. Where collectives may become messages each copy is simulated, as
+ * folding would make delays of them. */
+static bool is_wanted(const cs_sections *sections, const cs_parallel *parallel, uint32_t n_devices)
+{
+    const uint32_t fidelity = sections->collectives.fidelity;
+    switch ((cs_fold)sections->parallel.fold) {
+    case CS_FOLD_NO:
+        return false;
+    case CS_FOLD_YES:
+    case CS_FOLD_TRY:
+        return true;
+    case CS_FOLD_AUTO:
+        break;
+    }
+    return n_devices > FOLD_ABOVE &&
+           (parallel || fidelity == CS_FIDELITY_ANALYTIC || fidelity == CS_FIDELITY_ALPHA_BETA);
+}
+
 cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *parallel,
                            const cs_platform *platform, const cs_plan *plan, cs_arena *arena,
                            cs_folded *folded, cs_error *error)
 {
-    const cs_fold asked = (cs_fold)sections->parallel.fold;
     const cs_json_place up = {.up = &sections->root, .key = "parallel"};
     const cs_json_place place = {.up = &up, .key = "fold"};
-    folding f = {.platform = platform, .parallel = parallel, .plan = plan};
+    cs_grid copies;
+    folding f = folding_of(sections, parallel, platform, plan, &copies);
     *folded = (cs_folded){0};
-    f.places = parallel ? cs_grid_places(&parallel->split.grid) : 1;
-    if (f.places == 1 || asked == CS_FOLD_NO ||
-        (asked == CS_FOLD_AUTO && platform->n_devices <= FOLD_ABOVE))
+    if (f.places == 1 || !is_wanted(sections, parallel, platform->n_devices))
         return CS_OK;
     CS_TRY(look_for_reason(sections, &f, error));
     if (!f.reason[0])
         return fill(&f, arena, &folded->stands_for, error);
-    if (asked == CS_FOLD_YES)
+    if (sections->parallel.fold == CS_FOLD_YES)
         return cs_json_invalid(
             &place, error,
             "must be \"auto\" or \"no\": not all devices of a stage do the same at "

@@ -64,6 +64,7 @@ static void warn_of_parallel(const cs_sections *sections, const cs_origins *orig
         {"shard", given->shard > 0, zero > 0, "\"zero\" above 0"},
         {"prefetch", given->prefetch != 1, zero == 3, "\"zero\": 3"},
         {"keep_gathered", given->keep_gathered, zero == 3, "\"zero\": 3"},
+        {"gather_once", given->gather_once, zero == 3, "\"zero\": 3"},
         {"accumulate", given->accumulate, zero >= 2, "\"zero\" 2 or 3"},
         {"dispatcher", given->dispatcher > 0, expert, "\"expert\" above 1"},
         {"expert_imbalance", given->expert_imbalance > 1, expert, "\"expert\" above 1"},

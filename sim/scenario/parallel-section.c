@@ -1,6 +1,8 @@
 /* The section "parallel": over how many devices each layer is divided, and how. */
 #include "sim/scenario/sections.h"
 
+#include <string.h>
+
 /* One mesh cannot have more, nor a platform. */
 enum { MOST = 1 << 20 };
 
@@ -108,6 +110,9 @@ const cs_field cs_scenario_parallel_fields[] = {
      .doc = "with zero 3: layers whose weights are gathered ahead of the one that computes"},
     {"keep_gathered", CS_FIELD_BOOL, AT(keep_gathered), .fallback = "false",
      .doc = "with zero 3: weights stay gathered from a forward to its backward"},
+    {"gather_once", CS_FIELD_BOOL, AT(gather_once), .fallback = "false",
+     .doc = "with zero 3: weights stay gathered from the first forward of a mini-batch to its last "
+            "backward, behind which gradients are reduced (PyTorch's pipelining with FSDP)"},
     {"shard_copies", CS_FIELD_BOOL, AT(shard_copies), .fallback = "true",
      .doc = "with zero 3 and weights in 16 bits: a device has its share of them besides the "
             "optimizer's copy in fp32 (DeepSpeed, Megatron-LM's FSDP); false: the copy only, which "
@@ -136,7 +141,7 @@ const cs_field cs_scenario_parallel_fields[] = {
      .doc =
          "whether of devices that do the same at the same times one is simulated for all; yes: it "
          "is an error where they do not; try: where they do; auto: the same on more than 64 "
-         "devices"},
+         "devices, with the schedule dp only if \"fidelity\" says that collectives are delays"},
     {0},
 };
 
@@ -194,6 +199,8 @@ cs_status cs_parallel_section_read(const cJSON *value, const cs_json_place *root
                          (const cs_field *const[]){cs_scenario_parallel_fields, NULL},
                          (void *const[]){section}, arena, error));
     section->given = true;
+    section->only_fold =
+        value->child && !value->child->next && strcmp(value->child->string, "fold") == 0;
     const cs_status layers = check_divided_layers(section, &place, error);
     const cs_status order = check_order(&section->order, &place, error);
     const cs_status routing = check_routing(section, &place, error);

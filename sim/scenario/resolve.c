@@ -40,13 +40,21 @@ static bool add_platform(const cs_sections *sections, const cs_scenario *scenari
                        section.kind->fields, section.params);
 }
 
+/* Of a schedule that takes nothing else of the section. */
+static bool add_fold(const cs_sections *sections, cJSON *root)
+{
+    const cs_field fold[] = {*cs_field_find(cs_scenario_parallel_fields, "fold"), {0}};
+    return !sections->parallel.given ||
+           add_section(root, "parallel", fold, &sections->parallel, NULL, NULL);
+}
+
 /* As it was settled; the order with all axes. */
 static bool add_parallel(const cs_sections *sections, const cs_scenario *scenario, cJSON *root)
 {
     const cs_parallel *parallel = scenario->parallel;
     cs_parallel_section section = sections->parallel;
     if (!parallel)
-        return true;
+        return add_fold(sections, root);
     const cs_grid *grid = &parallel->split.grid;
     uint32_t order[CS_N_MESH_AXES], space[3];
     memcpy(order, parallel->order, sizeof(order));

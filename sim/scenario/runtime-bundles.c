@@ -93,6 +93,25 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         .with = with_                                                                              \
     }
 
+#define REACHED_IN_DGX1(with_)                                                                     \
+    {                                                                                              \
+        .key = "/collectives/reached", .value = "{\"gpu_pair\": 0.89, \"node\": 0.8}",             \
+        .source = "all-reduces of 256 MiB on 2, 3, 4, 6, 7 and 8 V100 (VIA-Research/vTrain at "    \
+                  "f8dda847, trace/v100) have 22.5, 45.0, 85.4, 45.6, 86.1 and 133.2 GB/s of the " \
+                  "25, 50, 100, 50, 100 and 150 that the rings of a DGX-1 have; the network is "   \
+                  "that of a DGX H100",                                                            \
+        .with = with_                                                                              \
+    }
+
+#define REACHED_BY_XGMI                                                                            \
+    {                                                                                              \
+        .key = "/collectives/reached", .value = "{\"gpu_pair\": 0.75, \"node\": 0.8}",             \
+        .source = "error correction and protocol leave 48 of the 64 GB/s of an xGMI link "         \
+                  "(rocm.blogs.amd.com/software-tools-optimization/mi300x-rccl-xgmi, 2025); the "  \
+                  "network is that of a DGX H100",                                                 \
+        .with = "/platform/topology=nvlink_mesh /model/device=mi3*"                                \
+    }
+
 #define DISPATCH                                                                                   \
     {                                                                                              \
         .key = "/collectives/dispatch", .value = "{\"reached\": 0.95, \"start\": \"0.45 ms\"}",    \
@@ -110,6 +129,8 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         REACHED_IN_DGX_B200("/platform/node/model=dgx-b200"),                                      \
         REACHED_IN_RACKS("/platform/topology=gb200-nvl72"),                                        \
         REACHED_IN_RACKS("/platform/node/model=nvl72"),                                            \
+        REACHED_IN_DGX1("/platform/topology=dgx1*"),                                               \
+        REACHED_IN_DGX1("/platform/node/topology=dgx1"), REACHED_BY_XGMI,                          \
         {.key = "/collectives/reached",                                                            \
          .value = "0.8",                                                                           \
          .source = "nccl-tests reach 230 to 240 of 300 GB/s on DGX A100, 360 of 450 on DGX H100"}, \
@@ -362,6 +383,11 @@ static const cs_convention torchtitan[] = {
     {"/parallel/accumulate", "true",
      "torch/distributed/pipelining/stage.py, backward_maybe_with_nosync: with the last micro-batch",
      "/parallel/pipeline>1"},
+    {"/parallel/gather_once", "true",
+     "torchtitan/models/llama3/infra/parallelize.py, apply_fsdp: reshard_after_forward is False "
+     "under a pipeline; torch/distributed/pipelining/stage.py, backward_maybe_with_nosync and "
+     "_post_backward: weights are resharded, and gradients reduced, behind the last backward",
+     "/parallel/pipeline>1 /parallel/zero=3"},
     {"/parallel/regather", "false",
      "torch/distributed/tensor/parallel/style.py, PrepareModuleInput: a linear layer saves what it "
      "reads, which is gathered in front of it",

@@ -44,6 +44,7 @@ static const char *name_of_file(cs_arena *arena, const char *path)
 typedef struct reading {
     bool unplanned;                 /* nothing is made from the plan on */
     bool brief;                     /* nothing that only people read */
+    bool point;                     /* as cs_scenario_read_point says */
     const cs_scenario_parts *parts; /* or NULL */
     const cs_progress *progress;
 } reading;
@@ -220,7 +221,7 @@ static cs_status make(const cJSON *root, const char *path, const reading *how, c
     cs_scenario_warn(&sections, made, &made->warnings);
     CS_TRY(cs_origins_add_measured(&sections, &loaded->costs, &made->costs, &made->arena,
                                    &made->origins, error));
-    if (how->unplanned || how->brief)
+    if (how->unplanned || how->brief || how->point)
         return CS_OK;
     made->resolved = cs_scenario_resolved(&sections, made, &loaded->costs, error);
     return made->resolved ? CS_OK : cs_error_or_no_memory(error);
@@ -242,10 +243,11 @@ static cs_status read_scenario(const cJSON *root, const char *path, const readin
     scenario->model = scenario->shared.model
                           ? scenario->shared.model
                           : cs_arena_alloc(&scenario->arena, 1, sizeof(*scenario->model));
-    cs_status status = copy && scenario->model
-                           ? cs_runtime_apply(copy, path, &scenario->arena,
-                                              how->brief ? NULL : &scenario->origins, error)
-                           : cs_error_no_memory(error);
+    cs_status status =
+        copy && scenario->model
+            ? cs_runtime_apply(copy, path, &scenario->arena,
+                               how->brief || how->point ? NULL : &scenario->origins, error)
+            : cs_error_no_memory(error);
     if (status == CS_OK)
         status = make(copy, path, how, &loaded, scenario, error);
     cs_loaded_finish(&loaded);
@@ -273,6 +275,13 @@ cs_status cs_scenario_read_brief(const cJSON *root, const char *path,
 {
     return read_scenario(root, path,
                          &(reading){.brief = true, .parts = parts, .progress = progress}, scenario,
+                         error);
+}
+
+cs_status cs_scenario_read_point(const cJSON *root, const char *path, const cs_progress *progress,
+                                 cs_scenario *scenario, cs_error *error)
+{
+    return read_scenario(root, path, &(reading){.point = true, .progress = progress}, scenario,
                          error);
 }
 

@@ -143,6 +143,11 @@ CS_MUST_CHECK cs_status cs_scenario_read_brief(const cJSON *root, const char *pa
                                                const cs_progress *progress, cs_scenario *scenario,
                                                cs_error *error);
 
+/* The same for a point of a study, of whose run figures alone are kept: without `resolved`. */
+CS_MUST_CHECK cs_status cs_scenario_read_point(const cJSON *root, const char *path,
+                                               const cs_progress *progress, cs_scenario *scenario,
+                                               cs_error *error);
+
 /* The fields of each section, for `sim list` and the documentation; ended by {0}. */
 extern const cs_field cs_scenario_fields[];
 extern const cs_field cs_scenario_model_fields[];

@@ -131,7 +131,8 @@ typedef struct cs_parallel_section {
     uint32_t context_method; /* cs_context_method */
     uint32_t dispatcher;     /* position in its choices; 0: all_to_all */
     uint32_t zero, shard, prefetch;
-    bool sequence_parallel, regather, scatter_gather, synchronised_norm, keep_gathered, accumulate;
+    bool sequence_parallel, regather, scatter_gather, synchronised_norm;
+    bool keep_gathered, gather_once, accumulate;
     bool shard_copies;
     int64_t bucket;
     double expert_imbalance;
@@ -142,7 +143,9 @@ typedef struct cs_parallel_section {
     cs_list order; /* uint32_t, cs_mesh_axis */
     cs_list ranks; /* uint32_t; no items: each device is its own */
     uint32_t fold; /* cs_fold */
-    bool given;    /* not from the table: the scenario has the section */
+    /* not from the table: */
+    bool given;     /* the scenario has the section */
+    bool only_fold; /* with nothing but "fold", as a schedule may have that takes no grid */
 } cs_parallel_section;
 
 typedef enum cs_fold { CS_FOLD_AUTO, CS_FOLD_YES, CS_FOLD_NO, CS_FOLD_TRY } cs_fold;

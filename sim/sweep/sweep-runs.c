@@ -19,7 +19,9 @@ static cs_status run_point(const void *context, const cJSON *document, const cs_
     cs_scenario scenario = {0};
     cs_simulation simulation = {0};
     cs_simulation_options how = {.progress = progress};
-    cs_status status = cs_scenario_read_watched(document, s->path, progress, &scenario, error);
+    cs_status status = s->sweep.keep_results
+                           ? cs_scenario_read_watched(document, s->path, progress, &scenario, error)
+                           : cs_scenario_read_point(document, s->path, progress, &scenario, error);
     if (status == CS_OK)
         status = s->sweep.steady ? cs_simulate_steadily(&scenario, &how, &simulation, error)
                                  : cs_simulate(&scenario, &how, &simulation, error);

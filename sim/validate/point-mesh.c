@@ -55,16 +55,6 @@ static bool starts(const char *text, const char *with)
     return text && strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Under a pipeline torchtitan's FSDP keeps weights whole from one micro-batch to the next, and
- * gradients until the last one, as ZeRO's stage 2 does that accumulates (torchtitan/models/llama3/
- * infra/parallelize.py, apply_fsdp: reshard_after_forward; PyTorch's pipelining/stage.py,
- * backward_maybe_with_nosync, and FSDP's unsharded_accumulated_grad, in the type of the sum). */
-static bool keeps_whole(const cs_point *point)
-{
-    return starts(point->framework, "torchtitan") && point->parallel->pp > 1 &&
-           point->parallel->zero == 3;
-}
-
 static bool contains(const char *text, const char *word)
 {
     return text && strstr(text, word);
@@ -113,7 +103,7 @@ void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
             "\"parallel\": {\"tensor\": %u, \"sequence_parallel\": %s, \"context\": %u, "
             "\"pipeline\": %u, \"data\": %u, \"expert\": %u, \"zero\": %u",
             mesh->tp, mesh->sp && mesh->tp > 1 ? "true" : "false", mesh->cp, mesh->pp, mesh->dp,
-            mesh->ep, keeps_whole(point) ? 2 : mesh->zero);
+            mesh->ep, mesh->zero);
     /* whose runtime does, but nobody says that it does */
     if (mesh->tp > 1 && mesh->pp > 1 && !mesh->sp && starts(point->framework, "LiBai"))
         fputs(", \"scatter_gather\": false", out);
@@ -127,8 +117,8 @@ void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
     }
     if (mesh->zero > 0 && shard(point) > 0)
         fprintf(out, ", \"shard\": %u", shard(point));
-    if (mesh->zero >= 2)
-        fprintf(out, ", \"accumulate\": %s", keeps_whole(point) ? "true" : "false");
+    if (mesh->zero >= 2 && !starts(point->framework, "torchtitan"))
+        fputs(", \"accumulate\": false", out);
     if (cs_point_rules_submission(point) && mesh->dp > 1)
         cs_point_rules_assume(rules, "gradients are reduced beside the backward in submissions");
     /* without overlap in place of the runtime's */
