@@ -306,6 +306,7 @@ class Messages(Case):
                  ['tiny.json', *set_('/schedule/micro_batches=1048576', '/iterations=1048576')],
                  ['tiny.json', *set_('/platform={"topology": "ring", "bandwidth": 12, '
                                      '"memory": 16}')],
+                 ['tiny.json', *set_('/platform={"topology": "ring", "bandwidth": "12", "memory": "16"}')],
                  ['tiny.json', *set_('/platform={"topology": "ideal", "memory": [16, 16, 16, 16]}',
                                      '/collectives={"fidelity": "alpha_beta", '
                                      '"levels": {"node": {"bandwidth": 300}}}')],
@@ -331,7 +332,14 @@ class Messages(Case):
                     ['tiny.json', *set_(dp, ring % '1 GB/s', '/platform/bandwidth=1')]):
             done = run('run', *row, '--no-output', *quiet)
             text += f"$ sim run {' '.join(row)}\n{done.stderr}=> {done.returncode}\n\n"
-        for row in (['list', '1f2b'], ['export', 'topology', 'dgx-a10'], ['model', 'gpt', '-b', '1e9'],
+        for name, key in (('model', 'layers'), ('plan', 'stages'), ('device', 'peaks'), ('costs', 'sources'),
+                          ('topology', 'vertices'), ('hub', 'model_type'), ('kineto', 'traceEvents')):
+            write(f'{name}.json', {'schema_version': 1, key: []})
+            text += shown('check', f'{name}.json')
+        for row in (['plot', 'tiny.json', '-o', 'p.svg'], ['check', 'tiny.json', *set_('/model={"file": "tiny.json"}')],
+                    ['check', 'tiny.json', *set_('/parallel={"tp": 2, "pp": 2}')],
+                    ['check', 'named.json', *set_('/model/precision=bfloat16')],
+                    ['list', '1f2b'], ['export', 'topology', 'dgx-a10'], ['model', 'gpt', '-b', '1e9'],
                     ['sweep', 'tiny.json', '-v', '/platform/memory=16,32 GB']):
             text += shown(*row)
         self.expect_golden('slips', text)

@@ -20,8 +20,8 @@ static const cs_option options[] = {
      NULL, "topologies"},
     CS_OPTION_IMAGE,
     CS_OPTION_PARAM,
-    {"device", 'd', "DEVICE", "Whose times to estimate (default: v100), or a file", false, NULL,
-     "devices"},
+    {"device", 'd', "DEVICE", "Device to estimate times for (default: v100), or a device file",
+     false, NULL, "devices"},
     {"precision", 0, "NAME", "Numbers (default: fp32)", false, cs_precision_names},
     {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false, cs_optimizer_names},
     {"granularity", 'g', "NAME", "Layers of the chain that a pipeline cuts (default: layer)", false,
@@ -287,7 +287,7 @@ const cs_command cs_command_strategies = {
     .min_words = 1,
     .max_words = 1,
     .names = {"models"},
-    .summary = "compare strategies to train a convolutional network on many devices",
+    .summary = "compare parallel strategies for a convolutional network",
     .doc =
         "Prints closed forms of time and memory, and how many devices each strategy can use: data, "
         "spatial, pipeline, filter and channel parallelism, and hybrids (Kahira et al., HPDC "

@@ -585,11 +585,15 @@ static bool tokens_fit(const cs_collective *c)
     return c->kind == CS_ALL_TO_ALL && c->copies > 0;
 }
 
-/* Bytes of the tokens of a rank that have a copy for some of so many ranks. */
+/* Bytes of the tokens of a rank that have a copy for some of so many ranks. What is whole but for
+ * rounded products stays so. */
 static int64_t tokens_for(const cs_collective *c, uint32_t ranks)
 {
-    const double missed = pow(1 - (double)ranks / c->n, c->copies);
-    return (int64_t)ceil((double)c->bytes / c->copies * (1 - missed));
+    const double others = c->experts * (1 - (double)ranks / c->n);
+    double missed = 1;
+    for (uint32_t i = 0; i < c->copies && missed > 0; i++)
+        missed *= fmax(others - i, 0) / (c->experts - i);
+    return (int64_t)ceil((double)c->bytes / c->copies * (1 - missed) * (1 - 1e-12));
 }
 
 static uint32_t ranks_of_node(const cs_collective *c)

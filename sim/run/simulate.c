@@ -325,7 +325,8 @@ cs_status cs_simulate(const cs_scenario *scenario, const cs_simulation_options *
         cs_simulation_finish(&made);
         return status;
     }
-    made.hash = cs_trace_hash(&made.trace);
+    if (!options->no_hash)
+        made.hash = cs_trace_hash(&made.trace);
     *simulation = made;
     return CS_OK;
 }

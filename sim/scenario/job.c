@@ -1,3 +1,4 @@
+#include "schedules/stage-buffers.h"
 #include "schedules/states.h"
 #include "schedules/ties.h"
 #include "sim/scenario/build.h"
@@ -119,6 +120,10 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
     }
     if (parallel) {
         made.states = parallel->states;
+        if (!schedule->kind->asynchronous) {
+            made.receive_buffers = sections->memory.receive_buffers;
+            made.stage_results = sections->memory.stage_results;
+        }
         made.message_parts = sections->parallel.scatter_gather && !parallel->split.sequence_parallel
                                  ? sections->parallel.tensor
                                  : 1;
@@ -181,12 +186,16 @@ static cs_status check_tasks(const cs_sections *sections, const cs_job *job, cs_
 
 /* Adds up what schedules and memory pools add up later, so that they need not look. Memory: the
  * weights three times and the optimizer's states, and all micro-batches at once with what they keep
- * and their messages both ways, each at both ends. Times: one after the other. */
+ * and their messages both ways, each at both ends, and what their losses read. Times: one after the
+ * other. */
 static bool stage_fits(const cs_job *job, const cs_layer_sum *sum, uint32_t n_micro_batches)
 {
+    const cs_layer *layers = cs_model_layers(job->model, job->micro_samples);
+    const int64_t result = layers ? layers[job->model->n_layers - 1].result_bytes : 0;
     static const double limit = 0x1p62; /* half of what fits, for what rounding may hide */
     double per_micro_batch = (double)sum->kept_bytes + 2 * (double)sum->input_bytes +
-                             2 * (double)sum->output_bytes + (double)sum->workspace_bytes;
+                             2 * (double)sum->output_bytes + (double)sum->workspace_bytes +
+                             (double)result;
     double bytes = (double)sum->frozen_bytes +
                    (double)sum->weight_bytes * (2 + job->optimizer_ratio) +
                    (double)sum->gradient_bytes + per_micro_batch * n_micro_batches;
@@ -263,6 +272,10 @@ static cs_status sum_stage(const cs_job *job, uint32_t s, cs_layer_sum *sum, cs_
     const cs_stage *stage = &job->plan->stages[s];
     CS_TRY(cs_model_sum_share(job->model, stage->first_layer, stage->end_layer, job->micro_samples,
                               sharers(job, job->plan, s), sum, error));
+    int64_t received;
+    CS_TRY(cs_stage_kept_input(job, s, &received, error));
+    sum->kept_bytes -= received;
+    sum->input_bytes -= received;
     return cs_ties_borrow(job->model, job->plan, s, sum, error);
 }
 
