@@ -69,6 +69,7 @@ typedef struct cs_op_cost {
     int64_t input_bytes, output_bytes; /* |x| and |y| */
     int64_t weights, biases;           /* parameters that it owns */
     int64_t copy_bytes;                /* of its weights, cast to a narrow type */
+    int64_t cast_bytes;                /* of these, what is made of other weights that are there */
     int64_t narrowed_bytes;            /* of its weights, which are there in that type only */
     int64_t frozen;                    /* of these, how many are not trained */
     int64_t extra_kept_bytes;          /* what is kept and is no tensor of the network, */
