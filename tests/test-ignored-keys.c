@@ -60,6 +60,8 @@ static const ignored rows[] = {
     {"/parallel/prefetch", NETWORK("bf16") DATA ", 'zero': 2", "", "'prefetch': 0", zero_3},
     {"/parallel/keep_gathered", NETWORK("bf16") DATA ", 'zero': 2", "", "'keep_gathered': true",
      zero_3},
+    {"/parallel/narrow_gathers", NETWORK("bf16") DATA, "", "'narrow_gathers': false",
+     "\"tensor\" above 1 and the precisions fp8, mxfp8 and nvfp4 of a named model"},
     {"/parallel/gather_once", NETWORK("bf16") DATA ", 'zero': 2", "", "'gather_once': true",
      zero_3},
     {"/parallel/accumulate", NETWORK("bf16") DATA ", 'zero': 1", "", "'accumulate': true",

@@ -308,7 +308,7 @@ static void dispatches_have_their_own(void **state)
 }
 
 /* Of what device 0 gathers over tensor-parallel ranks in a step, bytes. */
-static int64_t gathered_bytes(const char *precision)
+static int64_t gathered_bytes(const char *precision, const char *parallel)
 {
     scenario_run run;
     cs_error error;
@@ -319,9 +319,9 @@ static int64_t gathered_bytes(const char *precision)
             "{'layers': 2, 'hidden': 256, 'heads': 4, 'sequence': 128, 'vocabulary': 1024, "
             "'intermediate': 1024}, 'device': 'h100', 'precision': '%s', 'batch_size': 3}, "
             "'platform': {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s', "
-            "'latency': '1 us'}, 'parallel': {'tensor': 2, 'sequence_parallel': true}, "
+            "'latency': '1 us'}, 'parallel': {'tensor': 2, 'sequence_parallel': true%s}, "
             "'schedule': {'kind': 'sequential', 'micro_batches': 1}}",
-            precision) != CS_OK)
+            precision, parallel) != CS_OK)
         fail_msg("%s", error.text);
     const cs_scenario *scenario = &run.scenario;
     cs_graph graph;
@@ -342,12 +342,14 @@ static int64_t gathered_bytes(const char *precision)
 /* Of 3 samples of 128 tokens of 256 features, a block gathers what its first and its third linear
  * layer read, the same again for the gradients of their weights, and the gradients of what its
  * second and its fourth one make: six times 98,304 elements, cast to a byte each with fp8 where
- * bf16 has two. The last matrix is not narrow. */
+ * bf16 has two. The last matrix is not narrow. Cast behind their gathers they are gathered in bf16. */
 static void operands_are_gathered_cast(void **state)
 {
     (void)state;
     const int64_t elements = INT64_C(3) * 128 * 256;
-    expect_int("of two blocks", 2 * 6 * elements, gathered_bytes("bf16") - gathered_bytes("fp8"));
+    const int64_t wide = gathered_bytes("bf16", "");
+    expect_int("of two blocks", 2 * 6 * elements, wide - gathered_bytes("fp8", ""));
+    expect_int("cast behind", wide, gathered_bytes("fp8", ", 'narrow_gathers': false"));
 }
 
 /* ---- kernels ---- */

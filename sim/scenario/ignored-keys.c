@@ -62,8 +62,12 @@ static void warn_of_parallel(const cs_sections *sections, const cs_origins *orig
     const cs_parallel_section *given = &sections->parallel;
     const uint32_t zero = cs_parallel_section_zero(given, NULL);
     const bool tensor = given->tensor > 1, expert = given->expert > 1;
+    const cs_workload *workload = &sections->model.workload;
+    const bool narrow = workload->name && cs_precision_is_narrow((cs_precision)workload->precision);
     const cs_dependent_key rules[] = {
         {"sequence_parallel", given->sequence_parallel, tensor, "\"tensor\" above 1"},
+        {"narrow_gathers", !given->narrow_gathers, tensor && narrow,
+         "\"tensor\" above 1 and the precisions fp8, mxfp8 and nvfp4 of a named model"},
         {"scatter_gather", given->scatter_gather, tensor && !given->sequence_parallel,
          "\"tensor\" above 1 and without \"sequence_parallel\""},
         {"regather", !given->regather, tensor && given->sequence_parallel, "\"sequence_parallel\""},

@@ -388,6 +388,10 @@ static const cs_convention torchtitan[] = {
      "under a pipeline; torch/distributed/pipelining/stage.py, backward_maybe_with_nosync and "
      "_post_backward: weights are resharded, and gradients reduced, behind the last backward",
      "/parallel/pipeline>1 /parallel/zero=3"},
+    {"/parallel/regather", "true",
+     "torchtitan's selective checkpointing (models/llama3/infra/parallelize.py, "
+     "_op_sac_save_list) saves what reduce_scatter_tensor makes and not what is gathered",
+     "/parallel/tensor>1 /parallel/sequence_parallel=true /model/recompute_operators"},
     {"/parallel/regather", "false",
      "torch/distributed/tensor/parallel/style.py, PrepareModuleInput: a linear layer saves what it "
      "reads, which is gathered in front of it",
