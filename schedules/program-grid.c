@@ -287,7 +287,9 @@ static void gather(walk *w)
     const uint32_t n = there ? 0 : cs_states_gather(w->job, &next->weights, all);
     next->gathered = add_states(w, all, n, CS_PURPOSE_WEIGHTS, before);
     for (uint32_t i = 0; i < n; i++)
-        cs_step_add_effect(step_at(w, first + i), CS_MEMORY_GATHERED, all[i].bytes, false);
+        cs_step_add_effect(step_at(w, first + i), CS_MEMORY_GATHERED,
+                           all[i].bytes + (i == 0 ? cs_states_cast(w->job, &next->weights) : 0),
+                           false);
     if (n == 0)
         return;
     if (number >= ahead)
@@ -311,7 +313,7 @@ static int64_t gathered_bytes(const walk *w, const unit *of)
 {
     cs_state_exchange all[CS_STATES_MOST];
     const uint32_t n = cs_states_gather(w->job, &of->weights, all);
-    int64_t bytes = 0;
+    int64_t bytes = n > 0 ? cs_states_cast(w->job, &of->weights) : 0;
     for (uint32_t i = 0; i < n; i++)
         bytes += all[i].bytes;
     return bytes;

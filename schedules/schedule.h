@@ -91,7 +91,13 @@ typedef struct cs_job {
                           * to 0, and no two of these messages share a link */
     bool own_links;      /* it is the same between the devices of any two neighbouring stages of the
                      * plan, both ways, and no two pairs of such devices share a link */
-    int64_t memory;      /* bytes, of the device that has the least; INT64_MAX: without limit */
+    /* The same of a step of a sum over all devices that goes by several rings at once, of which each
+     * sends a part of the message; 0 rings: it goes by one, in messages as above. */
+    uint32_t rings;
+    cs_time rings_latency;
+    double rings_bandwidth; /* of all of them */
+    bool equal_rings;       /* each step takes that */
+    int64_t memory;         /* bytes, of the device that has the least; INT64_MAX: without limit */
     const int64_t *libraries; /* per device: bytes that are there from the start besides what the
                                * stages hold; NULL: none */
 } cs_job;

@@ -27,7 +27,7 @@ const cs_command cs_command_help = {
     .max_words = 1,
     .choices = cs_choose_command,
     .summary = "explain a command",
-    .doc = "Prints the commands, or the help of one.",
+    .doc = "Prints the list of commands, or the help of one command.",
     .options = no_options,
     .run = run_help,
 };
@@ -64,12 +64,12 @@ const cs_command cs_command_completion = {
     .min_words = 1,
     .max_words = SIZE_MAX,
     .choices = cs_completion_shells,
-    .summary = "print completion code for a shell",
-    .doc =
-        "Prints code that completes the arguments of sim, names of planners, models, devices and "
-        "topologies included, and pointers into the scenario that was typed: "
-        "`source <(sim completion bash)` or zsh; `sim completion fish | source`.\n\n"
-        "That code calls `sim completion words` with what was typed.",
+    .summary = "print shell completion code",
+    .doc = "Prints shell code that completes the arguments of sim, including names of planners, "
+           "models, devices and topologies, and JSON pointers into the given scenario. Use "
+           "`source <(sim completion bash)`, the same with zsh, or `sim completion fish | "
+           "source`.\n\n"
+           "The shell code calls `sim completion words` with what was typed.",
     .options = no_options,
     .run = run_completion,
 };

@@ -2,6 +2,7 @@
 #include "schedules/states.h"
 #include "schedules/ties.h"
 #include "sim/scenario/build.h"
+#include "topologies/link-rings.h"
 #include "topologies/route.h"
 
 #include <math.h>
@@ -16,6 +17,22 @@ static cs_status measure_messages(const cs_platform *platform, cs_job *job, cs_e
     job->bandwidth = ring.bandwidth / platform->phi;
     job->equal_messages = cs_messages_are_equal(&ring);
     cs_messages_finish(&ring);
+    return CS_OK;
+}
+
+/* The same of a sum over all devices. */
+static cs_status measure_rings(const cs_platform *platform, cs_job *job, cs_error *error)
+{
+    cs_link_step step = {0};
+    uint32_t devices[CS_LINK_RANKS_MAX];
+    for (uint32_t d = 0; d < CS_LINK_RANKS_MAX; d++)
+        devices[d] = d;
+    if (job->n_devices <= CS_LINK_RANKS_MAX)
+        CS_TRY(cs_link_step_find(platform, devices, job->n_devices, &step, error));
+    job->rings = step.rings;
+    job->rings_latency = step.latency;
+    job->rings_bandwidth = step.bandwidth;
+    job->equal_rings = step.equal;
     return CS_OK;
 }
 
@@ -111,6 +128,8 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
         if (schedule->kind->mesh.replicas)
             made.replicas = schedule->kind->mesh.replicas(schedule->params);
         CS_TRY(measure_messages(platform, &made, error));
+        if (cs_lower_takes_links(&sections->collectives))
+            CS_TRY(measure_rings(platform, &made, error));
     }
     *job = made;
     return CS_OK;

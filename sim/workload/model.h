@@ -97,6 +97,8 @@ typedef struct cs_layer {
                               * not trained, and copies in a narrower type of those that are */
     int64_t narrowed_bytes; /* of weights, frozen ones too: of those that are there in a narrower
                              * type only, which is part of frozen_bytes; they take so much less */
+    int64_t cast_bytes;    /* part of frozen_bytes: copies in a narrower type that a device makes of
+                         * other weights that it has */
     int64_t carried_bytes; /* kept besides, of the input that is handed past layers: a run of layers
                               * keeps it once */
     int64_t result_bytes;  /* of a layer with a loss: what it reads; 0: not known, */

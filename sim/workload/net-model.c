@@ -306,6 +306,7 @@ static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost 
     layer->kernels[1][kernel_of(op)] += seconds->backward_input + seconds->backward_weight;
     return add(&layer->weights, cost->weights) && add(&layer->biases, cost->biases) &&
            add(&layer->frozen, cost->frozen) && add(&layer->copy_bytes, cost->copy_bytes) &&
+           add(&layer->cast_bytes, cost->cast_bytes) &&
            add(&layer->narrowed_bytes, cost->narrowed_bytes);
 }
 
@@ -1020,6 +1021,7 @@ static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_l
         .carried_bytes = from->carried_bytes,
         .workspace_bytes = from->workspace_bytes,
         .narrowed_bytes = from->narrowed_bytes,
+        .cast_bytes = from->cast_bytes,
         .recompute = how->recompute,
         .timing = from->n_measured == 0    ? "estimated"
                   : from->n_estimated == 0 ? "measured"
