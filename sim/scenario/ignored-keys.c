@@ -115,6 +115,8 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
     const char *named = network ? "a \"name\" other than \"ideal\"" : "a named model";
     const char *written = runs ? "\"fused\": false" : named;
     const char *fp8 = runs ? "the precision fp8" : named;
+    const bool ring =
+        sections->parallel.context > 1 && sections->parallel.context_method == CS_CONTEXT_RING;
     const bool is_fp8 = sections->model.workload.precision == CS_PRECISION_FP8;
     const cs_dependent_key rules[] = {
         {"fused", given->fused, runs, named},
@@ -127,6 +129,8 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
         {"fused_experts", given->fused_experts, runs, named},
         {"current_scaling", given->current_scaling, runs && is_fp8, fp8},
         {"deterministic", given->deterministic, runs, named},
+        {"eager_ring", given->eager_ring, runs && ring,
+         runs ? "\"context\" above 1, in rings" : named},
         {"kernels", given->kernels > 0 && given->kernels != 1, runs, named},
         {"gradient_passes", given->gradient_passes > 0, runs, named},
     };

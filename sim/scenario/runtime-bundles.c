@@ -380,6 +380,10 @@ static const cs_convention torchtitan[] = {
     COLLECTIVES,
     BESIDE,
     FP32_GRADIENTS("torchtitan's mixed_precision_reduce is float32 by default"),
+    {"/runtime/eager_ring", "true",
+     "torch/distributed/tensor/experimental/_attention.py: _SDPAMerger",
+     "/parallel/context>1 /parallel/context_method!=all_to_all "
+     "/parallel/context_method!=all_gather"},
     {"/parallel/accumulate", "true",
      "torch/distributed/pipelining/stage.py, backward_maybe_with_nosync: with the last micro-batch",
      "/parallel/pipeline>1"},
