@@ -177,11 +177,11 @@ static int64_t elements_of(cs_exchange_kind kind, const cs_shape *before, const 
 }
 
 /* Operands are cast before tensor-parallel places gather them (TransformerEngine, pytorch/
- * distributed.py: gather_along_first_dim with a quantizer). */
-static uint8_t element_of(const change *c, cs_layout_axis axis, cs_exchange_kind kind,
-                          bool backward)
+ * distributed.py: gather_along_first_dim with a quantizer), unless they are not. */
+static uint8_t element_of(const maker *m, const change *c, cs_layout_axis axis,
+                          cs_exchange_kind kind, bool backward)
 {
-    const bool is_operand = backward ? c->gradient : c->operand;
+    const bool is_operand = (backward ? c->gradient : c->operand) && !m->split->wide_gathers;
     return kind == CS_EXCHANGE_ALL_GATHER && axis == CS_LAYOUT_TENSOR && is_operand
                ? CS_ELEMENT_OPERAND
                : CS_ELEMENT_ACTIVATION;
@@ -201,7 +201,7 @@ static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layou
                                       .kind = (uint8_t)kind,
                                       .axes = (uint8_t)cs_layout_axes(axis),
                                       .backward = backward,
-                                      .element = element_of(c, axis, kind, backward),
+                                      .element = element_of(m, c, axis, kind, backward),
                                       .elements = elements_of(kind, &before, &after)});
 }
 
