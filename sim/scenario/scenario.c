@@ -220,14 +220,17 @@ static cs_status keep_net(const cs_sections *sections, cs_loaded *loaded, cs_sce
     return CS_OK;
 }
 
-/* Of a token, where a collective sends it once to several experts. */
-static uint32_t copies_of(const cs_sections *sections, const cs_net *net)
+/* Of a token, and experts, where a collective sends it once to several. */
+static void count_copies(const cs_sections *sections, const cs_net *net, cs_lower_options *to)
 {
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < net->n_ops && sections->parallel.dispatcher > 0; i++)
-        if (net->ops[i].kind == CS_OP_TOP_K && net->ops[i].top_k > most)
-            most = net->ops[i].top_k;
-    return most;
+    to->copies = to->experts = 0;
+    for (uint32_t i = 0; i < net->n_ops && sections->parallel.dispatcher > 0; i++) {
+        const cs_op *op = &net->ops[i];
+        if (op->kind != CS_OP_TOP_K || op->top_k <= to->copies)
+            continue;
+        to->copies = op->top_k;
+        to->experts = op->experts;
+    }
 }
 
 /* What is taken over from the sections as it is. */
@@ -250,7 +253,7 @@ static cs_status take_over(const cs_sections *sections, const cs_loaded *loaded,
     made->storage = cs_model_section_storage(&sections->model);
     made->collectives = sections->collectives;
     made->collectives.file = made->file;
-    made->collectives.copies = copies_of(sections, &loaded->net);
+    count_copies(sections, &loaded->net, &made->collectives);
     return CS_OK;
 }
 
