@@ -69,6 +69,10 @@ static const struct {
                                                           "'advise': {'context': 1}",
      5},
     {"no operators", UNIFORM NODES("1 GB") "'advise': {}", 5},
+    {"slowed by messages",
+     IMAGES "'platform': {'topology': 'dgx1-v100', 'devices': 8, 'memory': '300 MB', 'slowdown': "
+            "{'factor': 1.3}}, 'advise': {'zero': [0, 1], 'space': 1, 'filter': 1, 'channel': 1}",
+     5},
     {"unequal devices",
      UNIFORM "'platform': {'topology': 'dgx1-v100', 'devices': 8, 'memory': '2 GB', 'speed': "
              "[1, 2, 1, 1, 3, 1, 1, 1]}",

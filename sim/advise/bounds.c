@@ -119,6 +119,16 @@ static bool have_one_price(const cs_candidate *a, const cs_candidate *b)
            a->chunks == b->chunks;
 }
 
+/* Communication slows no computation down: what is beside the only micro-batch, like sums of
+ * gradients, need not be beside others. */
+static bool drop_slowdown(cJSON *document)
+{
+    cJSON *platform = cJSON_GetObjectItemCaseSensitive(document, "platform");
+    cJSON_DeleteItemFromObjectCaseSensitive(platform, "slowdown");
+    cJSON *none = platform ? cJSON_AddObjectToObject(platform, "slowdown") : NULL;
+    return none && cJSON_AddNumberToObject(none, "factor", 1);
+}
+
 /* One micro-batch, without ZeRO. */
 static cJSON *pricing_document(const cs_advise_base *base, const cs_candidate *of)
 {
@@ -132,8 +142,11 @@ static cJSON *pricing_document(const cs_advise_base *base, const cs_candidate *o
     cJSON *model = cJSON_GetObjectItemCaseSensitive(document, "model");
     cJSON *batch = cJSON_CreateNumber((double)c.data * c.micro_samples);
     cJSON_DeleteItemFromObjectCaseSensitive(model, "batch_size");
-    if (model && batch && cJSON_AddItemToObject(model, "batch_size", batch))
-        return document;
+    if (model && batch && cJSON_AddItemToObject(model, "batch_size", batch)) {
+        if (drop_slowdown(document))
+            return document;
+        batch = NULL; /* the document's */
+    }
     cJSON_Delete(batch);
     cJSON_Delete(document);
     return NULL;
