@@ -224,12 +224,13 @@ static void take_sizes(const cs_scenario *scenario, cs_priced *to)
     to->optimizer_ratio = scenario->job.optimizer_ratio;
 }
 
-static cs_status take_prices(const cs_scenario *scenario, const cs_progress *progress,
-                             cs_priced *to, cs_error *error)
+static cs_status take_prices(const cs_scenario *scenario, bool has_rules,
+                             const cs_progress *progress, cs_priced *to, cs_error *error)
 {
     cs_graph graph = {0};
     cs_trace trace = {0};
-    const bool exchanges = scenario->collectives.fidelity != CS_FIDELITY_FLOW;
+    /* what rules divide is scattered behind sums of gradients, which the last micro-batch waits for */
+    const bool exchanges = scenario->collectives.fidelity != CS_FIDELITY_FLOW && !has_rules;
     to->n_stages = scenario->plan->n_stages;
     to->stages = calloc(to->n_stages + 1ULL, sizeof(*to->stages));
     if (!to->stages)
@@ -263,7 +264,7 @@ cs_status cs_bounds_price(const cs_advise_base *base, const cs_candidate *candid
         status =
             cs_scenario_read_brief(document, base->path, parts, progress, priced->scenario, error);
     if (status == CS_OK)
-        status = take_prices(priced->scenario, progress, priced, error);
+        status = take_prices(priced->scenario, base->has_rules, progress, priced, error);
     cJSON_Delete(document);
     return status;
 }

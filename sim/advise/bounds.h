@@ -6,7 +6,8 @@
  * what stage s takes for a forward and a backward, from when all of its devices have begun to the
  * end of the last computation of the first one: with the exchanges within layers in between, which
  * are delays that depend on nothing else, and without /platform/slowdown. (Where the scenario asks
- * for "fidelity": "flow" they are not, and computations alone count.) A device does one pass at a
+ * for "fidelity": "flow" they are not, and where its rules divide some layers a pass has more
+ * exchanges with the last micro-batch: then computations alone count.) A device does one pass at a
  * time (schedules/program.h), so that no pass takes less in any of the candidates. Rank r holds
  * the stages r, r + P, ...; x_r is the sum of their f_s + b_s.
  *
