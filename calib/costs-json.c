@@ -1,5 +1,6 @@
 #include "calib/costs.h"
 
+#include "sim/base/document-kind.h"
 #include "sim/base/field.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
@@ -483,7 +484,10 @@ cs_status cs_costs_load(const char *path, cs_costs *costs, cs_error *error)
 {
     cJSON *root;
     CS_TRY(cs_json_load(path, &root, error));
-    cs_status status = cs_costs_read(root, &(cs_json_place){.file = path}, costs, error);
+    const cs_json_place place = {.file = path};
+    cs_status status = cs_document_expect(CS_DOCUMENT_COSTS, root, &place, error);
+    if (status == CS_OK)
+        status = cs_costs_read(root, &place, costs, error);
     cJSON_Delete(root);
     return status;
 }

@@ -1,4 +1,5 @@
 #include "schedules/program.h"
+#include "schedules/stage-buffers.h"
 #include "schedules/states.h"
 
 #include <assert.h>
@@ -510,6 +511,7 @@ static void end_pass(walk *w)
         cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_BUFFERS, -pass->reads, true);
     if (pass->kind != CS_BACKWARD_WEIGHT)
         cs_step_add_effect(last, CS_MEMORY_BUFFERS, pass->leaves, true);
+    cs_step_add_results(last, pass->results);
     if (w->summed != CS_NONE)
         step_at(w, w->summed)->flags |= CS_STEP_SUMMED;
 }
@@ -538,6 +540,7 @@ static void make_update(walk *w)
     cs_program_step *update = step_at(w, add_step(w, CS_UPDATE));
     update->duration = cs_states_update(w->job, w->stage);
     update->flags = CS_STEP_BEGINS | CS_STEP_SUMS | CS_STEP_ENDS;
+    cs_step_add_results(update, w->pass->results);
     if (n > 0)
         step_at(w, add_states(w, gathers, n, CS_PURPOSE_WEIGHTS, 0))->flags |= CS_STEP_READY;
 }
@@ -551,7 +554,8 @@ static cs_status sum_layers(cs_program_stage *made, cs_error *error)
     const cs_stage *of = &job->plan->stages[made->stage];
     const bool timed = cs_model_layers(model, job->micro_samples) != NULL;
     cs_layer_sum until;
-    int64_t before = 0;
+    int64_t before;
+    CS_TRY(cs_stage_kept_input(job, made->stage, &before, error));
     for (uint32_t l = of->first_layer; l < of->end_layer; l++) {
         cs_layer_sum *sum = &made->sums[l - of->first_layer];
         CS_TRY(cs_model_sum(model, l, l + 1, job->micro_samples, sum, error));

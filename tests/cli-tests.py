@@ -306,6 +306,7 @@ class Messages(Case):
                  ['tiny.json', *set_('/schedule/micro_batches=1048576', '/iterations=1048576')],
                  ['tiny.json', *set_('/platform={"topology": "ring", "bandwidth": 12, '
                                      '"memory": 16}')],
+                 ['tiny.json', *set_('/platform={"topology": "ring", "bandwidth": "12", "memory": "16"}')],
                  ['tiny.json', *set_('/platform={"topology": "ideal", "memory": [16, 16, 16, 16]}',
                                      '/collectives={"fidelity": "alpha_beta", '
                                      '"levels": {"node": {"bandwidth": 300}}}')],
@@ -331,7 +332,14 @@ class Messages(Case):
                     ['tiny.json', *set_(dp, ring % '1 GB/s', '/platform/bandwidth=1')]):
             done = run('run', *row, '--no-output', *quiet)
             text += f"$ sim run {' '.join(row)}\n{done.stderr}=> {done.returncode}\n\n"
-        for row in (['list', '1f2b'], ['export', 'topology', 'dgx-a10'], ['model', 'gpt', '-b', '1e9'],
+        for name, key in (('model', 'layers'), ('plan', 'stages'), ('device', 'peaks'), ('costs', 'sources'),
+                          ('topology', 'vertices'), ('hub', 'model_type'), ('kineto', 'traceEvents')):
+            write(f'{name}.json', {'schema_version': 1, key: []})
+            text += shown('check', f'{name}.json')
+        for row in (['plot', 'tiny.json', '-o', 'p.svg'], ['check', 'tiny.json', *set_('/model={"file": "tiny.json"}')],
+                    ['check', 'tiny.json', *set_('/parallel={"tp": 2, "pp": 2}')],
+                    ['check', 'named.json', *set_('/model/precision=bfloat16')],
+                    ['list', '1f2b'], ['export', 'topology', 'dgx-a10'], ['model', 'gpt', '-b', '1e9'],
                     ['sweep', 'tiny.json', '-v', '/platform/memory=16,32 GB']):
             text += shown(*row)
         self.expect_golden('slips', text)
@@ -375,13 +383,15 @@ class Messages(Case):
                                                     **keys.get(name, {'devices': 4})},
                                  schedule={'kind': 'dp'}))
             sharing = 'fifo' if name == 'ring' else 'max_min'
+            linked = name in ('nvlink_mesh', 'dgx1', 'abci', 'dgx1-v100')
+            by = 'ring_per_link' if linked else 'ring'
             done = run('check', 's.json', '--resolved')
             self.assertEqual(json.loads(done.stdout)['platform']['sharing'], sharing, name)
-            self.assertIn(f'links shared by {sharing}; 1 collective by ring, ',
+            self.assertIn(f'links shared by {sharing}; 1 collective by {by}, ',
                           run('run', 's.json', '--no-output').stdout)
             result = json.loads(run('run', 's.json', '--no-output', '--json').stdout)
             self.assertEqual((result['sharing'], result['collectives']['algorithms']),
-                             (sharing, 'ring'))
+                             (sharing, by))
             fifo = json.loads(run('run', 's.json', '--no-output', '--json', '-s',
                                   '/platform/sharing=' + sharing).stdout)
             self.assertEqual(fifo['hash'], result['hash'])

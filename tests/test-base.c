@@ -575,6 +575,10 @@ static const struct {
     const char *word, *text;
 } guess_rows[] = {
     {"fofi", "\"fofi\"; known: none, fifo, phi, max_min"}, /* two of four letters differ */
+    {"fiof", "\"fiof\"; did you mean \"fifo\"? known: none, fifo, phi, max_min"}, /* swapped */
+    {"ifof", "\"ifof\"; known: none, fifo, phi, max_min"}, /* two pairs swapped, of four letters */
+    {"pih", "\"pih\"; did you mean \"phi\"? known: none, fifo, phi, max_min"},
+    {"mxa_mni", "\"mxa_mni\"; did you mean \"max_min\"? known: none, fifo, phi, max_min"},
     {"fif", "\"fif\"; did you mean \"fifo\"? known: none, fifo, phi, max_min"},
     {"FIFO", "\"FIFO\"; did you mean \"fifo\"? known: none, fifo, phi, max_min"},
     {"Fifo", "\"Fifo\"; did you mean \"fifo\"? known: none, fifo, phi, max_min"},
@@ -609,6 +613,26 @@ static void guesses_whole_words(void **state)
     cs_guess_add(&guess, "host");
     cs_guess_add(&guess, "host_kernel");
     expect_text("guess", "host_kernel", guess.closest);
+}
+
+/* Names that frameworks have for what is known here, which no edits lead to. */
+static void guesses_other_names(void **state)
+{
+    (void)state;
+    static const char *const known[] = {"tensor", "devices", "fp32", "bf16", "micro_batches"};
+    static const char *const rows[][2] = {{"tp", "tensor"},
+                                          {"TP", "tensor"},
+                                          {"world_size", "devices"},
+                                          {"bfloat16", "bf16"},
+                                          {"gradient_accumulation_steps", "micro_batches"},
+                                          {"pp", NULL}}; /* means what is not known here */
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_guess guess;
+        cs_guess_init(&guess, rows[i][0]);
+        for (size_t k = 0; k < ROWS(known); k++)
+            cs_guess_add(&guess, known[k]);
+        expect_text(rows[i][0], rows[i][1] ? rows[i][1] : "", guess.closest ? guess.closest : "");
+    }
 }
 
 static void finds_words_or_guesses(void **state)
@@ -849,6 +873,7 @@ int main(void)
         cmocka_unit_test(statuses_have_names_and_exit_codes),
         cmocka_unit_test(log_writes_up_to_its_level),
         cmocka_unit_test(guesses_whole_words),
+        cmocka_unit_test(guesses_other_names),
         cmocka_unit_test(finds_words_or_guesses),
         cmocka_unit_test(numbers_have_an_order),
         cmocka_unit_test(clocks_do_not_go_back),

@@ -566,10 +566,9 @@ static void test_ring_per_nic(void **state)
 
 /* By hand, from the rings that test-link-rings.c counts. A step sends an n-th of the bytes, of which
  * each ring has its share:
- *   eight GPUs    six rings, of which two pairs go the same way over double links: of 48 MB a step
- *                 has 6 MB, 2 MB over 50 GB/s and 1 MB over 25 GB/s, 40 us either way and 1 us.
- *                 All-reduce 14 steps, the others 7; a chain of 7 hops in 4 chunks has 10 steps, of 4
- *                 MB and 2 MB, 80 us
+ *   eight GPUs    six rings: of 48 MB a step has 6 MB, 1 MB on each at 25 GB/s, two of them over
+ *                 each double link, 40 us and 1 us. All-reduce 14 steps, the others 7; a chain of 7
+ *                 hops in 4 chunks has 10 steps, of 2 MB on each ring, 80 us
  *   four GPUs     four rings: of 16 MB a step has 1 MB each, 40 us over the links that one ring has
  *                 for itself: 6 (1 us + 40 us); four of a mesh have six rings for 24 MB
  *   three GPUs    two rings: 6 MB in 4 steps of 1 MB each

@@ -56,8 +56,10 @@ static void takes_json(void **state)
     }
 }
 
-#define VALUE "a value: object, array, string, number, true, false or null"
-#define ENDS  "the text ends too early; expected "
+#define VALUE       "a value: object, array, string, number, true, false or null"
+#define NO_COMMENTS "; JSON has no comments"
+#define UTF_16      "the text is UTF-16; must be UTF-8"
+#define ENDS        "the text ends too early; expected "
 
 static const struct {
     const char *name, *text;
@@ -106,15 +108,25 @@ static const struct {
     {"no value", TEXT("{\"a\":}"), "1:6: unexpected \"}\"; expected " VALUE},
     {"number as a key", TEXT("{1:2}"), "1:2: unexpected \"1\"; expected a key in double quotes"},
     {"word as a key", TEXT("{a:2}"), "1:2: unexpected \"a\"; expected a key in double quotes"},
-    {"single quotes", TEXT("['a']"), "1:2: unexpected \"'a'\"; expected " VALUE},
-    {"comment", TEXT("// x\n{}"), "1:1: unexpected \"//\"; expected " VALUE},
+    {"single quotes", TEXT("['a']"),
+     "1:2: unexpected \"'a'\"; expected " VALUE "; strings stand in double quotes"},
+    {"comment", TEXT("// x\n{}"), "1:1: unexpected \"//\"; expected " VALUE NO_COMMENTS},
+    {"comment in an object", TEXT("{/* x */}"),
+     "1:2: unexpected \"/*\"; expected a key in double quotes" NO_COMMENTS},
+    {"comment of a shell", TEXT("[1 # x\n]"),
+     "1:4: unexpected \"#\"; expected \",\" or \"]\"" NO_COMMENTS},
+    {"UTF-16, little end first", TEXT("\xff\xfe{\0}\0"), "1:1: " UTF_16},
+    {"UTF-16, big end first", TEXT("\xfe\xff\0{\0}"), "1:1: " UTF_16},
+    {"UTF-16 without a mark, little end first", TEXT("{\0}\0"), "1:1: " UTF_16},
+    {"UTF-16 without a mark, big end first", TEXT("\0{\0}"), "1:1: " UTF_16},
     {"NUL after the value", TEXT("1\0"),
      "1:2: unexpected NUL byte; expected nothing after the value"},
     {"NUL as a value", TEXT("[\0]"), "1:2: unexpected NUL byte; expected " VALUE},
     {"form feed", TEXT("\f1"), "1:1: unexpected \"\\u000c\"; expected " VALUE},
     {"no-break space", TEXT("\xc2\xa0[]"), "1:1: unexpected \"\xc2\xa0\"; expected " VALUE},
     /* words and numbers */
-    {"True", TEXT("True"), "1:1: unexpected \"True\"; expected " VALUE},
+    {"True", TEXT("True"), "1:1: unexpected \"True\"; expected " VALUE "; did you mean true?"},
+    {"None", TEXT("[None]"), "1:2: unexpected \"None\"; expected " VALUE "; did you mean null?"},
     {"NaN", TEXT("[NaN]"), "1:2: unexpected \"NaN\"; expected " VALUE},
     {"Infinity", TEXT("[Infinity]"), "1:2: unexpected \"Infinity\"; expected " VALUE},
     {"-Infinity", TEXT("[-Infinity]"),

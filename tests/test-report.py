@@ -465,6 +465,45 @@ class Segments(Case):
         self.assertEqual(self.report('r').run('document.querySelectorAll("#segments").length'), 0)
 
 
+class Narrow(Case):
+    """A window of 400 points."""
+
+    @classmethod
+    def setUpClass(cls):
+        super().setUpClass()
+        cls.browser.close()
+        cls.browser = browser.Browser(width=400, height=800)
+
+    def test_not_squeezed(self):
+        """Pictures are drawn as wide as they are shown, text stays legible, and the page does not scroll sideways."""
+        self.run_of('heterogeneous')
+        page = self.report('r')
+        self.quiet(page)
+        self.assertEqual(page.run('view.width'), page.run('document.querySelector("#panels").clientWidth'))
+        self.assertLessEqual(page.run('document.documentElement.scrollWidth'), 400)
+        self.sim('sweep', os.path.join(ROOT, 'scenarios/heterogeneous.json'), '-o', 's.h5',
+                 '--vary', '/schedule/micro_batches=4,8')
+        page = self.report('s')
+        self.quiet(page)
+        self.assertLessEqual(page.run('document.documentElement.scrollWidth'), 400)
+        scale = page.run('(chart => chart.getBoundingClientRect().width / chart.viewBox.baseVal.width)'
+                         '(document.querySelector(".chart"))')
+        self.assertGreater(scale, 0.9)  # of text of 12 points
+
+
+class Empty(Case):
+    """What has neither memory nor messages."""
+
+    def test_one_device(self):
+        self.run_of({'schema_version': 1, 'name': 'one', 'platform': 'ideal', 'schedule': {'kind': 'sequential'},
+                     'model': {'uniform': {'layers': 1, 'forward': '1 s', 'backward': '2 s'}}})
+        page = self.report('r')
+        self.quiet(page)
+        self.assertEqual(self.text(page, '#peak .lead'), 'GPU 0 holds nothing: weights and activations have no size.')
+        self.assertEqual(page.run('document.querySelectorAll("#peak table").length'), 0)
+        self.assertIn('No link carried anything', self.text(page, '#links'))
+
+
 class Compare(Case):
     """Two runs on one axis of time."""
 
@@ -529,6 +568,24 @@ class Points(Case):
         page.run('document.querySelector("table.points tbody tr").click()')
         command = page.run('document.querySelector("#chosen pre").textContent')
         self.assertIn('--set /schedule/micro_batches=4', command)
+
+    def test_colours(self):
+        """A schedule has the same colour and shape in all pictures, though 1F1B is the faster one and comes second."""
+        self.sim('sweep', os.path.join(ROOT, 'scenarios/heterogeneous.json'), '-o', 's.h5',
+                 '--vary', '/schedule/kind=gpipe,1f1b', '--vary', '/schedule/micro_batches=4,8')
+        page = self.report('s')
+        marks = page.run('["lines", "time-against-memory"].flatMap(id =>'
+                         ' [...document.querySelectorAll(`#${id} path.mark`)].map(mark =>'
+                         ' [mark.getAttribute("aria-label").includes("gpipe") ? "gpipe" : "1f1b",'
+                         '  mark.getAttribute("stroke"), mark.getAttribute("d")]))')
+        legends = page.run('["lines", "time-against-memory"].flatMap(id =>'
+                           ' [...document.querySelectorAll(`#${id} .legend li`)].map(entry =>'
+                           ' [entry.textContent.trim(), entry.querySelector("path").getAttribute("fill")]))')
+        self.assertEqual(len(marks), 2 * 4)
+        self.assertEqual(len({kind for kind, _, _ in marks}), 2)
+        self.assertEqual(len({tuple(mark) for mark in marks}), 2)
+        for kind, colour, _ in marks:
+            self.assertEqual({fill for name, fill in legends if name == kind}, {colour})
 
     def opens(self, page, run, point):
         """A point's link leads to its run, and back."""

@@ -13,6 +13,7 @@
  * Vertices: all GPUs, node by node; then per node its NICs and what else it has; then what the
  * network has. Links: those of node 0, node 1, ..., then those of the network.
  */
+#include "sim/base/dependent-key.h"
 #include "topologies/topology.h"
 
 #include <inttypes.h>
@@ -42,6 +43,8 @@ static const cs_field fields[] = {
     {"nic_latency", CS_FIELD_TIME, offsetof(cluster_params, nic_latency), .fallback = "0 s",
      .doc = "between a GPU and a NIC that was attached"},
     {0}};
+
+static const double usual_nic_rate = 12e9; /* the default above */
 
 typedef struct layout {
     cs_platform node, network;
@@ -248,6 +251,32 @@ static cs_status build_parts(const cluster_params *of, uint32_t n_devices, layou
     return of->network.kind->build(of->network.params, l->n_nodes * l->nics, &l->network, error);
 }
 
+/* Whether a node has NICs of its own; what is wrong with it is told when it is built for good. */
+static bool has_nics(const cluster_params *of)
+{
+    cs_platform node = {0};
+    const bool built =
+        of->node.kind->build(of->node.params, of->gpus_per_node, &node, NULL) == CS_OK;
+    const bool found = built && node.n_ports > 0;
+    cs_platform_finish(&node);
+    return found;
+}
+
+static cs_status warn_of_ignored(void *params, const cs_json_place *place, cs_arena *arena,
+                                 cs_error *error)
+{
+    (void)arena;
+    (void)error;
+    static const char with[] = "nodes that have no NICs of their own";
+    const cluster_params *of = params;
+    const bool rate = of->nic_bandwidth < usual_nic_rate || of->nic_bandwidth > usual_nic_rate;
+    const bool latency = of->nic_latency > 0, attached = !(rate || latency) || !has_nics(of);
+    const cs_dependent_key keys[] = {{"nic_bandwidth", rate, attached, with},
+                                     {"nic_latency", latency, attached, with}};
+    cs_dependent_keys_warn(keys, sizeof(keys) / sizeof(keys[0]), place);
+    return CS_OK;
+}
+
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
                        cs_error *error)
 {
@@ -280,5 +309,6 @@ const cs_topology cs_topology_cluster = {
     .source = NULL,
     .fields = fields,
     .params_size = sizeof(cluster_params),
+    .read = warn_of_ignored,
     .build = build,
 };

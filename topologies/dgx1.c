@@ -60,6 +60,16 @@ static const cs_field fields[] = {
     CS_NVLINK_FIELDS,
     {0}};
 
+static cs_status warn_of_ignored(void *params, const cs_json_place *place, cs_arena *arena,
+                                 cs_error *error)
+{
+    (void)arena;
+    (void)error;
+    const dgx1_params *of = params;
+    cs_nvlink_warn(&of->nvlink, of->relay != 0, place);
+    return CS_OK;
+}
+
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
                        cs_error *error)
 {
@@ -88,5 +98,6 @@ const cs_topology cs_topology_dgx1 = {
               "IEEE TPDS 31(1), 2020",
     .fields = fields,
     .params_size = sizeof(dgx1_params),
+    .read = warn_of_ignored,
     .build = build,
 };

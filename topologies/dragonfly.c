@@ -7,6 +7,7 @@
  * messages are spread over them by the target's number. Routes are minimal: to the router with the
  * global link, over it, to the target's router.
  */
+#include "sim/base/dependent-key.h"
 #include "topologies/topology.h"
 
 #include <inttypes.h>
@@ -177,6 +178,18 @@ static cs_status measure(const dragonfly_params *of, uint32_t n_devices, layout 
     return CS_OK;
 }
 
+static cs_status warn_of_ignored(void *params, const cs_json_place *place, cs_arena *arena,
+                                 cs_error *error)
+{
+    (void)arena;
+    (void)error;
+    const dragonfly_params *of = params;
+    const cs_dependent_key key = {"local_bandwidth", of->local_bandwidth > 0, of->routers > 1,
+                                  "\"routers\" above 1"};
+    cs_dependent_keys_warn(&key, 1, place);
+    return CS_OK;
+}
+
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
                        cs_error *error)
 {
@@ -200,5 +213,6 @@ const cs_topology cs_topology_dragonfly = {
     .source = "Kim et al., Technology-driven, highly-scalable dragonfly topology, ISCA 2008",
     .fields = fields,
     .params_size = sizeof(dragonfly_params),
+    .read = warn_of_ignored,
     .build = build,
 };

@@ -1,12 +1,13 @@
 #include "topologies/fat-tree.h"
 
+#include "sim/base/dependent-key.h"
 #include "sim/base/hash.h"
 #include "topologies/topology.h"
 
 #include <inttypes.h>
 #include <math.h>
 
-enum { LEVELS = CS_FAT_TREE_LEVELS };
+enum { LEVELS = CS_FAT_TREE_LEVELS, USUAL_RADIX = 36 };
 
 /* What routes are computed from. Columns of level l below a subtree: width[l] = W(l). */
 typedef struct layout {
@@ -199,6 +200,14 @@ cs_status cs_fat_tree_build(const cs_fat_tree_shape *shape, uint32_t n_hosts, cs
     return cs_platform_hand_over(status, &made, platform);
 }
 
+void cs_fat_tree_warn_of_seed(cs_fat_tree_routing routing, uint32_t seed,
+                              const cs_json_place *place)
+{
+    const cs_dependent_key key = {"seed", seed != 1, routing == CS_FAT_TREE_ECMP,
+                                  "\"routing\": \"ecmp\""};
+    cs_dependent_keys_warn(&key, 1, place);
+}
+
 cs_status cs_fat_tree_split(const char *topology, uint32_t radix, double ratio, uint32_t *down,
                             uint32_t *up, cs_error *error)
 {
@@ -277,6 +286,21 @@ static cs_status check_length(const cs_list *list, const char *key, uint32_t n,
                            list->n);
 }
 
+static void warn_of_ignored(const fat_tree_params *of, const cs_json_place *place)
+{
+    static const char without[] = "switches that \"down\" and \"up\" do not describe";
+    const double *ratios = of->oversubscription.items;
+    bool oversubscribed = false;
+    for (uint32_t i = 0; i < of->oversubscription.n; i++)
+        oversubscribed |= ratios[i] > 1;
+    const cs_dependent_key keys[] = {
+        {"radix", of->radix != USUAL_RADIX, !of->down.items, without},
+        {"oversubscription", oversubscribed, !of->down.items, without},
+    };
+    cs_dependent_keys_warn(keys, sizeof(keys) / sizeof(keys[0]), place);
+    cs_fat_tree_warn_of_seed((cs_fat_tree_routing)of->routing, of->seed, place);
+}
+
 static cs_status check_lists(void *params, const cs_json_place *place, cs_arena *arena,
                              cs_error *error)
 {
@@ -297,6 +321,7 @@ static cs_status check_lists(void *params, const cs_json_place *place, cs_arena 
         return cs_json_invalid(place, error, "must have both \"down\" and \"up\", or neither");
     if (of->parallel.items && !of->down.items)
         return cs_json_invalid(place, error, "\"parallel\" goes with \"down\" and \"up\" only");
+    warn_of_ignored(of, place);
     return CS_OK;
 }
 

@@ -18,6 +18,7 @@
 #ifndef CS_TOPOLOGIES_FAT_TREE_H
 #define CS_TOPOLOGIES_FAT_TREE_H
 
+#include "sim/base/json.h"
 #include "topologies/platform.h"
 
 enum { CS_FAT_TREE_LEVELS = 3 };
@@ -39,9 +40,17 @@ typedef struct cs_fat_tree_shape {
 CS_MUST_CHECK cs_status cs_fat_tree_build(const cs_fat_tree_shape *shape, uint32_t n_hosts,
                                           cs_platform *platform, cs_error *error);
 
+/* The warning of a `seed` other than 1 where no hash is computed. */
+void cs_fat_tree_warn_of_seed(cs_fat_tree_routing routing, uint32_t seed,
+                              const cs_json_place *place);
+
 /* Divides the ports of a switch into those down and up, so that down is `ratio` times up (an
  * oversubscription of `ratio`) and as many as can be are used. CS_INVALID when there is no way. */
 CS_MUST_CHECK cs_status cs_fat_tree_split(const char *topology, uint32_t radix, double ratio,
                                           uint32_t *down, uint32_t *up, cs_error *error);
+
+/* Warns of a "seed" other than 1 where no hash is computed. `routing` is the position in
+ * {"dmodk", "ecmp"}. */
+void cs_fat_tree_warn_of_seed(uint32_t routing, uint32_t seed, const cs_json_place *place);
 
 #endif

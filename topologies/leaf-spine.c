@@ -34,6 +34,16 @@ static const cs_field fields[] = {
     {"seed", CS_FIELD_COUNT, offsetof(leaf_spine_params, seed), .fallback = "1", .doc = "of ecmp"},
     {0}};
 
+static cs_status warn_of_ignored(void *params, const cs_json_place *place, cs_arena *arena,
+                                 cs_error *error)
+{
+    (void)arena;
+    (void)error;
+    const leaf_spine_params *of = params;
+    cs_fat_tree_warn_of_seed((cs_fat_tree_routing)of->routing, of->seed, place);
+    return CS_OK;
+}
+
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
                        cs_error *error)
 {
@@ -63,5 +73,6 @@ const cs_topology cs_topology_leaf_spine = {
               "rails: NVIDIA DGX SuperPOD reference architecture (H100), compute fabric",
     .fields = fields,
     .params_size = sizeof(leaf_spine_params),
+    .read = warn_of_ignored,
     .build = build,
 };

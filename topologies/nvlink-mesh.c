@@ -54,5 +54,6 @@ const cs_topology cs_topology_nvlink_mesh = {
     .source = "NVIDIA Tesla V100 GPU architecture, WP-08608-001, 2017, NVLink configurations",
     .fields = fields,
     .params_size = sizeof(mesh_params),
+    .read = cs_nvlink_read,
     .build = build,
 };

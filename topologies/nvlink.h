@@ -25,6 +25,14 @@ typedef struct cs_nvlink {
             .shape = "{\"sockets\": 2, ...}"                                                       \
     }
 
+/* Warns of keys of the PCIe tree, which messages between GPUs take with `relayed` only: else its
+ * links lead to NICs, where it has some. */
+void cs_nvlink_warn(const cs_nvlink *of, bool relayed, const cs_json_place *place);
+
+/* The same as a cs_topology's `read`, of params that begin with a cs_nvlink, not relayed. */
+CS_MUST_CHECK cs_status cs_nvlink_read(void *params, const cs_json_place *place, cs_arena *arena,
+                                       cs_error *error);
+
 /* Draws the GPUs and their PCIe tree. */
 CS_MUST_CHECK cs_status cs_nvlink_draw(const cs_nvlink *of, const char *topology, uint32_t n_gpus,
                                        cs_fabric *net, uint32_t gpus[CS_NVLINK_GPUS],

@@ -81,5 +81,6 @@ const cs_topology cs_topology_nvswitch = {
         "architecture white papers, 2020 and 2022; Blackwell architecture technical brief, 2024",
     .fields = fields,
     .params_size = sizeof(nvswitch_params),
+    .read = cs_nvlink_read,
     .build = build,
 };

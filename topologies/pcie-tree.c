@@ -1,5 +1,7 @@
 #include "topologies/pcie-tree.h"
 
+#include "sim/base/dependent-key.h"
+
 #include <inttypes.h>
 
 enum { MOST_GPUS = 1024, MOST_SOCKETS = 64, MOST_SWITCHES = 64 /* of a socket */ };
@@ -31,6 +33,45 @@ const cs_field cs_pcie_tree_fields[] = {
     {"socket_latency", CS_FIELD_TIME, offsetof(cs_pcie_tree, socket_latency), .fallback = "0 s",
      .doc = "of the link between sockets"},
     {0}};
+
+/* The defaults above. */
+static const double pcie_3_rate = 12e9, socket_rate = 10e9;
+
+static bool differs(double rate, double usual)
+{
+    return rate < usual || rate > usual;
+}
+
+void cs_pcie_tree_warn(const cs_pcie_tree *tree, bool used, const char *with,
+                       const cs_json_place *place)
+{
+    const bool switched = used && tree->switches > 0, linked = used && tree->sockets > 1;
+    const bool network = used && tree->nics > 0;
+    const cs_dependent_key keys[] = {
+        {"sockets", tree->sockets != 2, used, with},
+        {"switches_per_socket", tree->switches != 2, used, with},
+        {"gpus_per_switch", tree->gpus_per_switch > 0, used, with},
+        {"bandwidth", differs(tree->bandwidth, pcie_3_rate), used, with},
+        {"uplink_bandwidth", tree->uplink_bandwidth > 0, switched,
+         used ? "\"switches_per_socket\" above 0" : with},
+        {"host_bandwidth", tree->host_bandwidth > 0, used, with},
+        {"socket_bandwidth", differs(tree->socket_bandwidth, socket_rate), linked,
+         used ? "\"sockets\" above 1" : with},
+        {"nic_bandwidth", tree->nic_bandwidth > 0, network, "\"nics\" above 0"},
+        {"latency", tree->latency > 0, used, with},
+        {"socket_latency", tree->socket_latency > 0, linked, used ? "\"sockets\" above 1" : with},
+    };
+    cs_dependent_keys_warn(keys, sizeof(keys) / sizeof(keys[0]), place);
+}
+
+static cs_status warn_of_ignored(void *params, const cs_json_place *place, cs_arena *arena,
+                                 cs_error *error)
+{
+    (void)arena;
+    (void)error;
+    cs_pcie_tree_warn(params, true, NULL, place);
+    return CS_OK;
+}
 
 /* Sockets and switches. Writes the vertices below which GPUs and NICs hang; returns their number.
  */
@@ -107,5 +148,6 @@ const cs_topology cs_topology_pcie_tree = {
               "GPUDirect, IEEE TPDS 31(1), 2020; default bandwidths: NCCL, src/graph/topo.h",
     .fields = cs_pcie_tree_fields,
     .params_size = sizeof(cs_pcie_tree),
+    .read = warn_of_ignored,
     .build = build,
 };

@@ -23,6 +23,11 @@ typedef struct cs_pcie_tree {
 
 extern const cs_field cs_pcie_tree_fields[];
 
+/* Warns of keys that change nothing: those of what the tree does not have, and, unless messages
+ * take the tree's links (`used`), all of them; `with` says what they would take them with. */
+void cs_pcie_tree_warn(const cs_pcie_tree *tree, bool used, const char *with,
+                       const cs_json_place *place);
+
 /* Draws the tree below (and around) the GPUs, which are there already. CS_INVALID when they do not
  * fit the switches. */
 CS_MUST_CHECK cs_status cs_pcie_tree_draw(const cs_pcie_tree *tree, const char *topology,

@@ -10,6 +10,14 @@ const CHART = {
   bottom: 58
 };
 
+/* Narrow windows have narrow charts, whose text stays as large. Whether that changed anything. */
+function fitCharts() {
+  const width = Math.max(320, Math.min(960, document.documentElement.clientWidth - 56));
+  const changed = CHART.width !== width;
+  CHART.width = width;
+  return changed;
+}
+
 function svg(tag, attributes, ...children) {
   const made = document.createElementNS('http://www.w3.org/2000/svg', tag);
   for (const [name, value] of Object.entries(attributes || {})) {
@@ -45,10 +53,10 @@ function shapePath(shape, r) {
 
 /* A point: filled where it fits, a ring where it runs out of memory. */
 function mark2d(x, y, series, open, title, choose) {
-  const colour = shown(SERIES[series % SERIES.length]);
+  const colour = shown(SERIES[series]);
   return svg(
       'path', {
-        d: shapePath(SHAPES[series % SHAPES.length], 4.5),
+        d: shapePath(SHAPES[series], 4.5),
         transform: `translate(${x} ${y})`,
         class: 'mark',
         tabindex: 0,
@@ -178,7 +186,7 @@ function chart(label, ...children) {
 
 /* ---- the pictures ---- */
 
-/* Series of rows: [{name, rows}]; lines join the points of a series where `joined`. */
+/* Series of rows: [{name, rows, tone}]; lines join the points of a series where `joined`. */
 function plotSeries(points, {x, y, series, joined, label}) {
   const rows = series.flatMap(({rows: of}) => of),
         {width, height, left, right, top, bottom} = CHART;
@@ -186,18 +194,18 @@ function plotSeries(points, {x, y, series, joined, label}) {
         up = makeAxis(y, rows, height - bottom, top);
   const place = row => [across.place(row), up.place(row)];
   const lines = series.map(
-      ({rows: of}, s) => joined && of.length > 1 ? svg('polyline', {
+      ({rows: of, tone}) => joined && of.length > 1 ? svg('polyline', {
         points: [...of].sort((a, b) => across.place(a) - across.place(b)).map(place).join(' '),
         fill: 'none',
-        stroke: shown(SERIES[s % SERIES.length]),
+        stroke: shown(SERIES[tone]),
         'stroke-width': 1.8,
         'stroke-opacity': 0.7
       }) :
                                                    null);
   const marks = series.map(
-      ({rows: of}, s) => of.map(
+      ({rows: of, tone}) => of.map(
           row => mark2d(
-              ...place(row), s, points.state[row] === 1, pointWords(points, row, [y, x]),
+              ...place(row), tone, points.state[row] === 1, pointWords(points, row, [y, x]),
               () => choosePoint(points, row))));
   return chart(label, drawAxes(across, up), lines, marks);
 }

@@ -357,7 +357,7 @@ function runPage(runs) {
 }
 
 const resized = new ResizeObserver(() => {
-  if (view.home && Math.max(480, view.home.node().clientWidth) !== view.width) {
+  if (view.home && widthOf(view.home.node()) !== view.width) {
     measure();
     drawAll(true);
   }
@@ -367,6 +367,9 @@ function listen() {
   document.addEventListener('keydown', pressed);
   window.addEventListener('scroll', invalidate, {passive: true});
   dark.addEventListener('change', themeChanged);
+  window.addEventListener('resize', () => {
+    if (fitCharts()) themeChanged();
+  });
   window.addEventListener('beforeprint', () => print(true));
   window.addEventListener('afterprint', () => print(false));
 }
@@ -440,6 +443,7 @@ async function showChosen(points, hash = location.hash) {
 
 async function start() {
   readInk();
+  fitCharts();
   document.body.append(page);
   listen();
   const points = await readPoints(), runs = [];

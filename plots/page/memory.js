@@ -143,7 +143,10 @@ function drawMemory(panel, pen) {
   if (memory.times.length > 0) return;
   pen.fillStyle = ink.soft;
   pen.textAlign = 'left';
-  pen.fillText('the run did not record memory', LEFT + 10, height / 2);
+  pen.fillText(
+      chosenRow(run).peak > 0 ? 'the run did not record memory over time' :
+                                'no memory in use: weights and activations have no size',
+      LEFT + 10, height / 2);
 }
 
 function drawBytesAxis(pen, y) {
@@ -271,8 +274,9 @@ function hoverMemory(panel, event, x) {
 function peakWords(run) {
   const {peak, peak_time: time, capacity} = chosenRow(run), r = run.chosen;
   if (r === MEAN)
-    return `On average a device holds ${formatBytes(peak)} when that is most, at ${formatTime(time)}.`;
+    return `On average a device holds ${formatBytes(peak)} at the peak of the mean, at ${formatTime(time)}.`;
   const who = isSeveral(run, r) ? `Each of ${rowName(run, r)}` : rowName(run, r);
+  if (peak === 0) return `${who} holds nothing: weights and activations have no size.`;
   const share = capacity === null ? '' :
       peak > capacity             ? `: more than its capacity of ${formatBytes(capacity)}` :
                                     `: ${formatPercent(peak / capacity)} of its capacity`;
@@ -298,9 +302,10 @@ function peakTable(run) {
             parts.map(p => `${words(p.word)} ${formatPercent(p.bytes / row.peak)}`).join(', ')
       },
       parts.map(part => barPart(part.bytes / row.peak, part.colour, words(part.word))));
+  const lead = element('p', {class: 'lead'}, peakWords(run));
+  if (parts.length === 0) return element('div', {class: 'peak'}, lead);
   return element(
-      'div', {class: 'peak'}, element('p', {class: 'lead'}, peakWords(run)),
-      bar,
+      'div', {class: 'peak'}, lead, bar,
       table(
           `Memory of ${chosenName(run)} at its peak`,
           [{title: 'category'}, {title: 'bytes', number: true}, {title: 'share', number: true}],

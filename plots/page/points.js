@@ -159,9 +159,9 @@ function seriesLegend(series) {
       'ul', {class: 'legend'},
       series.slice(0, SERIES.length)
           .map(
-              ({name}, s) => legendEntry(
+              ({name, tone}) => legendEntry(
                   svg('svg', {width: 16, height: 12, viewBox: '-8 -6 16 12', 'aria-hidden': 'true'},
-                      svg('path', {d: shapePath(SHAPES[s], 4), fill: shown(SERIES[s])})),
+                      svg('path', {d: shapePath(SHAPES[tone], 4), fill: shown(SERIES[tone])})),
                   name)),
       legendEntry(
           svg('svg', {width: 16, height: 12, viewBox: '-8 -6 16 12', 'aria-hidden': 'true'},
@@ -174,22 +174,22 @@ function seriesLegend(series) {
           'hollow: out of memory'));
 }
 
-/* Rows by the value of a field; of more than there are colours the last holds the rest. */
-function seriesOf(field, rows) {
-  if (!field) return [{name: 'all points', rows}];
-  const groups = new Map();
-  for (const row of rows) {
-    const name = valueText(field, row);
-    if (!groups.has(name)) groups.set(name, []);
-    groups.get(name).push(row);
-  }
-  const all = [...groups.entries()].map(
-      ([name, of]) => ({name: field.texts ? name : `${field.title} ${name}`, rows: of}));
-  if (all.length <= SERIES.length) return all;
-  return [
-    ...all.slice(0, SERIES.length - 1),
-    {name: 'others', rows: all.slice(SERIES.length - 1).flatMap(({rows: of}) => of)}
-  ];
+/* Rows by the value of a field; of more than there are colours the last holds the rest. A value has
+ * the same colour and shape in every picture: its `tone` is its place among the values of all
+ * points, whichever of them `rows` are. */
+function seriesOf(points, field, rows) {
+  if (!field) return [{name: 'all points', rows, tone: 0}];
+  const names = [...new Set(allRows(points).map(row => valueText(field, row)))];
+  const many = names.length > SERIES.length, last = SERIES.length - 1;
+  const all = (many ? names.slice(0, last) : names)
+                  .map((name, tone) => ({
+                         name: field.texts ? name : `${field.title} ${name}`,
+                         rows: rows.filter(row => valueText(field, row) === name),
+                         tone
+                       }));
+  const others = rows.filter(row => names.indexOf(valueText(field, row)) >= last);
+  if (many) all.push({name: 'others', rows: others, tone: last});
+  return all.filter(({rows: of}) => of.length > 0);
 }
 
 /* The picture's controls and the picture; `state` has what is chosen. */
@@ -219,7 +219,7 @@ function linesPanel(points, keys, figures) {
                    redraw();
                  })], () => {
         const rows = allRows(points).filter(row => Number.isFinite(state.y.values[row])),
-              series = seriesOf(state.by === state.x ? null : state.by, rows);
+              series = seriesOf(points, state.by === state.x ? null : state.by, rows);
         return [
           seriesLegend(series), plotSeries(points, {
             ...state,
@@ -263,7 +263,7 @@ function heatPanel(points, keys, figures) {
                               Math.max(...rows.map(row => state.value.values[row])
                                            .filter(Number.isFinite)))
                               .name}` :
-                      ''}; a stroke and ✕ mark points out of memory.${
+                      ''}: dark is low, bright is high; a stroke and ✕ mark points that ran out of memory.${
                   fixed.length ?
                       ` At ${fixed.map(key => `${key.title} ${valueText(key, 0)}`).join(', ')}.` :
                       ''}`),
@@ -276,7 +276,7 @@ function heatPanel(points, keys, figures) {
       });
 }
 
-/* Points than which none that fits is both faster and smaller. Plans say so themselves. */
+/* Points that fit and that no other beats in both time and memory. Plans say so themselves. */
 function frontOf(points, time, memory, rows) {
   const front = fieldOf(points, 'front');
   if (front)
@@ -296,15 +296,15 @@ function frontPanel(points, time, memory) {
       points, 'Time against memory',
       () => [element(
           'p', {class: 'quiet'},
-          'The line joins the points than which no other that fits is both faster and smaller. ' +
-              'Times up to four times the shortest are shown.')],
+          'The dashed line joins the Pareto front: the points that fit and that no other point beats ' +
+              'in both time and memory. Points slower than four times the fastest are left out.')],
       () => {
         const known = allRows(points).filter(
             row => Number.isFinite(time.values[row]) && Number.isFinite(memory.values[row]));
         const least = Math.min(
             ...known.filter(row => points.state[row] === 0).map(row => time.values[row]), Infinity);
         const rows = known.filter(row => !(time.values[row] > 4 * least)),
-              series = seriesOf(by, rows.sort((a, b) => time.values[a] - time.values[b]));
+              series = seriesOf(points, by, rows);
         const picture = plotSeries(
             points, {x: memory, y: time, series, joined: false, label: 'Time against memory'});
         const front = frontOf(points, time, memory, rows),

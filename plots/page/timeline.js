@@ -9,9 +9,9 @@ const options = {
 
 function rowHeight(nRows) {
   for (const [most, height] of [
-           [4, 46], [8, 36], [16, 28], [32, 20], [64, 15], [128, 11], [512, 8]])
+           [4, 46], [8, 36], [16, 28], [32, 20], [64, 15], [128, 11], [512, 8], [1024, 5]])
     if (nRows <= most) return height;
-  return Math.max(3, Math.floor(12000 / nRows));
+  return 3;
 }
 
 /* Places of a row's lanes, in points from its top. */

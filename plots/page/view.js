@@ -106,10 +106,13 @@ function makeZoom(home) {
   }, {passive: false});
 }
 
+/* In points, as wide as it is shown: what is drawn is never squeezed. */
+const widthOf = home => Math.max(300, home.clientWidth);
+
 /* Measures the page; what is in view stays. */
 function measure() {
   const home = view.home.node(), before = view.x && span();
-  view.width = Math.max(480, home.clientWidth);
+  view.width = widthOf(home);
   view.scale = Math.min(3, Math.max(view.printing ? 2.5 : 1, window.devicePixelRatio || 1));
   const extent = [[LEFT, 0], [view.width - RIGHT, 1]];
   view.base = d3.scaleLinear().domain([0, view.until]).range([LEFT, view.width - RIGHT]);

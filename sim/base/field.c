@@ -188,6 +188,25 @@ static cs_status find_name(const char *text, const cs_field *field, const cs_jso
     return names->find(names->context, text, field->type, place, known, number, error);
 }
 
+/* Below it, in bytes or bytes/s, a number of what is large by nature lacks its unit. */
+static const double least_meant = 1e6;
+
+/* Of a list, the first entry speaks for all. */
+static void warn_bare(const cs_field *field, double number, const cJSON *value,
+                      const cs_json_place *place)
+{
+    const bool rate = field->type == CS_FIELD_BANDWIDTH;
+    const char *unit = rate ? "B/s" : "B";
+    cs_error *warnings = cs_json_warnings(place);
+    char got[CS_JSON_DESCRIBED_BYTES];
+    if (!warnings || !(rate || field->large) || (!place->key && place->index > 0) ||
+        !(number > 0 && number < least_meant))
+        return;
+    (void)cs_json_invalid(place, warnings,
+                          "%s has no unit and is taken as %s; a text has one, such as \"16 G%s\"",
+                          cs_json_describe(value, got, sizeof(got)), unit, unit);
+}
+
 /* A word of the field's own, a name that the document has, or a number with a unit. */
 static cs_status read_text_number(const cs_field *field, const cJSON *value,
                                   const cs_json_place *place, double *number, cs_error *error)
@@ -207,27 +226,9 @@ static cs_status read_text_number(const cs_field *field, const cJSON *value,
     cs_error_init(&unit_error);
     if (!known && cs_units_parse(text, types[field->type].quantity, number, &unit_error) != CS_OK)
         return cs_json_invalid(place, error, "%s", unit_error.text);
+    if (!known && cs_number_scan(text, strlen(text)) == strlen(text))
+        warn_bare(field, *number, value, place);
     return check_range(field, *number, value, place, error);
-}
-
-/* Below it, in bytes or bytes/s, a number of what is large by nature lacks its unit. */
-static const double least_meant = 1e6;
-
-/* Of a list, the first entry speaks for all. */
-static void warn_bare(const cs_field *field, const cJSON *value, const cs_json_place *place)
-{
-    const bool rate = field->type == CS_FIELD_BANDWIDTH;
-    const char *unit = rate ? "B/s" : "B";
-    const cs_json_place *above = place;
-    char got[CS_JSON_DESCRIBED_BYTES];
-    while (above && !above->warnings)
-        above = above->up;
-    if (!above || !(rate || field->large) || (!place->key && place->index > 0) ||
-        !(value->valuedouble > 0 && value->valuedouble < least_meant))
-        return;
-    (void)cs_json_invalid(place, above->warnings,
-                          "%s has no unit and is taken as %s; a text has one, such as \"16 G%s\"",
-                          cs_json_describe(value, got, sizeof(got)), unit, unit);
 }
 
 /* The number of any numeric field, in SI base units, checked. */
@@ -241,7 +242,7 @@ static cs_status read_number(const cs_field *field, const cJSON *value, const cs
     *number = value->valuedouble + 0.0; /* -0 becomes 0 */
     if (is_whole(field) && *number != floor(*number))
         return wrong_type(field, value, place, error);
-    warn_bare(field, value, place);
+    warn_bare(field, *number, value, place);
     return check_range(field, *number, value, place, error);
 }
 

@@ -63,6 +63,24 @@ static bool goes_on(const checker *c, const char *at)
     return at < c->end && (unsigned char)*at > ' ' && !strchr(",:[]{}\"", *at);
 }
 
+/* What other languages have, and JSON has not. */
+static const struct {
+    const char *start, *hint;
+} slips[] = {
+    {"//", "; JSON has no comments"}, {"/*", "; JSON has no comments"},
+    {"#", "; JSON has no comments"},  {"'", "; strings stand in double quotes"},
+    {"True", "; did you mean true?"}, {"False", "; did you mean false?"},
+    {"None", "; did you mean null?"}, {"NULL", "; did you mean null?"},
+};
+
+static const char *hint_at(const char *word)
+{
+    for (size_t i = 0; i < sizeof(slips) / sizeof(slips[0]); i++)
+        if (strncmp(word, slips[i].start, strlen(slips[i].start)) == 0)
+            return slips[i].hint;
+    return "";
+}
+
 /* Says what stands at `where` (a word, or else one character) and what should. */
 static cs_status unexpected(checker *c, const char *where, const char *expected)
 {
@@ -79,8 +97,8 @@ static cs_status unexpected(checker *c, const char *where, const char *expected)
     word[length] = '\0';
     if (*where == '\0')
         return fail(c, where, "unexpected NUL byte; expected %s", expected);
-    return fail(c, where, "unexpected %s; expected %s", cs_text_quote(word, quoted, sizeof(quoted)),
-                expected);
+    return fail(c, where, "unexpected %s; expected %s%s",
+                cs_text_quote(word, quoted, sizeof(quoted)), expected, hint_at(word));
 }
 
 static void skip_space(checker *c)
@@ -338,9 +356,19 @@ static cs_status check_value(checker *c, int depth)
     return first == '{' ? check_object(c, depth + 1) : check_array(c, depth + 1);
 }
 
+/* By its byte order mark, or by two ASCII characters of which each has a NUL beside it. */
+static bool is_utf16(const char *text, size_t length)
+{
+    if (length >= 2 && (memcmp(text, "\xff\xfe", 2) == 0 || memcmp(text, "\xfe\xff", 2) == 0))
+        return true;
+    return length >= 4 && !text[0] == !text[2] && !text[1] == !text[3] && !text[0] != !text[1];
+}
+
 cs_status cs_json_check(const char *name, const char *text, size_t length, cs_error *error)
 {
     checker c = {.name = name, .text = text, .at = text, .end = text + length, .error = error};
+    if (is_utf16(text, length))
+        return fail(&c, text, "the text is UTF-16; must be UTF-8");
     cs_status status = check_value(&c, 0);
     skip_space(&c);
     if (status == CS_OK && c.at < c.end)

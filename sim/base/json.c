@@ -120,6 +120,13 @@ cs_status cs_json_invalid(const cs_json_place *place, cs_error *error, const cha
     return CS_INVALID;
 }
 
+cs_error *cs_json_warnings(const cs_json_place *place)
+{
+    while (place && !place->warnings)
+        place = place->up;
+    return place ? place->warnings : NULL;
+}
+
 cs_status cs_json_pass_on(const cs_json_place *place, const cs_error *from, cs_error *error)
 {
     for (const char *line = from->text; *line;) {

@@ -47,6 +47,9 @@ CS_MUST_CHECK cs_status cs_json_load(const char *path, cJSON **root, cs_error *e
 cs_status cs_json_invalid(const cs_json_place *place, cs_error *error, const char *format, ...)
     CS_PRINTF(3, 4);
 
+/* Where warnings about a place go: those of the nearest place above that has some; or NULL. */
+cs_error *cs_json_warnings(const cs_json_place *place);
+
 /* The JSON pointer of a place, "" for the root, escaped as RFC 6901 says; cut off at `size`. */
 char *cs_json_pointer(const cs_json_place *place, char *text, size_t size);
 

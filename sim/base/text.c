@@ -158,28 +158,38 @@ static unsigned int smaller(unsigned int a, unsigned int b)
     return a < b ? a : b;
 }
 
-/* Edit distance (Levenshtein) in halves, row by row. Words beyond LONGEST_WORD are far away, those
- * that differ by case alone close, however long. */
+/* Whether a[i - 2], a[i - 1] are b[j - 2], b[j - 1] the other way round. */
+static bool is_swapped(const char *a, size_t i, const char *b, size_t j)
+{
+    return i > 1 && j > 1 && a[i - 1] != a[i - 2] && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+}
+
+/* Edit distance in halves, in which two neighbouring letters that changed places count as one edit
+ * (Damerau, CACM 7(3), 1964; no letter is edited twice: optimal string alignment). Row by row, of
+ * which three are kept. Words beyond LONGEST_WORD are far away, those that differ by case alone
+ * close, however long. */
 static unsigned int edit_distance(const char *a, const char *b)
 {
     size_t n = strlen(a), m = strlen(b);
-    unsigned int row[LONGEST_WORD + 1];
+    unsigned int rows[3][LONGEST_WORD + 1];
     if (n > LONGEST_WORD || m > LONGEST_WORD)
         return UINT_MAX;
     if (strcasecmp(a, b) == 0)
         return 1;
     for (size_t j = 0; j <= m; j++)
-        row[j] = (unsigned int)(2 * j);
+        rows[0][j] = (unsigned int)(2 * j);
     for (size_t i = 1; i <= n; i++) {
-        unsigned int diagonal = row[0];
+        unsigned int *row = rows[i % 3];
+        const unsigned int *above = rows[(i - 1) % 3], *two_above = rows[(i + 1) % 3];
         row[0] = (unsigned int)(2 * i);
         for (size_t j = 1; j <= m; j++) {
-            unsigned int replaced = diagonal + replace_cost(a[i - 1], b[j - 1]);
-            diagonal = row[j];
-            row[j] = smaller(replaced, smaller(row[j], row[j - 1]) + 2);
+            row[j] = smaller(above[j - 1] + replace_cost(a[i - 1], b[j - 1]),
+                             smaller(above[j], row[j - 1]) + 2);
+            if (is_swapped(a, i, b, j))
+                row[j] = smaller(row[j], two_above[j - 2] + 2);
         }
     }
-    return row[m];
+    return rows[n % 3][m];
 }
 
 void cs_guess_init(cs_guess *guess, const char *word)
@@ -204,10 +214,69 @@ static bool continues(const char *a, const char *b)
     return shorter >= 4 && strncasecmp(a, b, shorter) == 0;
 }
 
+/* What frameworks call what has another name here. A word may have several meanings; it has the one
+ * that is known where it stands. */
+static const struct {
+    const char *other, *own;
+} synonyms[] = {
+    {"tp", "tensor"},
+    {"tensor_model_parallel_size", "tensor"},
+    {"pp", "pipeline"},
+    {"pipeline_model_parallel_size", "pipeline"},
+    {"cp", "context"},
+    {"ep", "expert"},
+    {"dp", "data"},
+    {"dp_size", "data"},
+    {"sp", "sequence_parallel"},
+    {"zero_stage", "zero"},
+    {"virtual_stages", "stages_per_device"},
+    {"chunks", "stages_per_device"},
+    {"num_microbatches", "micro_batches"},
+    {"gradient_accumulation_steps", "micro_batches"},
+    {"activation_checkpointing", "recompute"},
+    {"global_batch_size", "batch_size"},
+    {"gbs", "batch_size"},
+    {"dtype", "precision"},
+    {"torch_dtype", "precision"},
+    {"bfloat16", "bf16"},
+    {"float16", "fp16"},
+    {"half", "fp16"},
+    {"float32", "fp32"},
+    {"float", "fp32"},
+    {"gpus", "devices"},
+    {"n_gpus", "devices"},
+    {"world_size", "devices"},
+    {"steps", "iterations"},
+    {"n_layers", "layers"},
+    {"num_layers", "layers"},
+    {"num_hidden_layers", "layers"},
+    {"hidden_size", "hidden"},
+    {"d_model", "hidden"},
+    {"n_heads", "heads"},
+    {"num_attention_heads", "heads"},
+    {"num_key_value_heads", "kv_heads"},
+    {"num_query_groups", "kv_heads"},
+    {"seq_len", "sequence"},
+    {"seq_length", "sequence"},
+    {"ffn_hidden_size", "intermediate"},
+    {"intermediate_size", "intermediate"},
+    {"vocab_size", "vocabulary"},
+    {"num_experts", "experts"},
+};
+
+static bool means(const char *word, const char *known)
+{
+    for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++)
+        if (strcasecmp(synonyms[i].other, word) == 0 && strcmp(synonyms[i].own, known) == 0)
+            return true;
+    return false;
+}
+
 void cs_guess_add(cs_guess *guess, const char *known)
 {
     const unsigned int edits = edit_distance(guess->word, known);
-    const unsigned int distance = continues(guess->word, known) ? 2 : edits;
+    const unsigned int near = continues(guess->word, known) ? 2 : edits;
+    const unsigned int distance = means(guess->word, known) ? 0 : near;
     const bool tie = guess->closest && distance == guess->distance &&
                      edits < edit_distance(guess->word, guess->closest);
     if ((distance < guess->distance || tie) && distance < 2 * strlen(known)) {

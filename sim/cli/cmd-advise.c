@@ -9,14 +9,13 @@
 #include <string.h>
 
 static const cs_option options[] = {
-    {"top", 0, "N", "Plans to rank and to examine (default: 10)"},
+    {"top", 0, "N", "Number of plans to rank and examine (default: 10)"},
     {"budget", 0, "TIME",
-     "Stop searching after this time, like 30s: what was tried until then "
-     "depends on the machine"},
-    {"most", 0, "N", "Simulate at most so many plans, the most promising first"},
-    {"exhaustive", 0, NULL, "Simulate every plan, also those that cannot be better"},
+     "Stop after this time, such as 30s; what has been tried by then depends on the machine"},
+    {"most", 0, "N", "Simulate at most N plans, the most promising first"},
+    {"exhaustive", 0, NULL, "Simulate every plan, even those that cannot be better"},
     {"resume", 0, NULL, "Continue a search that was stopped"},
-    {"output", 'o', "FILE.h5", "Write all plans to a file, which `sim plot` draws"},
+    {"output", 'o', "FILE.h5", "Write all plans to a file, for `sim plot` and `sim report`"},
     CS_OPTION_JOBS,
     CS_OPTION_SET,
     {"json", 0, NULL, "Print one JSON object instead of the tables"},
@@ -131,15 +130,15 @@ const cs_command cs_command_advise = {
     .min_words = 1,
     .max_words = 1,
     .summary = "find the best plans to train a model on a cluster",
-    .doc =
-        "Tries how the model can be divided over the platform's devices, with which schedule and "
-        "micro-batches, what is recomputed, and where states rest; simulates each plan, in "
-        "threads, and ranks those that fit into memory. The scenario's own plan is one of many; "
-        "its section \"advise\" narrows what is tried.\n\n"
-        "Plans that cannot be better than what was found, and plans that cannot fit, are left "
-        "out by bounds that are proven (docs/how-to/find-a-plan.md). So the answer is that of "
-        "trying all, whatever the number of threads, and of processes that mpirun starts "
-        "(docs/how-to/many-machines.md). Ctrl-C prints the best so far.",
+    .doc = "Tries the ways to split the model over the platform's devices, combined with "
+           "schedules, micro-batches, recomputation and ZeRO stages. Simulates the plans, in "
+           "threads, and ranks those that fit in memory. The scenario's own plan is one "
+           "candidate among many; the section \"advise\" narrows the search.\n\n"
+           "Proven bounds leave out plans that cannot be better than those found, or cannot fit "
+           "(docs/how-to/find-a-plan.md). The answer is therefore the same as if all plans were "
+           "simulated. It depends neither on the number of threads nor on the number of "
+           "processes that mpirun starts (docs/how-to/many-machines.md). Ctrl-C prints the best "
+           "plans so far.",
     .options = options,
     .shared = true,
     .run = run,

@@ -17,12 +17,12 @@ static const cs_option options[] = {
     {"output", 'o', "COSTS.json", "Cost file; results are added to an existing one"},
     {"backend", 0, "NAME", "What measures: compute cpu or cuda, network mpi or nccl", false,
      backends},
-    {"model", 'm', "NAME", "Network whose kernels are measured (sim list models)", false, NULL,
+    {"model", 'm', "NAME", "Network whose kernels to measure (sim list models)", false, NULL,
      "models"},
     CS_OPTION_IMAGE,
     CS_OPTION_PARAM,
-    {"precision", 0, "NAME", "Numbers that are computed with (default: fp32, all that cpu has)",
-     false, cs_precision_names},
+    {"precision", 0, "NAME", "Precision (default: fp32, the only one on cpu)", false,
+     cs_precision_names},
     {"batch", 'b', "SAMPLES", "Samples that a device computes at once; several by commas", true},
     {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false, cs_optimizer_names},
     {"processes", 'n', "N",
@@ -36,7 +36,7 @@ static const cs_option options[] = {
     {"launcher", 0, "WORDS",
      "Network: what starts the processes (default: mpirun), e.g. \"mpirun --hostfile hosts\", "
      "\"srun\""},
-    {"collective", 'c', "NAME", "Measure this one only (default: all)", true},
+    {"collective", 'c', "NAME", "Measure only this one (default: all)", true},
     {"min-bytes", 0, "SIZE", "Shortest message (default: 8 B)"},
     {"max-bytes", 0, "SIZE", "Longest message (default: 1 GiB, or what fits half the free memory)"},
     {"notes", 0, "TEXT", "For the provenance"},
@@ -319,7 +319,7 @@ const cs_command cs_command_calibrate = {
     .min_words = 1,
     .max_words = 1,
     .choices = subjects,
-    .summary = "measure kernels and messages of this machine for a cost file",
+    .summary = "measure kernels and messages on this machine",
     .doc = "compute trains a network repeatedly and times each of its kernels: forward, "
            "gradients of inputs and of weights, update. network times messages and collectives "
            "between two processes, all of a node, and all, and fits alpha and beta to each.\n\n"

@@ -5,7 +5,7 @@
 static const cs_option options[] = {
     CS_OPTION_SET,
     {"resolved", 0, NULL, "Print the scenario with every default written out"},
-    {"graph", 0, NULL, "Print the task graph, one task a line"},
+    {"graph", 0, NULL, "Print the task graph, one task per line"},
     {"json", 0, NULL, "Print the verdict, errors and warnings as one JSON object"},
     {0},
 };
@@ -145,9 +145,9 @@ const cs_command cs_command_check = {
     .min_words = 1,
     .max_words = 1,
     .summary = "check a scenario without running it",
-    .doc = "Reads the scenario, builds everything that the simulation would start from, and checks "
-           "the task graph for deadlocks. Errors name file and JSON pointer; with --json they are "
-           "objects of a list, on standard output.",
+    .doc = "Reads the scenario, builds everything that a simulation starts from, and checks the "
+           "task graph for deadlocks. Errors name the file and the JSON pointer; with --json "
+           "they are a list of objects on standard output.",
     .options = options,
     .run = run,
 };

@@ -10,10 +10,10 @@
 enum { PAIRS_MAX = 10000 };
 
 static const cs_option options[] = {
-    {"output", 'o', "FILE", "Picture of both timelines: .svg, .png or .pdf; of one pair only"},
+    {"output", 'o', "FILE", "Picture of both timelines: .svg, .png or .pdf; for a single pair"},
     {"fail-above", 0, "SHARE",
-     "Exit with status 4 when an iteration time is off, or changed, by more than this, like 10% or "
-     "0.1"},
+     "Exit with status 4 if an iteration time is off, or changes, by more than this, such as 10% "
+     "or 0.1"},
     {"json", 0, NULL, "Print one JSON object instead of the table"},
     {0},
 };
@@ -153,15 +153,15 @@ const cs_command cs_command_compare = {
     .words = "PREDICTED.h5 MEASURED.h5 ... | FIRST.h5 SECOND.h5",
     .min_words = 2,
     .max_words = 2 * PAIRS_MAX,
-    .summary = "hold predictions against measurements, or two simulations side by side",
+    .summary = "compare predictions with measurements, or two simulations",
     .doc = "Compares the results of `sim run` with those of `sim replay`: iteration time, "
-           "throughput, peak memory of every device, and for every kind of task their number, the "
-           "time of all of them and the median. An error is predicted over measured, less 1.\n\n"
-           "Of several pairs, a line for each scenario; pairs of the same scenario are rounds of "
-           "one measurement.\n\n"
-           "Two simulations, or two measurements, may be of any scenarios, and their figures stand "
-           "side by side. A change is second over first, less 1. It also lists how the scenarios "
-           "differ.",
+           "throughput, peak memory of every device, and, for every kind of task, number, total "
+           "time and median. An error is predicted / measured - 1.\n\n"
+           "Several pairs give a line for each scenario; pairs of the same scenario count as "
+           "rounds of one measurement.\n\n"
+           "Two simulations, or two measurements, may be of any scenarios: their figures are "
+           "shown side by side, and the differences between the scenarios are listed. A change "
+           "is second / first - 1.",
     .options = options,
     .run = run,
 };

@@ -189,15 +189,14 @@ const cs_command cs_command_export = {
     .max_words = 2,
     .choices = formats,
     .names = {NULL, "topologies"},
-    .summary = "write a topology, or a run for trace viewers",
-    .doc =
-        "topology: writes the devices, switches and links of a topology (one that needs no "
-        "parameters, such as a preset), or of a scenario's platform, as JSON that the topology "
-        "\"file\" reads (topologies/README.md), or as a graph for Graphviz.\n\n"
-        "trace: writes what a results file has of tasks, messages and memory for Perfetto "
-        "(ui.perfetto.dev): as JSON in the Trace Event Format, which chrome://tracing opens too, "
-        "or as .pftrace in Perfetto's own form, which is smaller and faster to open; both also "
-        "compressed (.gz).",
+    .summary = "export a topology, or a run for trace viewers",
+    .doc = "topology: writes the devices, switches and links of a topology without required "
+           "parameters (such as a preset), or of a scenario's platform, as JSON that the "
+           "topology \"file\" reads (topologies/README.md), or as a graph for Graphviz.\n\n"
+           "trace: writes the tasks, messages and memory of a results file for Perfetto "
+           "(ui.perfetto.dev): as JSON in the Trace Event Format, which chrome://tracing also "
+           "opens, or as .pftrace in Perfetto's own format, which is smaller and opens faster. "
+           "Both can be compressed (.gz).",
     .options = options,
     .run = run,
 };

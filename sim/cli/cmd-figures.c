@@ -12,10 +12,11 @@
 enum { MOST_FIGURES = 64, PROGRAM_BYTES = 1 << 30 };
 
 static const cs_option options[] = {
-    {"only", 0, "ID,...", "These figures only (default: all)", true},
+    {"only", 0, "ID,...", "Only these figures (default: all)", true},
     {"output", 'o', "FOLDER", "Where report.md, report.html and pictures go (default: figures)"},
-    {"scenarios", 0, "FOLDER", "Scenarios that the figures are computed from (default: shipped)"},
-    {"list", 0, NULL, "Print which figures there are"},
+    {"scenarios", 0, "FOLDER",
+     "Scenarios to compute the figures from (default: those that come with the program)"},
+    {"list", 0, NULL, "List the figures"},
     CS_OPTION_JOBS,
     {0},
 };
@@ -103,14 +104,15 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 const cs_command cs_command_figures = {
     .name = "figures",
     .words = "",
-    .summary = "regenerate the figures of five papers",
-    .doc =
-        "Computes figures and tables of the papers whose schedules, planners and models `sim` has "
-        "(--list), draws them, and writes one report, in Markdown and HTML, with a table for each "
-        "figure: what the paper says and where, what comes out here, the difference, and why.\n\n"
-        "Results are kept in FOLDER/data: the same command continues after Ctrl-C, and computes "
-        "again only what another version of the program or a changed scenario makes necessary. The "
-        "report depends neither on the clock nor on --jobs. Without gnuplot there are no pictures.",
+    .summary = "regenerate figures and tables of five papers",
+    .doc = "Computes figures and tables of papers whose schedules, planners and models `sim` has "
+           "(--list), draws them, and writes one report in Markdown and HTML. For each figure a "
+           "table gives the paper's claim and its place, the result here, the difference, and "
+           "the reason.\n\n"
+           "Results are kept in FOLDER/data: after Ctrl-C the same command continues, and a "
+           "later one only recomputes what a new version of the program or a changed scenario "
+           "affects. The report depends neither on the clock nor on --jobs. Without gnuplot "
+           "there are no pictures.",
     .options = options,
     .run = run,
 };

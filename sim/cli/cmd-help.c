@@ -1,6 +1,8 @@
 #include "sim/cli/command.h"
 #include "sim/cli/complete.h"
 
+#include "sim/base/text.h"
+
 #include <stdint.h>
 #include <string.h>
 
@@ -25,10 +27,19 @@ const cs_command cs_command_help = {
     .max_words = 1,
     .choices = cs_choose_command,
     .summary = "explain a command",
-    .doc = "Prints the commands, or the help of one.",
+    .doc = "Prints the list of commands, or the help of one command.",
     .options = no_options,
     .run = run_help,
 };
+
+static cs_status unknown_shell(const char *shell, cs_error *error)
+{
+    cs_guess guess;
+    cs_guess_init(&guess, shell);
+    for (const char *const *known = cs_completion_shells; *known; known++)
+        cs_guess_add(&guess, *known);
+    return cs_error_add(error, CS_USAGE, "completion: unknown shell %s", cs_guess_text(&guess));
+}
 
 static cs_status run_completion(const cs_context *context, const cs_arguments *arguments,
                                 cs_error *error)
@@ -39,8 +50,7 @@ static cs_status run_completion(const cs_context *context, const cs_arguments *a
         return CS_OK;
     }
     if (!code)
-        return cs_error_add(error, CS_USAGE,
-                            "completion: unknown shell \"%s\"; known: bash, zsh, fish", shell);
+        return unknown_shell(shell, error);
     if (arguments->n_words > 1)
         return cs_error_add(error, CS_USAGE, "completion: \"%s\" is one argument too many",
                             arguments->words[1]);
@@ -54,12 +64,12 @@ const cs_command cs_command_completion = {
     .min_words = 1,
     .max_words = SIZE_MAX,
     .choices = cs_completion_shells,
-    .summary = "print completion code for a shell",
-    .doc =
-        "Prints code that completes the arguments of sim, names of planners, models, devices and "
-        "topologies included, and pointers into the scenario that was typed: "
-        "`source <(sim completion bash)` or zsh; `sim completion fish | source`.\n\n"
-        "That code calls `sim completion words` with what was typed.",
+    .summary = "print shell completion code",
+    .doc = "Prints shell code that completes the arguments of sim, including names of planners, "
+           "models, devices and topologies, and JSON pointers into the given scenario. Use "
+           "`source <(sim completion bash)`, the same with zsh, or `sim completion fish | "
+           "source`.\n\n"
+           "The shell code calls `sim completion words` with what was typed.",
     .options = no_options,
     .run = run_completion,
 };

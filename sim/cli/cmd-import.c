@@ -17,12 +17,12 @@ static const cs_option options[] = {
     {"name", 'n', "NAME", "Name of the model (default: from the file's name or folder)"},
     {"batch", 'b', "SAMPLES",
      "Samples of the profiled mini-batch; pipedream and --times-only: required"},
-    {"times-only", 0, NULL, "Of a PyTorch trace without shapes: a model without sizes"},
+    {"times-only", 0, NULL, "Make a model without sizes from a PyTorch trace without shapes"},
     {"hardware", 0, "TEXT", "What it was measured on, for the provenance; osu: required"},
     {"date", 0, "YYYY-MM-DD", "When it was measured, for the provenance; required"},
-    {"ranks", 0, "N", "How many ranks took part, where the log does not say"},
+    {"ranks", 0, "N", "How many ranks took part, if the log does not say"},
     {"level", 0, "LEVEL", "Whether the ranks share a node; osu: required", false, levels},
-    {"collective", 0, "NAME", "Which one it was, where the log does not say", false,
+    {"collective", 0, "NAME", "Which one it was, if the log does not say", false,
      cs_cost_collective_names},
     {"in-place", 0, NULL, "Take the times in place of nccl-tests (default: out of place)"},
     {"merge", 0, "COSTS.json", "Costs to add to; those in the log replace them"},
@@ -198,16 +198,17 @@ const cs_command cs_command_import = {
     .min_words = 2,
     .max_words = 2,
     .choices = format_names,
-    .summary = "make a model from a foreign profile, or costs from foreign logs",
-    .doc = "Reads a profile in the format of the PipeDream project and writes it as a model file. "
-           "Branches become a chain: between two nodes through which every path leads, all nodes "
-           "become one layer; which ones is said on standard error.\n\n"
-           "A trace of PyTorch's profiler, recorded over a training step with record_shapes=True "
-           "and best with_stack=True, becomes a chain of its modules with their measured times.\n\n"
-           "The output of nccl-tests, or of the OSU micro-benchmarks, becomes a costs file "
-           "(docs/how-to/measured-costs.md): a latency and a time per byte for every collective, "
-           "number of ranks and regime of sizes, with 95 % intervals. `sim plot --kind fit` draws "
-           "it.",
+    .summary = "import profiles as models, and benchmark logs as costs",
+    .doc = "pipedream: turns a profile in the format of the PipeDream project into a model file. "
+           "Branches become a chain: all nodes between two nodes that every path passes become "
+           "one layer; standard error says which.\n\n"
+           "torch: turns a trace of PyTorch's profiler into a chain of modules with their "
+           "measured times. Record one training step with record_shapes=True, preferably also "
+           "with_stack=True.\n\n"
+           "nccl-tests, osu: turns the output of nccl-tests or of the OSU micro-benchmarks into "
+           "a costs file (docs/how-to/measured-costs.md): a latency and a time per byte for "
+           "every collective, number of ranks and range of sizes, with 95 % intervals. `sim plot "
+           "--kind fit` draws it.",
     .options = options,
     .run = run,
 };

@@ -558,11 +558,11 @@ const cs_command cs_command_list = {
     .min_words = 0,
     .max_words = 2,
     .choices = section_names,
-    .summary = "list what scenarios can name, with parameters, and figures of runs",
-    .doc = "Lists schedules, planners, topologies, models, devices and the other sections of a "
-           "scenario, each with its parameters, their units, ranges and defaults, and its source; "
-           "the figures that runs and sweeps report, and the keys of measured points; all of them, "
-           "those of one kind, or the ones of that NAME.",
+    .summary = "list schedules, models, devices, ..., their parameters, and figures",
+    .doc = "Lists everything that a scenario can name: schedules, planners, topologies, models, "
+           "devices and sections, with their parameters, units, ranges, defaults and sources. "
+           "Also lists the figures that runs and sweeps report, and the keys of measured points. "
+           "A SECTION or a NAME limits the list.",
     .options = options,
     .run = run,
 };

@@ -18,16 +18,16 @@ static const cs_option options[] = {
     {"batch", 'b', "SAMPLES", "Samples of a batch (default: 1)"},
     CS_OPTION_IMAGE,
     CS_OPTION_PARAM,
-    {"device", 'd', "DEVICE", "Whose times to estimate (sim list devices), or a file", false, NULL,
-     "devices"},
+    {"device", 'd', "DEVICE", "Device to estimate times for (sim list devices), or a device file",
+     false, NULL, "devices"},
     {"precision", 0, "NAME", "Numbers (default: torch_dtype of CONFIG.json, else fp32)", false,
      cs_precision_names},
     {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false, cs_optimizer_names},
     {"granularity", 'g', "NAME", "Layers of the chain (default: layer)", false,
      cs_granularity_names},
-    {"recompute", 0, NULL, "Mark every layer: it keeps its input only"},
+    {"recompute", 0, NULL, "Recompute every layer: keep only its input"},
     {"measured", 'm', "MODEL.json", "Times that replace estimates, by the names of layers"},
-    {"compare", 'c', "GRAPH.txt", "Hold the estimates against a profile, kind by kind"},
+    {"compare", 'c', "GRAPH.txt", "Compare the estimates with a profile, kind by kind"},
     {"output", 'o', "MODEL.json", "Write the chain as a model file"},
     {"date", 0, "YYYY-MM-DD", "For the provenance (default: today)"},
     {"json", 0, NULL, "Print every operator as one JSON object"},
@@ -238,14 +238,14 @@ const cs_command cs_command_model = {
     .min_words = 1,
     .max_words = 1,
     .names = {"models"},
-    .summary = "make a model from an architecture, with times estimated on a device",
-    .doc =
-        "Builds the network of that name (sim list models), or the one that the config.json of a "
-        "transformers model describes, and prints its chain of layers: parameters, "
-        "multiply-accumulates, what each hands on and keeps for backward, and estimated times.\n\n"
-        "With --output the chain becomes a model file (docs/reference/model-file.md). Times are "
-        "those of a roofline on a device's description (devices/): estimates, not measurements. "
-        "--compare holds them against a profile in PipeDream's format.",
+    .summary = "build a model from an architecture, with estimated times",
+    .doc = "Builds the network of that name (sim list models), or the one that the config.json "
+           "of a Hugging Face transformers model describes. Prints its chain of layers: "
+           "parameters, multiply-accumulates, the sizes that each layer passes on and keeps for "
+           "its backward, and estimated times.\n\n"
+           "--output writes the chain to a model file (docs/reference/model-file.md). Times come "
+           "from a roofline with the device's description (devices/): they are estimates, not "
+           "measurements. --compare prints them beside a profile in PipeDream's format.",
     .options = options,
     .run = run,
 };

@@ -13,19 +13,19 @@ enum { USUAL_SLICES = 4, USUAL_BATCHES = 1024, MOST_SLICES = 64 };
 
 static const cs_option options[] = {
     {"surge", 0, "NAME",
-     "What operators need while they run: the largest of them, or as in the paper's formula their "
-     "sum (default: maximum)",
+     "What operators need while they run: the largest of them, or their sum, as in the paper's "
+     "formula (default: maximum)",
      false, cs_osdp_surge_names},
     {"slices", 0, "[LAYERS=]N",
      "Slices that an operator may be cut into (default: 4, the paper's); of the layers with names "
      "like LAYERS, in which * stands for any text",
      true},
     {"gathers", 0, "N",
-     "Gathers of sharded weights per step (default: 2; with recomputation 3, as the paper has it)"},
+     "Gathers of sharded weights per step (default: 2; 3 with recomputation, as in the paper)"},
     {"max-batch", 0, "N", "Samples of a device, at most (default: 1024)"},
     {"depth-first", 0, "N",
-     "Run the paper's own search as well, for at most N nodes per batch; 0: for any number"},
-    {"simulate", 0, NULL, "Choose plans and batches by simulation, too"},
+     "Also run the paper's own search, for at most N nodes per batch; 0: no limit"},
+    {"simulate", 0, NULL, "Also choose plans and batches by simulation"},
     {"output", 'o', "FILE.json",
      "Save the scenario with OSDP's plan in it, the simulated one with --simulate"},
     CS_OPTION_SET,
@@ -165,16 +165,17 @@ const cs_command cs_command_osdp = {
     .words = "SCENARIO.json",
     .min_words = 1,
     .max_words = 1,
-    .summary = "choose which layers to shard, and the batch, beside data parallelism and FSDP",
-    .doc = "Finds which layers are replicated on the data-parallel devices and which are sharded, "
-           "in how many slices, and how many samples each device trains at once, so that most "
-           "samples per second are trained within the memory of a device (OSDP, Jiang et al., "
-           "IJCAI 2023). The search is exact. Beside the plan stand plain data parallelism and "
-           "FSDP, each with its own best batch, FSDP with slices, and OSDP without; and how much "
-           "modes, batch and slices contribute.\n\n"
-           "Times and memory are those of the paper's cost model: nothing overlaps. With "
-           "--simulate the simulation chooses batches and plans, and decides what fits. The "
-           "scenario has one stage and one micro-batch; its own zero and batch are ignored.",
+    .summary = "choose the layers to shard, and the batch size",
+    .doc = "Finds the layers to replicate and those to shard over the data-parallel devices, the "
+           "number of slices, and the samples per device that give the highest throughput within "
+           "a device's memory (OSDP, Jiang et al., IJCAI 2023). The search is exact. The plan is "
+           "compared with plain data parallelism and FSDP, each with its own best batch, with "
+           "FSDP with slices, and with OSDP without slices, and the contributions of modes, "
+           "batch and slices are shown.\n\n"
+           "Times and memory follow the paper's cost model, in which nothing overlaps. With "
+           "--simulate, the simulation chooses batches and plans and decides what fits. The "
+           "scenario must have one stage and one micro-batch; its own zero and batch are "
+           "ignored.",
     .options = options,
     .run = run,
 };

@@ -267,14 +267,15 @@ const cs_command cs_command_plan = {
     .words = "SCENARIO.json|GRAPH.txt",
     .min_words = 1,
     .max_words = 1,
-    .summary = "show or save which devices hold which layers",
+    .summary = "show or save the plan: which devices hold which layers",
     .doc =
-        "Makes the plan that `sim run` would use, as the scenario's \"partition\" asks, and "
-        "prints it.\n\nWith --planner, planners make plans for the scenario's model, platform and "
-        "micro-batches instead, and are compared: the period that the search expects, that of a "
-        "valid periodic pattern, how far this is above a lower bound, and what the fullest device "
-        "holds. They plan for the schedule \"periodic\", whatever the scenario's is. A single "
-        "planner's stages and pattern are shown too. -o saves the plan with the smallest period.",
+        "Prints the plan that `sim run` would use, according to the scenario's \"partition\".\n\n"
+        "With --planner, planners make plans for the scenario's model, platform and "
+        "micro-batches, and are compared by the period that the search expects, the period of "
+        "a valid periodic pattern, its gap to a lower bound, and the memory of the fullest "
+        "device. They plan for the schedule \"periodic\", whatever schedule the scenario has. "
+        "For a single planner, stages and pattern are shown too. -o saves the plan with the "
+        "shortest period.",
     .options = options,
     .run = run,
 };

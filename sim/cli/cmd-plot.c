@@ -13,25 +13,25 @@ static const char *const kinds[] = {"timeline",    "boxes",  "memory",  "mean-me
 static const cs_option options[] = {
     {"kind", 'k', "KIND", "What to draw (default: what fits the file)", false, kinds},
     {"value", 0, "NAME",
-     "Figure of a sweep to draw, like makespan_s (default: iteration_time_s); of costs, a "
+     "Figure of a sweep to draw, such as makespan_s (default: iteration_time_s); of costs, a "
      "collective"},
     {"at", 0, "/key=VALUE", "Draw a sweep at this value of a key; two keys at most can vary", true},
     {"output", 'o', "FILE", "Picture: .svg, .png or .pdf (default: INPUT-KIND.svg)"},
-    {"title", 0, "TEXT", "Title instead of the chosen one; \"\" for a picture without"},
+    {"title", 0, "TEXT", "Title (default: chosen); \"\" for none"},
     {"x", 0, "TEXT", "Name of the horizontal axis"},
     {"y", 0, "TEXT", "Name of the vertical axis"},
     {"width", 0, "SIZE",
-     "Like \"8.5 cm\" in print, or a number of pixels, of points of PDF (default: a page's)"},
+     "Such as \"8.5 cm\" for print, or a number of pixels (PDF: points) (default: a page's width)"},
     {"height", 0, "SIZE", "The same (default: chosen)"},
     {"font-size", 0, "N", "Pixels, or points in print and of PDF (default: 11, in print 8)"},
     {"first-device", 0, "N", "First device to show (default: 0)"},
     {"devices", 0, "N", "How many devices to show (default, and 0: all)"},
-    {"all-devices", 0, NULL, "Show each device of several that did the same"},
+    {"all-devices", 0, NULL, "Give every device a row of its own"},
     {"first-mini-batch", 0, "N", "First mini-batch to show (default: 0)"},
     {"mini-batches", 0, "N", "How many mini-batches to show (default, and 0: all)"},
-    {"from", 0, "TIME", "Show the time from here on, like \"1.5 ms\""},
+    {"from", 0, "TIME", "Show the time from here on, such as \"1.5 ms\""},
     {"until", 0, "TIME", "Show the time until here"},
-    {"plain", 0, NULL, "Draw a timeline without the critical path and why devices wait"},
+    {"plain", 0, NULL, "Draw a timeline without critical path and waiting"},
     {0},
 };
 
@@ -176,26 +176,24 @@ const cs_command cs_command_plot = {
     .words = "RESULTS.h5 [MORE.h5 ...] | COSTS.json",
     .min_words = 1,
     .max_words = CS_PLOT_INPUTS_MAX,
-    .summary = "draw results",
-    .doc =
-        "Draws a results file with gnuplot. timeline: what each device does when, why it waits, "
-        "and "
-        "the critical path. boxes: the same of a small run, as papers draw it: boxes with names, "
-        "blue of even, orange of odd mini-batches, kinds and the stages of a device in shades of "
-        "these. memory: what the memory of each device holds over time. mean-memory: the mean over "
-        "the devices. segments: what PyTorch's allocator reserved, and what its segments held. "
-        "utilisation: what the time of devices went to, and how busy the links are. "
-        "spread: how the figures of repeated runs differ (`sim run --runs`).\n\n"
-        "Several runs are drawn in one picture: timelines below each other on one axis, "
-        "mean-memory and spread side by side. Devices that did the same share a row.\n\n"
-        "Of the file of a sweep, and a figure (--value): heatmap, over two keys; lines, over one "
-        "key, or one line per value of a second; bars where the first key's values are names. "
-        "Where more keys vary, --at fixes the others. Points that are out of memory or failed are "
-        "marked. Of what `sim advise` tried: plans. Of what `sim validate` predicted: "
-        "validation.\n\n"
-        "Of a costs file: fit, timings of collectives with the fitted lines and the residuals.\n\n"
-        "Without --kind, the kind follows from the file. Pictures fit a page; --width \"8.5 cm\" "
-        "makes one for a column: its font is then 8 points, and a PNG has 300 dpi.",
+    .summary = "draw results as a picture",
+    .doc = "Draws a file with gnuplot. Without --kind, the file decides what is drawn.\n\n"
+           "Results files: timeline, what each device does and when, why it waits, and the "
+           "critical path; boxes, the same for a small run in the style of papers, with named "
+           "boxes, blue for even and orange for odd mini-batches; memory, of each device over "
+           "time; mean-memory, its mean over the devices; segments, what PyTorch's allocator "
+           "reserved and what its segments held; utilisation, where the time of devices goes and "
+           "how busy links are; spread, how the figures of repeated runs vary (`sim run "
+           "--runs`).\n\n"
+           "Several runs share one picture: timelines one below the other on one axis, "
+           "mean-memory and spread side by side. Devices that do the same share a row.\n\n"
+           "Sweeps, with a figure (--value): heatmap over two keys; lines over one key, or a "
+           "line for each value of a second; bars if the first key's values are names. If more "
+           "keys vary, --at fixes the others. Points that failed or ran out of memory are "
+           "marked. Searches by `sim advise`: plans. Files of `sim validate`: validation. Costs "
+           "files: fit, the timings of collectives with fitted lines and residuals.\n\n"
+           "Pictures fit a page; --width \"8.5 cm\" fits a column, with a font of 8 points, and "
+           "300 dpi for PNG.",
     .options = options,
     .run = run,
 };

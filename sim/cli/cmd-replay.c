@@ -105,14 +105,13 @@ const cs_command cs_command_replay = {
     .words = "SCENARIO.json",
     .min_words = 1,
     .max_words = 1,
-    .summary = "do a scenario's tasks for real, and record when and with how much memory",
-    .doc =
-        "Starts a process per device, which train the scenario's model in the order of its "
-        "schedule: kernels of the model's own shapes, messages by MPI, memory taken and given "
-        "back. Data and weights are random numbers; on a mesh they are those of the whole network, "
-        "so that the losses that are printed do not depend on how it is divided.\n\n"
-        "The results file has the form of a simulation's, and `sim compare` compares the two "
-        "against each other.",
+    .summary = "run a scenario on real devices, and record times and memory",
+    .doc = "Starts one process per device. Together they train the scenario's model in the order "
+           "of its schedule: kernels of the model's own shapes, messages by MPI, memory "
+           "allocated and freed. Data and weights are random. On a mesh they are those of the "
+           "whole network, so the printed losses do not depend on how it is split.\n\n"
+           "The results file has the same format as a simulation's, and `sim compare` compares "
+           "the two.",
     .options = options,
     .run = run,
 };

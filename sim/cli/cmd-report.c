@@ -44,16 +44,15 @@ const cs_command cs_command_report = {
     .words = "RESULTS.h5 [MORE.h5 ...] | SWEEP.h5 [RESULTS.h5 ...]",
     .min_words = 1,
     .max_words = 1 + CS_PAGE_RUNS_MAX,
-    .summary = "make a page for the browser",
-    .doc =
-        "Makes one HTML file that opens in any browser, without a network: what each device does "
-        "when, to zoom into, with what each task is; what memory holds, the critical path, why "
-        "each device waits, links, versions of weights, all figures and the scenario. Two to six "
-        "results files are shown below each other on one axis of time, with the differences of "
-        "their figures.\n\n"
-        "Of the file of a sweep or of a search for plans: all points in a table to sort, lines, a "
-        "heat map, and time against memory. Results files behind it are those of points, which "
-        "then open their run.",
+    .summary = "make an interactive page for the browser",
+    .doc = "Writes one HTML file that opens offline in any browser: a timeline to zoom into, "
+           "with details of every task; memory over time, the critical path, why each device "
+           "waits, links, weight versions, all figures, and the scenario. Two to six results "
+           "files are shown one below the other on one time axis, with the differences of their "
+           "figures.\n\n"
+           "For the file of a sweep or of a search for plans: a sortable table of all points, "
+           "lines, a heat map, and time against memory. Results files given after it belong to "
+           "points, which then link to their runs.",
     .options = options,
     .run = run,
 };

@@ -18,20 +18,20 @@ static const cs_option options[] = {
     {"no-output", 0, NULL, "Write no results file"},
     CS_OPTION_SET,
     {"json", 0, NULL, "Print one JSON object instead of the summary"},
-    {"no-picture", 0, NULL, "Print no timeline and memory in characters, as terminals get them"},
-    {"stop-on-oom", 0, NULL, "End the simulation at the first allocation beyond a capacity"},
-    {"fail-on-oom", 0, NULL, "Exit with status 4 when a device went over its capacity"},
+    {"no-picture", 0, NULL, "Print no timeline and memory bars on a terminal"},
+    {"stop-on-oom", 0, NULL, "End the simulation when a device's memory is first exceeded"},
+    {"fail-on-oom", 0, NULL, "Exit with status 4 if a device runs out of memory"},
     {"allocator", 0, "NAME",
      "Play the run on an allocator (overrides /memory/allocator): pytorch or none"},
     {"snapshot", 0, "FILE.pickle",
-     "With an allocator: write how the fullest device's is at its peak, for PyTorch's memory "
+     "With an allocator: write its state on the fullest device at the peak, for PyTorch's memory "
      "viewer"},
-    {"rates", 0, NULL, "Store how the rate of each message changes, too"},
+    {"rates", 0, NULL, "Also store how the rate of each message changes"},
     {"every-event", 0, NULL,
      "Simulate every event by itself, without the shortcuts that give the same results faster"},
     {"steady", 0, NULL,
      "Once the run is periodic, skip whole periods: the same figures sooner, and no results file"},
-    {"runs", 0, "N", "Run it N times, with seed, seed + 1, ..., and print how the figures spread"},
+    {"runs", 0, "N", "Run N times, with seed, seed + 1, ..., and print how the figures vary"},
     CS_OPTION_JOBS,
     {0},
 };
@@ -262,17 +262,17 @@ const cs_command cs_command_run = {
     .min_words = 1,
     .max_words = 1,
     .summary = "simulate a scenario",
-    .doc =
-        "Simulates the scenario event by event and prints throughput, bubble, peak memory and "
-        "where the time of each device went, side by side with the closed forms of the schedule's "
-        "paper.\n\n"
-        "With jitter, stragglers or background messages in the scenario, runs with different seeds "
-        "differ: --runs N makes N of them, in threads, and adds mean, confidence interval and "
-        "percentiles. Everything else that is printed and stored belongs to the first run.\n\n"
-        "On a terminal a timeline and bars of memory follow, in characters (--no-picture); with "
-        "colours, unless NO_COLOR is set.\n\n"
-        "The results file is HDF5 (docs/reference/results-file.md); `sim plot` draws it. It "
-        "appears complete or not at all.",
+    .doc = "Simulates the scenario event by event. Prints throughput, bubble fraction, peak "
+           "memory and where the time of each device goes, beside the closed forms from the "
+           "schedule's paper.\n\n"
+           "If the scenario has jitter, stragglers or background traffic, runs with different "
+           "seeds differ. --runs N makes N of them, in threads, and adds mean, confidence "
+           "interval and percentiles. All other output is that of the first run; the results file "
+           "also has a table of all runs.\n\n"
+           "On a terminal, a timeline and memory bars in characters follow (not with "
+           "--no-picture), in colour unless NO_COLOR is set.\n\n"
+           "The results file is HDF5 (docs/reference/results-file.md); `sim plot` and `sim "
+           "report` show it. It is written completely or not at all.",
     .options = options,
     .run = run,
 };

@@ -20,8 +20,8 @@ static const cs_option options[] = {
      NULL, "topologies"},
     CS_OPTION_IMAGE,
     CS_OPTION_PARAM,
-    {"device", 'd', "DEVICE", "Whose times to estimate (default: v100), or a file", false, NULL,
-     "devices"},
+    {"device", 'd', "DEVICE", "Device to estimate times for (default: v100), or a device file",
+     false, NULL, "devices"},
     {"precision", 0, "NAME", "Numbers (default: fp32)", false, cs_precision_names},
     {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false, cs_optimizer_names},
     {"granularity", 'g', "NAME", "Layers of the chain that a pipeline cuts (default: layer)", false,
@@ -237,9 +237,14 @@ static cs_status make_row(const request *asked, uint32_t r, cs_net_options *how,
                           .reuse = asked->out->reuse};
     cs_paradl_divide_space(c->method == CS_PARADL_SPATIAL ? c->members : 1,
                            cs_paradl_space_rank(&asked->net), c->space);
-    const cs_rings within = {c->groups * c->members, c->members, 1, false, NULL};
-    const cs_rings between = {c->groups * c->members, c->groups, c->members,
-                              c->method == CS_PARADL_SPATIAL, NULL}; /* of leaders */
+    const uint32_t n = c->groups * c->members;
+    const bool collectives = c->method == CS_PARADL_FILTER || c->method == CS_PARADL_CHANNEL;
+    const cs_rings within = {.n = n, .size = c->members, .stride = 1, .over_links = collectives};
+    const cs_rings between = {.n = n,
+                              .size = c->groups,
+                              .stride = c->members,
+                              .alone = c->method == CS_PARADL_SPATIAL, /* of leaders */
+                              .over_links = true};
     CS_TRY(find_link(asked, &within, &c->within, error));
     CS_TRY(find_link(asked, &between, &c->between, error));
     return evaluate(asked, how, c, &row->form, error);
@@ -282,7 +287,7 @@ const cs_command cs_command_strategies = {
     .min_words = 1,
     .max_words = 1,
     .names = {"models"},
-    .summary = "compare strategies to train a convolutional network on many devices",
+    .summary = "compare parallel strategies for a convolutional network",
     .doc =
         "Prints closed forms of time and memory, and how many devices each strategy can use: data, "
         "spatial, pipeline, filter and channel parallelism, and hybrids (Kahira et al., HPDC "

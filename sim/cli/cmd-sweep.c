@@ -16,16 +16,15 @@ static const cs_option options[] = {
      "A key of the scenario and its values: 1,2,4  2..32  0..1..0.25  1..64..x2  1..1000..log7",
      true, NULL, CS_NAMES_POINTERS},
     {"zip", 0, NULL,
-     "Take all first values together, then all second ones, instead of every combination"},
+     "Combine all first values, then all second values, and so on, instead of every combination"},
     {"csv", 0, "FILE", "Points from a file: a line of JSON pointers, then a line per point"},
     {"output", 'o', "FILE",
      "Results file: .h5, or a .csv table (default: the scenario's name with -sweep.h5)"},
     {"no-output", 0, NULL, "Write no results file"},
     {"resume", 0, NULL, "Continue a sweep that was stopped"},
-    {"steady", 0, NULL,
-     "Where a run becomes periodic, skip whole periods: the same figures sooner"},
+    {"steady", 0, NULL, "Once a run is periodic, skip whole periods: the same figures sooner"},
     {"table", 't', "FIGURES",
-     "Print a row per point with these figures: \"main\", or names like makespan_s,tasks"},
+     "Print a row per point with these figures: \"main\", or names such as makespan_s,tasks"},
     CS_OPTION_JOBS,
     CS_OPTION_SET,
     {"json", 0, NULL, "Print one JSON object instead of the summary"},
@@ -224,21 +223,21 @@ const cs_command cs_command_sweep = {
     .min_words = 1,
     .max_words = 1,
     .summary = "simulate a scenario at many points",
-    .doc =
-        "Runs the scenario once for every combination of the values of --vary, in threads, and "
-        "stores every figure of the runs as an array with a dimension per varied key. Without "
-        "--vary and --csv, the scenario's own section \"sweep\" says what is varied.\n\n"
-        "A point that fails is recorded with its message, and the others are still run; the exit "
-        "status is 1 when all fail. A sweep that was stopped at any moment continues with --resume "
-        "and produces the same file; until then FILE.h5.journal has the points that are done. "
-        "Processes that mpirun starts share the points (docs/how-to/many-machines.md).\n\n"
-        "VALUES: 1,2,4 or words; 2..32 in steps of 1; 0..1..0.25 in steps of 0.25; 1..64..x2, "
-        "every next one twice as large; 1..1000..log7, 7 values with equal ratios; 0..1..lin5, 5 "
-        "with equal distances; 1..32..x2 GB/s with a unit. docs/how-to/sweeps.md explains all of "
-        "it.\n\n"
-        "FIGURES: every number of `sim run --json` under its name; main stands for those that most "
-        "sweeps are about: iteration time, throughput, bubble, peak memory. With -o FILE.csv they "
-        "are what the file has, in SI base units; without --table it has all.",
+    .doc = "Runs the scenario for every combination of the values of --vary, in threads, and "
+           "stores every figure as an array with one dimension per varied key. Without --vary "
+           "and --csv, the scenario's own section \"sweep\" says what varies.\n\n"
+           "A point that fails is recorded with its message, and the others still run; the exit "
+           "status is 1 only if all fail. A sweep that was stopped at any moment continues with "
+           "--resume and produces the same file; until then FILE.h5.journal holds the finished "
+           "points. Processes that mpirun starts share the points "
+           "(docs/how-to/many-machines.md).\n\n"
+           "VALUES: 1,2,4 or words; 2..32 in steps of 1; 0..1..0.25 in steps of 0.25; 1..64..x2, "
+           "each value twice the one before; 1..1000..log7, 7 values with equal ratios; "
+           "0..1..lin5, 5 values at equal distances; 1..32..x2 GB/s with a unit. "
+           "docs/how-to/sweeps.md explains them.\n\n"
+           "FIGURES: any number of `sim run --json` by its name. \"main\" stands for iteration "
+           "time, throughput, bubble fraction and peak memory. With -o FILE.csv they are the "
+           "columns of the file, in SI base units; without --table the file has all figures.",
     .options = options,
     .shared = true,
     .run = run,

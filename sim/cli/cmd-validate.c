@@ -19,21 +19,20 @@ enum { MOST_FILES = 10000 };
 
 static const cs_option options[] = {
     {"select", 's', "KEY=PATTERN,...",
-     "Points that fit only, by id, dataset, gpu, model, kind, schedule, precision, framework, "
+     "Only points that match, by id, dataset, gpu, model, kind, schedule, precision, framework, "
      "quality or feature",
      true, NULL},
-    {"points", 'p', NULL, "Print a line per point too", false, NULL},
+    {"points", 'p', NULL, "Also print a line per point", false, NULL},
     {"decompose", 0, NULL,
-     "Print by dataset where predicted steps go, and which parts would have to be longer or "
-     "shorter "
-     "to give the measured ones",
+     "Print, by dataset, how predicted steps are divided, and which parts would have to be longer "
+     "or shorter to match the measurements",
      false, NULL},
-    {"scenario", 0, "ID", "Print the scenario of this point, and predict nothing", false, NULL},
+    {"scenario", 0, "ID", "Print the scenario of this point instead of predicting", false, NULL},
     {"output", 'o', "FILE.h5", "Write points and errors to a file", false, NULL},
     {"resume", 0, NULL, "Continue a validation that was stopped", false, NULL},
     {"json", 0, NULL, "Print one JSON object instead of the tables", false, NULL},
     {"set", 0, "/json/pointer=VALUE",
-     "Change each scenario before it is read, as in /model/device=mine.json", true, NULL,
+     "Change each scenario before it is read, such as /model/device=mine.json", true, NULL,
      CS_NAMES_POINTERS},
     CS_OPTION_JOBS,
     {0},
@@ -302,16 +301,16 @@ const cs_command cs_command_validate = {
     .min_words = 1,
     .max_words = MOST_FILES,
     .summary = "predict measured training runs, and print the errors",
-    .doc = "Reads measured runs (docs/reference/points.md), builds the scenario of each by rules "
-           "that hold for all, simulates them in threads, and prints how far step time and peak "
-           "memory are from what was measured: by dataset, machine and feature.\n\n"
-           "A point that the simulator cannot express is counted under the feature that it misses. "
-           "What scenarios assume is listed with the number of points. No figure is fitted to a "
+    .doc = "Reads measured runs (docs/reference/points.md), builds a scenario for each by the "
+           "same rules, simulates them in threads, and prints the errors of step time and peak "
+           "memory by dataset, machine and feature.\n\n"
+           "Points that the simulator cannot express are counted by the missing feature. What "
+           "scenarios assume is listed with the number of points. No figure is fitted to a "
            "single point. Processes that mpirun starts share the points "
            "(docs/how-to/many-machines.md). With --output, a validation that was stopped at any "
-           "moment continues with --resume and produces the same file; until then FILE.h5.journal "
-           "has the points that are done.\n\n"
-           "--scenario prints a point's scenario, which `sim check` and `sim run` take.",
+           "moment continues with --resume and produces the same file; until then "
+           "FILE.h5.journal holds the finished points.\n\n"
+           "--scenario prints the scenario of a point, for `sim check` and `sim run`.",
     .options = options,
     .shared = true,
     .run = run,

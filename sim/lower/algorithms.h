@@ -59,7 +59,7 @@
 #define CS_LOWER_ALGORITHMS_H
 
 #include "sim/graph/graph.h"
-#include "sim/lower/link-rings.h"
+#include "topologies/link-rings.h"
 
 typedef struct cs_collective {
     cs_kind kind;

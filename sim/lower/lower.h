@@ -122,6 +122,10 @@ CS_MUST_CHECK cs_status cs_lower_with(cs_graph *graph, const cs_platform *platfo
 CS_MUST_CHECK cs_status cs_lower_check(const cs_graph *graph, const cs_platform *platform,
                                        const cs_lower_options *options, cs_error *error);
 
+/* Whether collectives over GPUs with links to each other go by rings over these, for nothing else
+ * is asked for. */
+bool cs_lower_takes_links(const cs_lower_options *options);
+
 const char *cs_fidelity_name(cs_fidelity fidelity);
 
 /* With the usual algorithms of a platform without nodes (ring, or direct for what has no ring), as

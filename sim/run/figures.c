@@ -131,12 +131,12 @@ static double in_flight_at_end(const cs_outcome *of)
 
 static double exposed_messages(const cs_outcome *of)
 {
-    return cs_analysis_mean(&of->simulation->analysis).messages;
+    return of->simulation->analysis.mean.messages;
 }
 
 static double exposed_collectives(const cs_outcome *of)
 {
-    return cs_analysis_mean(&of->simulation->analysis).collectives;
+    return of->simulation->analysis.mean.collectives;
 }
 
 static bool moves(const cs_outcome *of, cs_purpose purpose)
@@ -147,7 +147,7 @@ static bool moves(const cs_outcome *of, cs_purpose purpose)
 #define PURPOSE_FIGURES(name, text)                                                                \
     static double exposed_##name(const cs_outcome *of)                                             \
     {                                                                                              \
-        return cs_analysis_mean(&of->simulation->analysis).exposed[CS_PURPOSE_##name];             \
+        return of->simulation->analysis.mean.exposed[CS_PURPOSE_##name];                           \
     }                                                                                              \
     static double moved_##name(const cs_outcome *of)                                               \
     {                                                                                              \
@@ -162,12 +162,12 @@ CS_PURPOSE_MAP(PURPOSE_FIGURES)
 
 static double communication_active(const cs_outcome *of)
 {
-    return cs_analysis_mean(&of->simulation->analysis).active;
+    return of->simulation->analysis.mean.active;
 }
 
 static double communication_hidden(const cs_outcome *of)
 {
-    const cs_mean_use mean = cs_analysis_mean(&of->simulation->analysis);
+    const cs_mean_use mean = of->simulation->analysis.mean;
     return mean.active > 0 ? mean.hidden / mean.active : (double)NAN;
 }
 
@@ -178,7 +178,7 @@ static bool may_be_slowed(const cs_outcome *of)
 
 static double slowed(const cs_outcome *of)
 {
-    return cs_analysis_mean(&of->simulation->analysis).slowed;
+    return of->simulation->analysis.mean.slowed;
 }
 
 static bool knows_work(const cs_outcome *of)
@@ -356,133 +356,138 @@ static double fragmentation(const cs_outcome *of)
 #define SAMPLES_PER_S CS_UNIT_SAMPLES_PER_S
 
 const cs_run_figure cs_run_figures[] = {
-    {"batch_size_samples", "samples per mini-batch", "of a mini-batch", CS_UNIT_SAMPLES, batch_size,
-     NULL, ASKED},
-    {"micro_batches", "micro-batches", "of a mini-batch, per replica", NUMBER, micro_batches, NULL,
+    {"batch_size_samples", "samples per mini-batch", "global batch: samples of a mini-batch",
+     CS_UNIT_SAMPLES, batch_size, NULL, ASKED},
+    {"micro_batches", "micro-batches", "micro-batches per mini-batch and replica", NUMBER,
+     micro_batches, NULL, ASKED},
+    {"iterations", "mini-batches", "mini-batches that were simulated", NUMBER, iterations, NULL,
      ASKED},
-    {"iterations", "mini-batches", "mini-batches of the run", NUMBER, iterations, NULL, ASKED},
-    {"tasks", "tasks", "of the simulated graph: computations and messages", NUMBER, tasks, NULL,
+    {"tasks", "tasks", "computations and messages in the simulated graph", NUMBER, tasks, NULL,
      ASKED},
-    {"seed", "seed", "of the run", NUMBER, seed, NULL, ASKED},
+    {"seed", "seed", "seed of all random numbers", NUMBER, seed, NULL, ASKED},
     {"model_parameters", "model",
-     "of models that are made from an architecture: numbers that are learned, or frozen beside "
-     "those, each once",
+     "parameters, trained or frozen; shared ones count once; only of models built from an "
+     "architecture",
      CS_UNIT_PARAMETERS, parameters, knows_parameters, ASKED, REPORT},
     {"active_parameters", "active",
-     "of models with experts: without those of experts that a token does not go to",
+     "parameters that one token uses: those of its own experts, and all others; only of models "
+     "with experts",
      CS_UNIT_PARAMETERS, active_parameters, has_inactive, ASKED, JOINED, for_a_token},
     {"iteration_time_s", "iteration time",
-     "mean time from the end of one mini-batch to the end of the next; with one mini-batch the "
-     "makespan",
+     "mean time between the ends of consecutive mini-batches; the makespan if there is only one",
      SECONDS, iteration_time, NULL, RUN, MAIN | SWEEP},
-    {"epoch_time_s", "epoch time", "of the samples of `dataset`, at the throughput of the run",
-     SECONDS, epoch_time, has_dataset, RUN, REPORT},
-    {"throughput_samples_per_s", "throughput", "batch size over iteration time", SAMPLES_PER_S,
-     throughput, NULL, RUN, MAIN | SWEEP},
+    {"epoch_time_s", "epoch time", "time for the samples of `dataset` at this throughput", SECONDS,
+     epoch_time, has_dataset, RUN, REPORT},
+    {"throughput_samples_per_s", "throughput", "batch size divided by iteration time",
+     SAMPLES_PER_S, throughput, NULL, RUN, MAIN | SWEEP},
     {"throughput_tokens_per_s", "throughput in tokens",
-     "of models that read tokens: tokens per sample times throughput", CS_UNIT_TOKENS_PER_S, tokens,
-     knows_tokens, RUN, JOINED},
+     "tokens per sample times throughput; only of models that read tokens", CS_UNIT_TOKENS_PER_S,
+     tokens, knows_tokens, RUN, JOINED},
     {"device_model_flop_per_s", "model flop",
-     "model_flop_per_sample times throughput, over the number of devices", CS_UNIT_FLOP_PER_S, flop,
-     knows_work, RUN, REPORT, of_a_device},
+     "model_flop_per_sample times throughput, divided by the number of devices", CS_UNIT_FLOP_PER_S,
+     flop, knows_work, RUN, REPORT, of_a_device},
     {"model_flop_utilisation_fraction", "model flop utilisation",
-     "device_model_flop_per_s over the peak of the named device in the model's precision, times "
-     "its speed; null where no peak is known",
+     "device_model_flop_per_s as a share of the named device's peak in the model's precision "
+     "(times its `speed`); null if no peak is known",
      FRACTION, utilisation, knows_work, RUN, JOINED, of_its_peak},
     {"model_flop_per_sample", "model flop of a sample",
-     "of models with known work: 6 for every multiply-accumulate of convolutions, linear layers "
-     "and attention, which is forward and backward",
+     "6 for every multiply-accumulate of convolutions, linear layers and attention (2 in the "
+     "forward, 4 in the backward); only of models whose work is known",
      CS_UNIT_FLOP, flop_per_sample, knows_work, RUN},
-    {"makespan_s", "makespan", "when the last task ended", SECONDS, makespan, NULL, RUN, MAIN},
+    {"makespan_s", "makespan", "time at which the last task ends", SECONDS, makespan, NULL, RUN,
+     MAIN},
     {"bubble_fraction", "bubble fraction",
-     "share of all devices' time until the makespan in which they do not compute", FRACTION, bubble,
-     NULL, RUN, MAIN | SWEEP},
+     "share of the makespan in which devices do not compute, mean over the devices", FRACTION,
+     bubble, NULL, RUN, MAIN | SWEEP},
     {"bubble_fraction_steady", "bubble fraction while steady",
-     "bubble fraction while the pipeline neither fills nor drains; null with fewer than two steady "
-     "mini-batches",
+     "bubble fraction while the pipeline neither fills nor drains; null if there are fewer than "
+     "two steady mini-batches",
      FRACTION, steady_bubble, NULL, RUN},
     {"steady_iterations", "steady mini-batches",
-     "mini-batches that run while the pipeline neither fills nor drains", NUMBER, steady_iterations,
+     "mini-batches during which the pipeline neither fills nor drains", NUMBER, steady_iterations,
      NULL, RUN},
     {"periodic", "periodic",
-     "of a schedule without a flush: whether the run is periodic by the time at which the last "
-     "mini-batch enters",
+     "whether the run has become periodic when the last mini-batch enters; only of schedules "
+     "without a flush",
      BOOLEAN, is_periodic, may_recur, RUN},
     {"period_iterations", "mini-batches of a period",
-     "mini-batches of the shortest period; null where the run is not periodic", NUMBER,
+     "mini-batches in the shortest period; null if the run is not periodic", NUMBER,
      period_iterations, may_recur, RUN},
-    {"period_s", "period", "time of the shortest period; null where the run is not periodic",
+    {"period_s", "period", "length of the shortest period; null if the run is not periodic",
      SECONDS, period, may_recur, RUN},
     {"periodic_from_iteration", "periodic from mini-batch",
-     "mini-batch, counted from 0, from which on the run is periodic; null where it is not", NUMBER,
-     periodic_from, may_recur, RUN},
+     "first mini-batch, counted from 0, of the periodic part; null if the run is not periodic",
+     NUMBER, periodic_from, may_recur, RUN},
     {"in_flight_half_way", "in flight half-way",
-     "mini-batches in flight (begun, and not yet through with all before) when the one in the "
-     "middle of the run enters",
+     "mini-batches in flight (begun, but it or an earlier one not yet finished) when the middle "
+     "mini-batch of the run enters",
      NUMBER, in_flight_half_way, may_recur, RUN},
-    {"in_flight_at_end", "in flight at the end", "mini-batches in flight when the last one enters",
-     NUMBER, in_flight_at_end, may_recur, RUN},
+    {"in_flight_at_end", "in flight at the end",
+     "mini-batches in flight when the last mini-batch enters", NUMBER, in_flight_at_end, may_recur,
+     RUN},
     {"exposed_messages_s", "exposed messages",
-     "time in which a device waits for messages between stages, mean over the devices", SECONDS,
+     "time that a device waits for messages between stages, mean over the devices", SECONDS,
      exposed_messages, NULL, RUN},
     {"exposed_collectives_s", "exposed collectives",
-     "time in which a device waits for messages of collectives, mean over the devices", SECONDS,
+     "time that a device waits for collectives, mean over the devices", SECONDS,
      exposed_collectives, NULL, RUN},
 /* clang-format off */
 #define PURPOSE_ROWS(name, text)                                                                   \
     {"exposed_" text "_s", "exposed, " text,                                                       \
-     "of meshes with more than stages and gradients: the part of both that is for messages of the " \
-     "purpose " text,                                                                              \
+     "the part of the two exposed times above spent on messages of the purpose " text              \
+     "; only of meshes that have more purposes than stages and gradients",                         \
      SECONDS, exposed_##name, moves_##name, RUN},                                                  \
     {"moved_" text "_bytes", "moved, " text,                                                       \
-     "of such meshes: bytes that all devices together send for the purpose " text,                 \
+     "bytes of the purpose " text " that all devices together send; only of such meshes",          \
      CS_UNIT_BYTES, moved_##name, moves_##name, RUN},
     CS_PURPOSE_MAP(PURPOSE_ROWS)
 #undef PURPOSE_ROWS
     /* clang-format on */
     {"communication_active_s", "communication",
-     "time in which a device sends or receives, or waits for links to, mean over the devices",
+     "time that a device sends, receives, or waits for a link to do so, mean over the devices",
      SECONDS, communication_active, NULL, RUN},
     {"communication_hidden_fraction", "hidden communication",
-     "share of communication_active_s in which the device computes; null without any", FRACTION,
-     communication_hidden, NULL, RUN},
+     "share of the communication time in which the device also computes; null if there is no "
+     "communication",
+     FRACTION, communication_hidden, NULL, RUN},
     {"slowed_by_communication_s", "slowed by communication",
-     "with `slowdown`: time by which communication beside them made computations longer, mean over "
-     "the devices",
+     "time that computations lose to communication beside them, by the factors of `slowdown`; "
+     "mean over the devices",
      SECONDS, slowed, may_be_slowed, RUN},
-    {"out_of_memory", "out of memory", "whether a device went over its capacity", BOOLEAN,
+    {"out_of_memory", "out of memory", "whether a device exceeded its memory", BOOLEAN,
      out_of_memory, NULL, RUN},
-    {"stopped", "stopped", "whether the run ended at the first such device, as --stop-on-oom asks",
+    {"stopped", "stopped", "whether --stop-on-oom ended the run when a device ran out of memory",
      BOOLEAN, stopped, NULL, RUN},
     {"plan_stages", "stages of the plan",
-     "of a plan with a pattern that a planner made: its stages", NUMBER, plan_stages, was_searched,
-     PLAN},
+     "stages of the plan; only of plans with a pattern, made by a planner", NUMBER, plan_stages,
+     was_searched, PLAN},
     {"plan_period_s", "period of the plan", "period of the pattern", SECONDS, plan_period,
      was_searched, PLAN},
     {"plan_promised_period_s", "promised period",
-     "the period that the planner's search expects; null if it expects none", SECONDS,
-     plan_promised, was_searched, PLAN},
+     "period that the planner's search expects; null if it expects none", SECONDS, plan_promised,
+     was_searched, PLAN},
     {"plan_lower_bound_s", "lower bound of the period",
-     "no plan without replicas has a smaller period", SECONDS, plan_bound, was_searched, PLAN},
+     "no plan without replicas has a shorter period", SECONDS, plan_bound, was_searched, PLAN},
     {"plan_proven_optimal", "plan proven optimal",
-     "whether no plan that the planner looks for is better", BOOLEAN, plan_optimal, was_searched,
-     PLAN},
+     "whether it is proven that no plan of the kind the planner searches is better", BOOLEAN,
+     plan_optimal, was_searched, PLAN},
     {"peak_memory_bytes", "peak memory",
-     "of a device, in a sweep of the fullest: most that was live at once", CS_UNIT_BYTES,
+     "most memory in use at once, per device; in a sweep, of the fullest device", CS_UNIT_BYTES,
      peak_memory, NULL, CS_SCOPE_DEVICE, SWEEP},
     {"peak_activation_bytes", "peak activations",
-     "of a device, in a sweep of the fullest: most activations that were live at once",
+     "most activations in memory at once, per device; in a sweep, of the fullest device",
      CS_UNIT_BYTES, peak_activations, NULL, CS_SCOPE_DEVICE},
     {"peak_allocated_bytes", "peak allocated",
-     "of a device, in a sweep of the fullest: torch.cuda.max_memory_allocated, with an allocator",
+     "torch.cuda.max_memory_allocated(), per device; in a sweep, of the fullest device; only with "
+     "an allocator",
      CS_UNIT_BYTES, peak_allocated, has_allocator, CS_SCOPE_DEVICE},
     {"peak_reserved_bytes", "peak reserved",
-     "of a device, in a sweep of the fullest: torch.cuda.max_memory_reserved, with an allocator",
+     "torch.cuda.max_memory_reserved(), per device; in a sweep, of the fullest device; only with "
+     "an allocator",
      CS_UNIT_BYTES, peak_reserved, has_allocator, CS_SCOPE_DEVICE},
     {"fragmentation_fraction", "fragmentation",
-     "of a device, in a sweep of the worst: share of its peak of reserved memory that was above "
-     "its "
-     "peak of allocated memory, with an allocator",
+     "share of the peak of reserved memory that exceeds the peak of allocated memory, per device; "
+     "in a sweep, of the worst device; only with an allocator",
      FRACTION, fragmentation, has_allocator, CS_SCOPE_DEVICE},
     {0},
 };

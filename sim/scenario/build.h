@@ -189,8 +189,7 @@ void cs_scenario_warn_of_order(const cs_sections *sections, const cs_parallel *p
                                const cs_platform *platform, cs_error *warnings);
 
 /* Warns of keys that the scenario itself gives, and that change nothing without another one. */
-void cs_scenario_warn_of_ignored_keys(const cs_sections *sections, const cs_origins *origins,
-                                      cs_error *warnings);
+void cs_scenario_warn_of_ignored_keys(const cs_sections *sections, const cs_origins *origins);
 
 /* Adds the scenario's warnings. */
 void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, cs_error *warnings);

@@ -1,16 +1,10 @@
-/* Keys that change nothing without another one. They are warned of, not refused: a sweep of the
- * other key may leave them. */
+/* Which keys of a scenario change nothing without another one. Those of a topology are its own to
+ * tell: topologies/topology.h. */
+#include "sim/base/dependent-key.h"
 #include "sim/scenario/build.h"
 
 #include <stdio.h>
 #include <string.h>
-
-/* A key that is set, and has an effect with something else only. */
-typedef struct dependent_key {
-    const char *key;
-    bool set, effective;
-    const char *with;
-} dependent_key;
 
 /* Whether a runtime gives the key, not the scenario. Members that are not listed are not given. */
 static bool is_assumed(const cs_origins *origins, const char *section, const char *key)
@@ -26,18 +20,16 @@ static bool is_assumed(const cs_origins *origins, const char *section, const cha
     return false;
 }
 
-static void warn_of_each(const dependent_key *rules, size_t n, const cs_json_place *section,
-                         const cs_origins *origins, cs_error *warnings)
+static void warn_of_each(const cs_dependent_key *rules, size_t n, const cs_json_place *section,
+                         const cs_origins *origins)
 {
-    for (size_t i = 0; i < n; i++) {
-        const cs_json_place key = {.up = section, .key = rules[i].key};
-        if (rules[i].set && !rules[i].effective && !is_assumed(origins, section->key, rules[i].key))
-            (void)cs_json_invalid(&key, warnings, "has an effect only with %s", rules[i].with);
-    }
+    for (size_t i = 0; i < n; i++)
+        if (!is_assumed(origins, section->key, rules[i].key))
+            cs_dependent_keys_warn(&rules[i], 1, section);
 }
 
 #define WARN_OF_EACH(rules, place)                                                                 \
-    warn_of_each(rules, sizeof(rules) / sizeof((rules)[0]), place, origins, warnings)
+    warn_of_each(rules, sizeof(rules) / sizeof((rules)[0]), place, origins)
 
 static uint64_t n_parts(const cs_list *space)
 {
@@ -47,14 +39,30 @@ static uint64_t n_parts(const cs_list *space)
     return n;
 }
 
-static void warn_of_parallel(const cs_sections *sections, const cs_origins *origins,
-                             cs_error *warnings)
+static void warn_of_platform(const cs_sections *sections, const cs_origins *origins)
+{
+    static const char meet[] =
+        "a \"sharing\" by which messages meet: max_min, or phi with \"count\"";
+    static const char linked[] = "a topology that has links";
+    const cs_json_place place = {.up = &sections->root, .key = "platform"};
+    const cs_platform_section *given = &sections->platform;
+    const bool meets = given->shared == CS_SHARING_MAX_MIN || given->shared == CS_SHARING_COUNT;
+    const bool links = strcmp(given->kind->name, "ideal") != 0;
+    const cs_dependent_key rules[] = {
+        {"messages", given->independent_messages, meets, meet},
+        {"jitter", given->jitter != NULL, links, linked},
+        {"background", given->background != NULL, links, linked},
+    };
+    WARN_OF_EACH(rules, &place);
+}
+
+static void warn_of_parallel(const cs_sections *sections, const cs_origins *origins)
 {
     const cs_json_place place = {.up = &sections->root, .key = "parallel"};
     const cs_parallel_section *given = &sections->parallel;
     const uint32_t zero = cs_parallel_section_zero(given, NULL);
     const bool tensor = given->tensor > 1, expert = given->expert > 1;
-    const dependent_key rules[] = {
+    const cs_dependent_key rules[] = {
         {"sequence_parallel", given->sequence_parallel, tensor, "\"tensor\" above 1"},
         {"scatter_gather", given->scatter_gather, tensor && !given->sequence_parallel,
          "\"tensor\" above 1 and without \"sequence_parallel\""},
@@ -73,14 +81,13 @@ static void warn_of_parallel(const cs_sections *sections, const cs_origins *orig
     WARN_OF_EACH(rules, &place);
 }
 
-static void warn_of_collectives(const cs_sections *sections, const cs_origins *origins,
-                                cs_error *warnings)
+static void warn_of_collectives(const cs_sections *sections, const cs_origins *origins)
 {
     static const char delays[] = "a \"fidelity\" other than \"flow\"";
     const cs_json_place place = {.up = &sections->root, .key = "collectives"};
     const cs_lower_options *given = &sections->collectives;
     const bool delayed = given->fidelity != CS_FIDELITY_FLOW;
-    const dependent_key rules[] = {
+    const cs_dependent_key rules[] = {
         {"sharing", given->sharing > 0, delayed, delays},
         {"reached", cs_reached_is_less(&given->reached), delayed, delays},
         {"start", given->start > 0, delayed, delays},
@@ -94,8 +101,7 @@ static void warn_of_collectives(const cs_sections *sections, const cs_origins *o
 
 /* Conventions of kernels are for operators, which named models have, and for runtimes: without one
  * each operator is a roofline by itself, which waits for the host if that is given. */
-static void warn_of_runtime(const cs_sections *sections, const cs_origins *origins,
-                            cs_error *warnings)
+static void warn_of_runtime(const cs_sections *sections, const cs_origins *origins)
 {
     const cs_json_place place = {.up = &sections->root, .key = "runtime"};
     const cs_runtime_section *given = &sections->runtime;
@@ -106,7 +112,7 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
     const char *written = runs ? "\"fused\": false" : named;
     const char *fp8 = runs ? "the precision fp8" : named;
     const bool is_fp8 = sections->model.workload.precision == CS_PRECISION_FP8;
-    const dependent_key rules[] = {
+    const cs_dependent_key rules[] = {
         {"fused", given->fused, runs, named},
         {"written_out", given->written_out, runs && !given->fused, written},
         {"flash", given->flash > 0, runs, named},
@@ -131,17 +137,18 @@ static bool has_cublas(const cs_memory_section *memory)
     return found;
 }
 
-static void warn_of_memory(const cs_sections *sections, const cs_origins *origins,
-                           cs_error *warnings)
+static void warn_of_memory(const cs_sections *sections, const cs_origins *origins)
 {
     static const char named[] = "a named model", player[] = "\"allocator\": \"pytorch\"";
+    static const char meshes[] = "a section \"parallel\" and mini-batches that do not overlap";
+    const bool grid = sections->parallel.given && !sections->schedule.kind->asynchronous;
     const cs_json_place place = {.up = &sections->root, .key = "memory"};
     const cs_memory_section *given = &sections->memory;
     const bool network = sections->model.workload.name != NULL, played = given->allocator > 0;
     const bool narrow =
         network && cs_precision_is_narrow((cs_precision)sections->model.workload.precision);
     const char *types = network ? "the precisions fp8, mxfp8 and nvfp4" : named;
-    const dependent_key rules[] = {
+    const cs_dependent_key rules[] = {
         {"fused", given->fused.n > 0, network, named},
         {"weight_gradients", given->weight_gradients > 0, network, named},
         {"attention_buffer", given->attention_buffer, network, named},
@@ -157,6 +164,8 @@ static void warn_of_memory(const cs_sections *sections, const cs_origins *origin
         {"cublas_workspace", given->cublas_workspace > 0, has_cublas(given),
          "\"cublas\" in \"libraries\""},
         {"weight_buffer", given->weight_buffer, played, player},
+        {"receive_buffers", given->receive_buffers, grid, meshes},
+        {"stage_results", given->stage_results > 0, grid, meshes},
         {"expandable_segments", given->expandable_segments, played, player},
         {"max_split_size", given->max_split_size < INT64_MAX, played, player},
         {"garbage_collection_threshold", given->gc_threshold > 0, played, player},
@@ -164,12 +173,12 @@ static void warn_of_memory(const cs_sections *sections, const cs_origins *origin
     WARN_OF_EACH(rules, &place);
 }
 
-void cs_scenario_warn_of_ignored_keys(const cs_sections *sections, const cs_origins *origins,
-                                      cs_error *warnings)
+void cs_scenario_warn_of_ignored_keys(const cs_sections *sections, const cs_origins *origins)
 {
+    warn_of_platform(sections, origins);
     if (sections->parallel.given)
-        warn_of_parallel(sections, origins, warnings);
-    warn_of_collectives(sections, origins, warnings);
-    warn_of_runtime(sections, origins, warnings);
-    warn_of_memory(sections, origins, warnings);
+        warn_of_parallel(sections, origins);
+    warn_of_collectives(sections, origins);
+    warn_of_runtime(sections, origins);
+    warn_of_memory(sections, origins);
 }

@@ -1,5 +1,7 @@
 #include "sim/scenario/sections.h"
 
+#include "sim/base/document-kind.h"
+
 enum { SCHEMA_VERSION = 1 };
 
 const cs_field cs_scenario_fields[] = {
@@ -114,6 +116,7 @@ cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
 {
     *sections = (cs_sections){.root = {.file = path, .warnings = warnings}};
     cs_costs_init(&loaded->costs);
+    CS_TRY(cs_document_expect(CS_DOCUMENT_SCENARIO, root, &sections->root, error));
     cs_status status =
         cs_field_read(root, &sections->root, (const cs_field *const[]){cs_scenario_fields, NULL},
                       (void *const[]){&sections->top}, arena, error);

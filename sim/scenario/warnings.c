@@ -27,6 +27,32 @@ static void warn_ties(const cs_schedule *kind, const cs_job *job, const cs_json_
                           kind->name, borrower->tied_to, borrower->name);
 }
 
+/* Whether several devices hold a stage: what they compute is joined by collectives. */
+static bool has_collectives(const cs_plan *plan, uint32_t n_devices)
+{
+    if (!plan)
+        return n_devices > 1;
+    for (uint32_t i = 0; i < plan->n_stages; i++)
+        if (plan->stages[i].n_devices > 1)
+            return true;
+    return false;
+}
+
+/* A delay shares no link; of "auto" it is not known yet. */
+static void warn_background(const cs_sections *sections, const cs_scenario *scenario,
+                            const cs_json_place *platform, cs_error *warnings)
+{
+    const cs_json_place place = {.up = platform, .key = "background"};
+    const cs_fidelity fidelity = (cs_fidelity)sections->collectives.fidelity;
+    if (sections->platform.background && fidelity != CS_FIDELITY_FLOW &&
+        fidelity != CS_FIDELITY_AUTO &&
+        has_collectives(scenario->plan, scenario->platform.n_devices))
+        (void)cs_json_invalid(&place, warnings,
+                              "does not slow down collectives, which are delays here "
+                              "(/collectives/fidelity is \"%s\"); with \"flow\" they share links",
+                              cs_fidelity_name(fidelity));
+}
+
 void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, cs_error *warnings)
 {
     const cs_json_place platform = {.up = &sections->root, .key = "platform"};
@@ -34,7 +60,8 @@ void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, 
     const cs_schedule *kind = sections->schedule.kind;
     const cs_job *job = &scenario->job;
     warn_times_only(scenario->model, &sections->root, warnings);
-    cs_scenario_warn_of_ignored_keys(sections, &scenario->origins, warnings);
+    cs_scenario_warn_of_ignored_keys(sections, &scenario->origins);
+    warn_background(sections, scenario, &platform, warnings);
     if (job->plan)
         warn_ties(kind, job, &schedule, warnings);
     if (scenario->parallel)

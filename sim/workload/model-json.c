@@ -1,5 +1,6 @@
 #include "sim/workload/model.h"
 
+#include "sim/base/document-kind.h"
 #include "sim/base/field.h"
 #include "sim/base/text.h"
 #include "sim/workload/divided-json.h"
@@ -99,6 +100,13 @@ static const cs_field carried_fields[] = {
     {"carried", CS_FIELD_BYTES, offsetof(cs_layer, carried_bytes), .fallback = "0",
      .doc =
          "of the layer's input, what is handed past layers: kept besides, once by several layers"},
+    {0}};
+
+static const cs_field result_fields[] = {
+    {"result", CS_FIELD_BYTES, offsetof(cs_layer, result_bytes), .fallback = "0",
+     .doc = "what the layer's loss reads; 0: the output"},
+    {"result_kept", CS_FIELD_BOOL, offsetof(cs_layer, result_kept), .fallback = "false",
+     .doc = "it is part of `kept`"},
     {0}};
 
 typedef struct divided_layer {
@@ -287,13 +295,13 @@ static cs_status read_layer(const cJSON *object, const cs_json_place *place, voi
 {
     layer_entry *entry = member;
     cs_layer *layer = &entry->layer;
-    const cs_field *const tables[] = {layer_fields,     tie_fields,   frozen_fields,
-                                      carried_fields,   whole_fields, divided_layer_fields,
-                                      operators_fields, NULL};
+    const cs_field *const tables[] = {layer_fields,         tie_fields,       frozen_fields,
+                                      carried_fields,       result_fields,    whole_fields,
+                                      divided_layer_fields, operators_fields, NULL};
     whole_backward whole = {0};
     divided_layer parts = {0};
     operators_entry network;
-    void *const outs[] = {layer, layer, layer, layer, &whole, &parts, &network};
+    void *const outs[] = {layer, layer, layer, layer, layer, &whole, &parts, &network};
     cs_status status = cs_field_read(object, place, tables, outs, arena, error);
     if (!cJSON_IsObject(object))
         return status;
@@ -578,7 +586,9 @@ cs_status cs_model_load(const char *path, cs_model *model, cs_error *error)
     cJSON *root;
     CS_TRY(cs_json_load(path, &root, error));
     cs_json_place place = {.file = path};
-    cs_status status = cs_model_read(root, &place, model, error);
+    cs_status status = cs_document_expect(CS_DOCUMENT_MODEL, root, &place, error);
+    if (status == CS_OK)
+        status = cs_model_read(root, &place, model, error);
     cJSON_Delete(root);
     return status;
 }
@@ -602,6 +612,7 @@ static cJSON *write_layer(const void *member)
         (layer->tied_bytes == 0 || cs_field_write(tie_fields, layer, object)) &&
         (layer->frozen_bytes == 0 || cs_field_write(frozen_fields, layer, object)) &&
         (layer->carried_bytes == 0 || cs_field_write(carried_fields, layer, object)) &&
+        (layer->result_bytes == 0 || cs_field_write(result_fields, layer, object)) &&
         (whole || write_divided(layer, object)))
         return object;
     cJSON_Delete(object);

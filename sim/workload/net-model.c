@@ -1038,6 +1038,21 @@ static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_l
            cs_time_from_seconds(from->update, &to->update);
 }
 
+/* What the network hands to its loss: a fused one keeps it. */
+static void fill_result(const cs_net *net, const cs_net_options *how, const cs_net_layer *from,
+                        cs_layer *to)
+{
+    for (uint32_t p = from->first; p < from->end; p++) {
+        const cs_op *op = &net->ops[p];
+        if (op->kind != CS_OP_CROSS_ENTROPY && op->kind != CS_OP_SQUARED_ERROR)
+            continue;
+        to->result_bytes = cs_tensor_bytes(net, op->inputs[0], how->batch_size, how->precision);
+        to->result_memory = cs_net_tensor(net, op->inputs[0])->storage;
+        to->result_kept = op->kind == CS_OP_CROSS_ENTROPY &&
+                          (how->kept.fused & 1u << CS_FUSED_CROSS_ENTROPY) != 0;
+    }
+}
+
 /* Its times become the sums over its pieces. */
 static bool fill_pieces(const cs_net_layer *from, cs_layer *to)
 {
@@ -1170,6 +1185,7 @@ static cs_status fill_model(const divided *d, const cs_net_options *how, const c
             CS_TRY(
                 fill_shared(net, how, &chain->layers[i], &model->layers[i], &model->arena, error));
     }
+    fill_result(net, how, &chain->layers[chain->n_layers - 1], &model->layers[chain->n_layers - 1]);
     if (how->tapes)
         CS_TRY(cs_net_tape_make(net, d->local, how, chain, model->layers, &model->arena, error));
     return CS_OK;
