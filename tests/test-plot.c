@@ -716,7 +716,7 @@ static void test_sweeps_that_are_refused(void **state)
          "run.h5",
          {.kind = "lines", .value = "y_s"},
          CS_INVALID,
-         "of `sim run`; heatmap and lines draw what `sim sweep` wrote"},
+         "is a file of `sim run`; must be one of `sim sweep`, which heatmap and lines draw"},
         {"no key to fix",
          "sweep.h5",
          {.kind = "lines", .value = "y_s", .at = &at[0], .n_at = 1},
