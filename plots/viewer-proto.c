@@ -469,29 +469,42 @@ static bool prepare(writer *w)
     return w->times != NULL;
 }
 
-/* Samples of each counter one behind the other, each in order of time: what follows each other is
- * alike, as of slices. False when memory runs out. */
+typedef struct count {
+    cs_time time;
+    int64_t bytes;
+} count;
+
+/* Puts the samples of each counter behind each other, each counter's in order of time. Of counter c
+ * first[c + 1] becomes the end. */
+static void sort_counts(const cs_viewer_run *run, uint64_t *first, count *sorted)
+{
+    const uint64_t n_cells = run->n_devices * run->n_categories;
+    for (uint64_t i = 0; i < run->n_samples; i++)
+        first[cell_of(run, i) + 2]++;
+    for (uint64_t c = 0; c < n_cells; c++)
+        first[c + 2] += first[c + 1];
+    for (uint64_t i = 0; i < run->n_samples; i++)
+        sorted[first[cell_of(run, i) + 1]++] = (count){run->memory_time[i], run->memory_bytes[i]};
+}
+
+/* Counter by counter: what follows each other is alike, as of slices. False when memory runs out.
+ */
 static bool write_counters(writer *w)
 {
     const cs_viewer_run *run = w->run;
-    const uint64_t n_cells = run->n_devices * run->n_categories;
-    uint64_t *first = calloc(n_cells + 2, sizeof(*first)); /* [c + 1] becomes the end of cell c */
-    uint64_t *order = malloc((run->n_samples + 1) * sizeof(*order));
-    const bool done = first && order;
-    for (uint64_t i = 0; i < run->n_samples && done; i++)
-        first[cell_of(run, i) + 2]++;
-    for (uint64_t c = 0; c < n_cells && done; c++)
-        first[c + 2] += first[c + 1];
-    for (uint64_t i = 0; i < run->n_samples && done; i++)
-        order[first[cell_of(run, i) + 1]++] = i;
-    for (uint64_t i = 0; i < run->n_samples && done; i++) {
-        const uint64_t at = order[i];
-        if (run->held[cell_of(run, at)])
-            write_count(w, counter_of(w, run->memory_device[at], run->category[at]),
-                        run->memory_time[at], run->memory_bytes[at]);
+    const uint64_t n_categories = run->n_categories, n_cells = run->n_devices * n_categories;
+    uint64_t *first = calloc(n_cells + 2, sizeof(*first));
+    count *sorted = malloc((run->n_samples + 1) * sizeof(*sorted));
+    const bool done = first && sorted;
+    if (done)
+        sort_counts(run, first, sorted);
+    for (uint64_t c = 0; c < n_cells && done; c++) {
+        const uint64_t track = counter_of(w, c / n_categories, (uint32_t)(c % n_categories));
+        for (uint64_t i = first[c]; i < first[c + 1] && run->held[c]; i++)
+            write_count(w, track, sorted[i].time, sorted[i].bytes);
     }
     free(first);
-    free(order);
+    free(sorted);
     return done;
 }
 

@@ -37,17 +37,21 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
                                 builder, error);
 }
 
-/* 2(N - 1) steps of one chunk; the larger chunks set the pace where m does not divide. */
+/* 2(N - 1) steps of one chunk, of which each ring has a part; the larger ones set the pace where m
+ * does not divide. */
 static bool reduce_time(const cs_job *job, cs_time *time)
 {
-    int64_t n = job->plan->n_devices, bytes = job->stages[0].gradient_bytes;
+    const int64_t n = job->plan->n_devices, bytes = job->stages[0].gradient_bytes;
+    const int64_t rings = job->rings > 0 ? job->rings : 1, chunk = (bytes + n - 1) / n;
+    const double bandwidth = job->rings > 0 ? job->rings_bandwidth / (double)rings : job->bandwidth;
     cs_time step;
     if (n == 1 || bytes == 0) {
         *time = 0;
         return true;
     }
-    return cs_time_transfer((double)((bytes + n - 1) / n), job->bandwidth, &step) &&
-           cs_time_add(step, job->latency, &step) && cs_time_mul(step, 2 * (n - 1), time);
+    return cs_time_transfer((double)((chunk + rings - 1) / rings), bandwidth, &step) &&
+           cs_time_add(step, job->rings > 0 ? job->rings_latency : job->latency, &step) &&
+           cs_time_mul(step, 2 * (n - 1), time);
 }
 
 static bool equal_speeds(const cs_job *job)
@@ -59,11 +63,12 @@ static bool equal_speeds(const cs_job *job)
     return true;
 }
 
-/* With larger and smaller chunks some ranks finish earlier and begin the next mini-batch
- * earlier. */
+/* With larger and smaller chunks some ranks finish earlier and begin the next mini-batch earlier; and
+ * of several rings those links that are wider than others may have the larger ones. */
 static bool ranks_stay_level(const cs_job *job)
 {
-    return job->iterations == 1 || job->stages[0].gradient_bytes % job->plan->n_devices == 0;
+    const int64_t n = job->plan->n_devices, bytes = job->stages[0].gradient_bytes;
+    return job->rings > 0 ? bytes % (n * job->rings) == 0 : job->iterations == 1 || bytes % n == 0;
 }
 
 static cs_status add_peaks(const cs_job *job, cs_forms *forms, cs_error *error)
@@ -99,7 +104,8 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
                                    "and its update",
                         .source = source,
                         .applies = ((const dp_params *)params)->bucket == 0 && equal_speeds(job) &&
-                                   job->equal_messages && ranks_stay_level(job),
+                                   (job->rings > 0 ? job->equal_rings : job->equal_messages) &&
+                                   ranks_stay_level(job),
                         .assumes = "one bucket, speed 1, equal chunks (or one mini-batch), ring "
                                    "messages that do not share links"};
         CS_TRY(cs_forms_add(forms, &form, error));

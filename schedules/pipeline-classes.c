@@ -1,6 +1,7 @@
 #include "schedules/pipeline-classes.h"
 
 #include "schedules/pass-series.h"
+#include "schedules/stage-buffers.h"
 #include "schedules/states.h"
 
 #include <string.h>
@@ -162,13 +163,15 @@ static bool make_boundary(maker *m, uint32_t stage)
     return true;
 }
 
+/* `stays`: at the sender it is a result that stays. */
 static uint32_t make_send(maker *m, uint32_t stage, uint32_t sender, uint32_t receiver,
-                          int64_t bytes)
+                          int64_t bytes, bool stays)
 {
     const int64_t parts = m->job->message_parts > 0 ? m->job->message_parts : 1;
     const int64_t part = (bytes + parts - 1) / parts;
     const cs_class message = cs_program_message(m->job, stage, sender, receiver, part);
-    return cs_program_send_part(m->builder, &message, bytes);
+    return cs_program_send_between(m->builder, &message, stays ? 0 : part,
+                                   m->job->receive_buffers ? 0 : bytes);
 }
 
 static void make_sends(maker *m, uint32_t stage)
@@ -180,8 +183,9 @@ static void make_sends(maker *m, uint32_t stage)
     for (uint32_t i = 0; i < boundary->n && !adjacent_on_one_device(m, stage); i++) {
         cs_replica_pair *pair = &boundary->pairs[i];
         uint32_t from = lower[pair->lower], to = upper[pair->upper];
-        pair->down = make_send(m, stage, from, to, pair->bytes);
-        pair->up = make_send(m, stage + 1, to, from, pair->bytes);
+        const uint32_t results = m->job->stage_results;
+        pair->down = make_send(m, stage, from, to, pair->bytes, results != CS_RESULTS_SENT);
+        pair->up = make_send(m, stage + 1, to, from, pair->bytes, results == CS_RESULTS_ALL);
     }
 }
 
@@ -266,9 +270,11 @@ static cs_program_pass pass_of(const maker *m, const spot *at, cs_kind kind, uin
 {
     const bool first = at->stage == 0, last = at->stage + 1 == m->job->plan->n_stages;
     const bool keeps = cs_states_keeps(m->job, at->stage);
-    cs_program_pass pass = {.kind = kind, .recompute = m->options->recompute};
+    cs_program_pass pass = {.kind = kind,
+                            .recompute = m->options->recompute,
+                            .results = cs_stage_pass_results(m->job, at->stage, kind)};
     if (kind == CS_FORWARD) {
-        pass.reads = m->received[at->holder];
+        pass.reads = cs_stage_receives(m->job, at->stage) ? 0 : m->received[at->holder];
         pass.gathered = variant & CS_PASS_GATHERED;
         if (!last && adjacent_on_one_device(m, at->stage))
             pass.leaves = m->job->stages[at->stage].output_bytes;
@@ -279,7 +285,8 @@ static cs_program_pass pass_of(const maker *m, const spot *at, cs_kind kind, uin
         return pass;
     pass.releases = keeps && (variant & CS_PASS_RELEASES);
     pass.last = variant & CS_PASS_LAST;
-    pass.reads = pass.entered = last ? 0 : m->job->stages[at->stage].output_bytes;
+    pass.entered = last ? 0 : m->job->stages[at->stage].output_bytes;
+    pass.reads = !last && cs_stage_receives(m->job, at->stage + 1) ? 0 : pass.entered;
     if (!first && adjacent_on_one_device(m, at->stage - 1))
         pass.leaves = m->received[at->holder];
     return pass;
@@ -554,13 +561,27 @@ static bool make_ties(maker *m)
     return enough;
 }
 
+/* Of all micro-batches of a mini-batch. */
+static void make_receive_buffers(maker *m, uint32_t stage, uint32_t holder)
+{
+    const int64_t n = m->job->micro_batches;
+    const uint32_t device = m->made.devices[holder];
+    if (cs_stage_receives(m->job, stage))
+        cs_builder_resident(m->builder, device, CS_MEMORY_BUFFERS, n * m->received[holder]);
+    if (stage + 1 < m->job->plan->n_stages && cs_stage_receives(m->job, stage + 1))
+        cs_builder_resident(m->builder, device, CS_MEMORY_BUFFERS,
+                            n * m->job->stages[stage].output_bytes);
+}
+
 static void make_slots(maker *m)
 {
     for (uint32_t s = 0; s < m->job->plan->n_stages; s++) {
         const uint32_t first = m->job->plan->stages[s].first_device;
         const cs_residents of = cs_residents_of(m->job, s);
-        for (uint32_t h = first; h < first + n_replicas(m, s); h++)
+        for (uint32_t h = first; h < first + n_replicas(m, s); h++) {
             m->made.slots[h] = cs_residents_add(m->builder, &of, m->made.devices[h]);
+            make_receive_buffers(m, s, h);
+        }
     }
 }
 

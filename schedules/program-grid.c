@@ -1,4 +1,5 @@
 #include "schedules/program.h"
+#include "schedules/stage-buffers.h"
 #include "schedules/states.h"
 
 #include <assert.h>
@@ -286,7 +287,9 @@ static void gather(walk *w)
     const uint32_t n = there ? 0 : cs_states_gather(w->job, &next->weights, all);
     next->gathered = add_states(w, all, n, CS_PURPOSE_WEIGHTS, before);
     for (uint32_t i = 0; i < n; i++)
-        cs_step_add_effect(step_at(w, first + i), CS_MEMORY_GATHERED, all[i].bytes, false);
+        cs_step_add_effect(step_at(w, first + i), CS_MEMORY_GATHERED,
+                           all[i].bytes + (i == 0 ? cs_states_cast(w->job, &next->weights) : 0),
+                           false);
     if (n == 0)
         return;
     if (number >= ahead)
@@ -310,7 +313,7 @@ static int64_t gathered_bytes(const walk *w, const unit *of)
 {
     cs_state_exchange all[CS_STATES_MOST];
     const uint32_t n = cs_states_gather(w->job, &of->weights, all);
-    int64_t bytes = 0;
+    int64_t bytes = n > 0 ? cs_states_cast(w->job, &of->weights) : 0;
     for (uint32_t i = 0; i < n; i++)
         bytes += all[i].bytes;
     return bytes;
@@ -508,6 +511,7 @@ static void end_pass(walk *w)
         cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_BUFFERS, -pass->reads, true);
     if (pass->kind != CS_BACKWARD_WEIGHT)
         cs_step_add_effect(last, CS_MEMORY_BUFFERS, pass->leaves, true);
+    cs_step_add_results(last, pass->results);
     if (w->summed != CS_NONE)
         step_at(w, w->summed)->flags |= CS_STEP_SUMMED;
 }
@@ -536,6 +540,7 @@ static void make_update(walk *w)
     cs_program_step *update = step_at(w, add_step(w, CS_UPDATE));
     update->duration = cs_states_update(w->job, w->stage);
     update->flags = CS_STEP_BEGINS | CS_STEP_SUMS | CS_STEP_ENDS;
+    cs_step_add_results(update, w->pass->results);
     if (n > 0)
         step_at(w, add_states(w, gathers, n, CS_PURPOSE_WEIGHTS, 0))->flags |= CS_STEP_READY;
 }
@@ -549,7 +554,8 @@ static cs_status sum_layers(cs_program_stage *made, cs_error *error)
     const cs_stage *of = &job->plan->stages[made->stage];
     const bool timed = cs_model_layers(model, job->micro_samples) != NULL;
     cs_layer_sum until;
-    int64_t before = 0;
+    int64_t before;
+    CS_TRY(cs_stage_kept_input(job, made->stage, &before, error));
     for (uint32_t l = of->first_layer; l < of->end_layer; l++) {
         cs_layer_sum *sum = &made->sums[l - of->first_layer];
         CS_TRY(cs_model_sum(model, l, l + 1, job->micro_samples, sum, error));

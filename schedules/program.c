@@ -16,6 +16,12 @@ void cs_step_add_effect(cs_program_step *step, cs_category category, int64_t byt
         step->effects[step->n_effects++] = (cs_effect){bytes, 0, (uint8_t)category, at_end};
 }
 
+void cs_step_add_results(cs_program_step *step, int64_t bytes)
+{
+    if (bytes != 0)
+        step->effects[step->n_effects++] = (cs_effect){bytes, 0, CS_MEMORY_BUFFERS, true};
+}
+
 static void add_workspace(cs_program_step *step, int64_t bytes)
 {
     cs_step_add_effect(step, CS_MEMORY_WORKSPACE, bytes, false);
@@ -153,12 +159,12 @@ cs_class cs_program_message(const cs_job *job, uint32_t stage, uint32_t from, ui
                       .bytes = bytes};
 }
 
-static uint32_t send(cs_builder *builder, const cs_class *message, int64_t arrives, bool stored)
+static uint32_t send(cs_builder *builder, const cs_class *message, int64_t sent, int64_t arrives,
+                     bool stored)
 {
-    const int64_t bytes = message->bytes;
     uint32_t made = cs_builder_class(builder, message);
-    cs_builder_effect(builder, CS_MEMORY_BUFFERS, message->device, bytes, false);
-    cs_builder_effect(builder, CS_MEMORY_BUFFERS, message->device, -bytes, true);
+    cs_builder_effect(builder, CS_MEMORY_BUFFERS, message->device, sent, false);
+    cs_builder_effect(builder, CS_MEMORY_BUFFERS, message->device, -sent, true);
     cs_builder_effect(builder, CS_MEMORY_BUFFERS, message->peer, arrives, false);
     cs_builder_effect(builder, CS_MEMORY_BUFFERS, message->peer, stored ? -arrives : 0, true);
     return made;
@@ -166,10 +172,11 @@ static uint32_t send(cs_builder *builder, const cs_class *message, int64_t arriv
 
 uint32_t cs_program_send(cs_builder *builder, const cs_class *message, bool stored)
 {
-    return send(builder, message, message->bytes, stored);
+    return send(builder, message, message->bytes, message->bytes, stored);
 }
 
-uint32_t cs_program_send_part(cs_builder *builder, const cs_class *part, int64_t whole)
+uint32_t cs_program_send_between(cs_builder *builder, const cs_class *message, int64_t sent,
+                                 int64_t arrives)
 {
-    return send(builder, part, whole, false);
+    return send(builder, message, sent, arrives, false);
 }

@@ -12,6 +12,7 @@
  *                forward that reads it starts (then it counts as kept), a gradient until the end of
  *                the backward that reads it (split: of both halves). Between two stages on one
  *                device there is no message, but the same buffer at the receiver
+ *                What stages keep of messages besides is in stage-buffers.h
  *   workspace    what the largest layer needs while it computes, less the gradient that enters a
  *                backward, which is in its buffer
  *
@@ -55,6 +56,7 @@ typedef struct cs_program_pass {
     int64_t reads;   /* bytes of buffers that it frees */
     int64_t entered; /* backward: of them, bytes that the workspace of a layer has as well */
     int64_t leaves;  /* bytes of a buffer for the next stage on the same device, or 0 */
+    int64_t results; /* of a grid: bytes of results that stay behind it, see stage-buffers.h */
     /* On a grid: */
     bool gathered; /* weights that stay gathered are whole already */
     bool releases; /* kept weights are no longer needed behind it */
@@ -72,7 +74,7 @@ enum {
     CS_STEP_READY = 64,   /* has gathered them */
 };
 
-enum { CS_STEP_EFFECTS = 2 * CS_N_CATEGORIES, CS_STEP_WAITS = 6 };
+enum { CS_STEP_EFFECTS = 2 * CS_N_CATEGORIES + 1, CS_STEP_WAITS = 6 };
 
 /* One step, the same on each device. The devices of its effects are not looked at. */
 typedef struct cs_program_step {
@@ -136,13 +138,16 @@ cs_class cs_program_message(const cs_job *job, uint32_t stage, uint32_t from, ui
  * until it is there. */
 uint32_t cs_program_send(cs_builder *builder, const cs_class *message, bool stored);
 
-/* The same of a part of the message, which at the receiver is `whole` bytes, gathered from all who
- * receive parts. */
-uint32_t cs_program_send_part(cs_builder *builder, const cs_class *part, int64_t whole);
+/* The same of a message that is `sent` bytes at the sender while it is sent, and `arrives` bytes at
+ * the receiver: of all who receive parts together; either is 0 where it is in a buffer that stays. */
+uint32_t cs_program_send_between(cs_builder *builder, const cs_class *message, int64_t sent,
+                                 int64_t arrives);
 
 /* Internal to program*.c: adds bytes to those of the same category and instant; what passes on a
- * grid have in common; and the steps of one. */
+ * grid have in common; and the steps of one. Results that stay are an effect of their own, one of
+ * a step: they are a tensor. */
 void cs_step_add_effect(cs_program_step *step, cs_category category, int64_t bytes, bool at_end);
+void cs_step_add_results(cs_program_step *step, int64_t bytes);
 CS_MUST_CHECK cs_status cs_program_stage_init_grid(cs_program_stage *made, cs_error *error);
 CS_MUST_CHECK cs_status cs_program_make_grid(const cs_program_stage *stage,
                                              const cs_program_pass *pass, cs_program *program,

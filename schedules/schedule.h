@@ -48,6 +48,14 @@ typedef struct cs_states {
                          * mini-batch still runs; 0: all together after it */
 } cs_states;
 
+/* How long what a stage hands on stays there: see stage-buffers.h. */
+typedef enum cs_stage_results {
+    CS_RESULTS_SENT,
+    CS_RESULTS_BACKWARD,
+    CS_RESULTS_LAST,
+    CS_RESULTS_ALL,
+} cs_stage_results;
+
 /* What all schedules are given. */
 typedef struct cs_job {
     const cs_model *model;
@@ -71,6 +79,8 @@ typedef struct cs_job {
                    * stages, see cs_states_host */
     uint32_t message_parts; /* of a grid: devices that each send a part of what a stage hands on to
                              * the next, which would be the same on all; 0 is 1 */
+    bool receive_buffers;   /* of a grid: see stage-buffers.h */
+    uint32_t stage_results; /* of a grid: cs_stage_results */
     bool blocking;          /* transfers occupy the compute of both ends */
     bool in_series; /* steps of a pass that nothing comes between may be one task (cs_series);
                              * collectives must be delays then, and nothing slow computations down */
@@ -81,7 +91,13 @@ typedef struct cs_job {
                           * to 0, and no two of these messages share a link */
     bool own_links;      /* it is the same between the devices of any two neighbouring stages of the
                      * plan, both ways, and no two pairs of such devices share a link */
-    int64_t memory;      /* bytes, of the device that has the least; INT64_MAX: without limit */
+    /* The same of a step of a sum over all devices that goes by several rings at once, of which each
+     * sends a part of the message; 0 rings: it goes by one, in messages as above. */
+    uint32_t rings;
+    cs_time rings_latency;
+    double rings_bandwidth; /* of all of them */
+    bool equal_rings;       /* each step takes that */
+    int64_t memory;         /* bytes, of the device that has the least; INT64_MAX: without limit */
     const int64_t *libraries; /* per device: bytes that are there from the start besides what the
                                * stages hold; NULL: none */
 } cs_job;

@@ -33,13 +33,16 @@ static void add_bytes(cs_weight_bytes *sum, const cs_weight_bytes *more, int64_t
     sum->tensor += sign * more->tensor;
     sum->copied += sign * more->copied;
     sum->frozen += sign * more->frozen;
+    sum->cast += sign * more->cast;
 }
 
-/* Frozen weights at stage 3, of which a place holds its share. */
+/* What a place holds no longer of frozen weights at stage 3: all but its share, and what it casts
+ * from what it gathers. */
 static int64_t divided_frozen(const cs_job *job, const cs_weights *weights)
 {
-    const int64_t bytes = weights->at[3].frozen;
-    return bytes - cs_states_share(bytes, cs_states_shards(job, false));
+    const cs_weight_bytes *at = &weights->at[3];
+    const uint32_t shards = cs_states_shards(job, false);
+    return shards > 1 ? at->frozen - cs_states_share(at->frozen - at->cast, shards) : 0;
 }
 
 void cs_weights_add(cs_weights *sum, const cs_weights *more)
@@ -57,6 +60,7 @@ static void add_resting(cs_weights *sum, cs_layer_states states, const cs_weight
         .tensor = llround(states.fraction * (double)bytes->tensor),
         .copied = llround(states.fraction * (double)bytes->copied),
         .frozen = llround(states.fraction * (double)bytes->frozen),
+        .cast = llround(states.fraction * (double)bytes->cast),
     };
     const cs_weight_bytes *divided = states.fraction < 1 ? &part : bytes;
     add_bytes(&sum->at[0], bytes, 1);
@@ -74,7 +78,8 @@ static bool divides_frozen(const cs_job *job)
 static cs_weight_bytes bytes_of(const cs_job *job, const cs_layer *layer)
 {
     cs_weight_bytes sum = {.dense = layer->weight_bytes,
-                           .frozen = divides_frozen(job) ? cs_layer_besides(layer) : 0};
+                           .frozen = divides_frozen(job) ? cs_layer_besides(layer) : 0,
+                           .cast = divides_frozen(job) ? layer->cast_bytes : 0};
     for (uint32_t i = 0; i < layer->n_weight_parts; i++) {
         const cs_weight_part *part = &layer->weight_parts[i];
         if (part->axes == CS_AXES_TENSOR) {
@@ -147,8 +152,9 @@ static void rest_wide(const cs_job *job, const cs_weights *all, int64_t *weights
     if (!job->states.accumulate)
         *gradients = divided(job, &others, 2, cs_model_gradient_ratio(job->model)) +
                      divided(job, &third, 2, WIDE_RATIO);
-    if (third.at[3].frozen < 0) /* what narrower ones take less than these would */
-        *frozen -= cs_states_share(third.at[3].frozen, cs_states_shards(job, false));
+    const int64_t besides = third.at[3].frozen - third.at[3].cast;
+    if (besides < 0) /* what narrower ones take less than these would */
+        *frozen -= cs_states_share(besides, cs_states_shards(job, false));
 }
 
 cs_residents cs_residents_of(const cs_job *job, uint32_t stage)
@@ -265,15 +271,28 @@ uint32_t cs_states_reduce(const cs_job *job, const cs_weights *weights, bool las
     return r.n;
 }
 
+/* What is sent besides trained weights in the wide type: at stage 3 those that are not trained, and
+ * less where all of a layer's are in a narrower type only. After an update that is so of fp8, not
+ * of types with a scale for each block, which Megatron Core gathers in bf16 and casts then
+ * (megatron/core/optimizer/distrib_optimizer.py, _copy_main_params_to_param_buffer). */
+static int64_t sent_besides(const cs_job *job, const cs_weight_bytes *at, uint32_t zero)
+{
+    const int64_t besides = at->frozen - at->cast;
+    if (zero == 3)
+        return besides;
+    return job->model->precision == CS_PRECISION_FP8 && besides < 0 ? besides : 0;
+}
+
 static uint32_t gather(const cs_job *job, const cs_weights *weights, uint32_t first, uint32_t end,
                        cs_state_exchange made[CS_STATES_MOST])
 {
     uint32_t n = 0;
     for (uint32_t zero = first; zero < end; zero++) {
         const cs_weight_bytes *at = &weights->at[zero];
-        add(job, CS_ALL_GATHER, CS_AXES_SHARD, at->dense + (zero == 3 ? at->frozen : 0), false,
+        const int64_t dense = at->dense + sent_besides(job, at, zero);
+        add(job, CS_ALL_GATHER, CS_AXES_SHARD, dense, false, made, &n);
+        add(job, CS_ALL_GATHER, CS_AXES_EXPERT_SHARD, at->expert + (dense < 0 ? dense : 0), false,
             made, &n);
-        add(job, CS_ALL_GATHER, CS_AXES_EXPERT_SHARD, at->expert, false, made, &n);
     }
     return n;
 }
@@ -282,6 +301,11 @@ uint32_t cs_states_gather(const cs_job *job, const cs_weights *weights,
                           cs_state_exchange made[CS_STATES_MOST])
 {
     return gather(job, weights, 3, 4, made);
+}
+
+int64_t cs_states_cast(const cs_job *job, const cs_weights *weights)
+{
+    return cs_states_shards(job, false) > 1 ? weights->at[3].cast : 0;
 }
 
 uint32_t cs_states_gather_updated(const cs_job *job, const cs_weights *weights,

@@ -25,7 +25,8 @@ typedef struct cs_weight_bytes {
     int64_t tensor; /* GRADIENT, and then TENSOR: a part of `dense` */
     int64_t copied; /* GRADIENT, and then COPIES: another part of it */
     int64_t frozen; /* besides, of no gradients, less what narrower ones take less; divided as
-                     * dense ones at stage 3 */
+                     * dense ones at stage 3, but for */
+    int64_t cast;   /* what a place makes of the others: it is neither divided nor sent */
 } cs_weight_bytes;
 
 /* Those of some layers, by their ZeRO stage. */
@@ -97,6 +98,9 @@ uint32_t cs_states_gather(const cs_job *job, const cs_weights *weights,
                           cs_state_exchange made[CS_STATES_MOST]);
 uint32_t cs_states_gather_updated(const cs_job *job, const cs_weights *weights,
                                   cs_state_exchange made[CS_STATES_MOST]);
+
+/* Bytes of narrow copies that a place makes of weights at stage 3 when it has gathered them. */
+int64_t cs_states_cast(const cs_job *job, const cs_weights *weights);
 
 /* The last layer of a stage behind layer `end` that uses weights of its layers [first, end) at
  * stage 3 as well; CS_NONE: none does. What several layers use is of one unit in FSDP, its root,

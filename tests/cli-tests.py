@@ -383,13 +383,15 @@ class Messages(Case):
                                                     **keys.get(name, {'devices': 4})},
                                  schedule={'kind': 'dp'}))
             sharing = 'fifo' if name == 'ring' else 'max_min'
+            linked = name in ('nvlink_mesh', 'dgx1', 'abci', 'dgx1-v100')
+            by = 'ring_per_link' if linked else 'ring'
             done = run('check', 's.json', '--resolved')
             self.assertEqual(json.loads(done.stdout)['platform']['sharing'], sharing, name)
-            self.assertIn(f'links shared by {sharing}; 1 collective by ring, ',
+            self.assertIn(f'links shared by {sharing}; 1 collective by {by}, ',
                           run('run', 's.json', '--no-output').stdout)
             result = json.loads(run('run', 's.json', '--no-output', '--json').stdout)
             self.assertEqual((result['sharing'], result['collectives']['algorithms']),
-                             (sharing, 'ring'))
+                             (sharing, by))
             fifo = json.loads(run('run', 's.json', '--no-output', '--json', '-s',
                                   '/platform/sharing=' + sharing).stdout)
             self.assertEqual(fifo['hash'], result['hash'])

@@ -20,6 +20,13 @@
     "'schema_version': 1, 'model': {'name': 'resnet18', 'parameters': {'image': 64}, 'device': "   \
     "'v100', 'granularity': 'block', 'optimizer': 'momentum', 'batch_size': 16}, 'schedule': {"    \
     "'kind': 'sequential'}, 'parallel': {}, "
+#define ADAPTED(model, more)                                                                       \
+    "'schema_version': 1, 'model': {" model                                                        \
+    ", 'heads': 8, 'kv_heads': 4, 'sequence': 256, 'vocabulary': 1024}, 'device': 'h100', "        \
+    "'granularity': 'block', 'optimizer': 'adam', 'batch_size': 16, " more                         \
+    "}, 'schedule': {'kind': 'sequential'}, 'parallel': {}, "
+#define LLAMA "'name': 'llama', 'parameters': {'layers': 4, 'hidden': 512, 'intermediate': 2048"
+#define LORA  "'precision': 'bf16', 'lora': {'rank': 8, 'targets': ['q_proj', 'v_proj']}"
 #define UNIFORM                                                                                    \
     "'schema_version': 1, 'model': {'uniform': {'layers': 12, 'forward': '3 ms', 'backward': "     \
     "'7 ms', 'update': '1 ms', 'weights': '40 MB', 'activation': '30 MB', 'workspace': '5 MB'}, "  \
@@ -49,6 +56,18 @@ static const struct {
      GPT NODES("240 MB") "'parallel': {'accumulate': true}, 'advise': {}", 5},
     {"experts", MIXTURE NODES("90 MB") "'advise': {'context': 1}", 5},
     {"images", IMAGES NODES("300 MB") "'advise': {'zero': [0, 3]}", 5},
+    {"adapters", ADAPTED(LLAMA, LORA) NODES("50 MB") "'advise': {'context': 1}", 5},
+    {"adapters beside experts",
+     ADAPTED("'name': 'mixtral', 'parameters': {'layers': 4, 'hidden': 256, "
+             "'expert_intermediate': 512, 'experts': 4",
+             LORA) NODES("40 MB") "'advise': {'context': 1, 'pipeline': [1, 2]}",
+     5},
+    {"narrow copies",
+     ADAPTED(LLAMA, "'precision': 'fp8'") NODES("130 MB") "'advise': {'context': 1}", 5},
+    {"narrow weights",
+     ADAPTED(LLAMA, "'precision': 'fp8'") NODES("120 MB") "'memory': {'narrow_weights': 'alone'}, "
+                                                          "'advise': {'context': 1}",
+     5},
     {"no operators", UNIFORM NODES("1 GB") "'advise': {}", 5},
     {"unequal devices",
      UNIFORM "'platform': {'topology': 'dgx1-v100', 'devices': 8, 'memory': '2 GB', 'speed': "

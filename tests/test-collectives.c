@@ -566,10 +566,9 @@ static void test_ring_per_nic(void **state)
 
 /* By hand, from the rings that test-link-rings.c counts. A step sends an n-th of the bytes, of which
  * each ring has its share:
- *   eight GPUs    six rings, of which two pairs go the same way over double links: of 48 MB a step
- *                 has 6 MB, 2 MB over 50 GB/s and 1 MB over 25 GB/s, 40 us either way and 1 us.
- *                 All-reduce 14 steps, the others 7; a chain of 7 hops in 4 chunks has 10 steps, of 4
- *                 MB and 2 MB, 80 us
+ *   eight GPUs    six rings: of 48 MB a step has 6 MB, 1 MB on each at 25 GB/s, two of them over
+ *                 each double link, 40 us and 1 us. All-reduce 14 steps, the others 7; a chain of 7
+ *                 hops in 4 chunks has 10 steps, of 2 MB on each ring, 80 us
  *   four GPUs     four rings: of 16 MB a step has 1 MB each, 40 us over the links that one ring has
  *                 for itself: 6 (1 us + 40 us); four of a mesh have six rings for 24 MB
  *   three GPUs    two rings: 6 MB in 4 steps of 1 MB each
@@ -701,31 +700,42 @@ static bool note_tokens(void *context, const cs_send *send)
     return true;
 }
 
-/* Two nodes of four ranks; 3200 bytes of tokens, two copies of each, 6400 bytes. To some rank of
- * the other node go 1 - (1 - 4/8)^2 = 3/4 of them, 2400 bytes, which a rank sends to the one with
- * its place there. To each of the ranks of the own node go 1 - (7/8)^2 = 15/64 of the tokens of
- * both nodes' ranks with that place: 2 x 750 bytes. Each of the 8 ranks sends to 1 and to 3
- * others. */
+/* Two nodes of four ranks with two of 16 experts each; 7200 bytes of tokens, two copies of each,
+ * 14400 bytes. Both experts of a token are in its own node for C(8, 2) / C(16, 2) = 28/120 of the
+ * tokens: to some rank of the other node go 92/120 of them, 5520 bytes, which a rank sends to the
+ * one with its place there. To each of the ranks of the own node go 1 - C(14, 2) / C(16, 2) = 29/120
+ * of the tokens of both nodes' ranks with that place: 2 x 1740 bytes. Each of the 8 ranks sends to
+ * 1 and to 3 others. With 8 experts, one on each rank, a token goes to 2/8 of the ranks; with 8 and
+ * 5 copies it goes to each node, which has 4. */
 static void test_tokens_once(void **state)
 {
     (void)state;
     const cs_algorithm *algorithm = cs_algorithm_find("once_per_node");
-    cs_collective of = {.kind = CS_ALL_TO_ALL, .n = 8, .bytes = 6400, .node_ranks = 4, .chunks = 1};
+    cs_collective of = {
+        .kind = CS_ALL_TO_ALL, .n = 8, .bytes = 14400, .node_ranks = 4, .chunks = 1};
     sent_tokens sent = {0};
     assert_false(algorithm->fits(&of));
     assert_string_equal("direct", cs_algorithm_usual(&of)->name);
     of.copies = 2;
+    of.experts = 16;
     assert_true(algorithm->fits(&of));
     assert_ptr_equal(algorithm, cs_algorithm_usual(&of));
     assert_true(algorithm->walk(&of, note_tokens, &sent));
     expect_int("messages", 32, sent.n);
     expect_int("messages, counted", 32, (int64_t)algorithm->count(&of));
     expect_int("last round", 0, sent.last_round);
-    expect_int("to the other node", 2400, sent.to_peer);
-    expect_int("to a neighbour", 1500, sent.to_neighbour);
-    expect_int("in all", 8 * (2400 + 3 * 1500), (int64_t)cs_algorithm_bytes(algorithm, &of));
-    of.node_ranks = 0; /* one node: 7 others get 15/64 of a rank's tokens each */
-    expect_int("in one node", 8 * 7 * 750, (int64_t)cs_algorithm_bytes(algorithm, &of));
+    expect_int("to the other node", 5520, sent.to_peer);
+    expect_int("to a neighbour", 2 * 1740, sent.to_neighbour);
+    expect_int("in all", 8 * (5520 + 3 * 2 * 1740), (int64_t)cs_algorithm_bytes(algorithm, &of));
+    of.node_ranks = 0; /* one node: 7 others get 29/120 of a rank's tokens each */
+    expect_int("in one node", 8 * 7 * 1740, (int64_t)cs_algorithm_bytes(algorithm, &of));
+    of.experts = 8;
+    expect_int("an expert each", 8 * 7 * 7200 / 4, (int64_t)cs_algorithm_bytes(algorithm, &of));
+    of.node_ranks = 4;
+    of.copies = 5;
+    of.bytes = 5 * 7200;
+    expect_int("more copies", 8 * (7200 + 3 * 2 * 7200 * 5 / 8),
+               (int64_t)cs_algorithm_bytes(algorithm, &of));
 }
 
 /* Bus bandwidth, 2 (p - 1) / p m / t, of an all-reduce of 1 GB over a pair of nodes: what all NICs

@@ -36,7 +36,8 @@ static const char named[] = "a named model", ideal[] = "a \"name\" other than \"
                   own_nics[] = "nodes that have no NICs of their own",
                   meeting[] =
                       "a \"sharing\" by which messages meet: max_min, or phi with \"count\"",
-                  linked[] = "a topology that has links";
+                  linked[] = "a topology that has links",
+                  meshes[] = "a section \"parallel\" and mini-batches that do not overlap";
 
 typedef struct ignored {
     const char *key;      /* JSON pointer */
@@ -133,6 +134,10 @@ static const ignored rows[] = {
      "\"cublas\" in \"libraries\""},
     {"/memory/weight_buffer", NETWORK("bf16"), ", 'memory': {'libraries': []",
      "'weight_buffer': true", played},
+    {"/memory/receive_buffers", CHAIN, ", 'memory': {'libraries': []", "'receive_buffers': true",
+     meshes},
+    {"/memory/stage_results", CHAIN, ", 'memory': {'libraries': []", "'stage_results': 'last'",
+     meshes},
     {"/memory/expandable_segments", NETWORK("bf16"), ", 'memory': {'libraries': []",
      "'expandable_segments': true", played},
     {"/memory/max_split_size", NETWORK("bf16"), ", 'memory': {'libraries': []",

@@ -1,7 +1,9 @@
 /* Rings over the links of GPUs: how many there are, on machines and against an exhaustive search. */
-#include "sim/lower/link-rings.h"
 #include "tests/expect.h"
+#include "tests/run-scenario.h"
+#include "topologies/link-rings.h"
 #include "topologies/noise.h"
+#include "topologies/route.h"
 #include "topologies/topology.h"
 
 #include <math.h>
@@ -12,22 +14,21 @@ enum { MOST = CS_LINK_RANKS_MAX };
 static void check_rings(const char *name, uint32_t n, const double *widths,
                         const cs_link_rings *rings)
 {
-    uint32_t taken[MOST][MOST] = {{0}}, shares = 0;
+    uint32_t taken[MOST][MOST] = {{0}};
     expect_int(name, n, rings->n_ranks);
     for (uint32_t c = 0; c < rings->n_cycles; c++) {
-        const cs_link_cycle *cycle = &rings->cycles[c];
+        const uint8_t *cycle = rings->cycles[c];
         bool passed[MOST] = {false};
-        expect_int(name, 0, cycle->ranks[0]);
+        expect_int(name, 0, cycle[0]);
         for (uint32_t i = 0; i < n; i++) {
-            const uint32_t from = cycle->ranks[i], to = cycle->ranks[(i + 1) % n];
+            const uint32_t from = cycle[i], to = cycle[(i + 1) % n];
             assert_true(from < n && !passed[from]);
             passed[from] = true;
-            taken[from][to] += cycle->times;
-            taken[to][from] += cycle->times;
+            taken[from][to]++;
+            taken[to][from]++;
         }
-        shares += 2 * cycle->times;
     }
-    expect_int(name, shares, rings->n_rings);
+    expect_int(name, 2 * rings->n_cycles, rings->n_rings);
     for (uint32_t i = 0; i < n * n; i++)
         if (taken[i / n][i % n] * rings->bandwidth > widths[i] * (1 + 1e-9))
             fail_msg("%s: %" PRIu32 " rings of %g from %" PRIu32 " to %" PRIu32 " over %g", name,
@@ -246,11 +247,93 @@ static void test_platforms(void **state)
     cs_platform_finish(&crossbar);
 }
 
+/* What forms take for a message of rings: on a DGX-1 six rings of 25 GB/s over eight GPUs, four over
+ * the first four; a pair has one ring over one link, and so have pairs in two nodes, over a NIC of
+ * 12 GB/s. Where not all groups have rings over links, as of five GPUs and five, one ring is taken:
+ * the links of GPU 4 lead to GPU 0, and on its way to it the message of 3 passes 0. */
+static void test_hops(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        cs_rings rings;
+        double bandwidth;
+    } rows[] = {
+        {"eight", {.n = 16, .size = 8, .stride = 1, .over_links = true}, 150e9},
+        {"eight, one ring", {.n = 16, .size = 8, .stride = 1}, 25e9},
+        {"four", {.n = 4, .size = 4, .stride = 1, .over_links = true}, 100e9},
+        {"pair", {.n = 2, .size = 2, .stride = 1, .over_links = true}, 25e9},
+        {"nodes", {.n = 16, .size = 2, .stride = 8, .alone = true, .over_links = true}, 12e9},
+        {"five", {.n = 5, .size = 5, .stride = 1, .over_links = true}, 25e9},
+    };
+    cs_platform platform;
+    assert_int_equal(cs_topology_preset("t", "{\"topology\":\"dgx1-v100\"}", 16, &platform, NULL),
+                     CS_OK);
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_ring_hop hop;
+        assert_int_equal(cs_rings_slowest(&platform, &rows[i].rings, &hop, NULL), CS_OK);
+        expect_double(rows[i].name, rows[i].bandwidth, hop.bandwidth);
+    }
+    cs_platform_finish(&platform);
+}
+
+/* Data parallelism, 10 ms of computing and 144 MB of gradients over a DGX-1 with 1 us:
+ *   8 GPUs         14 steps of 18 MB at 150 GB/s and 1 us: 1.694 ms
+ *   4              6 steps of 36 MB at 100 GB/s: 2.166 ms
+ *   one ring       no form: its links have 25 and 50 GB/s
+ *   a byte more    no form: shares are not equal, and what is sent over a wider link is ahead
+ */
+static void test_form(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name, *algorithm;
+        uint32_t devices;
+        int64_t weights;
+        cs_time makespan; /* us, of a mini-batch; 0: no form holds */
+    } rows[] = {
+        {"eight", "usual", 8, 144000000, 11694},
+        {"four", "ring_per_link", 4, 144000000, 12166},
+        {"one ring", "ring", 4, 144000000, 0},
+        {"a byte more", "usual", 8, 144000001, 0},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        scenario_run run;
+        cs_error error;
+        bool holds = false;
+        cs_error_init(&error);
+        expect_error(
+            rows[i].name, CS_OK, "",
+            scenario_run_init(&run, &error,
+                              "{'schema_version': 1, 'iterations': 2, 'model': {'uniform': "
+                              "{'layers': 1, 'forward': '4 ms', 'backward': '6 ms', 'weights': "
+                              "%" PRId64 "}}, 'platform': {'topology': 'dgx1', 'latency': '1 us', "
+                              "'devices': %" PRIu32 "}, 'collectives': {'algorithm': '%s'}, "
+                              "'schedule': {'kind': 'dp', 'bucket': 0}}",
+                              rows[i].weights, rows[i].devices, rows[i].algorithm),
+            &error);
+        const cs_simulation *simulation = &run.simulation;
+        for (uint32_t f = 0; f < simulation->forms.n; f++) {
+            const cs_form *form = &simulation->forms.forms[f];
+            if (form->figure != CS_FIGURE_MAKESPAN || !form->applies)
+                continue;
+            holds = true;
+            expect_int(rows[i].name, 2 * rows[i].makespan * INT64_C(1000000), (int64_t)form->exact);
+        }
+        assert_int_equal(holds, rows[i].makespan > 0);
+        if (holds)
+            expect_int(rows[i].name, 2 * rows[i].makespan * INT64_C(1000000),
+                       simulation->trace.makespan);
+        scenario_run_finish(&run);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_dgx1), cmocka_unit_test(test_complete),
-                                       cmocka_unit_test(test_exhaustively),
-                                       cmocka_unit_test(test_none),
-                                       cmocka_unit_test(test_platforms)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_dgx1),         cmocka_unit_test(test_complete),
+        cmocka_unit_test(test_exhaustively), cmocka_unit_test(test_none),
+        cmocka_unit_test(test_platforms),    cmocka_unit_test(test_hops),
+        cmocka_unit_test(test_form)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -340,6 +340,79 @@ static void test_transformers(void **state)
     gsl_rng_free(random);
 }
 
+/* ---- narrow types ---- */
+
+static int64_t resting_weights(const cs_scenario *scenario)
+{
+    int64_t bytes = 0;
+    cs_graph graph;
+    cs_error error;
+    cs_error_init(&error);
+    if (cs_schedule_graph(scenario->schedule, &scenario->job, scenario->params, &graph, &error) !=
+        CS_OK)
+        fail_msg("%s", error.text);
+    for (uint32_t i = 0; i < graph.n_residents; i++)
+        if (graph.residents[i].device == 0 && graph.residents[i].category == CS_MEMORY_WEIGHTS)
+            bytes += graph.residents[i].bytes;
+    cs_graph_finish(&graph);
+    return bytes;
+}
+
+/* Two blocks of 4 x 72 x 72 + 3 x 72 x 144 elements in linear layers, a table and a last matrix of
+ * 72 x 72 and five norms of 72, which are wide; on four places. Narrow copies are made by each
+ * place: what is sent and divided are weights in bf16, of stage 3 before both passes; with weights
+ * in the narrow type alone one copy, a byte an element of fp8 (Megatron Core's fp8_param_gather), 33
+ * for 32 of mxfp8, which is sent in bf16 after an update. */
+enum { NARROW = 2 * (4 * 72 * 72 + 3 * 72 * 144), WIDE = 2 * 72 * 72 + 5 * 72 };
+static const struct {
+    const char *precision, *weights;
+    uint32_t copies, zero;
+    int64_t sent, resting;
+} narrow_rows[] = {
+    {"fp8", "copies", 2, 1, 2 * (NARROW + WIDE), 2 * (NARROW + WIDE) + 2 * NARROW},
+    {"fp8", "copies", 1, 2, 2 * (NARROW + WIDE), 2 * (NARROW + WIDE) + NARROW},
+    {"fp8", "copies", 2, 3, 2 * 2 * (NARROW + WIDE), 2 * (NARROW + WIDE) / 4},
+    {"fp8", "cast", 2, 3, 2 * 2 * (NARROW + WIDE), 2 * (NARROW + WIDE) / 4},
+    {"fp8", "alone", 2, 1, NARROW + 2 * WIDE, 2 * NARROW + 2 * WIDE},
+    {"fp8", "alone", 1, 1, NARROW + 2 * WIDE, NARROW + 2 * WIDE},
+    {"fp8", "alone", 2, 3, 2 * (NARROW + 2 * WIDE), (NARROW + 2 * WIDE) / 4},
+    {"fp8", "alone", 1, 3, 2 * (NARROW + 2 * WIDE), (NARROW + 2 * WIDE) / 4},
+    {"mxfp8", "alone", 1, 1, 2 * (NARROW + WIDE), NARROW * 33 / 32 + 2 * WIDE},
+    {"mxfp8", "alone", 2, 3, 2 * (NARROW * 33 / 32 + 2 * WIDE), (NARROW * 33 / 32 + 2 * WIDE) / 4},
+};
+
+static void test_narrow(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(narrow_rows); i++) {
+        scenario_run run;
+        cs_error error;
+        char row[96];
+        cs_error_init(&error);
+        snprintf(row, sizeof(row), "%s %s, %" PRIu32 " copies, zero %" PRIu32,
+                 narrow_rows[i].precision, narrow_rows[i].weights, narrow_rows[i].copies,
+                 narrow_rows[i].zero);
+        if (scenario_run_read(
+                &run, &error,
+                "{'schema_version': 1, 'model': {'name': 'llama', 'parameters': {'layers': 2, "
+                "'hidden': 72, 'heads': 2, 'kv_heads': 2, 'intermediate': 144, 'sequence': 8, "
+                "'vocabulary': 72}, 'device': 'b200', 'precision': '%s', 'granularity': 'block', "
+                "'batch_size': 4}, 'platform': {'topology': 'nvlink_switch', 'bandwidth': '1 "
+                "GB/s', "
+                "'devices': 4}, 'schedule': {'kind': 'sequential'}, 'memory': {'narrow_weights': "
+                "'%s', 'narrow_copies': %u}, 'parallel': {'zero': %u, 'fold': 'no'}}",
+                narrow_rows[i].precision, narrow_rows[i].weights, narrow_rows[i].copies,
+                narrow_rows[i].zero) != CS_OK)
+            fail_msg("%s: %s", row, error.text);
+        const flows got = planned(&run.scenario);
+        const flow gathers = {CS_PURPOSE_WEIGHTS, CS_ALL_GATHER, 4, 1, 0};
+        const flow *found = find(&got, &gathers);
+        expect_int(row, narrow_rows[i].sent, found ? found->bytes : 0);
+        expect_int(row, narrow_rows[i].resting, resting_weights(&run.scenario));
+        scenario_run_finish(&run);
+    }
+}
+
 /* ---- images ---- */
 
 /* VGG-16 (Simonyan and Zisserman, configuration D) of 64 x 64 pixels, with small dense layers. */
@@ -472,6 +545,7 @@ static void test_images(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_transformers),
+                                       cmocka_unit_test(test_narrow),
                                        cmocka_unit_test(test_images)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

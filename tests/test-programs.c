@@ -672,17 +672,19 @@ static void test_residents(void **state)
 
 /* 1000 bytes of weights and 1000 of frozen ones on 4 places: the latter are divided at stage 3
  * only, and gathered with the others, by the forward and by the backward; no gradients are sent of
- * them. */
+ * them. Of casts of others each place has all, at stage 3 while they are gathered. */
 static void test_frozen(void **state)
 {
     (void)state;
     const struct {
         const char *row;
         uint32_t zero;
-        int64_t weights, gathered, sent;
-    } rows[] = {{"zero 0", 0, 2000, 0, 0},
-                {"zero 2", 2, 2000, 0, 3 * 1000 / 4},
-                {"zero 3", 3, 250 + 250, 2000, 2 * 3 * 2000 / 4}};
+        int64_t weights, gathered, sent, cast;
+    } rows[] = {{"zero 0", 0, 2000, 0, 0, 0},
+                {"zero 2", 2, 2000, 0, 3 * 1000 / 4, 0},
+                {"zero 3", 3, 250 + 250, 2000, 2 * 3 * 2000 / 4, 0},
+                {"casts, zero 2", 2, 2000, 0, 3 * 1000 / 4, 600},
+                {"casts, zero 3", 3, 250 + 100, 2000, 2 * 3 * 1400 / 4, 600}};
     for (size_t i = 0; i < ROWS(rows); i++) {
         drawn of;
         small_run made;
@@ -690,6 +692,7 @@ static void test_frozen(void **state)
         of.grid.data = of.grid.shard = 4;
         of.layers[0].weight_bytes = 1000;
         of.layers[0].frozen_bytes = 1000;
+        of.layers[0].cast_bytes = rows[i].cast;
         of.job.states = (cs_states){.zero = rows[i].zero, .accumulate = true};
         run(rows[i].row, &of, &made);
         expect_int(rows[i].row, rows[i].weights, peak(&made, 0, CS_MEMORY_WEIGHTS));

@@ -230,6 +230,8 @@ static const effect effects[] = {
     /* of two devices that divide weights */
     {"/parallel/accumulate", SHARED(DENSE("flash"), "\"data\": 2, \"zero\": 3"), "true", "false",
      gradients, true, 0.5, NULL},
+    {.key = "/memory/receive_buffers", .elsewhere = "stage-buffers: buffers_and_results"},
+    {.key = "/memory/stage_results", .elsewhere = "stage-buffers: buffers_and_results"},
     {.key = "/parallel/gather_once", .elsewhere = "programs: test_gathered_once"},
     {"/platform/blocking", pipeline, "false", "true", seconds, false, 2, NULL},
     /* one of two devices' halves of weights in 2 bytes goes; gradients have 4 bytes, not 2; of

@@ -284,6 +284,71 @@ class Sweep(unittest.TestCase):
             self.assertEqual(found, {k: v for k, v in expected.items() if k != 'error'})
         self.assertIn('--steady', self.hdf5_command(*arguments, '--steady'))
 
+    def test_nothing_is_stale(self):
+        """Points share what they have in common. Each kind of key is varied so that every point
+        differs from the one before, and is then as one before that, and each point is compared with
+        a run of its own."""
+        model = {'name': 'gpt', 'device': 'a100', 'batch_size': 64, 'granularity': 'block',
+                 'parameters': {'layers': 2, 'hidden': 256, 'heads': 4, 'sequence': 128,
+                                'vocabulary': 500}}
+        links = {'topology': 'nvlink_switch', 'devices': 4, 'bandwidth': '10 GB/s',
+                 'latency': '1 us'}
+        bridge = {**links, 'topology': 'pcie'}
+        counted = {'topology': 'ring', 'bandwidth': '10 GB/s', 'memory': '8 GB'}  # by the layers
+        measured = {**links, 'bandwidth': 'measured node', 'latency': 'measured node'}
+        sends = []
+        for beta in (1e-9, 3e-9):
+            value = lambda x: {'value': x, 'low': x, 'high': x}
+            regime = {'from_bytes': 0, 'alpha_s': value(1e-6), 'beta_s_per_byte': value(beta),
+                      'error': 0.01, 'points': 9, 'outliers': 1}
+            source = dict.fromkeys(['driver', 'libraries', 'clock', 'notes'], '')
+            sends.append({'inline': {
+                'schema_version': 1, 'compute': [], 'network': [
+                    {'collective': 'send', 'level': 'node', 'ranks': 2, 'source': 0,
+                     'regimes': [regime]}],
+                'sources': [{'source': 'drawn', 'device': 'A', 'date': '2026-11-23', **source}]}})
+        rows = [
+            ({}, '/platform/latency', ['1 us', '9 us']),
+            ({}, '/platform/bandwidth', ['10 GB/s', '20 GB/s']),
+            ({}, '/platform/devices', [4, 8]),
+            ({}, '/platform/speed', [1, 2]),
+            ({}, '/platform/memory', ['8 GB', '16 GB']),
+            ({}, '/platform/reserve', [0, '1 GB']),
+            ({'platform': bridge}, '/platform/sharing', ['none', 'max_min']),
+            ({}, '/platform', [links, bridge]),
+            ({}, '/model/device', ['a100', 'v100']),
+            ({}, '/model/batch_size', [64, 128]),
+            ({}, '/model/parameters/layers', [2, 3]),
+            ({}, '/schedule/micro_batches', [1, 4]),
+            ({}, '/parallel', [{'tensor': 4}, {'tensor': 2}]),
+            ({'platform': bridge}, '/collectives/fidelity', ['flow', 'alpha_beta']),
+            ({'platform': measured}, '/costs', sends),
+            ({**SCENARIO, 'platform': counted}, '/model/uniform/layers', [3, 4]),
+        ]
+        common = {'schema_version': 1, 'name': 'stale', 'model': model, 'platform': links,
+                  'schedule': {'kind': 'sequential'}, 'parallel': {}}
+        for more, key, values in rows:
+            document = more if 'schedule' in more else {**common, **more}
+            self.write('s.json', json.dumps(document))
+            words = ','.join(json.dumps(v) for v in values)
+            with self.subTest(key):
+                found = self.rows('--vary', '/iterations=1,2', '--vary', f'{key}={words}', '-j', '1')
+                makespans = []
+                for row, (i, value) in zip(found, [(i, v) for i in (1, 2) for v in values],
+                                           strict=True):
+                    done = subprocess.run(
+                        [SIM, 'run', self.path('s.json'), '--no-output', '--json', '--set',
+                         f'/iterations={i}', '--set', f'{key}={json.dumps(value)}'],
+                        capture_output=True, text=True, check=True)
+                    numbers = {k: v for k, v in json.loads(done.stdout).items()
+                               if isinstance(v, (int, float)) and k in row}
+                    self.assertGreater(len(numbers), 10)
+                    self.assertEqual({k: float(row[k]) for k in numbers}, numbers)
+                    capacity = json.loads(done.stdout)['devices'][0]['capacity_bytes']
+                    self.assertEqual(float(row['capacity_bytes']), capacity)
+                    makespans.append((numbers['makespan_s'], capacity))
+                self.assertEqual(len(set(makespans)), len(makespans))
+
     def test_copies(self):
         """Data parallelism whose collectives are delays: one copy simulated for all has the figures
         of all of them. 66 devices are folded where nothing is said."""

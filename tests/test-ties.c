@@ -65,10 +65,9 @@ static uint32_t count_all_reduces(const cs_graph *graph)
 /* A ring of n sends 2(n - 1) chunks of an n-th, one after the other, at 1 GB/s: of 3 GB 3 s with
  * two; of 4 GB 4 s with two. With three there are two rings, one each way round, with a half of the
  * bytes each: of 3 GB 2 s; a rank ends where its four last messages meet, one of no bytes to
- * itself. The first stage, whose backward ends the mini-batch,
- * is the last to come to it, and its update of 8 s the longest: that of the borrower takes 1 s and
- * 3/4 of 8 s. Replicas sum all gradients of their stage first. Each pair of devices has links of
- * its own. */
+ * itself. The first stage, whose backward ends the mini-batch, is the last to come to it, and its
+ * update of 8 s the longest: that of the borrower takes 1 s and 3/4 of 8 s. Replicas sum all
+ * gradients of their stage first. Each pair of devices has links of its own. */
 static const struct {
     const char *row, *schedule;
     uint32_t layers, devices;
@@ -121,10 +120,11 @@ static void test_exchange(void **state)
 }
 
 /* Three layers that share 3 GB, as T5's encoder, decoder and last matrix do. On three devices their
- * gradients are summed once, over all three: a ring of 3 sends 2 (3 - 1) chunks of 1 GB, 4 s and 12
- * messages; two sums of pairs, side by side in 3 s, would leave the copies unequal. Of four stages
- * on two devices the second and the last are both on device 1, which has one copy for them: a ring
- * of 2, 3 s and 4 messages. Device 0 updates 4 GB in 8 s; the last layer has 1 GB besides 3 GB. */
+ * gradients are summed once, over all three: two rings of 3, one each way round, send 2 (3 - 1)
+ * chunks of half of 1 GB each, 2 s and 24 messages, and 3 of no bytes where ranks end; two sums of
+ * pairs, side by side in 3 s, would leave the copies unequal. Of four stages on two devices the
+ * second and the last are both on device 1, which has one copy for them: a ring of 2, 3 s and 4
+ * messages. Device 0 updates 4 GB in 8 s; the last layer has 1 GB besides 3 GB. */
 static void test_three(void **state)
 {
     (void)state;
@@ -133,9 +133,9 @@ static void test_three(void **state)
         uint32_t layers, devices, reduced, messages, borrower;
         int64_t weights; /* of the second layer's device, in GB */
     } cases[] = {
-        {"'kind': '1f1b', 'micro_batches': 4", 4, 4, 4, 12, 1, 3},
-        {"'kind': 'gpipe', 'micro_batches': 4", 4, 4, 4, 12, 1, 3},
-        {"'kind': 'zb_h1', 'micro_batches': 4", 5, 5, 4, 12, 1, 3},
+        {"'kind': '1f1b', 'micro_batches': 4", 4, 4, 2, 27, 1, 3},
+        {"'kind': 'gpipe', 'micro_batches': 4", 4, 4, 2, 27, 1, 3},
+        {"'kind': 'zb_h1', 'micro_batches': 4", 5, 5, 2, 27, 1, 3},
         {"'kind': 'interleaved_1f1b', 'micro_batches': 4", 4, 2, 3, 4, 1, 4},
     };
     for (size_t i = 0; i < ROWS(cases); i++) {

@@ -443,10 +443,24 @@ static const struct rule {
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 8, 'gpus_per_node': 8}, 'schedule': "
            "'1f1b', 'parallel': {'dp': 4, 'pp': 2, 'zero': 3}, " TOLD,
      "parallel", "zero", NULL, "3"},
-    {"its gradients, which the runtime says",
+    {"its gradients",
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 8, 'gpus_per_node': 8}, 'schedule': "
            "'1f1b', 'parallel': {'dp': 4, 'pp': 2, 'zero': 3}, " TOLD,
-     "parallel", "accumulate", NULL, "-"},
+     "parallel", "accumulate", NULL, "true"},
+    {"its weights",
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 8, 'gpus_per_node': 8}, 'schedule': "
+           "'1f1b', 'parallel': {'dp': 4, 'pp': 2, 'zero': 3}, " TOLD,
+     "parallel", "gather_once", NULL, "true"},
+    {"its results",
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 2, 'gpus_per_node': 8}, 'schedule': "
+           "'1f1b', 'parallel': {'pp': 2}, 'measured': {}, 'recompute': 'none', 'precision': "
+           "'fp8'",
+     "memory", "stage_results", NULL, "\"all\""},
+    {"its results since 2025",
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 2, 'gpus_per_node': 8}, 'schedule': "
+           "'1f1b', 'parallel': {'pp': 2}, 'measured': {}, 'recompute': 'none', 'precision': "
+           "'fp8-rowwise'",
+     "memory", "stage_results", NULL, "\"last\""},
     {"its gathered tokens",
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 2, 'gpus_per_node': 8}, 'parallel': "
            "{'tp': 2, 'sp': true}, " TOLD,

@@ -1,5 +1,7 @@
 #include "topologies/route.h"
 
+#include "topologies/link-rings.h"
+
 #include <assert.h>
 #include <math.h>
 #include <stdlib.h>
@@ -137,20 +139,54 @@ static cs_status walk_rings(const cs_platform *platform, const cs_rings *rings, 
     return CS_OK;
 }
 
-cs_status cs_rings_slowest(const cs_platform *platform, const cs_rings *rings, cs_ring_hop *hop,
-                           cs_error *error)
+static cs_status walk_twice(const cs_platform *platform, const cs_rings *rings, cs_ring_hop *hop,
+                            cs_error *error)
 {
-    cs_ring_hop slowest = {0, INFINITY};
     uint32_t *links = malloc(((size_t)platform->longest_route + 1) * sizeof(*links));
     uint32_t *messages = calloc((size_t)platform->n_links + 1, sizeof(*messages));
     cs_status status = links && messages ? CS_OK : cs_error_no_memory(error);
-    if (status == CS_OK && rings->size > 1)
+    if (status == CS_OK)
         status = walk_rings(platform, rings, links, messages, NULL, error);
-    if (status == CS_OK && rings->size > 1)
-        status = walk_rings(platform, rings, links, messages, &slowest, error);
+    if (status == CS_OK)
+        status = walk_rings(platform, rings, links, messages, hop, error);
     free(links);
     free(messages);
-    if (status == CS_OK)
-        *hop = slowest;
     return status;
+}
+
+/* The slowest of all groups, which share no link; *all: each has rings over links. */
+static cs_status walk_links(const cs_platform *platform, const cs_rings *rings, cs_ring_hop *hop,
+                            bool *all, cs_error *error)
+{
+    const uint32_t block = rings->size * rings->stride;
+    *all = rings->over_links && rings->size <= CS_LINK_RANKS_MAX;
+    for (uint32_t d = 0; d < (rings->alone ? 1 : rings->n) && *all; d++) {
+        uint32_t members[CS_LINK_RANKS_MAX];
+        cs_link_step step;
+        if (d % block >= rings->stride)
+            continue;
+        for (uint32_t i = 0; i < rings->size; i++)
+            members[i] = device_of(rings, d + i * rings->stride);
+        CS_TRY(cs_link_step_find(platform, members, rings->size, &step, error));
+        *all = step.rings > 0;
+        hop->latency = step.latency > hop->latency ? step.latency : hop->latency;
+        hop->bandwidth = fmin(hop->bandwidth, step.bandwidth);
+    }
+    return CS_OK;
+}
+
+cs_status cs_rings_slowest(const cs_platform *platform, const cs_rings *rings, cs_ring_hop *hop,
+                           cs_error *error)
+{
+    const cs_ring_hop none = {0, INFINITY};
+    cs_ring_hop slowest = none;
+    bool over_links = false;
+    if (rings->size > 1)
+        CS_TRY(walk_links(platform, rings, &slowest, &over_links, error));
+    if (rings->size > 1 && !over_links) {
+        slowest = none;
+        CS_TRY(walk_twice(platform, rings, &slowest, error));
+    }
+    *hop = slowest;
+    return CS_OK;
 }

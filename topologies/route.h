@@ -60,12 +60,14 @@ typedef struct cs_rings {
     uint32_t n, size, stride;
     bool alone;              /* only the first one runs */
     const uint32_t *devices; /* of the numbers 0 .. n - 1; NULL: the same */
+    bool over_links;         /* groups of GPUs with links to each other have as many rings as these
+                              * have room for (link-rings.h), where all groups are such */
 } cs_rings;
 
 /* A message that takes as long as the slowest of them: the most latency, and the least bandwidth,
  * where a link on which k messages meet gives each a k-th (of sharing `phi`: a phi-th; of `none`,
  * all). It is what contention divides by, found by counting (Kahira et al., HPDC 2021, section
- * 4.3). A size of 1 has no messages: latency 0, infinite bandwidth. */
+ * 4.3). With rings over links, what all of them give a message together. A size of 1 has no messages: latency 0, infinite bandwidth. */
 typedef struct cs_ring_hop {
     cs_time latency;
     double bandwidth; /* bytes/s */

@@ -59,7 +59,9 @@ static double resting(const cs_advise_base *base, const cs_candidate *c, const c
     const double weights = wide ? 0 : zero >= 3 ? divided : stage->dense + stage->expert;
     const double ratio = wide && !by_layer ? 2 : priced->gradient_ratio;
     const double gradients = zero >= 2 && !accumulate ? ratio * divided : stage->gradients;
-    return weights + stage->frozen + gradients + priced->optimizer_ratio * divided;
+    const bool shares = zero >= 3 && c->expert == 1; /* schedules/states.h */
+    const double frozen = shares ? (stage->frozen - stage->cast) / shard : stage->frozen;
+    return weights + frozen + gradients + priced->optimizer_ratio * divided;
 }
 
 /* n_s of bounds.h. */
@@ -137,48 +139,52 @@ static cJSON *pricing_document(const cs_advise_base *base, const cs_candidate *o
     return NULL;
 }
 
-/* From the first start to the last end. */
+/* A pass of a stage: when the last of its devices begins it, and when the first one has ended it. */
 typedef struct period {
     cs_time start, end;
 } period;
 
-static void add_period(period *to, const cs_span *span, bool first)
+static double length_of(const period *of)
 {
-    to->start = first || span->start < to->start ? span->start : to->start;
-    to->end = first || span->end > to->end ? span->end : to->end;
+    return of->end > of->start ? cs_time_seconds(of->end - of->start) : 0;
 }
 
 /* Passes of each stage on its first device; with `exchanges` what stands between computations
- * counts. */
+ * counts. Where messages come to some devices of a stage before others, the first exchange waits,
+ * but perhaps not behind another micro-batch: a pass is counted from when all of them are there. */
 static cs_status take_times(const cs_scenario *scenario, const cs_graph *graph,
                             const cs_trace *trace, bool exchanges, cs_priced *to, cs_error *error)
 {
     const cs_plan *plan = scenario->plan;
     period *periods = calloc(2 * (size_t)plan->n_stages + 1, sizeof(*periods));
-    bool *seen = calloc(2 * (size_t)plan->n_stages + 1, sizeof(*seen));
-    const bool room = periods && seen;
+    uint32_t *latest = calloc((size_t)graph->n_devices + 1, sizeof(*latest)); /* its pass, + 1 */
+    const bool room = periods && latest;
     for (uint32_t task = 0; room && task < graph->n_tasks; task++) {
         const cs_class *cls = cs_graph_class(graph, task);
         const bool computes = cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE;
-        if (!computes || cls->kind == CS_UPDATE ||
-            cls->device != plan->devices[plan->stages[cls->stage].first_device])
+        if (!computes || cls->kind == CS_UPDATE)
             continue;
         const cs_span *span = &trace->spans[task];
         const bool forward = cls->kind == CS_FORWARD;
         const uint32_t pass = 2 * cls->stage + !forward;
+        period *of = &periods[pass];
+        if (latest[cls->device] != pass + 1 && span->start > of->start)
+            of->start = span->start;
+        latest[cls->device] = pass + 1;
+        if (cls->device != plan->devices[plan->stages[cls->stage].first_device])
+            continue;
         cs_stage_price *stage = &to->stages[cls->stage];
         const double seconds = cs_time_seconds(span->end - span->start);
         *(forward ? &stage->forward : &stage->backward) += seconds;
         to->computing += seconds;
-        add_period(&periods[pass], span, !seen[pass]);
-        seen[pass] = true;
+        of->end = span->end > of->end ? span->end : of->end;
     }
     for (uint32_t s = 0; room && exchanges && s < plan->n_stages; s++) {
-        to->stages[s].forward = cs_time_seconds(periods[2 * s].end - periods[2 * s].start);
-        to->stages[s].backward = cs_time_seconds(periods[2 * s + 1].end - periods[2 * s + 1].start);
+        to->stages[s].forward = length_of(&periods[2 * s]);
+        to->stages[s].backward = length_of(&periods[2 * s + 1]);
     }
     free(periods);
-    free(seen);
+    free(latest);
     return room ? CS_OK : cs_error_no_memory(error);
 }
 
@@ -189,10 +195,12 @@ static void take_sizes(const cs_scenario *scenario, cs_priced *to)
         const cs_layer_sum *sum = &scenario->job.stages[s];
         const cs_stage *of = &scenario->plan->stages[s];
         cs_stage_price *stage = &to->stages[s];
-        for (uint32_t l = of->first_layer; l < of->end_layer; l++)
+        for (uint32_t l = of->first_layer; l < of->end_layer; l++) {
+            stage->cast += (double)model->layers[l].cast_bytes;
             for (uint32_t i = 0; i < model->layers[l].n_weight_parts; i++)
                 if (model->layers[l].weight_parts[i].axes == CS_AXES_EXPERT_DATA)
                     stage->expert += (double)model->layers[l].weight_parts[i].bytes;
+        }
         stage->dense = (double)sum->weight_bytes - stage->expert;
         stage->gradients = (double)sum->gradient_bytes;
         stage->frozen = (double)sum->frozen_bytes;

@@ -3,8 +3,8 @@
  * A bound is of the simulation, not of the machine. Candidates that have the same mesh, stages and
  * micro-batches, but other schedules, numbers of micro-batches or ZeRO stages, compute the same
  * passes: one micro-batch is simulated for all of them, without ZeRO. From it come f_s and b_s,
- * what stage s takes for a forward and a backward, from the start of its first computation to the
- * end of its last one: with the exchanges within layers in between, which are delays that depend on
+ * what stage s takes for a forward and a backward, from when all of its devices have begun to the
+ * end of the last computation of the first one: with the exchanges within layers in between, which are delays that depend on
  * nothing else. (Where the scenario asks for "fidelity": "flow" they are not, and computations
  * alone count.) A device does one pass at a time (schedules/program.h), so that no pass takes less
  * in any of the candidates. Rank r holds the stages r, r + P, ...; x_r is the sum of their f_s +
@@ -43,7 +43,7 @@ typedef enum cs_advise_stage {
 typedef struct cs_stage_price {
     double forward, backward; /* f, b */
     double dense, expert;     /* weights; of one place, nothing divided over others */
-    double gradients, frozen, kept;
+    double gradients, frozen, cast, kept;
 } cs_stage_price;
 
 /* What candidates with the same mesh, stages and micro-batches have in common. */

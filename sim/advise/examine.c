@@ -99,7 +99,7 @@ static const char *name_limit(const cs_advice *advice, const cs_candidate *c)
 static cs_status examine(const cs_advice *advice, uint32_t candidate, const cs_scenario *scenario,
                          const cs_progress *progress, cs_limits *limits, cs_error *error)
 {
-    const cs_simulation_options how = {.progress = progress};
+    const cs_simulation_options how = {.no_hash = true, .progress = progress};
     cs_simulation simulation = {0};
     double alone;
     CS_TRY(cs_simulate(scenario, &how, &simulation, error));

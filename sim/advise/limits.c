@@ -58,7 +58,7 @@ void cs_limits_find(const cs_scenario *scenario, const cs_simulation *simulation
                     double alone, cs_limits *limits)
 {
     const cs_analysis *analysis = &simulation->analysis;
-    const cs_mean_use mean = cs_analysis_mean(analysis);
+    const cs_mean_use mean = analysis->mean;
     const cs_work_rate rate = cs_simulation_work_rate(scenario, simulation);
     const double makespan = cs_time_seconds(analysis->makespan);
     const double counted = analysis->iteration_time / makespan; /* the rates are of that */

@@ -583,10 +583,35 @@ static cs_time find_middle(const study *s)
     return n > 1 ? s->batch_end[n - 1 - n / 4] - s->batch_end[n / 4] : s->trace->makespan;
 }
 
+static cs_mean_use mean_of(const cs_analysis *analysis)
+{
+    cs_mean_use mean = {0};
+    for (uint32_t d = 0; d < analysis->n_devices; d++) {
+        const cs_time_use *use = &analysis->devices[d];
+        mean.messages += cs_time_seconds(use->communication - use->collectives);
+        mean.collectives += cs_time_seconds(use->collectives);
+        mean.active += cs_time_seconds(use->active);
+        mean.hidden += cs_time_seconds(use->hidden);
+        mean.slowed += cs_time_seconds(use->slowed);
+        for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
+            mean.exposed[p] += cs_time_seconds(use->exposed[p]);
+    }
+    const double n = analysis->n_devices > 0 ? analysis->n_devices : 1;
+    for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
+        mean.exposed[p] /= n;
+    mean.messages /= n;
+    mean.collectives /= n;
+    mean.active /= n;
+    mean.hidden /= n;
+    mean.slowed /= n;
+    return mean;
+}
+
 void cs_analysis_set_rates(cs_analysis *analysis, uint32_t n_batches, uint32_t batch_size)
 {
     const uint32_t first = n_batches / 4, last = n_batches - 1 - n_batches / 4;
     analysis->bubble_fraction = bubble_of(analysis);
+    analysis->mean = mean_of(analysis);
     analysis->iteration_time =
         cs_time_seconds(analysis->middle) / (n_batches > 1 ? last - first : 1);
     if (analysis->iteration_time > 0)
@@ -654,28 +679,4 @@ cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace, uint32_t batc
     }
     *analysis = made;
     return CS_OK;
-}
-
-cs_mean_use cs_analysis_mean(const cs_analysis *analysis)
-{
-    cs_mean_use mean = {0};
-    for (uint32_t d = 0; d < analysis->n_devices; d++) {
-        const cs_time_use *use = &analysis->devices[d];
-        mean.messages += cs_time_seconds(use->communication - use->collectives);
-        mean.collectives += cs_time_seconds(use->collectives);
-        mean.active += cs_time_seconds(use->active);
-        mean.hidden += cs_time_seconds(use->hidden);
-        mean.slowed += cs_time_seconds(use->slowed);
-        for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
-            mean.exposed[p] += cs_time_seconds(use->exposed[p]);
-    }
-    const double n = analysis->n_devices > 0 ? analysis->n_devices : 1;
-    for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
-        mean.exposed[p] /= n;
-    mean.messages /= n;
-    mean.collectives /= n;
-    mean.active /= n;
-    mean.hidden /= n;
-    mean.slowed /= n;
-    return mean;
 }

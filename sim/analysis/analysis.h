@@ -89,6 +89,13 @@ typedef struct cs_wait_reader {
 /* From the first on; zeroed, but for `of`, a reader is there. False behind the last. */
 bool cs_wait_next(cs_wait_reader *reader, cs_wait *wait);
 
+/* Communication of a device, a mean over all of them; s. */
+typedef struct cs_mean_use {
+    double messages, collectives;  /* exposed */
+    double exposed[CS_N_PURPOSES]; /* the same by purpose */
+    double active, hidden, slowed;
+} cs_mean_use;
+
 typedef struct cs_analysis {
     uint32_t n_devices, n_steps;
     cs_time makespan;
@@ -103,6 +110,7 @@ typedef struct cs_analysis {
     cs_steady_part steady;
     cs_recurrence recurrence; /* zero where there is a flush */
     cs_time_use *devices;
+    cs_mean_use mean;
     cs_time_use path;    /* of the critical path; its dependency is waiting that no task explains */
     cs_path_step *steps; /* in order of time */
     cs_waits waits;      /* all stretches that `devices` sums up, of those that were simulated */
@@ -117,17 +125,8 @@ void cs_analysis_finish(cs_analysis *analysis);
 CS_MUST_CHECK cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace,
                                    uint32_t batch_size, cs_analysis *analysis, cs_error *error);
 
-/* Sets iteration_time, throughput and bubble_fraction, which follow from the times that the
+/* Sets iteration_time, throughput, bubble_fraction and mean, which follow from the times that the
  * analysis has: of a run of so many mini-batches that was not stopped. */
 void cs_analysis_set_rates(cs_analysis *analysis, uint32_t n_batches, uint32_t batch_size);
-
-/* Communication of a device, a mean over all of them; s. */
-typedef struct cs_mean_use {
-    double messages, collectives;  /* exposed */
-    double exposed[CS_N_PURPOSES]; /* the same by purpose */
-    double active, hidden, slowed;
-} cs_mean_use;
-
-cs_mean_use cs_analysis_mean(const cs_analysis *analysis);
 
 #endif

@@ -237,9 +237,14 @@ static cs_status make_row(const request *asked, uint32_t r, cs_net_options *how,
                           .reuse = asked->out->reuse};
     cs_paradl_divide_space(c->method == CS_PARADL_SPATIAL ? c->members : 1,
                            cs_paradl_space_rank(&asked->net), c->space);
-    const cs_rings within = {c->groups * c->members, c->members, 1, false, NULL};
-    const cs_rings between = {c->groups * c->members, c->groups, c->members,
-                              c->method == CS_PARADL_SPATIAL, NULL}; /* of leaders */
+    const uint32_t n = c->groups * c->members;
+    const bool collectives = c->method == CS_PARADL_FILTER || c->method == CS_PARADL_CHANNEL;
+    const cs_rings within = {.n = n, .size = c->members, .stride = 1, .over_links = collectives};
+    const cs_rings between = {.n = n,
+                              .size = c->groups,
+                              .stride = c->members,
+                              .alone = c->method == CS_PARADL_SPATIAL, /* of leaders */
+                              .over_links = true};
     CS_TRY(find_link(asked, &within, &c->within, error));
     CS_TRY(find_link(asked, &between, &c->between, error));
     return evaluate(asked, how, c, &row->form, error);

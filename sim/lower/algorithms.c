@@ -176,12 +176,11 @@ static uint64_t ring_count(const cs_collective *c)
 
 /* ---- several rings at once ---- */
 
-/* Rings, with a share of the bytes each. */
+/* Rings, with an equal share of the bytes each. */
 typedef struct ring_set {
     uint32_t n;
     uint32_t (*rank_at)(const cs_collective *c, uint32_t ring, uint32_t place);
     uint32_t (*place_of_root)(const cs_collective *c, uint32_t ring);
-    part (*share_of)(const cs_collective *c, part whole, uint32_t ring);
 } ring_set;
 
 /* One round of one ring: every place sends its part of the share of the rank `ahead` of it. */
@@ -191,7 +190,7 @@ static void rings_round(walk *w, const cs_collective *c, const ring_set *set, ui
     for (uint32_t i = 0; i < c->n; i++) {
         const part whole = share(all_of(c), c->n, set->rank_at(c, ring, i + ahead));
         send(w, round, set->rank_at(c, ring, i), set->rank_at(c, ring, i + 1),
-             set->share_of(c, whole, ring), reduce);
+             share(whole, set->n, ring), reduce);
     }
 }
 
@@ -200,7 +199,7 @@ static void rings_chain(walk *w, const cs_collective *c, const ring_set *set, ui
                         uint32_t round, bool reduce)
 {
     const uint32_t root = set->place_of_root(c, ring);
-    const part mine = set->share_of(c, all_of(c), ring);
+    const part mine = share(all_of(c), set->n, ring);
     for (uint32_t hop = 0; hop + 1 < c->n; hop++) {
         const uint32_t from = root + hop + (reduce ? 1 : 0);
         if (round >= hop && round - hop < c->chunks)
@@ -259,11 +258,6 @@ static uint32_t nic_place_of_root(const cs_collective *c, uint32_t ring)
     return (c->node_ranks - nic_first(c, ring)) % c->node_ranks;
 }
 
-static part nic_share_of(const cs_collective *c, part whole, uint32_t ring)
-{
-    return share(whole, c->rings, ring);
-}
-
 static bool rings_fit(const cs_collective *c)
 {
     return c->rings > 1 && c->node_ranks > 1 && c->n > c->node_ranks && c->n % c->node_ranks == 0 &&
@@ -272,7 +266,7 @@ static bool rings_fit(const cs_collective *c)
 
 static bool rings_walk(const cs_collective *c, cs_send_function *visit, void *context)
 {
-    const ring_set set = {c->rings, nic_rank_at, nic_place_of_root, nic_share_of};
+    const ring_set set = {c->rings, nic_rank_at, nic_place_of_root};
     return set_walk(c, &set, visit, context);
 }
 
@@ -283,11 +277,10 @@ static uint64_t rings_count(const cs_collective *c)
 
 /* ---- a ring per link ---- */
 
-/* Each cycle is passed both ways: by ring 2 k in its order, by ring 2 k + 1 backwards. */
 static uint32_t link_rank_at(const cs_collective *c, uint32_t ring, uint32_t place)
 {
     const uint32_t at = place % c->n;
-    return c->links->cycles[ring / 2].ranks[ring % 2 == 0 ? at : (c->n - at) % c->n];
+    return c->links->cycles[ring / 2][ring % 2 == 0 ? at : (c->n - at) % c->n];
 }
 
 static uint32_t link_place_of_root(const cs_collective *c, uint32_t ring)
@@ -297,15 +290,6 @@ static uint32_t link_place_of_root(const cs_collective *c, uint32_t ring)
     return 0;
 }
 
-static part link_share_of(const cs_collective *c, part whole, uint32_t ring)
-{
-    const cs_link_cycle *cycles = c->links->cycles;
-    uint32_t first = 0;
-    for (uint32_t i = 0; i < ring; i++)
-        first += cycles[i / 2].times;
-    return shares(whole, c->links->n_rings, first, first + cycles[ring / 2].times);
-}
-
 static bool links_fit(const cs_collective *c)
 {
     return c->links && c->links->n_ranks == c->n && do_rings(c->kind);
@@ -313,13 +297,13 @@ static bool links_fit(const cs_collective *c)
 
 static bool links_walk(const cs_collective *c, cs_send_function *visit, void *context)
 {
-    const ring_set set = {2 * c->links->n_cycles, link_rank_at, link_place_of_root, link_share_of};
+    const ring_set set = {c->links->n_rings, link_rank_at, link_place_of_root};
     return set_walk(c, &set, visit, context);
 }
 
 static uint64_t links_count(const cs_collective *c)
 {
-    return 2 * c->links->n_cycles * ring_count(c);
+    return c->links->n_rings * ring_count(c);
 }
 
 static uint32_t rings_alike(const cs_collective *c)
@@ -601,11 +585,15 @@ static bool tokens_fit(const cs_collective *c)
     return c->kind == CS_ALL_TO_ALL && c->copies > 0;
 }
 
-/* Bytes of the tokens of a rank that have a copy for some of so many ranks. */
+/* Bytes of the tokens of a rank that have a copy for some of so many ranks. What is whole but for
+ * rounded products stays so. */
 static int64_t tokens_for(const cs_collective *c, uint32_t ranks)
 {
-    const double missed = pow(1 - (double)ranks / c->n, c->copies);
-    return (int64_t)ceil((double)c->bytes / c->copies * (1 - missed));
+    const double others = c->experts * (1 - (double)ranks / c->n);
+    double missed = 1;
+    for (uint32_t i = 0; i < c->copies && missed > 0; i++)
+        missed *= fmax(others - i, 0) / (c->experts - i);
+    return (int64_t)ceil((double)c->bytes / c->copies * (1 - missed) * (1 - 1e-12));
 }
 
 static uint32_t ranks_of_node(const cs_collective *c)

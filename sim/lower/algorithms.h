@@ -36,14 +36,15 @@
  *   segmented     all_reduce: reduce-scatter in each node, a ring for each rank of a node with its
  *                 peers in the other nodes, all at once, all-gather in each node
  *   direct        broadcast, reduce, scatter, gather, all_to_all, halo, shift: all messages at once
- *   once_per_node all_to_all of copies of tokens: of a token's k copies, which go to k experts that are
- *                 equally likely, a rank gets one at most, and so does the network of each node,
- *                 through the rank with the sender's place in it, which hands it on. A share x of
- *                 the ranks gets 1 - (1 - x)^k of the tokens: a rank sends as much to each other
- *                 node with x = g / p for g ranks in each, and with x = 1 / p to each rank of its
- *                 own node for each node's tokens. What is handed on follows chunk by chunk: one
- *                 round. Sums on the way back are as many bytes (DeepEP, deepseek-ai/DeepEP, csrc/
- *                 kernels/internode.cu; HybridEP of Megatron Core)
+ *   once_per_node all_to_all of copies of tokens: of a token's k copies, which go to k different ones
+ *                 of E experts that are equally likely, a rank gets one at most, and so does the
+ *                 network of each node, through the rank with the sender's place in it, which hands
+ *                 it on. Ranks with e of the experts get all tokens but C(E - e, k) / C(E, k) of
+ *                 them: a rank sends as much to each other node with e = E g / p for g ranks in
+ *                 each, and with e = E / p to each rank of its own node for each node's tokens.
+ *                 What is handed on follows chunk by chunk: one round. Sums on the way back are as
+ *                 many bytes (DeepEP, deepseek-ai/DeepEP, csrc/kernels/internode.cu; HybridEP of
+ *                 Megatron Core)
  *
  * All rings of ring_per_nic go from node to node, each through the ranks of a node from another one
  * on, so that each enters and leaves by a NIC of its own. Where the number of nodes is even, every
@@ -58,7 +59,7 @@
 #define CS_LOWER_ALGORITHMS_H
 
 #include "sim/graph/graph.h"
-#include "sim/lower/link-rings.h"
+#include "topologies/link-rings.h"
 
 typedef struct cs_collective {
     cs_kind kind;
@@ -71,7 +72,8 @@ typedef struct cs_collective {
     uint32_t rings; /* NICs that the ranks of a node use; 0: not known, or one port is assumed */
     const cs_link_rings *links; /* over the links of the ranks to each other; or NULL */
     bool links_are_usual;       /* these are taken where nothing else is asked for */
-    uint32_t copies; /* of all_to_all: of each token among what a rank has; 0: it has no tokens */
+    uint32_t copies;  /* of all_to_all: of each token among what a rank has; 0: it has no tokens */
+    uint32_t experts; /* of all ranks, to which the copies of a token go, one each */
 } cs_collective;
 
 typedef struct cs_send {

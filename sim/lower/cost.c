@@ -357,8 +357,8 @@ static bool same_shape(const shape *of, const cs_side *side, const cs_collective
     return of->algorithm == side->algorithm && have->kind == even->kind && have->n == even->n &&
            have->bytes == even->bytes && have->bytes_back == even->bytes_back &&
            have->chunks == even->chunks && have->copies == even->copies &&
-           have->node_ranks == even->node_ranks && have->rings == even->rings &&
-           have->links == even->links;
+           have->experts == even->experts && have->node_ranks == even->node_ranks &&
+           have->rings == even->rings && have->links == even->links;
 }
 
 static void find_shapes(account *a)

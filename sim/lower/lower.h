@@ -57,10 +57,11 @@ typedef struct cs_lower_options {
     cs_dispatch_cost *dispatch; /* in place of these two; or NULL */
     uint32_t nccl;              /* cs_nccl_generation whose latencies and protocols delays have */
     uint32_t nccl_algorithm;    /* 0: as NCCL picks; else 1 + cs_nccl_algorithm */
-    uint32_t copies;        /* of a token, in all_to_alls of experts that send it once to a node; 0:
+    uint32_t copies;     /* of a token, in all_to_alls of experts that send it once to a node; 0:
                             * each copy is sent by itself */
-    uint32_t most_flows;    /* up to which the fidelity "auto" takes flows, of the whole graph */
-    cs_given_levels *given; /* by the scenario, or NULL */
+    uint32_t experts;    /* with copies: to which they go, one each; as many as they are or more */
+    uint32_t most_flows; /* up to which the fidelity "auto" takes flows, of the whole graph */
+    cs_given_levels *given;            /* by the scenario, or NULL */
     cs_alpha_beta levels[CS_N_LEVELS]; /* those that are given; of others the bandwidth is 0 */
     const cs_measured_collectives *measured; /* times of delays, where there are any; or NULL */
     const char *file;                        /* that the options are from, for messages; or NULL */
@@ -120,6 +121,10 @@ CS_MUST_CHECK cs_status cs_lower_with(cs_graph *graph, const cs_platform *platfo
  * of the graph. Nothing is lowered. */
 CS_MUST_CHECK cs_status cs_lower_check(const cs_graph *graph, const cs_platform *platform,
                                        const cs_lower_options *options, cs_error *error);
+
+/* Whether collectives over GPUs with links to each other go by rings over these, for nothing else
+ * is asked for. */
+bool cs_lower_takes_links(const cs_lower_options *options);
 
 const char *cs_fidelity_name(cs_fidelity fidelity);
 

@@ -10,7 +10,7 @@
 typedef struct price {
     const cs_algorithm *algorithm;
     cs_kind kind;
-    uint32_t chunks, copies;
+    uint32_t chunks, copies, experts;
     int64_t bytes, bytes_back;
     cs_time *costs; /* per group of the family, of those with members */
 } price;
@@ -197,6 +197,7 @@ static cs_status solve(cs_prices *prices, const family *of, const arrangement *o
         side->collective.bytes_back = wanted->bytes_back;
         side->collective.chunks = wanted->chunks;
         side->collective.copies = wanted->copies;
+        side->collective.experts = wanted->experts;
         side->algorithm = wanted->algorithm->fits(&side->collective)
                               ? wanted->algorithm
                               : cs_algorithm_usual(&side->collective);
@@ -214,7 +215,8 @@ static bool is_price_of(const price *at, const cs_collective *collective,
 {
     return at->algorithm == algorithm && at->kind == collective->kind &&
            at->chunks == collective->chunks && at->copies == collective->copies &&
-           at->bytes == collective->bytes && at->bytes_back == collective->bytes_back;
+           at->experts == collective->experts && at->bytes == collective->bytes &&
+           at->bytes_back == collective->bytes_back;
 }
 
 static cs_status find_in_family(cs_prices *prices, family *of, const cs_collective *collective,
@@ -233,6 +235,7 @@ static cs_status find_in_family(cs_prices *prices, family *of, const cs_collecti
                   .kind = collective->kind,
                   .chunks = collective->chunks,
                   .copies = collective->copies,
+                  .experts = collective->experts,
                   .bytes = collective->bytes,
                   .bytes_back = collective->bytes_back,
                   .costs = malloc(((size_t)of->n + 1) * sizeof(*made.costs))};

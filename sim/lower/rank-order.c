@@ -98,6 +98,17 @@ static bool may_take_links(uint32_t asked)
             strcmp(cs_algorithms[asked - CS_FIRST_ALGORITHM]->name, "ring_per_link") == 0);
 }
 
+static bool goes_over_links(uint32_t asked)
+{
+    return asked == CS_ALGORITHM_USUAL || (asked != CS_ALGORITHM_AUTO && may_take_links(asked));
+}
+
+bool cs_lower_takes_links(const cs_lower_options *options)
+{
+    return options->fidelity != CS_FIDELITY_ALPHA_BETA && goes_over_links(options->algorithm) &&
+           (options->gradients == 0 || goes_over_links(options->gradients - 1));
+}
+
 /* In the alpha-beta model a rank has one port. */
 static cs_status find_links(const cs_prices *prices, const uint32_t *devices, cs_collective *of,
                             cs_error *error)

@@ -596,7 +596,7 @@ static text seconds_text(double seconds)
 /* Of a device, on average. */
 static void print_communication(const cs_analysis *analysis, FILE *out)
 {
-    const cs_mean_use mean = cs_analysis_mean(analysis);
+    const cs_mean_use mean = analysis->mean;
     char line[320], slowed[96] = "";
     if (!(mean.active > 0))
         return;
@@ -613,7 +613,7 @@ static void print_communication(const cs_analysis *analysis, FILE *out)
 /* The parts of what is exposed, and how many bytes a device sends for each purpose. */
 static void print_purposes(const cs_simulation *simulation, FILE *out)
 {
-    const cs_mean_use mean = cs_analysis_mean(&simulation->analysis);
+    const cs_mean_use mean = simulation->analysis.mean;
     if (!cs_simulation_has_purposes(simulation))
         return;
     fprintf(out, "%14s %10s  %s\n", "for", "exposed", "sent by a device");

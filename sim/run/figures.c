@@ -131,12 +131,12 @@ static double in_flight_at_end(const cs_outcome *of)
 
 static double exposed_messages(const cs_outcome *of)
 {
-    return cs_analysis_mean(&of->simulation->analysis).messages;
+    return of->simulation->analysis.mean.messages;
 }
 
 static double exposed_collectives(const cs_outcome *of)
 {
-    return cs_analysis_mean(&of->simulation->analysis).collectives;
+    return of->simulation->analysis.mean.collectives;
 }
 
 static bool moves(const cs_outcome *of, cs_purpose purpose)
@@ -147,7 +147,7 @@ static bool moves(const cs_outcome *of, cs_purpose purpose)
 #define PURPOSE_FIGURES(name, text)                                                                \
     static double exposed_##name(const cs_outcome *of)                                             \
     {                                                                                              \
-        return cs_analysis_mean(&of->simulation->analysis).exposed[CS_PURPOSE_##name];             \
+        return of->simulation->analysis.mean.exposed[CS_PURPOSE_##name];                           \
     }                                                                                              \
     static double moved_##name(const cs_outcome *of)                                               \
     {                                                                                              \
@@ -162,12 +162,12 @@ CS_PURPOSE_MAP(PURPOSE_FIGURES)
 
 static double communication_active(const cs_outcome *of)
 {
-    return cs_analysis_mean(&of->simulation->analysis).active;
+    return of->simulation->analysis.mean.active;
 }
 
 static double communication_hidden(const cs_outcome *of)
 {
-    const cs_mean_use mean = cs_analysis_mean(&of->simulation->analysis);
+    const cs_mean_use mean = of->simulation->analysis.mean;
     return mean.active > 0 ? mean.hidden / mean.active : (double)NAN;
 }
 
@@ -178,7 +178,7 @@ static bool may_be_slowed(const cs_outcome *of)
 
 static double slowed(const cs_outcome *of)
 {
-    return cs_analysis_mean(&of->simulation->analysis).slowed;
+    return of->simulation->analysis.mean.slowed;
 }
 
 static bool knows_work(const cs_outcome *of)

@@ -109,6 +109,7 @@ static cs_status find_ring(const cs_scenario *scenario, cs_ring_hop *hop, cs_err
     const cs_rings rings = {.n = cs_grid_places(grid),
                             .size = axes.size,
                             .stride = axes.stride,
+                            .over_links = cs_lower_takes_links(&scenario->collectives),
                             .devices = scenario->parallel->devices};
     return cs_rings_slowest(&scenario->platform, &rings, hop, error);
 }

@@ -1,5 +1,6 @@
 #include "sim/run/player.h"
 
+#include "schedules/stage-buffers.h"
 #include "sim/base/vector.h"
 #include "sim/run/resident-tensors.h"
 
@@ -55,6 +56,9 @@ struct cs_player {
     pass *passes;           /* per stage, item and direction */
     const cs_layer *layers; /* with tapes, or NULL */
     uint32_t n_rounds;      /* that have ended */
+    /* of the layer that is played: */
+    bool receives;   /* what comes from outside of it is in a receive buffer (stage-buffers.h) */
+    uint32_t result; /* memory that stays until a forward ends, or CS_NONE */
     /* of the moment: */
     cs_time time;
     uint32_t task;
@@ -164,6 +168,7 @@ cs_status cs_player_create(const cs_scenario *scenario, const cs_graph *graph, u
                      .device = device,
                      .watch = watch,
                      .task = CS_NONE,
+                     .result = CS_NONE,
                      .labels = p->labels};
     p->allocator = cs_caching_create(&options, watch ? &(cs_caching_observer){see, p} : NULL);
     if (!p->allocator || !find_tapes(p)) {
@@ -428,14 +433,17 @@ static cs_status play_event(cs_player *p, passage *at, const cs_tape_event *even
     const uint32_t memory = event->memory;
     const bool has = at->blocks[memory] != CS_NO_BLOCK;
     switch ((cs_tape_what)event->what) {
-    case CS_TAPE_TAKE:
     case CS_TAPE_READ:
+        if (p->receives)
+            return CS_OK;
+        /* fall through */
+    case CS_TAPE_TAKE:
         return has ? CS_OK : take(p, event->bytes, CS_MEMORY_WORKSPACE, &at->blocks[memory], error);
     case CS_TAPE_KEEP:
         at->keeps[memory]++;
         return CS_OK;
     case CS_TAPE_GIVE:
-        if (!has || (!backward && at->keeps[memory] > 0))
+        if (!has || memory == p->result || (!backward && at->keeps[memory] > 0))
             return CS_OK;
         if (at->keeps[memory] > 0)
             at->keeps[memory]--;
@@ -451,7 +459,7 @@ static cs_status drop_inner(cs_player *p, passage *at, const cs_layer *layer, cs
         const cs_tape_event *event = &layer->forward_tape[i];
         if (event->what == CS_TAPE_READ)
             at->keeps[event->memory] = 1;
-        else if (event->what == CS_TAPE_TAKE && event->leaves)
+        else if (event->what == CS_TAPE_TAKE && (event->leaves || event->memory == p->result))
             at->keeps[event->memory] = 0;
         else if (event->what == CS_TAPE_TAKE)
             CS_TRY(free_memory(p, at, event->memory, error));
@@ -520,6 +528,16 @@ static uint32_t begun_layers(const cs_player *p, const cs_stage *stage, const pa
     return begun;
 }
 
+/* What a layer at an end of its stage has to do with other stages. */
+static void meet_boundary(cs_player *p, uint32_t stage, const cs_layer *layer, bool backward)
+{
+    const cs_job *job = &p->scenario->job;
+    const cs_stage *of = &job->plan->stages[stage];
+    p->receives = layer == &p->layers[of->first_layer] && cs_stage_receives(job, stage);
+    const bool last = layer == &p->layers[of->end_layer - 1];
+    p->result = last && !backward ? cs_stage_result_of(job, stage).memory : CS_NONE;
+}
+
 /* The layers that begin in a task of a pass. */
 static cs_status play_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_error *error)
 {
@@ -532,6 +550,7 @@ static cs_status play_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_
     for (const uint32_t end = begun_layers(p, stage, of, backward); of->layers < end;
          of->layers++) {
         const cs_layer *layer = layer_at(p, stage, of->layers, backward);
+        meet_boundary(p, cls->stage, layer, backward);
         CS_TRY(backward ? play_backward(p, at, layer, error) : play_forward(p, at, layer, error));
     }
     return CS_OK;
@@ -619,12 +638,23 @@ static cs_status take_states(cs_player *p, uint32_t stage, int64_t bytes, bool l
     return rest > 0 ? take(p, rest, CS_MEMORY_OPTIMIZER, &block, error) : CS_OK;
 }
 
+/* Receive buffers are a tensor for each micro-batch. */
+static cs_status take_resident(cs_player *p, const cs_resident *resident, cs_error *error)
+{
+    const bool buffers = resident->category == CS_MEMORY_BUFFERS;
+    const uint32_t n = buffers ? p->scenario->job.micro_batches : 1;
+    uint32_t block;
+    for (uint32_t i = 0; i < n; i++)
+        CS_TRY(take(p, resident->bytes / n, resident->category, &block, error));
+    return CS_OK;
+}
+
 /* What is there from the start: all but states, states but for late ones, or late ones. */
 typedef enum part_of_residents { NO_STATES, EARLY_STATES, LATE_STATES } part_of_residents;
 
 static cs_status take_residents(cs_player *p, part_of_residents which, cs_error *error)
 {
-    uint32_t n_states = 0, block;
+    uint32_t n_states = 0;
     for (uint32_t i = 0; i < p->graph->n_residents; i++) {
         const cs_resident *resident = &p->graph->residents[i];
         const bool states = resident->category == CS_MEMORY_OPTIMIZER;
@@ -637,7 +667,7 @@ static cs_status take_residents(cs_player *p, part_of_residents which, cs_error 
         if (stage != CS_NONE)
             CS_TRY(take_states(p, stage, resident->bytes, which == LATE_STATES, error));
         else if (which != LATE_STATES)
-            CS_TRY(take(p, resident->bytes, resident->category, &block, error));
+            CS_TRY(take_resident(p, resident, error));
     }
     return CS_OK;
 }

@@ -149,8 +149,8 @@ static cs_status state_forms(const cs_scenario *scenario, cs_forms *forms, cs_er
                : CS_OK;
 }
 
-/* Schedules, which know nothing of how collectives are lowered, state their closed forms for rings
- * over the links. */
+/* Schedules, which know nothing of how collectives are lowered, state their closed forms for a ring
+ * over the links, or for as many as the job has. */
 static bool collectives_are_usual(const cs_scenario *scenario, const cs_platform *platform,
                                   const cs_lower_report *lowering)
 {
@@ -166,7 +166,8 @@ static bool collectives_are_usual(const cs_scenario *scenario, const cs_platform
     if (delayed && (cs_reached_is_less(&options->reached) || options->start > 0 ||
                     options->dispatch || options->nccl != CS_NCCL_NONE))
         return false;
-    return platform->n_links == 0 || strcmp(lowering->algorithms, "ring") == 0;
+    return platform->n_links == 0 || strcmp(lowering->algorithms, "ring") == 0 ||
+           (scenario->job.rings > 0 && strcmp(lowering->algorithms, "ring_per_link") == 0);
 }
 
 cs_status cs_simulation_state_forms(const cs_scenario *scenario, cs_simulation *simulation,
@@ -324,7 +325,8 @@ cs_status cs_simulate(const cs_scenario *scenario, const cs_simulation_options *
         cs_simulation_finish(&made);
         return status;
     }
-    made.hash = cs_trace_hash(&made.trace);
+    if (!options->no_hash)
+        made.hash = cs_trace_hash(&made.trace);
     *simulation = made;
     return CS_OK;
 }

@@ -37,6 +37,7 @@ typedef struct cs_simulation {
 typedef struct cs_simulation_options {
     bool stop_on_oom;
     bool record_rates;
+    bool no_hash;         /* that of the simulation stays 0 */
     bool every_event;     /* without the engine's shortcuts, which change no result */
     cs_watch *watch;      /* cs_engine_options.watch, or NULL */
     uint64_t seed_offset; /* the run's seed is the scenario's plus this */

@@ -45,6 +45,8 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/memory/libraries", true},
     {"/memory/routed_weights", true},
     {"/memory/weight_buffer", true},
+    {"/memory/receive_buffers", false},
+    {"/memory/stage_results", false},
     {"/memory/attention_buffer", true},
     {"/memory/attention_copy", true},
     {"/memory/deterministic_multiprocessors", true},

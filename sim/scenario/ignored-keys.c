@@ -140,6 +140,8 @@ static bool has_cublas(const cs_memory_section *memory)
 static void warn_of_memory(const cs_sections *sections, const cs_origins *origins)
 {
     static const char named[] = "a named model", player[] = "\"allocator\": \"pytorch\"";
+    static const char meshes[] = "a section \"parallel\" and mini-batches that do not overlap";
+    const bool grid = sections->parallel.given && !sections->schedule.kind->asynchronous;
     const cs_json_place place = {.up = &sections->root, .key = "memory"};
     const cs_memory_section *given = &sections->memory;
     const bool network = sections->model.workload.name != NULL, played = given->allocator > 0;
@@ -162,6 +164,8 @@ static void warn_of_memory(const cs_sections *sections, const cs_origins *origin
         {"cublas_workspace", given->cublas_workspace > 0, has_cublas(given),
          "\"cublas\" in \"libraries\""},
         {"weight_buffer", given->weight_buffer, played, player},
+        {"receive_buffers", given->receive_buffers, grid, meshes},
+        {"stage_results", given->stage_results > 0, grid, meshes},
         {"expandable_segments", given->expandable_segments, played, player},
         {"max_split_size", given->max_split_size < INT64_MAX, played, player},
         {"garbage_collection_threshold", given->gc_threshold > 0, played, player},

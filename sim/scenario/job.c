@@ -1,6 +1,8 @@
+#include "schedules/stage-buffers.h"
 #include "schedules/states.h"
 #include "schedules/ties.h"
 #include "sim/scenario/build.h"
+#include "topologies/link-rings.h"
 #include "topologies/route.h"
 
 #include <math.h>
@@ -15,6 +17,22 @@ static cs_status measure_messages(const cs_platform *platform, cs_job *job, cs_e
     job->bandwidth = ring.bandwidth / platform->phi;
     job->equal_messages = cs_messages_are_equal(&ring);
     cs_messages_finish(&ring);
+    return CS_OK;
+}
+
+/* The same of a sum over all devices. */
+static cs_status measure_rings(const cs_platform *platform, cs_job *job, cs_error *error)
+{
+    cs_link_step step = {0};
+    uint32_t devices[CS_LINK_RANKS_MAX];
+    for (uint32_t d = 0; d < CS_LINK_RANKS_MAX; d++)
+        devices[d] = d;
+    if (job->n_devices <= CS_LINK_RANKS_MAX)
+        CS_TRY(cs_link_step_find(platform, devices, job->n_devices, &step, error));
+    job->rings = step.rings;
+    job->rings_latency = step.latency;
+    job->rings_bandwidth = step.bandwidth;
+    job->equal_rings = step.equal;
     return CS_OK;
 }
 
@@ -97,6 +115,10 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
     }
     if (parallel) {
         made.states = parallel->states;
+        if (!schedule->kind->asynchronous) {
+            made.receive_buffers = sections->memory.receive_buffers;
+            made.stage_results = sections->memory.stage_results;
+        }
         made.message_parts = sections->parallel.scatter_gather && !parallel->split.sequence_parallel
                                  ? sections->parallel.tensor
                                  : 1;
@@ -106,6 +128,8 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
         if (schedule->kind->mesh.replicas)
             made.replicas = schedule->kind->mesh.replicas(schedule->params);
         CS_TRY(measure_messages(platform, &made, error));
+        if (cs_lower_takes_links(&sections->collectives))
+            CS_TRY(measure_rings(platform, &made, error));
     }
     *job = made;
     return CS_OK;
@@ -157,12 +181,16 @@ static cs_status check_tasks(const cs_sections *sections, const cs_job *job, cs_
 
 /* Adds up what schedules and memory pools add up later, so that they need not look. Memory: the
  * weights three times and the optimizer's states, and all micro-batches at once with what they keep
- * and their messages both ways, each at both ends. Times: one after the other. */
+ * and their messages both ways, each at both ends, and what their losses read. Times: one after the
+ * other. */
 static bool stage_fits(const cs_job *job, const cs_layer_sum *sum, uint32_t n_micro_batches)
 {
+    const cs_layer *layers = cs_model_layers(job->model, job->micro_samples);
+    const int64_t result = layers ? layers[job->model->n_layers - 1].result_bytes : 0;
     static const double limit = 0x1p62; /* half of what fits, for what rounding may hide */
     double per_micro_batch = (double)sum->kept_bytes + 2 * (double)sum->input_bytes +
-                             2 * (double)sum->output_bytes + (double)sum->workspace_bytes;
+                             2 * (double)sum->output_bytes + (double)sum->workspace_bytes +
+                             (double)result;
     double bytes = (double)sum->frozen_bytes +
                    (double)sum->weight_bytes * (2 + job->optimizer_ratio) +
                    (double)sum->gradient_bytes + per_micro_batch * n_micro_batches;
@@ -239,6 +267,10 @@ static cs_status sum_stage(const cs_job *job, uint32_t s, cs_layer_sum *sum, cs_
     const cs_stage *stage = &job->plan->stages[s];
     CS_TRY(cs_model_sum_share(job->model, stage->first_layer, stage->end_layer, job->micro_samples,
                               sharers(job, job->plan, s), sum, error));
+    int64_t received;
+    CS_TRY(cs_stage_kept_input(job, s, &received, error));
+    sum->kept_bytes -= received;
+    sum->input_bytes -= received;
     return cs_ties_borrow(job->model, job->plan, s, sum, error);
 }
 

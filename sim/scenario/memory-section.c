@@ -11,6 +11,7 @@ static const char *const library_names[] = {"cublas", "transformer_engine", "gro
 static const cs_field fused_field = {"fused", CS_FIELD_CHOICE, .choices = cs_fused_names};
 static const cs_field library_field = {"libraries", CS_FIELD_CHOICE, .choices = library_names};
 static const char *const routed_names[] = {"rows", "features", NULL};
+static const char *const result_names[] = {"sent", "backward", "last", "all", NULL};
 static const char *const allocator_names[] = {"none", "pytorch", NULL};
 static const cs_field_word unlimited[] = {{"unlimited", INFINITY}, {0}};
 static const cs_field resident_field = {"resident", CS_FIELD_BYTES, .large = true};
@@ -85,6 +86,16 @@ const cs_field cs_scenario_memory_fields[] = {
     {"weight_buffer", CS_FIELD_BOOL, AT(weight_buffer), .fallback = "false",
      .doc = "weights are made one by one and then moved into one buffer (Megatron-LM's distributed "
             "optimizer), which leaves their segments to others"},
+    {"receive_buffers", CS_FIELD_BOOL, AT(receive_buffers), .fallback = "false",
+     .doc = "stages of a pipeline have buffers for the activations and gradients that they receive "
+            "of all micro-batches of a mini-batch (PyTorch's pipelining), else each while it is "
+            "sent and read; with a section parallel"},
+    {"stage_results", CS_FIELD_CHOICE, AT(stage_results), .fallback = "sent",
+     .choices = result_names,
+     .doc = "how long what a stage of a pipeline hands on stays there: until it is sent; until its "
+            "backward; with last, what the loss reads until the mini-batch ends, too; with all, "
+            "what each stage hands on and back (all but sent: PyTorch's pipelining); with a "
+            "section parallel"},
     {"expandable_segments", CS_FIELD_BOOL, AT(expandable_segments), .fallback = "false",
      .doc = "of PYTORCH_CUDA_ALLOC_CONF: segments grow"},
     {"max_split_size", CS_FIELD_BYTES, AT(max_split_size), .fallback = "unlimited",

@@ -44,12 +44,23 @@ static cs_status find_link(const cs_scenario *made, const cs_rings *rings, cs_pa
 }
 
 /* Over the devices as the plan has them: members of a group are the inner ones. */
-static cs_status find_links(const cs_scenario *made, cs_paradl_case *c, cs_error *error)
+static cs_status find_links(const cs_sections *sections, const cs_scenario *made, cs_paradl_case *c,
+                            cs_error *error)
 {
     const uint32_t n = c->groups * c->members;
-    const cs_rings within = {n, c->members, 1, false, made->parallel->devices};
-    const cs_rings between = {n, c->groups, c->members, c->method == CS_PARADL_SPATIAL,
-                              made->parallel->devices};
+    const bool over_links = cs_lower_takes_links(&sections->collectives);
+    const bool collectives = c->method == CS_PARADL_FILTER || c->method == CS_PARADL_CHANNEL;
+    const cs_rings within = {.n = n,
+                             .size = c->members,
+                             .stride = 1,
+                             .devices = made->parallel->devices,
+                             .over_links = over_links && collectives};
+    const cs_rings between = {.n = n,
+                              .size = c->groups,
+                              .stride = c->members,
+                              .alone = c->method == CS_PARADL_SPATIAL,
+                              .devices = made->parallel->devices,
+                              .over_links = over_links};
     CS_TRY(find_link(made, &within, &c->within, error));
     return find_link(made, &between, &c->between, error);
 }
@@ -88,7 +99,7 @@ cs_status cs_scenario_paradl(const cs_sections *sections, const cs_loaded *loade
     workload.batch_size = made->job.micro_samples;
     cs_status status = cs_workload_options(&workload, &device, &how, error);
     if (status == CS_OK)
-        status = find_links(made, &c, error);
+        status = find_links(sections, made, &c, error);
     if (status == CS_OK)
         status = evaluate(&loaded->net, &how, made->plan, &c, &made->paradl.form, error);
     cs_accelerator_finish(&device);

@@ -79,7 +79,8 @@ static bool add_runtime(const cs_sections *sections, cJSON *root)
 static bool add_memory(const cs_sections *sections, const cs_scenario *scenario, cJSON *root)
 {
     const int64_t *libraries = scenario->job.libraries;
-    if (!libraries && !scenario->has_allocator)
+    if (!libraries && !scenario->has_allocator && !sections->memory.receive_buffers &&
+        sections->memory.stage_results == 0)
         return true;
     cs_memory_section section = sections->memory;
     section.fused = section.libraries = section.resident = (cs_list){0};

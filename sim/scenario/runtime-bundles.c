@@ -404,6 +404,14 @@ static const cs_convention torchtitan[] = {
           "torchao/float8/float8_linear.py: weights are cast for each product"),
     KEEPS("narrow_inputs", "false",
           "torchao/float8/float8_linear.py, matmul_with_hp_or_float8_args: input_hp is saved"),
+    {"/memory/receive_buffers", "true",
+     "torch/distributed/pipelining/stage.py: args_recv_info and grad_recv_info of all "
+     "micro-batches",
+     "/parallel/pipeline>1"},
+    {"/memory/stage_results", "\"backward\"",
+     "torch/distributed/pipelining/stage.py: fwd_cache has a stage's results until its backward; "
+     "torchtitan/trainer.py: return_outputs=False",
+     "/parallel/pipeline>1"},
     KEEPS("expandable_segments", "true",
           "torchtitan/run_train.sh: PYTORCH_ALLOC_CONF is expandable_segments:True"),
     {0}};

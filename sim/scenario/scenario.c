@@ -6,6 +6,7 @@
 #include "sim/scenario/planning.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,6 +18,8 @@ void cs_scenario_finish(cs_scenario *scenario)
         cs_net_finish(scenario->net);
     if (!scenario->shared.platform)
         cs_platform_finish(&scenario->platform);
+    else if (scenario->shared.kept)
+        cs_kept_platforms_give_back(scenario->shared.kept, scenario->shared.platform);
     cs_plan_finish(scenario->plan);
     cs_pattern_finish(scenario->pattern);
     cs_arena_finish(&scenario->arena);
@@ -45,6 +48,7 @@ typedef struct reading {
     bool unplanned;                 /* nothing is made from the plan on */
     bool brief;                     /* nothing that only people read */
     bool point;                     /* as cs_scenario_read_point says */
+    cs_kept_platforms *kept;        /* or NULL */
     const cs_scenario_parts *parts; /* or NULL */
     const cs_progress *progress;
 } reading;
@@ -69,9 +73,53 @@ static cs_status price(const cs_sections *sections, const cs_loaded *loaded,
     return CS_OK;
 }
 
-static cs_status make_platform(const cs_sections *sections, const cs_mesh *mesh, cs_scenario *made,
-                               cs_error *error)
+/* All that a platform is made from: its section, the measured costs that it may name, how many
+ * devices there are, and what the named model's device has of memory. NULL when memory runs out. */
+static char *platform_key(const cs_sections *sections, const cJSON *root, uint32_t n_devices,
+                          cs_arena *arena)
 {
+    const cJSON *costs = cs_json_member(root, "costs");
+    char *platform = cs_json_line(cs_json_member(root, "platform"));
+    char *measured = costs ? cs_json_line(costs) : strdup("");
+    const size_t size = platform && measured ? strlen(platform) + strlen(measured) + 64 : 0;
+    char *key = size > 0 ? cs_arena_alloc(arena, size, 1) : NULL;
+    if (key)
+        snprintf(key, size, "%" PRIu32 " %" PRId64 " %s %s", n_devices,
+                 sections->model.device_memory, platform, measured);
+    free(platform);
+    free(measured);
+    return key;
+}
+
+/* Where it is not kept yet, it will be. */
+static cs_status borrow_platform(const cs_sections *sections, const cJSON *root,
+                                 cs_kept_platforms *kept, uint32_t n_devices, cs_scenario *made,
+                                 cs_error *error)
+{
+    cs_platform platform;
+    const char *key = platform_key(sections, root, n_devices, &made->arena);
+    if (!key)
+        return cs_error_no_memory(error);
+    const cs_platform *lent = cs_kept_platforms_borrow(kept, key);
+    if (!lent) {
+        CS_TRY(cs_scenario_platform(sections, n_devices, &platform, error));
+        lent = cs_kept_platforms_add(kept, key, &platform);
+        if (!lent) {
+            cs_platform_finish(&platform);
+            return cs_error_no_memory(error);
+        }
+    }
+    made->shared.platform = lent;
+    made->shared.kept = kept;
+    made->platform = *lent;
+    return CS_OK;
+}
+
+static cs_status make_platform(const cs_sections *sections, const cJSON *root, const reading *how,
+                               const cs_mesh *mesh, cs_scenario *made, cs_error *error)
+{
+    if (how->kept)
+        return borrow_platform(sections, root, how->kept, mesh->n_devices, made, error);
     if (!made->shared.platform)
         return cs_scenario_platform(sections, mesh->n_devices, &made->platform, error);
     assert(made->shared.platform->n_devices == mesh->n_devices);
@@ -101,11 +149,12 @@ static cs_status build_model(const cs_sections *sections, cs_loaded *loaded, cs_
 }
 
 /* Model, mesh, platform and how the batch is divided. */
-static cs_status build_setting(const cs_sections *sections, cs_loaded *loaded, cs_mesh *mesh,
-                               cs_batch *batch, cs_scenario *made, cs_error *error)
+static cs_status build_setting(const cs_sections *sections, const cJSON *root, const reading *how,
+                               cs_loaded *loaded, cs_mesh *mesh, cs_batch *batch, cs_scenario *made,
+                               cs_error *error)
 {
     CS_TRY(build_model(sections, loaded, made, mesh, error));
-    CS_TRY(make_platform(sections, mesh, made, error));
+    CS_TRY(make_platform(sections, root, how, mesh, made, error));
     CS_TRY(cs_scenario_batch(sections, made->model, mesh, batch, error));
     made->batch_size = batch->samples;
     return CS_OK;
@@ -137,14 +186,14 @@ static cs_status build_job(const cs_sections *sections, const cs_loaded *loaded,
                            folded.stands_for, arena, &made->job, error);
 }
 
-static cs_status build(const cs_sections *sections, cs_loaded *loaded, const reading *how,
-                       cs_scenario *made, cs_error *error)
+static cs_status build(const cs_sections *sections, const cJSON *root, cs_loaded *loaded,
+                       const reading *how, cs_scenario *made, cs_error *error)
 {
     cs_mesh mesh;
     cs_batch batch;
     cs_job unplanned;
     cs_samples shares;
-    CS_TRY(build_setting(sections, loaded, &mesh, &batch, made, error));
+    CS_TRY(build_setting(sections, root, how, loaded, &mesh, &batch, made, error));
     CS_TRY(cs_scenario_unplanned_job(sections, made->model, &made->platform, made->parallel, &batch,
                                      &made->arena, &unplanned, error));
     if (!how->unplanned)
@@ -171,14 +220,17 @@ static cs_status keep_net(const cs_sections *sections, cs_loaded *loaded, cs_sce
     return CS_OK;
 }
 
-/* Of a token, where a collective sends it once to several experts. */
-static uint32_t copies_of(const cs_sections *sections, const cs_net *net)
+/* Of a token, and experts, where a collective sends it once to several. */
+static void count_copies(const cs_sections *sections, const cs_net *net, cs_lower_options *to)
 {
-    uint32_t most = 0;
-    for (uint32_t i = 0; i < net->n_ops && sections->parallel.dispatcher > 0; i++)
-        if (net->ops[i].kind == CS_OP_TOP_K && net->ops[i].top_k > most)
-            most = net->ops[i].top_k;
-    return most;
+    to->copies = to->experts = 0;
+    for (uint32_t i = 0; i < net->n_ops && sections->parallel.dispatcher > 0; i++) {
+        const cs_op *op = &net->ops[i];
+        if (op->kind != CS_OP_TOP_K || op->top_k <= to->copies)
+            continue;
+        to->copies = op->top_k;
+        to->experts = op->experts;
+    }
 }
 
 /* What is taken over from the sections as it is. */
@@ -201,7 +253,7 @@ static cs_status take_over(const cs_sections *sections, const cs_loaded *loaded,
     made->storage = cs_model_section_storage(&sections->model);
     made->collectives = sections->collectives;
     made->collectives.file = made->file;
-    made->collectives.copies = copies_of(sections, &loaded->net);
+    count_copies(sections, &loaded->net, &made->collectives);
     return CS_OK;
 }
 
@@ -210,7 +262,7 @@ static cs_status make(const cJSON *root, const char *path, const reading *how, c
 {
     cs_sections sections;
     CS_TRY(cs_sections_read(root, path, &made->arena, &sections, loaded, &made->warnings, error));
-    CS_TRY(build(&sections, loaded, how, made, error));
+    CS_TRY(build(&sections, root, loaded, how, made, error));
     CS_TRY(take_over(&sections, loaded, made, error));
     if (!how->unplanned && !how->brief)
         CS_TRY(cs_scenario_paradl(&sections, loaded, made, error));
@@ -275,11 +327,12 @@ cs_status cs_scenario_read_brief(const cJSON *root, const char *path,
                          error);
 }
 
-cs_status cs_scenario_read_point(const cJSON *root, const char *path, const cs_progress *progress,
-                                 cs_scenario *scenario, cs_error *error)
+cs_status cs_scenario_read_point(const cJSON *root, const char *path, cs_kept_platforms *kept,
+                                 const cs_progress *progress, cs_scenario *scenario,
+                                 cs_error *error)
 {
-    return read_scenario(root, path, &(reading){.point = true, .progress = progress}, scenario,
-                         error);
+    return read_scenario(root, path, &(reading){.point = true, .kept = kept, .progress = progress},
+                         scenario, error);
 }
 
 cs_status cs_scenario_read_unplanned(const cJSON *root, const char *path, cs_scenario *scenario,

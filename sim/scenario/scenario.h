@@ -12,6 +12,7 @@
 #include "sim/allocator/caching-allocator.h"
 #include "sim/lower/lower.h"
 #include "sim/scenario/figure-origins.h"
+#include "sim/scenario/kept-platforms.h"
 #include "sim/workload/paradl.h"
 #include "topologies/noise.h"
 #include "topologies/topology.h"
@@ -66,6 +67,7 @@ typedef struct cs_scenario_parts {
     cs_model *model;             /* from the same section, with layers divided in the same way, of
                                         * micro-batches of the same size; or NULL */
     const cs_platform *platform; /* from the same section, with as many devices; or NULL */
+    cs_kept_platforms *kept;     /* that the platform is borrowed from, or NULL */
 } cs_scenario_parts;
 
 /* Owns all that it points to, but for what is shared, and nothing of it points to the struct
@@ -143,10 +145,11 @@ CS_MUST_CHECK cs_status cs_scenario_read_brief(const cJSON *root, const char *pa
                                                const cs_progress *progress, cs_scenario *scenario,
                                                cs_error *error);
 
-/* The same for a point of a study, of whose run figures alone are kept: without `resolved`. */
+/* The same for a point of a study, of whose run figures alone are kept: without `resolved`, and on
+ * a platform of those that are kept where it would make the same. */
 CS_MUST_CHECK cs_status cs_scenario_read_point(const cJSON *root, const char *path,
-                                               const cs_progress *progress, cs_scenario *scenario,
-                                               cs_error *error);
+                                               cs_kept_platforms *kept, const cs_progress *progress,
+                                               cs_scenario *scenario, cs_error *error);
 
 /* The fields of each section, for `sim list` and the documentation; ended by {0}. */
 extern const cs_field cs_scenario_fields[];

@@ -176,6 +176,8 @@ typedef struct cs_memory_section {
     int64_t cublas_workspace;               /* 0: by the device */
     uint32_t allocator;                     /* position in its choices; 0: none */
     bool weight_buffer;
+    bool receive_buffers;
+    uint32_t stage_results; /* cs_stage_results */
     bool expandable_segments;
     int64_t max_split_size;
     double gc_threshold;

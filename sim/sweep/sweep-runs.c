@@ -18,10 +18,11 @@ static cs_status run_point(const void *context, const cJSON *document, const cs_
     const cs_swept *s = context;
     cs_scenario scenario = {0};
     cs_simulation simulation = {0};
-    cs_simulation_options how = {.progress = progress};
-    cs_status status = s->sweep.keep_results
-                           ? cs_scenario_read_watched(document, s->path, progress, &scenario, error)
-                           : cs_scenario_read_point(document, s->path, progress, &scenario, error);
+    cs_simulation_options how = {.no_hash = !s->sweep.keep_results, .progress = progress};
+    cs_status status =
+        s->sweep.keep_results
+            ? cs_scenario_read_watched(document, s->path, progress, &scenario, error)
+            : cs_scenario_read_point(document, s->path, s->platforms, progress, &scenario, error);
     if (status == CS_OK)
         status = s->sweep.steady ? cs_simulate_steadily(&scenario, &how, &simulation, error)
                                  : cs_simulate(&scenario, &how, &simulation, error);
@@ -120,7 +121,8 @@ cs_status cs_swept_prepare(cs_swept *s, cs_error *error)
     s->sweep.base = s->base;
     s->sweep.run = run_point;
     s->sweep.context = s;
-    return take_base(s, error);
+    s->platforms = cs_kept_platforms_create();
+    return s->platforms ? take_base(s, error) : cs_error_no_memory(error);
 }
 
 void cs_swept_init(cs_swept *s, const char *path)
@@ -132,6 +134,7 @@ void cs_swept_init(cs_swept *s, const char *path)
 void cs_swept_finish(cs_swept *s)
 {
     cs_space_finish(&s->sweep.space);
+    cs_kept_platforms_destroy(s->platforms);
     cJSON_Delete(s->base);
     free(s->name);
     free(s->resolved);

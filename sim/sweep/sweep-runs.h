@@ -11,6 +11,7 @@
 #ifndef CS_SWEEP_SWEEP_RUNS_H
 #define CS_SWEEP_SWEEP_RUNS_H
 
+#include "sim/scenario/scenario.h"
 #include "sim/sweep/sweep.h"
 
 /* Must stay where it is once it was prepared: the points refer to it. */
@@ -20,6 +21,7 @@ typedef struct cs_swept {
     cs_sweep sweep;
     char *name, *resolved; /* of the base, or of a point if only together with values it is whole */
     cs_error warnings;     /* about a point */
+    cs_kept_platforms *platforms; /* that points have in common */
 } cs_swept;
 
 void cs_swept_init(cs_swept *swept, const char *path);

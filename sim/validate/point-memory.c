@@ -51,13 +51,19 @@ static bool has_fused_loss(const cs_point *point)
     return point->options->fused_cross_entropy || contains(kernel, "te");
 }
 
+/* torchtitan's recipes of fp8 have names ("fp8-rowwise") since 2025; no point says how old its
+ * software is. */
+static bool has_named_recipe(const cs_point *point)
+{
+    return strncmp(point->precision, "fp8-", strlen("fp8-")) == 0;
+}
+
 /* torchtitan compiles the loss with the model since 2025 (torchtitan/components/loss.py,
- * build_cross_entropy_loss); before, train.py had it switched off. That is the year in which its
- * recipes of fp8 got names ("fp8-rowwise"): no point says how old its software is. */
+ * build_cross_entropy_loss); before, train.py had it switched off. */
 static bool has_compiled_loss(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
-    const bool named = strncmp(point->precision, "fp8-", strlen("fp8-")) == 0;
+    const bool named = has_named_recipe(point);
     if (!point->options->compile || point->options->fused_cross_entropy)
         return point->options->fused_cross_entropy;
     cs_point_rules_assume(rules,
@@ -77,6 +83,22 @@ static void write_loss(cs_point_rules *rules, FILE *out)
         fputs(", \"loss\": \"copied\"", out);
     else if (contains(point->framework, "torchtitan") && !has_compiled_loss(rules))
         fprintf(out, ", \"loss\": \"%s\"", point->parallel->tp > 1 ? "parallel" : "eager");
+}
+
+/* PyTorch's pipelining kept what each stage handed on and back until the step ended, from May 2025
+ * on what the last one did (pytorch/pytorch, pull request 153383), unless it is told not to, from
+ * October 2025 on (165822, return_outputs). */
+static void write_results(cs_point_rules *rules, FILE *out)
+{
+    const cs_point *point = rules->point;
+    const bool named = has_named_recipe(point);
+    if (!contains(point->framework, "torchtitan") || point->parallel->pp < 2)
+        return;
+    fprintf(out, ", \"stage_results\": \"%s\"", named ? "last" : "all");
+    cs_point_rules_assume(rules, named ? "the last stage keeps its results until the step ends, as "
+                                         "in PyTorch's pipelining of 2025"
+                                       : "all stages keep their results until the step ends, as in "
+                                         "PyTorch's pipelining before May 2025");
 }
 
 /* Where it is not as the runtime has it. */
@@ -237,6 +259,7 @@ void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
         write_pytorch(out);
     write_fused(point, out);
     write_loss(rules, out);
+    write_results(rules, out);
     write_weight_gradients(point, out);
     write_libraries(point, out);
     write_attention(point, out);

@@ -63,6 +63,12 @@ static const cs_field flash_fields[] = {
      .doc = "fraction of the peak flop rate that is reached"},
     {"backward", CS_FIELD_NUMBER, offsetof(cs_flash_rate, backward), .above_min = true, .max = 1,
      .doc = "the same, of five products where forward has two"},
+    {"softmax", CS_FIELD_NUMBER, offsetof(cs_flash_rate, softmax), .fallback = "0", .max = 0.99,
+     .doc = "share of the time with heads of 128 features that smaller ones take as well"},
+    {"ramp", CS_FIELD_NUMBER, offsetof(cs_flash_rate, ramp), .fallback = "0", .max = 1e6,
+     .doc = "keys that take as long as to begin and to end a tile of queries"},
+    {"tile", CS_FIELD_NUMBER, offsetof(cs_flash_rate, tile), .fallback = "0", .max = 1e6,
+     .doc = "queries of a tile, half of which are keys computed and masked at the diagonal"},
     {"source", CS_FIELD_TEXT, offsetof(cs_flash_rate, source), .doc = "where they come from"},
     {0}};
 

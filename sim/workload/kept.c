@@ -98,6 +98,9 @@ static void keep_operands(const cs_net *net, const cs_op *op, const cs_kept_rule
         cost->workspace_bytes += copy;
         cost->copy_bytes = 0;
     }
+    cost->cast_bytes = cost->copy_bytes;
+    if (rules->narrow_weights == CS_NARROW_WEIGHTS_ALONE)
+        cost->cast_bytes -= copy < cost->copy_bytes ? copy : cost->copy_bytes;
 }
 
 /* Fused attention whose queries are as wide as its values. */

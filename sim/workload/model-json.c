@@ -92,12 +92,21 @@ static const cs_field frozen_fields[] = {
     {"narrowed", CS_FIELD_BYTES, offsetof(cs_layer, narrowed_bytes), .fallback = "0",
      .doc = "what weights take less that are there in a narrower type only; these are part of "
             "`frozen`"},
+    {"casts", CS_FIELD_BYTES, offsetof(cs_layer, cast_bytes), .fallback = "0",
+     .doc = "part of `frozen`: copies in a narrower type that a device makes of other weights"},
     {0}};
 
 static const cs_field carried_fields[] = {
     {"carried", CS_FIELD_BYTES, offsetof(cs_layer, carried_bytes), .fallback = "0",
      .doc =
          "of the layer's input, what is handed past layers: kept besides, once by several layers"},
+    {0}};
+
+static const cs_field result_fields[] = {
+    {"result", CS_FIELD_BYTES, offsetof(cs_layer, result_bytes), .fallback = "0",
+     .doc = "what the layer's loss reads; 0: the output"},
+    {"result_kept", CS_FIELD_BOOL, offsetof(cs_layer, result_kept), .fallback = "false",
+     .doc = "it is part of `kept`"},
     {0}};
 
 typedef struct divided_layer {
@@ -259,6 +268,16 @@ static cs_status check_backward(const cJSON *object, const cs_json_place *place,
                            "\"backward_weight\"");
 }
 
+static cs_status check_casts(const cs_layer *layer, const cs_json_place *up, cs_error *error)
+{
+    const cs_json_place place = {.up = up, .key = "casts"};
+    if (layer->cast_bytes <= layer->frozen_bytes)
+        return CS_OK;
+    return cs_json_invalid(&place, error,
+                           "must be at most %lld, the layer's frozen weights (got %lld)",
+                           (long long)layer->frozen_bytes, (long long)layer->cast_bytes);
+}
+
 static cs_status check_narrowed(const cs_layer *layer, const cs_json_place *up, cs_error *error)
 {
     const cs_json_place place = {.up = up, .key = "narrowed"};
@@ -276,13 +295,13 @@ static cs_status read_layer(const cJSON *object, const cs_json_place *place, voi
 {
     layer_entry *entry = member;
     cs_layer *layer = &entry->layer;
-    const cs_field *const tables[] = {layer_fields,     tie_fields,   frozen_fields,
-                                      carried_fields,   whole_fields, divided_layer_fields,
-                                      operators_fields, NULL};
+    const cs_field *const tables[] = {layer_fields,         tie_fields,       frozen_fields,
+                                      carried_fields,       result_fields,    whole_fields,
+                                      divided_layer_fields, operators_fields, NULL};
     whole_backward whole = {0};
     divided_layer parts = {0};
     operators_entry network;
-    void *const outs[] = {layer, layer, layer, layer, &whole, &parts, &network};
+    void *const outs[] = {layer, layer, layer, layer, layer, &whole, &parts, &network};
     cs_status status = cs_field_read(object, place, tables, outs, arena, error);
     if (!cJSON_IsObject(object))
         return status;
@@ -295,6 +314,8 @@ static cs_status read_layer(const cJSON *object, const cs_json_place *place, voi
     entry->has_kept = cs_json_member(object, "kept") != NULL;
     if (status == CS_OK)
         status = check_narrowed(layer, place, error);
+    if (status == CS_OK)
+        status = check_casts(layer, place, error);
     return status;
 }
 
@@ -421,7 +442,7 @@ static cs_status check_layer(const cs_layer *own, const cs_layer *layer, const c
     char quoted[CS_TEXT_QUOTED_BYTES], expected[CS_TEXT_QUOTED_BYTES];
     cs_json_place name = {.up = up, .key = "name"}, weights = {.up = up, .key = "weights"};
     cs_json_place frozen = {.up = up, .key = "frozen"};
-    cs_json_place narrowed = {.up = up, .key = "narrowed"};
+    cs_json_place narrowed = {.up = up, .key = "narrowed"}, casts = {.up = up, .key = "casts"};
     if (strcmp(own->name, layer->name) != 0)
         return cs_json_invalid(&name, error, "must be %s, as in the model's layers (got %s)",
                                cs_text_quote(own->name, expected, sizeof(expected)),
@@ -433,6 +454,9 @@ static cs_status check_layer(const cs_layer *own, const cs_layer *layer, const c
         return cs_json_invalid(&narrowed, error,
                                "must be %lld, as in the model's layers (got %lld)",
                                (long long)own->narrowed_bytes, (long long)layer->narrowed_bytes);
+    if (own->cast_bytes != layer->cast_bytes)
+        return cs_json_invalid(&casts, error, "must be %lld, as in the model's layers (got %lld)",
+                               (long long)own->cast_bytes, (long long)layer->cast_bytes);
     if (own->weight_bytes != layer->weight_bytes)
         return cs_json_invalid(&weights, error, "must be %lld, as in the model's layers (got %lld)",
                                (long long)own->weight_bytes, (long long)layer->weight_bytes);
@@ -588,6 +612,7 @@ static cJSON *write_layer(const void *member)
         (layer->tied_bytes == 0 || cs_field_write(tie_fields, layer, object)) &&
         (layer->frozen_bytes == 0 || cs_field_write(frozen_fields, layer, object)) &&
         (layer->carried_bytes == 0 || cs_field_write(carried_fields, layer, object)) &&
+        (layer->result_bytes == 0 || cs_field_write(result_fields, layer, object)) &&
         (whole || write_divided(layer, object)))
         return object;
     cJSON_Delete(object);

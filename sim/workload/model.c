@@ -17,7 +17,8 @@ static bool layer_is_valid(const cs_layer *layer)
     return layer->forward >= 0 && layer->backward_input >= 0 && layer->backward_weight >= 0 &&
            layer->update >= 0 && layer->weight_bytes >= 0 && layer->output_bytes >= 0 &&
            layer->kept_bytes >= 0 && layer->frozen_bytes >= 0 && layer->carried_bytes >= 0 &&
-           layer->workspace_bytes >= 0 && layer->narrowed_bytes >= 0 &&
+           layer->workspace_bytes >= 0 && layer->narrowed_bytes >= 0 && layer->cast_bytes >= 0 &&
+           layer->cast_bytes <= layer->frozen_bytes &&
            layer->narrowed_bytes - layer->frozen_bytes <= layer->weight_bytes;
 }
 

@@ -97,9 +97,14 @@ typedef struct cs_layer {
                               * not trained, and copies in a narrower type of those that are */
     int64_t narrowed_bytes; /* of weights, frozen ones too: of those that are there in a narrower
                              * type only, which is part of frozen_bytes; they take so much less */
+    int64_t cast_bytes;    /* part of frozen_bytes: copies in a narrower type that a device makes of
+                         * other weights that it has */
     int64_t carried_bytes; /* kept besides, of the input that is handed past layers: a run of layers
                               * keeps it once */
-    uint32_t n_shared;     /* of a layer that was made from operators: */
+    int64_t result_bytes;  /* of a layer with a loss: what it reads; 0: not known, */
+    bool result_kept;      /* whether it is part of kept_bytes, */
+    uint32_t result_memory;  /* and its number in tapes */
+    uint32_t n_shared;       /* of a layer that was made from operators: */
     cs_shared_bytes *shared; /* see kept.h */
     uint32_t n_parameters;   /* with tapes: tensors of trained weights, in the network's order, */
     int64_t *parameters;     /* bytes of each; */

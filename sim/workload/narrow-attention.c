@@ -25,7 +25,10 @@ void cs_narrow_attention_cost(const cs_runtime_kernels *kernels, const cs_net *n
     const double rows = cs_net_tensor(net, op->output)->shape.dims[0] * shares;
     cs_attention whole = op->attention;
     whole.window = 0;
-    cost->backward_input.flop *=
-        cs_op_pairs(&whole, rows, rows) / cs_op_pairs(&op->attention, rows, rows);
+    const double more = cs_op_pairs(&whole, rows, rows) / cs_op_pairs(&op->attention, rows, rows);
+    cost->backward_input.flop *= more;
+    cost->backward_input.columns *= more;
+    if (more > 1)
+        cost->backward_input.sides /= 2;
     add_casts(batch * elements, width, &cost->backward_input);
 }

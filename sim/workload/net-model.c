@@ -306,6 +306,7 @@ static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost 
     layer->kernels[1][kernel_of(op)] += seconds->backward_input + seconds->backward_weight;
     return add(&layer->weights, cost->weights) && add(&layer->biases, cost->biases) &&
            add(&layer->frozen, cost->frozen) && add(&layer->copy_bytes, cost->copy_bytes) &&
+           add(&layer->cast_bytes, cost->cast_bytes) &&
            add(&layer->narrowed_bytes, cost->narrowed_bytes);
 }
 
@@ -1020,6 +1021,7 @@ static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_l
         .carried_bytes = from->carried_bytes,
         .workspace_bytes = from->workspace_bytes,
         .narrowed_bytes = from->narrowed_bytes,
+        .cast_bytes = from->cast_bytes,
         .recompute = how->recompute,
         .timing = from->n_measured == 0    ? "estimated"
                   : from->n_estimated == 0 ? "measured"
@@ -1034,6 +1036,21 @@ static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_l
            cs_time_from_seconds(from->backward_input, &to->backward_input) &&
            cs_time_from_seconds(from->backward_weight, &to->backward_weight) &&
            cs_time_from_seconds(from->update, &to->update);
+}
+
+/* What the network hands to its loss: a fused one keeps it. */
+static void fill_result(const cs_net *net, const cs_net_options *how, const cs_net_layer *from,
+                        cs_layer *to)
+{
+    for (uint32_t p = from->first; p < from->end; p++) {
+        const cs_op *op = &net->ops[p];
+        if (op->kind != CS_OP_CROSS_ENTROPY && op->kind != CS_OP_SQUARED_ERROR)
+            continue;
+        to->result_bytes = cs_tensor_bytes(net, op->inputs[0], how->batch_size, how->precision);
+        to->result_memory = cs_net_tensor(net, op->inputs[0])->storage;
+        to->result_kept = op->kind == CS_OP_CROSS_ENTROPY &&
+                          (how->kept.fused & 1u << CS_FUSED_CROSS_ENTROPY) != 0;
+    }
 }
 
 /* Its times become the sums over its pieces. */
@@ -1168,6 +1185,7 @@ static cs_status fill_model(const divided *d, const cs_net_options *how, const c
             CS_TRY(
                 fill_shared(net, how, &chain->layers[i], &model->layers[i], &model->arena, error));
     }
+    fill_result(net, how, &chain->layers[chain->n_layers - 1], &model->layers[chain->n_layers - 1]);
     if (how->tapes)
         CS_TRY(cs_net_tape_make(net, d->local, how, chain, model->layers, &model->arena, error));
     return CS_OK;

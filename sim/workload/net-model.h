@@ -68,7 +68,8 @@ typedef struct cs_net_layer {
     double forward_bytes, input_bytes, weight_bytes; /* moved */
     int64_t read_bytes, written_bytes; /* |x|, and |y| with what is handed past the layer */
     int64_t weights, biases;           /* parameters */
-    int64_t copy_bytes;                /* of weights, cast to a narrow type */
+    int64_t copy_bytes;                /* of weights, cast to a narrow type, */
+    int64_t cast_bytes;                /* and of these see cs_layer */
     int64_t narrowed_bytes;            /* of weights, which are there in that type only */
     int64_t frozen;                    /* of them, how many are not trained */
     double forward, backward_input, backward_weight; /* s */

@@ -182,13 +182,31 @@ static void cost_grouped_linear(const subject *s, cs_op_cost *cost)
 
 /* ---- attention ---- */
 
+static bool has_window(const cs_attention *a, double rows)
+{
+    return a->window > 0 && a->window < rows;
+}
+
 /* With a window: sum over rows i of min(i, window). */
 double cs_op_pairs(const cs_attention *a, double rows, double keys)
 {
     if (a->kernel != CS_ATTENTION_FLASH || !a->causal)
         return rows * keys;
-    const double window = a->window > 0 && a->window < rows ? a->window : rows;
+    const double window = has_window(a, rows) ? a->window : rows;
     return window * (window + 1) / 2 + (rows - window) * window;
+}
+
+double cs_op_sides(const cs_attention *a, double rows)
+{
+    return a->causal ? 1 + has_window(a, rows) : 0;
+}
+
+/* So many queries of a head meet so many keys, in kernels of which one has the diagonal in it. */
+static void set_pairs(const cs_attention *a, double queries, double pairs, double sides,
+                      double kernels, cs_pass_cost *pass)
+{
+    set_result(pass, queries * a->heads * kernels, pairs / (queries * kernels));
+    pass->sides = sides / kernels;
 }
 
 /* The gradient of a head's sink is minus the sum over the rows of its share of the softmax, times
@@ -239,8 +257,12 @@ static void cost_attention(const subject *s, cs_op_cost *cost)
     cost->keeps_output = flash;
     cost->keeps_input = true;
     cost_learned(s, s->batch * a->heads * rows, weights, cost);
-    if (flash)
+    if (flash) {
+        const double sides = cs_op_sides(a, rows * shares);
+        set_pairs(a, s->batch * rows, pairs, sides, steps, &cost->forward);
+        set_pairs(a, s->batch * rows, pairs, sides, steps, &cost->backward_input);
         return;
+    }
     cost->forward = (cs_pass_cost){2 * cost->macs + 5 * weights, tensors + passes * weights,
                                    3 * (uint32_t)steps};
     cost->backward_input = (cs_pass_cost){

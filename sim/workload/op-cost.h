@@ -53,8 +53,11 @@ typedef struct cs_pass_cost {
     double cast_bytes; /* moved by kernels before it that cast operands to a narrow type */
     bool unaligned;    /* rows of operands do not start at multiples of 16 bytes, so that units for
                         * matrices cannot load them */
-    double rows,
-        columns; /* of the matrix that a linear layer's product makes; 0: another operator */
+    double rows, columns; /* of the matrix that a linear layer's product makes; of fused attention,
+                           * queries of all heads and kernels, and keys that each of them meets; 0:
+                           * another operator */
+    double sides; /* of attention: those on which the band of pairs ends at other keys for each
+                   * query: 1 causal, 2 with a window */
 } cs_pass_cost;
 
 typedef struct cs_op_cost {
@@ -66,6 +69,7 @@ typedef struct cs_op_cost {
     int64_t input_bytes, output_bytes; /* |x| and |y| */
     int64_t weights, biases;           /* parameters that it owns */
     int64_t copy_bytes;                /* of its weights, cast to a narrow type */
+    int64_t cast_bytes;                /* of these, what is made of other weights that are there */
     int64_t narrowed_bytes;            /* of its weights, which are there in that type only */
     int64_t frozen;                    /* of these, how many are not trained */
     int64_t extra_kept_bytes;          /* what is kept and is no tensor of the network, */
@@ -86,6 +90,10 @@ cs_precision cs_op_precision(const cs_op *op, cs_precision precision);
 /* Queries and keys that meet in a head of a sample: a fused causal kernel leaves out the half above
  * the diagonal, and what is outside of the window. */
 double cs_op_pairs(const cs_attention *attention, double rows, double keys);
+
+/* On how many sides the pairs of so many rows end at other keys for each row: 1 at the diagonal, 2
+ * where a window is smaller than the rows, 0 of attention that is not causal. */
+double cs_op_sides(const cs_attention *attention, double rows);
 
 /* True when the gradient of input i is added to one that another reader of the tensor has made:
  * backward runs from the last operator to the first, so that the last reader's comes first. */

@@ -1,4 +1,5 @@
 #include "sim/workload/runtime-kernels.h"
+#include "sim/workload/fused-attention.h"
 
 #include <math.h>
 
@@ -220,14 +221,17 @@ double cs_runtime_kernels_message(const cs_runtime_kernels *kernels, const cs_ac
 
 /* ---- times ---- */
 
-static double efficiency_of_flash(const cs_accelerator *device, uint32_t version, cs_pass pass)
+/* By the device's peak. */
+static double seconds_of_flash(const cs_accelerator *device, uint32_t version,
+                               const cs_pass_cost *cost, cs_pass pass, double peak)
 {
     const cs_flash_rate *rate = device->training.flash[version];
     if (!rate && version == CS_FLASH_CUDNN_FP8)
         rate = device->training.flash[CS_FLASH_CUDNN];
     if (!rate)
-        return device->groups[CS_GROUP_ATTENTION].compute;
-    return pass == CS_PASS_FORWARD ? rate->forward : rate->backward;
+        return cost->flop / (peak * device->groups[CS_GROUP_ATTENTION].compute);
+    const double reached = pass == CS_PASS_FORWARD ? rate->forward : rate->backward;
+    return cost->flop / (peak * reached) * cs_fused_attention_factor(rate, cost, pass);
 }
 
 static const cs_efficiency *efficiency_of_product(const cs_accelerator *device, const cs_op *op,
@@ -316,7 +320,7 @@ double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_ac
     const bool flash = op->kind == CS_OP_ATTENTION && op->attention.kernel == CS_ATTENTION_FLASH;
     double seconds = cost->cast_bytes / memory_rate(device);
     if (flash) {
-        seconds += fmax(cost->flop / (peak * efficiency_of_flash(device, kernels->flash, pass)),
+        seconds += fmax(seconds_of_flash(device, kernels->flash, cost, pass, peak),
                         cost->bytes / memory_rate(device));
     } else if (is_product(op->kind) || op->kind == CS_OP_ATTENTION) {
         const cs_efficiency *reached = efficiency_of_product(device, op, precision);

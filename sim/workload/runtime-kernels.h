@@ -8,7 +8,8 @@
  *                   User's Guide, section 3.2)
  *                   In fp32, where units for matrices do not help, computing hides all moving, and
  *                   tiles of the result take whole waves over the device's multiprocessors
- *   fused attention flop / (peak * efficiency), forward and backward apart, by the kernel's version
+ *   fused attention flop / (peak * efficiency), forward and backward apart, by the kernel's version,
+ *                   the size of heads and the keys of a query (fused-attention.h)
  *   all else        launch + bytes / (bandwidth * memory)
  *   a layer         not less than the host takes to start its kernels and its messages, unless a
  *                   CUDA graph does; graphs do not hold the kernels of experts, whose rows differ

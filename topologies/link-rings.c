@@ -1,4 +1,4 @@
-#include "sim/lower/link-rings.h"
+#include "topologies/link-rings.h"
 
 #include "sim/base/vector.h"
 #include "topologies/route.h"
@@ -146,15 +146,11 @@ static void set_up(search *s, uint32_t n, const double *widths, double bandwidth
     sort_near(s);
 }
 
-/* Equal rings follow each other. */
 static void note_rings(const search *s, double bandwidth, cs_link_rings *rings)
 {
-    *rings = (cs_link_rings){.n_ranks = s->n, .n_rings = 2 * s->n_found, .bandwidth = bandwidth};
-    for (uint32_t i = 0; i < s->n_found; i++) {
-        if (i == 0 || memcmp(s->found[i], s->found[i - 1], s->n) != 0)
-            memcpy(rings->cycles[rings->n_cycles++].ranks, s->found[i], s->n);
-        rings->cycles[rings->n_cycles - 1].times++;
-    }
+    *rings = (cs_link_rings){
+        .n_ranks = s->n, .n_cycles = s->n_found, .n_rings = 2 * s->n_found, .bandwidth = bandwidth};
+    memcpy(rings->cycles, s->found, sizeof(rings->cycles));
 }
 
 /* The most that give more than there is already. */
@@ -310,4 +306,56 @@ cs_status cs_link_memory_find(cs_link_memory *memory, const cs_platform *platfor
         }
     }
     return remember(memory, n, widths, rings, error);
+}
+
+/* ---- a step of them ---- */
+
+/* How many rings go from one rank to another. */
+static uint32_t rings_between(const cs_link_rings *rings, uint32_t from, uint32_t to)
+{
+    uint32_t count = 0;
+    for (uint32_t c = 0; c < rings->n_cycles; c++)
+        for (uint32_t i = 0; i < rings->n_ranks; i++) {
+            const uint32_t a = rings->cycles[c][i];
+            const uint32_t b = rings->cycles[c][(i + 1) % rings->n_ranks];
+            count += (a == from && b == to) || (a == to && b == from);
+        }
+    return count;
+}
+
+static cs_status measure_step(const cs_platform *platform, const uint32_t *devices,
+                              const cs_link_rings *rings, cs_link_step *step, cs_error *error)
+{
+    const bool contended = cs_links_are_contended(platform);
+    double slowest = INFINITY;
+    *step = (cs_link_step){.rings = rings->n_rings, .equal = platform->sharing != CS_SHARING_FIFO};
+    for (uint32_t i = 0; i < rings->n_ranks * rings->n_ranks; i++) {
+        const uint32_t from = i / rings->n_ranks, to = i % rings->n_ranks;
+        const uint32_t count = rings_between(rings, from, to);
+        cs_route route;
+        if (count == 0)
+            continue;
+        CS_TRY(cs_route_find(platform, devices[from], devices[to], NULL, &route, error));
+        step->equal &= isinf(slowest) || step->latency == route.latency;
+        step->latency = route.latency > step->latency ? route.latency : step->latency;
+        slowest = fmin(slowest, route.bandwidth / (contended ? count : platform->phi));
+    }
+    step->bandwidth = step->rings * slowest;
+    return CS_OK;
+}
+
+cs_status cs_link_step_find(const cs_platform *platform, const uint32_t *devices, uint32_t n,
+                            cs_link_step *step, cs_error *error)
+{
+    const cs_link_rings *rings = NULL;
+    *step = (cs_link_step){0};
+    if (!platform->linked_gpus)
+        return CS_OK;
+    cs_link_memory *memory = cs_link_memory_create();
+    cs_status status = memory ? cs_link_memory_find(memory, platform, devices, n, &rings, error)
+                              : cs_error_no_memory(error);
+    if (status == CS_OK && rings)
+        status = measure_step(platform, devices, rings, step, error);
+    cs_link_memory_destroy(memory);
+    return status;
 }

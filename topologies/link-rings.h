@@ -6,8 +6,8 @@
  * src/graph/search.cc, ncclTopoCompute: the channels of a graph, which have the same bandwidth).
  * Here they are found as follows. A share u of bandwidth is chosen: that of some link, or a half of
  * it. A link of bandwidth b then has room for floor(b / u) rings each way. Wanted are as many rings,
- * Hamiltonian cycles over the links, as there is room for; each is passed both ways with a share of
- * the bytes of its own, and so gets u. Of all u that which gives the most in all is taken, of equal
+ * Hamiltonian cycles over the links, as there is room for; each is passed both ways with an equal share
+ * of the bytes, and so gets u. Of all u that which gives the most in all is taken, of equal
  * ones the largest.
  *
  * That rings are passed both ways costs nothing where links are as wide both ways: of rings that go
@@ -16,10 +16,9 @@
  * links first, and gives up a number after a fixed count of steps, so that what is found is the most
  * wherever it meets that bound, or where no larger number was given up. Everything is done in the
  * order of the ranks: the same links give the same rings.
- *
- * Internal to sim/lower. */
-#ifndef CS_LOWER_LINK_RINGS_H
-#define CS_LOWER_LINK_RINGS_H
+ */
+#ifndef CS_TOPOLOGIES_LINK_RINGS_H
+#define CS_TOPOLOGIES_LINK_RINGS_H
 
 #include "topologies/platform.h"
 
@@ -29,17 +28,11 @@ enum {
     CS_LINK_CYCLES_MAX = 32
 };
 
-/* A ring, which `times` have in common: they are passed as one of so many shares. */
-typedef struct cs_link_cycle {
-    uint32_t times;
-    uint8_t ranks[CS_LINK_RANKS_MAX]; /* in order, from rank 0 on */
-} cs_link_cycle;
-
 typedef struct cs_link_rings {
     uint32_t n_ranks, n_cycles;
-    uint32_t n_rings; /* shares: each cycle's `times`, both ways */
-    double bandwidth; /* of a ring, bytes/s: u above */
-    cs_link_cycle cycles[CS_LINK_CYCLES_MAX];
+    uint32_t n_rings; /* twice the cycles: ring 2 k is cycle k, ring 2 k + 1 the same backwards */
+    double bandwidth; /* that each ring has at least, bytes/s: u above */
+    uint8_t cycles[CS_LINK_CYCLES_MAX][CS_LINK_RANKS_MAX]; /* ranks in order, from 0 on */
 } cs_link_rings;
 
 /* Over n ranks. `widths` has n * n elements: bytes/s of the link from rank i to rank k at [i * n +
@@ -59,5 +52,18 @@ void cs_link_memory_destroy(cs_link_memory *memory);
 CS_MUST_CHECK cs_status cs_link_memory_find(cs_link_memory *memory, const cs_platform *platform,
                                             const uint32_t *devices, uint32_t n,
                                             const cs_link_rings **rings, cs_error *error);
+
+/* What all rings take for a step, in which each device sends an equal share of the bytes on each of
+ * them: latency + bytes / bandwidth. */
+typedef struct cs_link_step {
+    uint32_t rings;   /* 0: there are none, or the platform's GPUs have no links to each other */
+    cs_time latency;  /* of the slowest message */
+    double bandwidth; /* of all rings, where each is as slow as the slowest of their messages */
+    bool equal;       /* no message has less latency, and none waits for another one */
+} cs_link_step;
+
+/* Of rings over the given devices, of a platform without noise. CS_NO_MEMORY, CS_OVERFLOW. */
+CS_MUST_CHECK cs_status cs_link_step_find(const cs_platform *platform, const uint32_t *devices,
+                                          uint32_t n, cs_link_step *step, cs_error *error);
 
 #endif
