@@ -381,6 +381,16 @@ static uint32_t local_heads(uint32_t heads, const cs_shape *local, const cs_shap
     return (uint32_t)((uint64_t)heads * local->dims[1] / whole->dims[1]);
 }
 
+/* Of attention: a place has those of all heads that the places of the context axis divide among
+ * them instead of tokens. */
+static int64_t head_parameters(const maker *m, const cs_op *of, uint32_t heads)
+{
+    const cs_split *split = m->split;
+    const bool divides = split->context_method == CS_CONTEXT_ALL_TO_ALL;
+    return (int64_t)heads * (divides ? split->grid.context : 1) *
+           (of->attention.buckets + of->attention.sinks);
+}
+
 /* The parameters of an operator that reads and makes these local shapes. */
 static void set_parameters(const maker *m, const divided_op *d, const cs_op *of, const cs_shape *in,
                            const cs_shape *out, cs_op *op)
@@ -413,7 +423,7 @@ static void set_parameters(const maker *m, const divided_op *d, const cs_op *of,
         break;
     case CS_OP_ATTENTION:
         op->attention.heads = local_heads(of->attention.heads, in, whole_in);
-        op->weights = (int64_t)op->attention.heads * (of->attention.buckets + of->attention.sinks);
+        op->weights = head_parameters(m, of, op->attention.heads);
         break;
     case CS_OP_CAUSAL_CONV:
         op->groups = features;
