@@ -541,6 +541,8 @@ static void make_update(walk *w)
     update->duration = cs_states_update(w->job, w->stage);
     update->flags = CS_STEP_BEGINS | CS_STEP_SUMS | CS_STEP_ENDS;
     cs_step_add_results(update, w->pass->results);
+    cs_step_add_effect(update, CS_MEMORY_GRADIENTS, cs_states_reduced(w->job, w->stage), false);
+    cs_step_add_effect(update, CS_MEMORY_GRADIENTS, -cs_states_reduced(w->job, w->stage), true);
     if (n > 0)
         step_at(w, add_states(w, gathers, n, CS_PURPOSE_WEIGHTS, 0))->flags |= CS_STEP_READY;
 }

@@ -177,6 +177,19 @@ cs_residents cs_residents_of(const cs_job *job, uint32_t stage)
                           cs_optimizer_bytes(job, updated)};
 }
 
+int64_t cs_states_reduced(const cs_job *job, uint32_t stage)
+{
+    enum { WIDE_RATIO = 2 };
+    const cs_stage *of = &job->plan->stages[stage];
+    const bool alone = cs_states_shards(job, false) == 1 && cs_states_shards(job, true) == 1;
+    if (alone || !job->states.gather_once || !job->states.accumulate)
+        return 0;
+    const cs_weights all = cs_states_weights(job, stage, of->first_layer, of->end_layer);
+    const cs_weights third = {.at[3] = all.at[3]};
+    return divided(job, &third, 3,
+                   job->states.wide_shards ? WIDE_RATIO : cs_model_gradient_ratio(job->model));
+}
+
 uint32_t cs_residents_add(cs_builder *builder, const cs_residents *of, uint32_t device)
 {
     cs_builder_resident(builder, device, CS_MEMORY_WEIGHTS, of->resting);

@@ -64,6 +64,12 @@ typedef struct cs_residents {
 
 cs_residents cs_residents_of(const cs_job *job, uint32_t stage);
 
+/* With `gather_once` and `accumulate`: the shares of gradients that a device has from their
+ * reduction behind the last backward to the end of the update, besides the whole ones; nothing
+ * where nothing is divided (torch/
+ * distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce: reduce_output). */
+int64_t cs_states_reduced(const cs_job *job, uint32_t stage);
+
 /* Adds it to a device, and returns the slot of its weights. */
 uint32_t cs_residents_add(cs_builder *builder, const cs_residents *of, uint32_t device);
 

@@ -413,6 +413,41 @@ static void test_narrow(void **state)
     }
 }
 
+/* ---- parameters of heads ---- */
+
+/* GPT-OSS with one layer: table and last matrix of 72 x 72, three norms, four products of attention
+ * and their biases, a sink for each of 4 heads, router, two experts of 36 features. However two
+ * places of the context axis divide attention, each holds all parameters and sums all gradients. */
+static void test_sinks(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"ring", "all_gather", "all_to_all"};
+    const int64_t parameters = 2 * 72 * 72 + 3 * 72 + 4 * (72 * 72 + 72) + 4 + (72 * 2 + 2) +
+                               2 * (3 * 72 * 36 + 2 * 36 + 72);
+    for (size_t i = 0; i < ROWS(methods); i++) {
+        scenario_run run;
+        cs_error error;
+        cs_error_init(&error);
+        if (scenario_run_read(
+                &run, &error,
+                "{'schema_version': 1, 'model': {'name': 'gpt_oss', 'parameters': {'layers': 1, "
+                "'hidden': 72, 'heads': 4, 'kv_heads': 4, 'head': 18, 'window': 4, 'experts': 2, "
+                "'top_k': 1, 'expert_intermediate': 36, 'sequence': 8, 'vocabulary': 72}, "
+                "'device': 'h100', 'precision': 'bf16', 'granularity': 'block', 'batch_size': 1}, "
+                "'platform': {'topology': 'nvlink_switch', 'bandwidth': '1 GB/s', 'devices': 2}, "
+                "'schedule': {'kind': 'sequential'}, 'parallel': {'context': 2, 'context_method': "
+                "'%s', 'fold': 'no'}}",
+                methods[i]) != CS_OK)
+            fail_msg("%s: %s", methods[i], error.text);
+        const flows got = planned(&run.scenario);
+        const flow sums = {CS_PURPOSE_GRADIENTS, CS_ALL_REDUCE, 2, 1, 0};
+        const flow *found = find(&got, &sums);
+        expect_int(methods[i], HALF * parameters, resting_weights(&run.scenario));
+        expect_int(methods[i], HALF * parameters, found ? found->bytes : 0);
+        scenario_run_finish(&run);
+    }
+}
+
 /* ---- images ---- */
 
 /* VGG-16 (Simonyan and Zisserman, configuration D) of 64 x 64 pixels, with small dense layers. */
@@ -545,7 +580,7 @@ static void test_images(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_transformers),
-                                       cmocka_unit_test(test_narrow),
+                                       cmocka_unit_test(test_narrow), cmocka_unit_test(test_sinks),
                                        cmocka_unit_test(test_images)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -791,7 +791,8 @@ static void test_gathers_are_exposed(void **state)
 
 /* The same layers with two micro-batches, one layer ahead. Gathered once, only the first gather of
  * all is exposed, and the four layers are there until the end; their reduce-scatters are behind the
- * last backward, one after the other. */
+ * last backward, one after the other. Gradients are whole, 1200 bytes, and with the update there are
+ * shares of a third besides. */
 static void test_gathered_once(void **state)
 {
     (void)state;
@@ -799,10 +800,10 @@ static void test_gathered_once(void **state)
         const char *row;
         bool once;
         cs_time time;
-        int64_t gathered;
+        int64_t gathered, gradients;
     } rows[] = {
-        {"in each pass", false, 2 * (200 + 4000 + 200 + 8000) + 200, 600},
-        {"once", true, 200 + 2 * (4000 + 8000) + 4 * 200, 1200},
+        {"in each pass", false, 2 * (200 + 4000 + 200 + 8000) + 200, 600, 1200},
+        {"once", true, 200 + 2 * (4000 + 8000) + 4 * 200, 1200, 1200 + 400},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         drawn of;
@@ -817,6 +818,7 @@ static void test_gathered_once(void **state)
         run(rows[i].row, &of, &made);
         expect_int(rows[i].row, rows[i].time, made.trace.makespan);
         expect_int(rows[i].row, rows[i].gathered, peak(&made, 0, CS_MEMORY_GATHERED));
+        expect_int(rows[i].row, rows[i].gradients, peak(&made, 0, CS_MEMORY_GRADIENTS));
         small_run_finish(&made);
     }
 }

@@ -308,8 +308,63 @@ static void dispatches_have_their_own(void **state)
     }
 }
 
+/* Attention over 8 tokens of 8 features, of two samples: 128 elements, in a ring of so many steps,
+ * as if its kernels took nothing. */
+static cs_op_cost cost_of_ring(uint32_t steps, bool eager)
+{
+    cs_error error;
+    cs_net net = {0};
+    cs_error_init(&error);
+    cs_net_begin(&net, "n", &error);
+    cs_net_block(&net, "all");
+    const cs_tensor x = cs_net_embedding(&net, "embedding", cs_net_token_ids(&net, 8), 16, 8);
+    const cs_tensor qkv[] = {cs_net_linear(&net, "q", x, &(cs_linear){.out = 8}),
+                             cs_net_linear(&net, "k", x, &(cs_linear){.out = 4}),
+                             cs_net_linear(&net, "v", x, &(cs_linear){.out = 4})};
+    const cs_attention attention = {
+        .heads = 2, .kv_heads = 1, .kernel = CS_ATTENTION_FLASH, .causal = true};
+    cs_net_cross_entropy(&net, "loss", cs_net_attention(&net, "attention", qkv, &attention));
+    if (cs_net_end(&net) != CS_OK)
+        fail_msg("%s", error.text);
+    const cs_runtime_kernels kernels = {.given = true, .eager_ring = eager};
+    cs_op_cost cost = {.forward.launches = 1, .backward_input.launches = 1};
+    for (uint32_t p = 0; p < net.n_ops; p++) {
+        net.ops[p].attention.steps = steps;
+        if (net.ops[p].kind == CS_OP_ATTENTION)
+            cs_runtime_kernels_ring(&kernels, &net, &net.ops[p], 2, CS_PRECISION_BF16, &cost);
+    }
+    cs_net_finish(&net);
+    return cost;
+}
+
+/* Three steps: four casts of 2 + 4 bytes; two merges, each of which reads and writes five and three
+ * floats in three kernels; keys and values, twice joined, 2 x 2 elements of 2 bytes. Backward, three
+ * times: three sums, which read 2 + 4 bytes and write 4, and two joined, 2 x 2 floats. */
+static void merges_in_a_ring(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row;
+        uint32_t steps;
+        bool eager;
+        double forward, backward; /* bytes for an element */
+        uint32_t launches[2];
+    } rows[] = {
+        {"three steps", 3, true, 4 * 6 + 2 * 8 * 4 + 2 * 8, 3 * (3 * 10 + 16), {1 + 12, 1 + 12}},
+        {"within kernels", 3, false, 0, 0, {1, 1}},
+        {"no ring", 1, true, 0, 0, {1, 1}},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        const cs_op_cost got = cost_of_ring(rows[i].steps, rows[i].eager);
+        expect_double(rows[i].row, 128 * rows[i].forward, got.forward.cast_bytes);
+        expect_double(rows[i].row, 128 * rows[i].backward, got.backward_input.cast_bytes);
+        expect_int(rows[i].row, rows[i].launches[0], got.forward.launches);
+        expect_int(rows[i].row, rows[i].launches[1], got.backward_input.launches);
+    }
+}
+
 /* Of what device 0 gathers over tensor-parallel ranks in a step, bytes. */
-static int64_t gathered_bytes(const char *precision)
+static int64_t gathered_bytes(const char *precision, const char *parallel)
 {
     scenario_run run;
     cs_error error;
@@ -320,9 +375,9 @@ static int64_t gathered_bytes(const char *precision)
             "{'layers': 2, 'hidden': 256, 'heads': 4, 'sequence': 128, 'vocabulary': 1024, "
             "'intermediate': 1024}, 'device': 'h100', 'precision': '%s', 'batch_size': 3}, "
             "'platform': {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s', "
-            "'latency': '1 us'}, 'parallel': {'tensor': 2, 'sequence_parallel': true}, "
+            "'latency': '1 us'}, 'parallel': {'tensor': 2, 'sequence_parallel': true%s}, "
             "'schedule': {'kind': 'sequential', 'micro_batches': 1}}",
-            precision) != CS_OK)
+            precision, parallel) != CS_OK)
         fail_msg("%s", error.text);
     const cs_scenario *scenario = &run.scenario;
     cs_graph graph;
@@ -343,12 +398,14 @@ static int64_t gathered_bytes(const char *precision)
 /* Of 3 samples of 128 tokens of 256 features, a block gathers what its first and its third linear
  * layer read, the same again for the gradients of their weights, and the gradients of what its
  * second and its fourth one make: six times 98,304 elements, cast to a byte each with fp8 where
- * bf16 has two. The last matrix is not narrow. */
+ * bf16 has two. The last matrix is not narrow. Cast behind their gathers they are gathered in bf16. */
 static void operands_are_gathered_cast(void **state)
 {
     (void)state;
     const int64_t elements = INT64_C(3) * 128 * 256;
-    expect_int("of two blocks", 2 * 6 * elements, gathered_bytes("bf16") - gathered_bytes("fp8"));
+    const int64_t wide = gathered_bytes("bf16", "");
+    expect_int("of two blocks", 2 * 6 * elements, wide - gathered_bytes("fp8", ""));
+    expect_int("cast behind", wide, gathered_bytes("fp8", ", 'narrow_gathers': false"));
 }
 
 /* ---- kernels ---- */
@@ -631,6 +688,7 @@ int main(void)
         cmocka_unit_test(experts_share_links),
         cmocka_unit_test(dispatches_have_their_own),
         cmocka_unit_test(operands_are_gathered_cast),
+        cmocka_unit_test(merges_in_a_ring),
         cmocka_unit_test(fuses),
         cmocka_unit_test(scales_weights_apart),
         cmocka_unit_test(writes_out_gelu),

@@ -451,6 +451,16 @@ static const struct rule {
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 8, 'gpus_per_node': 8}, 'schedule': "
            "'1f1b', 'parallel': {'dp': 4, 'pp': 2, 'zero': 3}, " TOLD,
      "parallel", "gather_once", NULL, "true"},
+    {"its gathers",
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 2, 'gpus_per_node': 8}, 'parallel': "
+           "{'tp': 2, 'sp': true}, 'measured': {}, 'recompute': 'none', 'precision': "
+           "'fp8-tensorwise'",
+     "parallel", "narrow_gathers", NULL, "-"},
+    {"its gathers with scales of rows",
+     TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 2, 'gpus_per_node': 8}, 'parallel': "
+           "{'tp': 2, 'sp': true}, 'measured': {}, 'recompute': 'none', 'precision': "
+           "'fp8-rowwise'",
+     "parallel", "narrow_gathers", NULL, "false"},
     {"its results",
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 2, 'gpus_per_node': 8}, 'schedule': "
            "'1f1b', 'parallel': {'pp': 2}, 'measured': {}, 'recompute': 'none', 'precision': "

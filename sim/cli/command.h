@@ -33,7 +33,7 @@ enum { CS_OPTIONS_MAX = 24 }; /* of one command, the common ones included; check
 
 #define CS_OPTION_JOBS                                                                             \
     {                                                                                              \
-        "jobs", 'j', "N", "Threads (default: one per processor)", false, NULL                  \
+        "jobs", 'j', "N", "Threads (default: one per processor)", false, NULL                      \
     }
 
 /* What the command line said. */

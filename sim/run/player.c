@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { COMPUTE_STREAM, GATHER_STREAM };
+enum { COMPUTE_STREAM, GATHER_STREAM, REDUCE_STREAM };
 
 /* A tensor of an effect. */
 typedef struct tensor {
@@ -295,16 +295,20 @@ static cs_status own(cs_player *p, uint32_t block, uint32_t category, cs_error *
     return CS_OK;
 }
 
-static uint32_t stream_of(uint32_t category)
+/* Gradients that come with an update have been reduced (cs_states_reduced). */
+static uint32_t stream_of(const cs_player *p, uint32_t category)
 {
-    return category == CS_MEMORY_GATHERED ? GATHER_STREAM : COMPUTE_STREAM;
+    const bool updates = p->task != CS_NONE && cs_graph_class(p->graph, p->task)->kind == CS_UPDATE;
+    return category == CS_MEMORY_GATHERED               ? GATHER_STREAM
+           : category == CS_MEMORY_GRADIENTS && updates ? REDUCE_STREAM
+                                                        : COMPUTE_STREAM;
 }
 
 /* *block is CS_NO_BLOCK where the device has no room: the run goes on without it. */
 static cs_status take(cs_player *p, int64_t bytes, uint32_t category, uint32_t *block,
                       cs_error *error)
 {
-    const uint32_t stream = stream_of(category);
+    const uint32_t stream = stream_of(p, category);
     CS_TRY(cs_caching_allocate(p->allocator, bytes, stream, block, error));
     if (p->status != CS_OK)
         return cs_error_no_memory(error);

@@ -301,7 +301,7 @@ static const cs_h5_column segment_columns[] = {
     {"segment", CS_H5_UINT32, "1", "number of the row", .fill = cs_h5_row_numbers},
     {"device", CS_H5_UINT32, "1", "device", .which = offsetof(cs_segment, device)},
     {"pool", CS_H5_UINT8, "1", "for which blocks", pools, .get = segment_pool},
-    {"stream", CS_H5_UINT32, "1", "0: computing; 1: gathered weights",
+    {"stream", CS_H5_UINT32, "1", "0: computing; 1: gathered weights; 2: reduced gradients",
      .which = offsetof(cs_segment, stream)},
     {"expandable", CS_H5_UINT8, "1", "part of an expandable segment", no_yes,
      .get = segment_expandable},

@@ -306,6 +306,7 @@ static cs_parallel take_sizes(const cs_sections *sections, const mesh_sizes *siz
                                                   : CS_TENSOR_PAIRS;
     split->sequence_parallel = section->sequence_parallel && section->tensor > 1;
     split->keeps_tokens = split->sequence_parallel && !section->regather;
+    split->wide_gathers = !section->narrow_gathers;
     split->context_method = (cs_context_method)section->context_method;
     split->space_until = section->space_until;
     split->routing.imbalance = section->expert_imbalance;

@@ -62,8 +62,12 @@ static void warn_of_parallel(const cs_sections *sections, const cs_origins *orig
     const cs_parallel_section *given = &sections->parallel;
     const uint32_t zero = cs_parallel_section_zero(given, NULL);
     const bool tensor = given->tensor > 1, expert = given->expert > 1;
+    const cs_workload *workload = &sections->model.workload;
+    const bool narrow = workload->name && cs_precision_is_narrow((cs_precision)workload->precision);
     const cs_dependent_key rules[] = {
         {"sequence_parallel", given->sequence_parallel, tensor, "\"tensor\" above 1"},
+        {"narrow_gathers", !given->narrow_gathers, tensor && narrow,
+         "\"tensor\" above 1 and the precisions fp8, mxfp8 and nvfp4 of a named model"},
         {"scatter_gather", given->scatter_gather, tensor && !given->sequence_parallel,
          "\"tensor\" above 1 and without \"sequence_parallel\""},
         {"regather", !given->regather, tensor && given->sequence_parallel, "\"sequence_parallel\""},
@@ -111,6 +115,8 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
     const char *named = network ? "a \"name\" other than \"ideal\"" : "a named model";
     const char *written = runs ? "\"fused\": false" : named;
     const char *fp8 = runs ? "the precision fp8" : named;
+    const bool ring =
+        sections->parallel.context > 1 && sections->parallel.context_method == CS_CONTEXT_RING;
     const bool is_fp8 = sections->model.workload.precision == CS_PRECISION_FP8;
     const cs_dependent_key rules[] = {
         {"fused", given->fused, runs, named},
@@ -123,6 +129,8 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
         {"fused_experts", given->fused_experts, runs, named},
         {"current_scaling", given->current_scaling, runs && is_fp8, fp8},
         {"deterministic", given->deterministic, runs, named},
+        {"eager_ring", given->eager_ring, runs && ring,
+         runs ? "\"context\" above 1, in rings" : named},
         {"kernels", given->kernels > 0 && given->kernels != 1, runs, named},
         {"gradient_passes", given->gradient_passes > 0, runs, named},
     };

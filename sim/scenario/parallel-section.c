@@ -40,6 +40,9 @@ const cs_field cs_scenario_parallel_fields[] = {
     {"regather", CS_FIELD_BOOL, AT(regather), .fallback = "true",
      .doc = "with sequence_parallel: tokens that were gathered are not kept, but gathered again in "
             "backward (Megatron-LM); false: they are kept (PyTorch's tensor parallelism)"},
+    {"narrow_gathers", CS_FIELD_BOOL, AT(narrow_gathers), .fallback = "true",
+     .doc = "with tensor and fp8, mxfp8 or nvfp4: operands are cast before they are gathered; "
+            "false: after it (torchtitan with a scale for each row)"},
     {"scatter_gather", CS_FIELD_BOOL, AT(scatter_gather), .fallback = "false",
      .doc = "with tensor, without sequence_parallel: each of the devices sends its part of what a "
             "stage hands on (Narayanan et al., SC 2021, section 4.1), else each sends all of it; "

@@ -380,6 +380,10 @@ static const cs_convention torchtitan[] = {
     COLLECTIVES,
     BESIDE,
     FP32_GRADIENTS("torchtitan's mixed_precision_reduce is float32 by default"),
+    {"/runtime/eager_ring", "true",
+     "torch/distributed/tensor/experimental/_attention.py: _SDPAMerger",
+     "/parallel/context>1 /parallel/context_method!=all_to_all "
+     "/parallel/context_method!=all_gather"},
     {"/parallel/accumulate", "true",
      "torch/distributed/pipelining/stage.py, backward_maybe_with_nosync: with the last micro-batch",
      "/parallel/pipeline>1"},
@@ -388,6 +392,10 @@ static const cs_convention torchtitan[] = {
      "under a pipeline; torch/distributed/pipelining/stage.py, backward_maybe_with_nosync and "
      "_post_backward: weights are resharded, and gradients reduced, behind the last backward",
      "/parallel/pipeline>1 /parallel/zero=3"},
+    {"/parallel/regather", "true",
+     "torchtitan's selective checkpointing (models/llama3/infra/parallelize.py, "
+     "_op_sac_save_list) saves what reduce_scatter_tensor makes and not what is gathered",
+     "/parallel/tensor>1 /parallel/sequence_parallel=true /model/recompute_operators"},
     {"/parallel/regather", "false",
      "torch/distributed/tensor/parallel/style.py, PrepareModuleInput: a linear layer saves what it "
      "reads, which is gathered in front of it",

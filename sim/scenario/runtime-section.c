@@ -43,6 +43,11 @@ const cs_field cs_scenario_runtime_fields[] = {
     {"deterministic", CS_FIELD_BOOL, AT(deterministic), .fallback = "false",
      .doc = "each new tensor is filled before it is written, as with PyTorch's deterministic "
             "algorithms"},
+    {"eager_ring", CS_FIELD_BOOL, AT(eager_ring), .fallback = "false",
+     .doc =
+         "with context and the method ring: partial results and gradients of fused attention are "
+         "merged in float32 by operators of their own (PyTorch's context parallelism), else "
+         "within its kernels"},
     {"kernels", CS_FIELD_NUMBER, AT(kernels), .fallback = "1", .above_min = true, .max = 64,
      .doc = "times that kernels take what the device's figures say, as with older libraries"},
     {"gradient_passes", CS_FIELD_NUMBER, AT(gradient_passes), .fallback = "0", .max = 64,
@@ -72,6 +77,7 @@ cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
                                 .fused_experts = section->fused_experts,
                                 .current_scaling = section->current_scaling,
                                 .deterministic = section->deterministic,
+                                .eager_ring = section->eager_ring,
                                 .factor = section->kernels,
                                 .gradient_passes = section->gradient_passes};
 }

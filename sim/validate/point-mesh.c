@@ -55,6 +55,15 @@ static bool starts(const char *text, const char *with)
     return text && strncmp(text, with, strlen(with)) == 0;
 }
 
+/* With scales of rows torchtitan has the usual tensor parallelism, whose gathers are in bf16; with
+ * those of tensors torchao's, which casts before (torchtitan/models/llama3/infra/parallelize.py:
+ * enable_float8_tensorwise_tp). */
+static bool gathers_wide(const cs_point *point)
+{
+    return starts(point->framework, "torchtitan") && point->parallel->tp > 1 &&
+           strcmp(point->precision, "fp8-rowwise") == 0;
+}
+
 static bool contains(const char *text, const char *word)
 {
     return text && strstr(text, word);
@@ -107,6 +116,8 @@ void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
     /* whose runtime does, but nobody says that it does */
     if (mesh->tp > 1 && mesh->pp > 1 && !mesh->sp && starts(point->framework, "LiBai"))
         fputs(", \"scatter_gather\": false", out);
+    if (gathers_wide(point))
+        fputs(", \"narrow_gathers\": false", out);
     if (mesh->cp > 1)
         fprintf(out, ", \"context_method\": \"%s\"", context_method(mesh->cp_comm));
     if (mesh->ep > 1 && cs_point_rules_expert_tensor(point) > 0)

@@ -177,11 +177,11 @@ static int64_t elements_of(cs_exchange_kind kind, const cs_shape *before, const 
 }
 
 /* Operands are cast before tensor-parallel places gather them (TransformerEngine, pytorch/
- * distributed.py: gather_along_first_dim with a quantizer). */
-static uint8_t element_of(const change *c, cs_layout_axis axis, cs_exchange_kind kind,
-                          bool backward)
+ * distributed.py: gather_along_first_dim with a quantizer), unless they are not. */
+static uint8_t element_of(const maker *m, const change *c, cs_layout_axis axis,
+                          cs_exchange_kind kind, bool backward)
 {
-    const bool is_operand = backward ? c->gradient : c->operand;
+    const bool is_operand = (backward ? c->gradient : c->operand) && !m->split->wide_gathers;
     return kind == CS_EXCHANGE_ALL_GATHER && axis == CS_LAYOUT_TENSOR && is_operand
                ? CS_ELEMENT_OPERAND
                : CS_ELEMENT_ACTIVATION;
@@ -201,7 +201,7 @@ static void push_axis(maker *m, const change *c, cs_tensor_layout *now, cs_layou
                                       .kind = (uint8_t)kind,
                                       .axes = (uint8_t)cs_layout_axes(axis),
                                       .backward = backward,
-                                      .element = element_of(c, axis, kind, backward),
+                                      .element = element_of(m, c, axis, kind, backward),
                                       .elements = elements_of(kind, &before, &after)});
 }
 
@@ -381,6 +381,16 @@ static uint32_t local_heads(uint32_t heads, const cs_shape *local, const cs_shap
     return (uint32_t)((uint64_t)heads * local->dims[1] / whole->dims[1]);
 }
 
+/* Of attention: a place has those of all heads that the places of the context axis divide among
+ * them instead of tokens. */
+static int64_t head_parameters(const maker *m, const cs_op *of, uint32_t heads)
+{
+    const cs_split *split = m->split;
+    const bool divides = split->context_method == CS_CONTEXT_ALL_TO_ALL;
+    return (int64_t)heads * (divides ? split->grid.context : 1) *
+           (of->attention.buckets + of->attention.sinks);
+}
+
 /* The parameters of an operator that reads and makes these local shapes. */
 static void set_parameters(const maker *m, const divided_op *d, const cs_op *of, const cs_shape *in,
                            const cs_shape *out, cs_op *op)
@@ -413,7 +423,7 @@ static void set_parameters(const maker *m, const divided_op *d, const cs_op *of,
         break;
     case CS_OP_ATTENTION:
         op->attention.heads = local_heads(of->attention.heads, in, whole_in);
-        op->weights = (int64_t)op->attention.heads * (of->attention.buckets + of->attention.sinks);
+        op->weights = head_parameters(m, of, op->attention.heads);
         break;
     case CS_OP_CAUSAL_CONV:
         op->groups = features;

@@ -547,6 +547,7 @@ static void cost_of_runtime(const cs_net *net, const cs_net_options *how, const 
     cs_runtime_kernels_fuse(&how->kernels, net, op, cost);
     cs_runtime_kernels_scale(&how->kernels, net, op, how->batch_size, how->precision, cost);
     cs_narrow_attention_cost(&how->kernels, net, op, how->batch_size, how->precision, cost);
+    cs_runtime_kernels_ring(&how->kernels, net, op, how->batch_size, how->precision, cost);
     if (!makes_apart(how))
         cs_runtime_kernels_add_up(&how->kernels, op, width, how->float_gradients ? 4 : width, cost);
     cs_expert_kernels_cost(&how->kernels, net, op, how->split ? how->split->grid.expert : 1,

@@ -136,6 +136,26 @@ void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *n
     read_again(width * (double)out->elements, &cost->backward_weight);
 }
 
+void cs_runtime_kernels_ring(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
+                             uint32_t batch, cs_precision precision, cs_op_cost *cost)
+{
+    enum { FLOATS = 4, MERGED = 8 * FLOATS };
+    const uint32_t steps = op->attention.steps;
+    if (!kernels->given || !kernels->eager_ring || op->kind != CS_OP_ATTENTION ||
+        op->attention.kernel != CS_ATTENTION_FLASH || steps < 2)
+        return;
+    const double elements = (double)batch * (double)cs_net_tensor(net, op->output)->elements;
+    const double width = cs_precision_bytes(cs_precision_wide(precision));
+    const double joined = 2 * 2 * width, added = 3 * (width + 2 * FLOATS), sent = 2 * 2 * FLOATS;
+    cost->forward.cast_bytes +=
+        elements * ((steps + 1) * (width + FLOATS) + (steps - 1) * (MERGED + joined));
+    cost->forward.launches += steps + 1 + 4 * (steps - 1);
+    if (cost->backward_input.launches > 0) {
+        cost->backward_input.cast_bytes += elements * steps * (added + sent);
+        cost->backward_input.launches += 4 * steps;
+    }
+}
+
 /* ---- filling ---- */
 
 static void fill(double bytes, uint32_t tensors, cs_pass_cost *pass)

@@ -51,6 +51,7 @@ typedef struct cs_runtime_kernels {
     bool current_scaling; /* casts to fp8 look for the largest element before */
     bool tokens_once;     /* the dispatcher sends a token once to a place, not once per expert */
     bool deterministic;   /* each new tensor is filled before it is written */
+    bool eager_ring;      /* rings of attention merge partial results operator by operator */
     double factor;        /* times that kernels take what the device's figures say, as with older
                     * libraries; 0 is 1 */
     double gradient_passes; /* times that all gradients are read or written besides the update */
@@ -72,6 +73,24 @@ void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *o
  * element of steps before). */
 void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                               uint32_t batch, cs_precision precision, cs_op_cost *cost);
+
+/* What operators of PyTorch's context parallelism move besides its kernels of fused attention, in a
+ * ring of n steps, of E elements of the result: keys and values have as many heads as queries
+ * (torchtitan/models/llama3/model/model.py, repeat_kv), and partial results are in float32 (torch/
+ * distributed/tensor/experimental/_attention.py: _SDPAMerger, _templated_ring_attention,
+ * _templated_ring_attention_backward).
+ *
+ *   forward   each step casts its result; each but the first one merges it, out - sigmoid(...) *
+ *             (out - result), which reads 2 E, E and 2 E floats and writes three times E; each but
+ *             the last one joins keys and values to send them, 2 E read and written; in the end the
+ *             result is cast back
+ *   backward  each step adds three gradients to sums in float32, and joins the sums of those of keys
+ *             and values to send them
+ *
+ * Logarithms, a number a row, are left out, as is that a place which is not the last of a ring of
+ * causal attention merges half of the rows in some steps: the last one waits for nobody. */
+void cs_runtime_kernels_ring(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
+                             uint32_t batch, cs_precision precision, cs_op_cost *cost);
 
 /* Adds the kernels of PyTorch's deterministic algorithms that fill what an operator makes, before
  * it does: its result, the gradients of what it reads, and, where these are tensors of their own,

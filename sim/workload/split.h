@@ -126,6 +126,8 @@ typedef struct cs_split {
     cs_tensor_method tensor_method;
     bool sequence_parallel; /* with PAIRS: tokens are divided over the tensor axis elsewhere, */
     bool keeps_tokens;      /* and those that were gathered are kept, not gathered again backward */
+    bool wide_gathers;      /* the tensor axis gathers operands of narrow products before they are
+                             * cast, else after it */
     cs_context_method context_method;
     const char *space_until; /* operator or block before which space is gathered; NULL: where the
                               * network has space no longer */
