@@ -305,7 +305,7 @@ static cs_status start_transfers(cs_engine *e)
 {
     cs_status status = CS_OK;
     while (e->started.n > 0 && status == CS_OK) {
-        cs_id_list_sort(&e->started);
+        CS_TRY(status_of(cs_id_list_sort(&e->started)));
         for (uint32_t i = 0; i < e->started.n && status == CS_OK; i++)
             status = begin_transfer(e, e->started.ids[i]);
         e->started.n = 0;
@@ -356,9 +356,7 @@ static cs_status start_device(cs_engine *e, uint32_t device)
 
 static cs_status start_devices(cs_engine *e)
 {
-    if (e->order_devices)
-        cs_id_list_sort(&e->called);
-    cs_status status = CS_OK;
+    cs_status status = e->order_devices ? status_of(cs_id_list_sort(&e->called)) : CS_OK;
     for (uint32_t i = 0; i < e->called.n && status == CS_OK; i++) {
         e->devices[e->called.ids[i]].called = false;
         status = start_device(e, e->called.ids[i]);

@@ -1,6 +1,7 @@
 #include "sim/engine/ready.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 bool cs_ready_add(cs_ready_set *set, uint64_t key)
 {
@@ -34,20 +35,68 @@ void cs_ready_finish(cs_ready_set *set)
     *set = (cs_ready_set){0};
 }
 
-static int compare_ids(const void *left, const void *right)
+enum { FEW = 32, DIGIT_BITS = 8, DIGITS = 1 << DIGIT_BITS };
+
+static void insert_one_by_one(uint32_t *ids, uint32_t n)
 {
-    const uint32_t *a = left, *b = right;
-    return *a < *b ? -1 : *a > *b;
+    for (uint32_t i = 1; i < n; i++) {
+        const uint32_t id = ids[i];
+        uint32_t at = i;
+        for (; at > 0 && ids[at - 1] > id; at--)
+            ids[at] = ids[at - 1];
+        ids[at] = id;
+    }
 }
 
-void cs_id_list_sort(cs_id_list *list)
+/* By one digit; those that have the same one stay in order. */
+static void sort_by_digit(const uint32_t *from, uint32_t *to, uint32_t n, uint32_t shift)
 {
-    for (uint32_t i = 1; i < list->n; i++) {
-        if (list->ids[i] < list->ids[i - 1]) {
-            qsort(list->ids, list->n, sizeof(*list->ids), compare_ids);
-            return;
-        }
+    uint32_t place[DIGITS] = {0}, first = 0;
+    for (uint32_t i = 0; i < n; i++)
+        place[from[i] >> shift & (DIGITS - 1)]++;
+    for (uint32_t digit = 0; digit < DIGITS; digit++) {
+        const uint32_t count = place[digit];
+        place[digit] = first;
+        first += count;
     }
+    for (uint32_t i = 0; i < n; i++)
+        to[place[from[i] >> shift & (DIGITS - 1)]++] = from[i];
+}
+
+/* From the lowest digit up, but for those that all have in common; with room behind the list. */
+static bool sort_by_digits(cs_id_list *list)
+{
+    const uint32_t n = list->n;
+    uint32_t differ = 0;
+    if (!cs_vector_reserve((void **)&list->ids, &list->capacity, 2ULL * n, sizeof(*list->ids)))
+        return false;
+    uint32_t *from = list->ids, *to = list->ids + n;
+    for (uint32_t i = 1; i < n; i++)
+        differ |= from[i] ^ from[0];
+    for (uint32_t shift = 0; shift < 32; shift += DIGIT_BITS) {
+        if ((differ >> shift & (DIGITS - 1)) == 0)
+            continue;
+        sort_by_digit(from, to, n, shift);
+        uint32_t *sorted = to;
+        to = from;
+        from = sorted;
+    }
+    if (from != list->ids)
+        memcpy(list->ids, from, n * sizeof(*from));
+    return true;
+}
+
+bool cs_id_list_sort(cs_id_list *list)
+{
+    uint32_t i = 1;
+    while (i < list->n && list->ids[i - 1] <= list->ids[i])
+        i++;
+    if (i >= list->n)
+        return true;
+    if (list->n > FEW)
+        return sort_by_digits(list);
+    insert_one_by_one(list->ids, list->n);
+    return true;
 }
 
 void cs_id_list_finish(cs_id_list *list)
