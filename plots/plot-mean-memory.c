@@ -77,7 +77,8 @@ static cs_status read_run(mean_memory *m, run_memory *run, cs_error *error)
         return cs_error_add(error, CS_INVALID,
                             n > MAX_CATEGORIES
                                 ? "%s: memory/category: has more than 16 meanings"
-                                : "%s: memory: has no samples; the run did not record them",
+                                : "%s: memory: has no samples: weights and activations have no "
+                                  "size, or the run did not record them",
                             run->reader->path);
     if (!m->categories || n > m->n_categories) {
         m->categories = categories;

@@ -60,11 +60,11 @@ static cs_status read_samples(memory *m, cs_error *error)
     if (m->n_categories > MAX_CATEGORIES)
         return cs_error_add(error, CS_INVALID, "%s: memory/category: has more than %d meanings",
                             reader->path, MAX_CATEGORIES);
-    return m->n_samples == 0
-               ? cs_error_add(error, CS_INVALID,
-                              "%s: memory: has no samples; the run did not record them",
-                              reader->path)
-               : CS_OK;
+    return m->n_samples == 0 ? cs_error_add(error, CS_INVALID,
+                                            "%s: memory: has no samples: weights and activations "
+                                            "have no size, or the run did not record them",
+                                            reader->path)
+                             : CS_OK;
 }
 
 static cs_status read_devices(memory *m, cs_error *error)

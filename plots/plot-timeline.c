@@ -133,15 +133,10 @@ static void lay_out(cs_timeline *t)
 /* Names of the rows, and the room that the widest of them takes. */
 static void make_room(cs_timeline *t)
 {
-    char name[64];
-    double widest = 0;
+    t->sheet->left = 0;
     for (uint32_t p = 0; p < t->n_panels; p++)
-        for (uint32_t row = 0; row < t->panels[p].n_rows; row++)
-            widest = fmax(widest, cs_sheet_text_width(cs_sheet_device_name(
-                                                          t->sheet, p, t->sheet->first_device + row,
-                                                          name, sizeof(name)),
-                                                      CS_SHEET_FONT));
-    t->sheet->left = CS_SHEET_MARGIN + CS_SHEET_FONT + 8 + widest + 6;
+        t->sheet->left =
+            fmax(t->sheet->left, cs_sheet_device_names_room(t->sheet, p, t->panels[p].n_rows));
 }
 
 /* "gpipe: 903.5 ms", "1f1b: 889.3 ms (-1.6 %); OUT OF MEMORY on 1 device" */

@@ -226,6 +226,18 @@ static double names_width(const utilisation *u)
     return widest;
 }
 
+static double links_left_beside(const utilisation *u)
+{
+    const cs_sheet *sheet = u->sheet;
+    return sheet->width - sheet->right - fmax(LEAST_LINKS_WIDTH, 0.22 * sheet->width);
+}
+
+/* How wide the bars of the devices are with the links beside them. */
+static double devices_width_beside(const utilisation *u)
+{
+    return links_left_beside(u) - names_width(u) - 16 - VALUE_WIDTH - u->sheet->left;
+}
+
 /* Beside the devices: as many links as fit. */
 static void place_beside(utilisation *u, double bottom)
 {
@@ -237,8 +249,8 @@ static void place_beside(utilisation *u, double bottom)
     u->links_left = u->devices_right = right;
     if (u->n_links == 0)
         return;
-    u->links_left = right - fmax(LEAST_LINKS_WIDTH, 0.22 * sheet->width);
-    u->devices_right = u->links_left - names_width(u) - 16 - VALUE_WIDTH;
+    u->links_left = links_left_beside(u);
+    u->devices_right = sheet->left + devices_width_beside(u);
 }
 
 /* Below them, on narrow sheets: some, in a panel of their own. */
@@ -265,12 +277,14 @@ static void end_at_devices(utilisation *u)
 
 static void lay_out(utilisation *u)
 {
-    enum { NARROW = 520, MOST_BELOW = 8 };
+    enum { NARROW = 520, MOST_BELOW = 8, LEAST_DEVICES_WIDTH = 120 };
     cs_sheet *sheet = u->sheet;
-    u->below = sheet->width < NARROW;
+    for (uint32_t r = 0; r < sheet->n_readers; r++)
+        sheet->left = fmax(sheet->left, cs_sheet_device_names_room(sheet, r, u->runs[r].n_shown));
     u->n_links = (uint32_t)fmin(u->n_rows, MOST_BELOW);
     sheet->top += HEADING;
     sheet->right = CS_SHEET_MARGIN + VALUE_WIDTH;
+    u->below = sheet->width < NARROW || devices_width_beside(u) < LEAST_DEVICES_WIDTH;
     const double links = fmin(u->n_rows, MOST_BELOW) * LINK_ROW;
     const double rows = u->n_device_rows * choose_row_height(u->n_device_rows);
     const double both = rows + (links > 0 ? CS_SHEET_AXIS + HEADING + links : 0);
@@ -290,7 +304,7 @@ static void write_headings(const utilisation *u)
     char text[128];
     double y = u->sheet->top - HEADING / 2.;
     cs_sheet_text(u->sheet, u->sheet->left, y, CS_COLOUR_TEXT,
-                  "time of each device; figures: computing");
+                  "time of each device; numbers: computing");
     for (uint32_t r = 0; u->sheet->n_readers > 1 && r < u->sheet->n_readers; r++)
         cs_sheet_text(u->sheet, u->sheet->left,
                       u->sheet->top + (u->runs[r].first_row - heading_rows / 2) * u->row_height,

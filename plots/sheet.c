@@ -534,6 +534,18 @@ char *cs_sheet_device_name(const cs_sheet *sheet, uint32_t run, uint32_t row, ch
     return text;
 }
 
+double cs_sheet_device_names_room(const cs_sheet *sheet, uint32_t run, uint32_t n)
+{
+    char name[64];
+    double widest = 0;
+    for (uint32_t row = 0; row < n; row++)
+        widest = fmax(
+            widest, cs_sheet_text_width(cs_sheet_device_name(sheet, run, sheet->first_device + row,
+                                                             name, sizeof(name)),
+                                        CS_SHEET_FONT));
+    return CS_SHEET_MARGIN + CS_SHEET_FONT + 8 + widest + 6;
+}
+
 static void axis_title(cs_sheet *sheet, const char *variable, const char *asked, const char *chosen,
                        double room)
 {

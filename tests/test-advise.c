@@ -52,6 +52,11 @@ static const struct {
      5},
     {"rules",
      GPT NODES("240 MB") "'parallel': {'rules': [{'layers': [1, 3], 'zero': 3}]}, 'advise': {}", 5},
+    {"rules for images",
+     IMAGES "'platform': {'topology': 'nvlink_switch', 'devices': 8, 'bandwidth': '10 GB/s', "
+            "'memory': '300 MB'}, 'parallel': {'rules': [{'layers': [1, 2], 'zero': 3}]}, "
+            "'advise': {'zero': 0, 'space': [1, 2], 'filter': 1, 'channel': 1}",
+     5},
     {"gradients are summed whole",
      GPT NODES("240 MB") "'parallel': {'accumulate': true}, 'advise': {}", 5},
     {"experts", MIXTURE NODES("90 MB") "'advise': {'context': 1}", 5},
@@ -69,6 +74,10 @@ static const struct {
                                                           "'advise': {'context': 1}",
      5},
     {"no operators", UNIFORM NODES("1 GB") "'advise': {}", 5},
+    {"slowed by messages",
+     IMAGES "'platform': {'topology': 'dgx1-v100', 'devices': 8, 'memory': '300 MB', 'slowdown': "
+            "{'factor': 1.3}}, 'advise': {'zero': [0, 1], 'space': 1, 'filter': 1, 'channel': 1}",
+     5},
     {"unequal devices",
      UNIFORM "'platform': {'topology': 'dgx1-v100', 'devices': 8, 'memory': '2 GB', 'speed': "
              "[1, 2, 1, 1, 3, 1, 1, 1]}",

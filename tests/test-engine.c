@@ -599,6 +599,65 @@ static void test_overtaken_on_the_way(void **state)
     }
 }
 
+/* Four rounds of the same messages of a collective, each after all of the one before: A and F, 1
+ * byte each, and E, 3 bytes, from 0 to 1, B, 3 bytes from 0 to 2, and D, 5 bytes from 1 to 2. Four
+ * share the link of 0, so that each has a quarter, and D, beside B, three quarters. After 4000 A and
+ * F are over; B, E and D have 2 left, and have half each: 8000.
+ *
+ * While the third round is under way, at 18000, G comes, 1 byte from 2 to 1, and has the quarter
+ * that A, E and F leave; from 20000 on half beside E, of 0.5 that are left: 21000. */
+static void test_rounds(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t from, to;
+        int64_t bytes;
+    } messages[] = {{0, 1, 1}, {0, 2, 3}, {0, 1, 3}, {0, 1, 1}, {1, 2, 5}, {2, 1, 1}};
+    enum { ROUND = 5, GUEST = ROUND, N_ROUNDS = 4 };
+    scene on = open_scene("nvlink_switch", 3, 0, CS_SHARING_MAX_MIN);
+    uint32_t classes[ROUND + 1], tasks[N_ROUNDS][ROUND];
+    for (uint32_t i = 0; i <= GUEST; i++)
+        classes[i] = cs_builder_class(on.builder, &(cs_class){.kind = CS_TRANSFER,
+                                                              .origin = CS_ALL_REDUCE,
+                                                              .device = messages[i].from,
+                                                              .peer = messages[i].to,
+                                                              .weights = CS_NONE,
+                                                              .bytes = messages[i].bytes});
+    for (uint32_t r = 0; r < N_ROUNDS; r++)
+        for (uint32_t i = 0; i < ROUND; i++) {
+            tasks[r][i] = cs_builder_task(on.builder, classes[i], 0);
+            for (uint32_t before = 0; r > 0 && before < ROUND; before++)
+                cs_builder_edge(on.builder, tasks[r - 1][before], tasks[r][i]);
+        }
+    const uint32_t late = add_compute(&on, 2, 18000);
+    cs_builder_edge(on.builder, late, cs_builder_task(on.builder, classes[GUEST], 0));
+    RUN_AND_EXPECT(&on, {0, 4000}, {0, 8000}, {0, 8000}, {0, 4000}, {0, 8000}, {8000, 12000},
+                   {8000, 16000}, {8000, 16000}, {8000, 12000}, {8000, 16000}, {16000, 20000},
+                   {16000, 24000}, {16000, 24000}, {16000, 20000}, {16000, 24000}, {24000, 28000},
+                   {24000, 32000}, {24000, 32000}, {24000, 28000}, {24000, 32000}, {0, 18000},
+                   {18000, 21000});
+}
+
+/* Two messages of a byte share the link of 0 until 2000, then two of two bytes until 6000. */
+static void test_rounds_that_differ(void **state)
+{
+    (void)state;
+    scene on = open_scene("nvlink_switch", 3, 0, CS_SHARING_MAX_MIN);
+    uint32_t tasks[2][2];
+    for (uint32_t r = 0; r < 2; r++)
+        for (uint32_t i = 0; i < 2; i++) {
+            const cs_class cls = {.kind = CS_TRANSFER,
+                                  .origin = CS_ALL_REDUCE,
+                                  .peer = 1 + i,
+                                  .weights = CS_NONE,
+                                  .bytes = 1 + r};
+            tasks[r][i] = cs_builder_task(on.builder, cs_builder_class(on.builder, &cls), 0);
+            for (uint32_t before = 0; r > 0 && before < 2; before++)
+                cs_builder_edge(on.builder, tasks[0][before], tasks[1][i]);
+        }
+    RUN_AND_EXPECT(&on, {0, 2000}, {0, 2000}, {2000, 6000}, {2000, 6000});
+}
+
 /* What makes a stream of its own: the direction, the purpose, and being part of a collective. Four
  * messages on the link 0 -> 1 that wait for nobody have a quarter each, the fifth goes back
  * alone. */
@@ -1240,6 +1299,8 @@ int main(void)
         cmocka_unit_test(test_two_that_were_alone),
         cmocka_unit_test(test_started_beside_others),
         cmocka_unit_test(test_overtaken_on_the_way),
+        cmocka_unit_test(test_rounds),
+        cmocka_unit_test(test_rounds_that_differ),
         cmocka_unit_test(test_streams),
         cmocka_unit_test(test_slowed_by_collective),
         cmocka_unit_test(test_slowed_by_several),

@@ -34,7 +34,8 @@ static cs_op_cost cost_of(uint32_t window, cs_attention_kernel kernel, cs_runtim
 /* Of 3 samples. Queries and the result have 8 x 8, keys and values 8 x 4 elements: 192 in all, of
  * each of which a cast reads and writes 2 + 1 bytes: 1,728 bytes, by two kernels beside the one.
  * Pairs of tokens: 36 in the triangle, 8 + 7 = 15 with a window of 2. Forward 2 x 2 flop for a pair
- * and feature of 8, backward 5 products where forward has two. */
+ * and feature of 8, backward 5 products where forward has two. Each of 8 queries meets an eighth of
+ * the pairs, and the window is a second side on which they end. */
 static void adds_casts_and_forgets_windows(void **state)
 {
     (void)state;
@@ -59,6 +60,10 @@ static void adds_casts_and_forgets_windows(void **state)
         expect_double(rows[i].name, 3 * 2 * 2 * 8 * rows[i].forward_pairs, got.forward.flop);
         expect_double(rows[i].name, 3 * 2 * 5 * 8 * rows[i].backward_pairs,
                       got.backward_input.flop);
+        expect_double(rows[i].name, rows[i].forward_pairs / 8, got.forward.columns);
+        expect_double(rows[i].name, rows[i].backward_pairs / 8, got.backward_input.columns);
+        expect_double(rows[i].name, 1 + (rows[i].forward_pairs < 36), got.forward.sides);
+        expect_double(rows[i].name, 1 + (rows[i].backward_pairs < 36), got.backward_input.sides);
         expect_double(rows[i].name, rows[i].cast, got.forward.cast_bytes);
         expect_double(rows[i].name, rows[i].cast, got.backward_input.cast_bytes);
         expect_int(rows[i].name, rows[i].launches, got.forward.launches);

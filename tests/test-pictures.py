@@ -178,6 +178,23 @@ class Pictures(unittest.TestCase):
         texts = [row[2] for row in self.data('utilisation.gp', 'texts.dat', *words)]
         self.assertTrue({'two', 'one'} <= set(texts), texts)
 
+    def test_utilisation_with_long_names(self):
+        """Rows like 15360-16383 have their names right of that of the axis, 22 points from the edge: at 11 points a
+        digit is 6 points wide at least. Bars of devices and links do not share what is left: links go below."""
+        scenarios = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'scenarios')
+        self.sim('run', os.path.join(scenarios, 'llama3-405b-16384.json'), '-o', 'l.h5')
+        self.sim('plot', 'l.h5', '-k', 'utilisation', '-o', 'x.svg')
+        with open(self.path('x.svg'), encoding='utf-8') as file:
+            text = file.read()
+        ends = [(float(x), name) for x, name in re.findall(
+            r'translate\(([\d.]+),[\d.]+\)"[^>]*text-anchor="end">\s*<text>(\d+-\d+)</text>', text)]
+        self.assertEqual(len(ends), 16)
+        for x, name in ends:
+            self.assertGreaterEqual(x - 6 * len(name), 22, name)
+        top = {word: float(y) for y, word in re.findall(
+            r'translate\([\d.]+,([\d.]+)\)"[^>]*>\s*<text>(time of|links,)', text)}
+        self.assertGreater(top['links,'], top['time of'] + 16 * 20)
+
     def test_mean_memory(self):
         """The sum of what all devices hold over their number, at every time, from the samples."""
         try:

@@ -716,7 +716,7 @@ static void test_sweeps_that_are_refused(void **state)
          "run.h5",
          {.kind = "lines", .value = "y_s"},
          CS_INVALID,
-         "of `sim run`; heatmap and lines draw what `sim sweep` wrote"},
+         "is a file of `sim run`; must be one of `sim sweep`, which heatmap and lines draw"},
         {"no key to fix",
          "sweep.h5",
          {.kind = "lines", .value = "y_s", .at = &at[0], .n_at = 1},
@@ -752,7 +752,11 @@ static void test_sweeps_that_are_refused(void **state)
          {.kind = "boxes", .at = &at[1], .n_at = 1},
          CS_USAGE,
          "boxes: is not of a sweep; --at is for sweeps"},
-        {"not of a run", "sweep.h5", {.kind = "timeline"}, CS_INVALID, "drawn as heatmap or lines"},
+        {"not of a run",
+         "sweep.h5",
+         {.kind = "timeline"},
+         CS_INVALID,
+         "is a file of `sim sweep`; must be one of `sim run`"},
         {"no axes", "torn.h5", {.kind = "lines", .value = "y_s"}, CS_INVALID, "axes: missing"},
     };
     write_sweep(in(state, "sweep.h5"), false);

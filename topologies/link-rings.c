@@ -344,18 +344,13 @@ static cs_status measure_step(const cs_platform *platform, const uint32_t *devic
     return CS_OK;
 }
 
-cs_status cs_link_step_find(const cs_platform *platform, const uint32_t *devices, uint32_t n,
-                            cs_link_step *step, cs_error *error)
+cs_status cs_link_step_find(cs_link_memory *memory, const cs_platform *platform,
+                            const uint32_t *devices, uint32_t n, cs_link_step *step,
+                            cs_error *error)
 {
     const cs_link_rings *rings = NULL;
     *step = (cs_link_step){0};
-    if (!platform->linked_gpus)
-        return CS_OK;
-    cs_link_memory *memory = cs_link_memory_create();
-    cs_status status = memory ? cs_link_memory_find(memory, platform, devices, n, &rings, error)
-                              : cs_error_no_memory(error);
-    if (status == CS_OK && rings)
-        status = measure_step(platform, devices, rings, step, error);
-    cs_link_memory_destroy(memory);
-    return status;
+    if (platform->linked_gpus)
+        CS_TRY(cs_link_memory_find(memory, platform, devices, n, &rings, error));
+    return rings ? measure_step(platform, devices, rings, step, error) : CS_OK;
 }

@@ -63,7 +63,8 @@ typedef struct cs_link_step {
 } cs_link_step;
 
 /* Of rings over the given devices, of a platform without noise. CS_NO_MEMORY, CS_OVERFLOW. */
-CS_MUST_CHECK cs_status cs_link_step_find(const cs_platform *platform, const uint32_t *devices,
-                                          uint32_t n, cs_link_step *step, cs_error *error);
+CS_MUST_CHECK cs_status cs_link_step_find(cs_link_memory *memory, const cs_platform *platform,
+                                          const uint32_t *devices, uint32_t n, cs_link_step *step,
+                                          cs_error *error);
 
 #endif

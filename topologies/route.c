@@ -155,11 +155,10 @@ static cs_status walk_twice(const cs_platform *platform, const cs_rings *rings, 
 }
 
 /* The slowest of all groups, which share no link; *all: each has rings over links. */
-static cs_status walk_links(const cs_platform *platform, const cs_rings *rings, cs_ring_hop *hop,
-                            bool *all, cs_error *error)
+static cs_status walk_groups(const cs_platform *platform, const cs_rings *rings,
+                             cs_link_memory *memory, cs_ring_hop *hop, bool *all, cs_error *error)
 {
     const uint32_t block = rings->size * rings->stride;
-    *all = rings->over_links && rings->size <= CS_LINK_RANKS_MAX;
     for (uint32_t d = 0; d < (rings->alone ? 1 : rings->n) && *all; d++) {
         uint32_t members[CS_LINK_RANKS_MAX];
         cs_link_step step;
@@ -167,12 +166,25 @@ static cs_status walk_links(const cs_platform *platform, const cs_rings *rings, 
             continue;
         for (uint32_t i = 0; i < rings->size; i++)
             members[i] = device_of(rings, d + i * rings->stride);
-        CS_TRY(cs_link_step_find(platform, members, rings->size, &step, error));
+        CS_TRY(cs_link_step_find(memory, platform, members, rings->size, &step, error));
         *all = step.rings > 0;
         hop->latency = step.latency > hop->latency ? step.latency : hop->latency;
         hop->bandwidth = fmin(hop->bandwidth, step.bandwidth);
     }
     return CS_OK;
+}
+
+static cs_status walk_links(const cs_platform *platform, const cs_rings *rings, cs_ring_hop *hop,
+                            bool *all, cs_error *error)
+{
+    *all = rings->over_links && platform->linked_gpus && rings->size <= CS_LINK_RANKS_MAX;
+    if (!*all)
+        return CS_OK;
+    cs_link_memory *memory = cs_link_memory_create();
+    const cs_status status =
+        memory ? walk_groups(platform, rings, memory, hop, all, error) : cs_error_no_memory(error);
+    cs_link_memory_destroy(memory);
+    return status;
 }
 
 cs_status cs_rings_slowest(const cs_platform *platform, const cs_rings *rings, cs_ring_hop *hop,

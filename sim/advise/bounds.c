@@ -119,6 +119,16 @@ static bool have_one_price(const cs_candidate *a, const cs_candidate *b)
            a->chunks == b->chunks;
 }
 
+/* Communication slows no computation down: what is beside the only micro-batch, like sums of
+ * gradients, need not be beside others. */
+static bool drop_slowdown(cJSON *document)
+{
+    cJSON *platform = cJSON_GetObjectItemCaseSensitive(document, "platform");
+    cJSON_DeleteItemFromObjectCaseSensitive(platform, "slowdown");
+    cJSON *none = platform ? cJSON_AddObjectToObject(platform, "slowdown") : NULL;
+    return none && cJSON_AddNumberToObject(none, "factor", 1);
+}
+
 /* One micro-batch, without ZeRO. */
 static cJSON *pricing_document(const cs_advise_base *base, const cs_candidate *of)
 {
@@ -132,8 +142,11 @@ static cJSON *pricing_document(const cs_advise_base *base, const cs_candidate *o
     cJSON *model = cJSON_GetObjectItemCaseSensitive(document, "model");
     cJSON *batch = cJSON_CreateNumber((double)c.data * c.micro_samples);
     cJSON_DeleteItemFromObjectCaseSensitive(model, "batch_size");
-    if (model && batch && cJSON_AddItemToObject(model, "batch_size", batch))
-        return document;
+    if (model && batch && cJSON_AddItemToObject(model, "batch_size", batch)) {
+        if (drop_slowdown(document))
+            return document;
+        batch = NULL; /* the document's */
+    }
     cJSON_Delete(batch);
     cJSON_Delete(document);
     return NULL;
@@ -211,12 +224,13 @@ static void take_sizes(const cs_scenario *scenario, cs_priced *to)
     to->optimizer_ratio = scenario->job.optimizer_ratio;
 }
 
-static cs_status take_prices(const cs_scenario *scenario, const cs_progress *progress,
-                             cs_priced *to, cs_error *error)
+static cs_status take_prices(const cs_scenario *scenario, bool has_rules,
+                             const cs_progress *progress, cs_priced *to, cs_error *error)
 {
     cs_graph graph = {0};
     cs_trace trace = {0};
-    const bool exchanges = scenario->collectives.fidelity != CS_FIDELITY_FLOW;
+    /* what rules divide is scattered behind sums of gradients, which the last micro-batch waits for */
+    const bool exchanges = scenario->collectives.fidelity != CS_FIDELITY_FLOW && !has_rules;
     to->n_stages = scenario->plan->n_stages;
     to->stages = calloc(to->n_stages + 1ULL, sizeof(*to->stages));
     if (!to->stages)
@@ -250,7 +264,7 @@ cs_status cs_bounds_price(const cs_advise_base *base, const cs_candidate *candid
         status =
             cs_scenario_read_brief(document, base->path, parts, progress, priced->scenario, error);
     if (status == CS_OK)
-        status = take_prices(priced->scenario, progress, priced, error);
+        status = take_prices(priced->scenario, base->has_rules, progress, priced, error);
     cJSON_Delete(document);
     return status;
 }

@@ -4,11 +4,12 @@
  * micro-batches, but other schedules, numbers of micro-batches or ZeRO stages, compute the same
  * passes: one micro-batch is simulated for all of them, without ZeRO. From it come f_s and b_s,
  * what stage s takes for a forward and a backward, from when all of its devices have begun to the
- * end of the last computation of the first one: with the exchanges within layers in between, which are delays that depend on
- * nothing else. (Where the scenario asks for "fidelity": "flow" they are not, and computations
- * alone count.) A device does one pass at a time (schedules/program.h), so that no pass takes less
- * in any of the candidates. Rank r holds the stages r, r + P, ...; x_r is the sum of their f_s +
- * b_s.
+ * end of the last computation of the first one: with the exchanges within layers in between, which
+ * are delays that depend on nothing else, and without /platform/slowdown. (Where the scenario asks
+ * for "fidelity": "flow" they are not, and where its rules divide some layers a pass has more
+ * exchanges with the last micro-batch: then computations alone count.) A device does one pass at a
+ * time (schedules/program.h), so that no pass takes less in any of the candidates. Rank r holds
+ * the stages r, r + P, ...; x_r is the sum of their f_s + b_s.
  *
  *   T  time >= max over r of (f_0 + ... + f_(r-1)) + M x_r + (b_0 + ... + b_(r-1)).
  *      The first pass of rank r is the forward of stage r, which follows those of all stages before.

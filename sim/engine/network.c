@@ -44,9 +44,10 @@ typedef struct flow {
     uint8_t place;   /* flow_place */
 } flow;
 
-/* Where a flow is: at its links; still on its way to them, where it will be at `since`; or alone
- * with its links, or soon to be, so that these have it as `alone` only. */
-typedef enum flow_place { AT_LINKS, ON_ITS_WAY, ALONE } flow_place;
+/* Where a flow is: at its links; still on its way to them, where it will be at `since`; alone
+ * with its links, or soon to be, so that these have it as `alone` only; or at its links with the
+ * rest of its round. */
+typedef enum flow_place { AT_LINKS, ON_ITS_WAY, ALONE, IN_ROUND } flow_place;
 
 typedef struct link_state {
     uint32_t *flows; /* on the link; fifo: in order of arrival, from `head` on */
@@ -82,6 +83,14 @@ typedef struct arrival_list {
     uint32_t n, capacity;
 } arrival_list;
 
+/* What a flow of a round got: flows that came together when nothing else was on any link. Steps of
+ * collectives are often the same round again and again. */
+typedef struct round_share {
+    uint32_t cls;
+    double rate;
+    cs_time time; /* until all of its bytes are through at that rate */
+} round_share;
+
 /* A link that may be the tightest, by what it gave to each of its flows without a rate when it was
  * looked at last: a lower bound, for filling other links only leaves it with more for each. */
 typedef struct candidate {
@@ -107,8 +116,14 @@ struct cs_network {
     uint32_t n_links;
     flow *flows;
     uint32_t n_flows, cap_flows;
-    uint32_t mark; /* of the current walk */
-    id_list spare; /* flows that are free for use */
+    uint32_t mark;       /* of the current walk */
+    id_list spare;       /* flows that are free for use */
+    uint32_t n_on_links; /* flows that are on links' lists */
+    bool has_rounds;     /* rounds are looked for */
+    round_share *shares; /* of the last round whose rates were solved, by task */
+    uint32_t n_shares, cap_shares;
+    id_list round; /* flows of a round as that one: no link has them on its list */
+    id_list gone;  /* those of them that ended since the last settling */
     arrival_list arrivals;
     arrival_list
         known; /* messages that came to their links since the last settling, their ends known */
@@ -360,6 +375,7 @@ static bool reserve(cs_network *network, const cs_network_load *load, const cs_p
 {
     network->n_tasks = load->graph->n_tasks;
     network->record_rates = load->record_rates;
+    network->has_rounds = !load->every_event && !load->record_rates && !load->watched;
     network->sharing = platform->sharing;
     network->n_links = platform->n_links;
     network->routes =
@@ -407,8 +423,8 @@ void cs_network_destroy(cs_network *network)
         return;
     for (uint32_t i = 0; network->links && i < network->n_links; i++)
         free(network->links[i].flows);
-    id_list *lists[] = {&network->spare, &network->changed, &network->first, &network->component,
-                        &network->members};
+    id_list *lists[] = {&network->spare,   &network->changed, &network->first, &network->component,
+                        &network->members, &network->round,   &network->gone};
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
         free(lists[i]->ids);
     free(network->routes);
@@ -424,6 +440,7 @@ void cs_network_destroy(cs_network *network)
     free(network->known.all);
     free(network->started.all);
     free(network->free_at);
+    free(network->shares);
     free(network->candidates);
     free(network->rates);
     free(network);
@@ -492,6 +509,7 @@ static bool enter(cs_network *network, uint32_t id)
 {
     uint32_t n;
     const uint32_t *links = links_of(network, &network->flows[id], &n);
+    network->n_on_links++;
     for (uint32_t i = 0; i < n; i++) {
         link_state *link = &network->links[links[i]];
         if (link->n > 0)
@@ -581,6 +599,7 @@ static bool leave_queues(cs_network *network, uint32_t id)
 {
     uint32_t n;
     const uint32_t *links = links_of(network, &network->flows[id], &n);
+    network->n_on_links--;
     for (uint32_t i = 0; i < n; i++) {
         link_state *link = &network->links[links[i]];
         link->head++;
@@ -753,6 +772,7 @@ static void leave_links(cs_network *network, uint32_t id)
 {
     uint32_t n;
     const uint32_t *links = links_of(network, &network->flows[id], &n);
+    network->n_on_links--;
     for (uint32_t i = 0; i < n; i++) {
         link_state *link = &network->links[links[i]];
         uint32_t at = 0;
@@ -974,7 +994,91 @@ static cs_status settle_around(cs_network *network, uint32_t link, cs_time now)
     return set_rates(network, now);
 }
 
-static cs_status settle_shares(cs_network *network, cs_time now)
+/* ---- rounds ---- */
+
+/* Whether the flows that arrived are all that is on links, and none waits for its turn or counts as
+ * the only user of its links. */
+static bool is_round(const cs_network *network)
+{
+    bool is = network->has_rounds && network->n_on_links == 0 && network->arrivals.n > 1;
+    for (uint32_t i = 0; is && i < network->arrivals.n; i++) {
+        const route *way = &network->routes[network->flows[network->arrivals.all[i].what].cls];
+        is = way->stream == CS_NONE && way->known == CS_KNOWN_LATER;
+    }
+    return is;
+}
+
+/* Whether the last round that was solved was of the same classes. What flows get depends on the
+ * classes and on their order alone. */
+static bool is_known_round(const cs_network *network)
+{
+    const arrival_list *list = &network->arrivals;
+    bool same = network->n_shares == list->n;
+    for (uint32_t i = 0; same && i < list->n; i++)
+        same = network->flows[list->all[i].what].cls == network->shares[i].cls;
+    return same;
+}
+
+static bool keep_round(cs_network *network, cs_time now)
+{
+    const arrival_list *list = &network->arrivals;
+    if (!cs_vector_reserve((void **)&network->shares, &network->cap_shares, list->n,
+                           sizeof(*network->shares)))
+        return false;
+    for (uint32_t i = 0; i < list->n; i++) {
+        const flow *of = &network->flows[list->all[i].what];
+        network->shares[i] = (round_share){of->cls, of->rate, of->end - now};
+    }
+    network->n_shares = list->n;
+    return true;
+}
+
+/* The flows of a known round get their rates, and stay apart from the links' lists; from these all
+ * that was there is gone. */
+static cs_status begin_round(cs_network *network, cs_time now)
+{
+    for (uint32_t i = 0; i < network->changed.n; i++)
+        network->links[network->changed.ids[i]].changed = false;
+    network->changed.n = 0;
+    for (uint32_t i = 0; i < network->arrivals.n; i++) {
+        const uint32_t id = network->arrivals.all[i].what;
+        flow *of = &network->flows[id];
+        of->place = IN_ROUND;
+        of->rate = network->shares[i].rate;
+        of->since = now;
+        if (!cs_time_add(now, network->shares[i].time, &of->end))
+            return CS_OVERFLOW;
+        if (!add(&network->round, id))
+            return CS_NO_MEMORY;
+        CS_TRY(announce(network, id, of->end));
+    }
+    return CS_OK;
+}
+
+/* Something happens while a round is under way: where not all of it is over, its flows go on their
+ * links' lists after all, and those that ended leave them. */
+static bool end_round(cs_network *network)
+{
+    const bool over = network->gone.n == network->round.n;
+    for (uint32_t i = 0; i < network->round.n && !over; i++) {
+        network->flows[network->round.ids[i]].place = AT_LINKS;
+        if (!enter(network, network->round.ids[i]))
+            return false;
+    }
+    for (uint32_t i = 0; i < network->gone.n; i++) {
+        const uint32_t id = network->gone.ids[i];
+        if (!over)
+            leave_links(network, id);
+        if ((!over && !note_change(network, id)) || !add(&network->spare, id))
+            return false;
+    }
+    network->round.n = network->gone.n = 0;
+    return true;
+}
+
+/* ---- settling ---- */
+
+static cs_status settle_changed(cs_network *network, cs_time now)
 {
     for (uint32_t i = 0; i < network->arrivals.n; i++) {
         uint32_t id = network->arrivals.all[i].what;
@@ -991,6 +1095,17 @@ static cs_status settle_shares(cs_network *network, cs_time now)
     }
     network->changed.n = 0;
     return CS_OK;
+}
+
+static cs_status settle_shares(cs_network *network, cs_time now)
+{
+    if (network->round.n > 0 && !end_round(network))
+        return CS_NO_MEMORY;
+    const bool round = is_round(network);
+    if (round && is_known_round(network))
+        return begin_round(network, now);
+    CS_TRY(settle_changed(network, now));
+    return !round || keep_round(network, now) ? CS_OK : CS_NO_MEMORY;
 }
 
 /* ---- both ---- */
@@ -1011,6 +1126,8 @@ cs_status cs_network_end(cs_network *network, uint32_t id, cs_time now, bool *en
     if (!*ended)
         return arrive(network, id);
     assert(of->end == now);
+    if (of->place == IN_ROUND)
+        return add(&network->gone, id) ? CS_OK : CS_NO_MEMORY;
     if (!add(&network->spare, id) || !record_rate(network, of->task, 0, now))
         return CS_NO_MEMORY;
     if (of->place == ALONE) {
@@ -1079,7 +1196,8 @@ cs_status cs_network_settle(cs_network *network, cs_time now)
 {
     if (network->known.n > 0)
         CS_TRY(serve_known(network, now));
-    if (network->arrivals.n == 0 && network->changed.n == 0 && network->first.n == 0)
+    if (network->arrivals.n == 0 && network->changed.n == 0 && network->first.n == 0 &&
+        network->gone.n == 0)
         return CS_OK;
     sort_arrivals(&network->arrivals);
     cs_status status = network->sharing == CS_SHARING_FIFO ? settle_fifo(network, now)

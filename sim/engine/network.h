@@ -43,6 +43,7 @@ typedef struct cs_network_load {
     int64_t pair_bytes;
     bool record_rates; /* of the graph's tasks */
     bool every_event;  /* each message takes the way of those that share links with others */
+    bool watched;      /* cs_network_put_state will be called */
 } cs_network_load;
 
 /* Finds the routes of all classes. `deliveries`, one per class, is filled. */

@@ -173,7 +173,8 @@ static cs_status prepare_classes(cs_engine *e, cs_error *error)
                                   .n_pairs = traffic->n_sources,
                                   .pair_bytes = traffic->bytes,
                                   .record_rates = e->options.record_rates,
-                                  .every_event = e->options.every_event};
+                                  .every_event = e->options.every_event,
+                                  .watched = e->options.watch != NULL};
     cs_delivery *deliveries =
         calloc((size_t)graph->n_classes + traffic->n_sources + 1, sizeof(*deliveries));
     if (!deliveries)

@@ -25,15 +25,20 @@ static cs_status measure_rings(const cs_platform *platform, cs_job *job, cs_erro
 {
     cs_link_step step = {0};
     uint32_t devices[CS_LINK_RANKS_MAX];
+    if (job->n_devices > CS_LINK_RANKS_MAX)
+        return CS_OK;
+    cs_link_memory *memory = cs_link_memory_create();
     for (uint32_t d = 0; d < CS_LINK_RANKS_MAX; d++)
         devices[d] = d;
-    if (job->n_devices <= CS_LINK_RANKS_MAX)
-        CS_TRY(cs_link_step_find(platform, devices, job->n_devices, &step, error));
+    const cs_status status =
+        memory ? cs_link_step_find(memory, platform, devices, job->n_devices, &step, error)
+               : cs_error_no_memory(error);
+    cs_link_memory_destroy(memory);
     job->rings = step.rings;
     job->rings_latency = step.latency;
     job->rings_bandwidth = step.bandwidth;
     job->equal_rings = step.equal;
-    return CS_OK;
+    return status;
 }
 
 /* On a mesh: the slowest lone message between place 0 of neighbouring pipeline ranks. Of the others

@@ -133,11 +133,13 @@ static void print_keys(const cs_sweep_shown *shown, FILE *out)
 {
     const cs_space *space = shown->space;
     const cs_sweep_results *results = shown->results;
-    fprintf(out, "%u points", results->n_points);
+    fprintf(out, "%u point%s", results->n_points, results->n_points == 1 ? "" : "s");
     for (uint32_t a = 0; a < space->n_axes; a++) {
         const cs_axis_values *values = &shown->axes[a];
         fprintf(out, "%s%s", a > 0 ? ", " : " (", space->axes[a].pointer);
-        if (space->form == CS_SPACE_GRID)
+        if (space->form == CS_SPACE_GRID && values->n == 1)
+            fprintf(out, ": %s", values->labels[0]);
+        else if (space->form == CS_SPACE_GRID)
             fprintf(out, ": %u values from %s to %s", values->n, values->labels[0],
                     values->labels[values->n - 1]);
     }

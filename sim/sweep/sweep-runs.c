@@ -186,12 +186,13 @@ static char *failure_text(const cs_swept *s, const cs_sweep_results *results, ui
     FILE *out = cs_text_stream(&text, &length);
     const char *message = results->errors[point];
     if (out) {
-        if (results->n_failed == results->n_points)
-            fprintf(out, "all of %u", results->n_points);
+        if (results->n_points == 1)
+            fprintf(out, "the only point failed");
+        else if (results->n_failed == results->n_points)
+            fprintf(out, "all of %u points failed; the first", results->n_points);
         else
-            fprintf(out, "%u of %u", results->n_failed, results->n_points);
-        fprintf(out, " points failed; the first, %s: %.*s", set ? set : "",
-                (int)strcspn(message, "\n"), message);
+            fprintf(out, "%u of %u points failed; the first", results->n_failed, results->n_points);
+        fprintf(out, ", %s: %.*s", set ? set : "", (int)strcspn(message, "\n"), message);
         if (results->unknown_keys[point])
             print_hint(s, point, results->unknown_keys[point], out);
     }

@@ -122,13 +122,15 @@ static cs_status check_schema(cs_reader *reader, const char *expected, int lates
         return cs_error_no_memory(error);
     bool sweep = format && strcmp(format, CS_SWEEP_FORMAT) == 0;
     if (sweep && strcmp(expected, format) != 0)
+        return cs_error_add(error, CS_INVALID,
+                            "%s: is a file of `sim sweep`; must be one of `sim run` (`sim plot "
+                            "--kind lines` or heatmap draws sweeps)",
+                            reader->path);
+    if (format && strcmp(format, CS_RESULTS_FORMAT) == 0 && strcmp(expected, format) != 0)
         return cs_error_add(
             error, CS_INVALID,
-            "%s: of `sim sweep`; must be of `sim run`, or drawn as heatmap or lines", reader->path);
-    if (format && strcmp(format, CS_RESULTS_FORMAT) == 0 && strcmp(expected, format) != 0)
-        return cs_error_add(error, CS_INVALID,
-                            "%s: of `sim run`; heatmap and lines draw what `sim sweep` wrote",
-                            reader->path);
+            "%s: is a file of `sim run`; must be one of `sim sweep`, which heatmap and lines draw",
+            reader->path);
     if (!format || strcmp(format, expected) != 0)
         return cs_error_add(error, CS_INVALID,
                             "%s: not a results file; its attribute \"format\" must be \"%s\" (got "
