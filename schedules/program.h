@@ -139,7 +139,8 @@ cs_class cs_program_message(const cs_job *job, uint32_t stage, uint32_t from, ui
 uint32_t cs_program_send(cs_builder *builder, const cs_class *message, bool stored);
 
 /* The same of a message that is `sent` bytes at the sender while it is sent, and `arrives` bytes at
- * the receiver: of all who receive parts together; either is 0 where it is in a buffer that stays. */
+ * the receiver: of all who receive parts together; either is 0 where it is in a buffer that
+ * stays. */
 uint32_t cs_program_send_between(cs_builder *builder, const cs_class *message, int64_t sent,
                                  int64_t arrives);
 

@@ -37,7 +37,8 @@ typedef struct cs_stage_result {
 
 cs_stage_result cs_stage_result_of(const cs_job *job, uint32_t stage);
 
-/* Of what layers keep of a micro-batch, what is in the receive buffer of their stage. CS_OVERFLOW. */
+/* Of what layers keep of a micro-batch, what is in the receive buffer of their stage.
+ * CS_OVERFLOW. */
 CS_MUST_CHECK cs_status cs_stage_kept_input(const cs_job *job, uint32_t stage, int64_t *bytes,
                                             cs_error *error);
 

@@ -42,7 +42,8 @@ const cs_field cs_scenario_memory_fields[] = {
             "attention_buffer too (Megatron-LM)"},
     {"inputs", CS_FIELD_BYTES, AT(inputs), .fallback = "0 B", .large = true,
      .doc = "of a sample, besides token ids, while its forward runs: the attention mask that "
-            "Megatron-LM's data loader makes"},
+            "Megatron-LM's data loader makes; counted while the loss is computed, and not on other "
+            "stages of a pipeline"},
     {"deterministic_multiprocessors", CS_FIELD_COUNT, AT(deterministic_multiprocessors),
      .fallback = "0", .max = 65536,
      .doc =
