@@ -294,6 +294,44 @@ static void test_recomputed(void **state)
     cs_accelerator_finish(&device);
 }
 
+/* With full recomputation blocks keep 2 s b h, their input, and the head runs once: torch.utils.
+ * checkpoint.checkpoint_sequential and Megatron-LM's TransformerBlock leave it out. */
+static void test_recomputed_in_full(void **state)
+{
+    (void)state;
+    static const char parameters[] =
+        "{\"layers\": 2, \"hidden\": 64, \"heads\": 8, \"sequence\": 48, \"vocabulary\": 101}";
+    cs_accelerator device;
+    cs_net net;
+    load_device(&device);
+    make_zoo("gpt", parameters, &net);
+    const cs_split split = cs_split_none();
+    for (cs_granularity g = CS_GRANULARITY_LAYER; g <= CS_GRANULARITY_BLOCK; g++) {
+        cs_net_options options = options_of(&device, &split, 3);
+        options.granularity = g;
+        cs_model plain = model_of(&net, &options);
+        options.recompute = true;
+        cs_model full = model_of(&net, &options);
+        assert_int_equal(plain.n_layers, full.n_layers);
+        for (uint32_t i = 0; i < full.n_layers; i++) {
+            const bool head = strncmp(full.layers[i].name, "head", strlen("head")) == 0;
+            cs_layer_sum once, again;
+            assert_int_equal(cs_model_sum(&plain, i, i + 1, 3, &once, NULL), CS_OK);
+            assert_int_equal(cs_model_sum(&full, i, i + 1, 3, &again, NULL), CS_OK);
+            expect_int(full.layers[i].name, once.backward_input + (head ? 0 : once.forward),
+                       again.backward_input);
+            expect_int(full.layers[i].name, head ? once.kept_bytes : once.input_bytes,
+                       again.kept_bytes);
+            if (strcmp(full.layers[i].name, "h.0") == 0)
+                expect_int("h.0", 2 * 48 * 3 * 64, again.kept_bytes);
+        }
+        cs_model_finish(&plain);
+        cs_model_finish(&full);
+    }
+    cs_net_finish(&net);
+    cs_accelerator_finish(&device);
+}
+
 /* A name is that of an operator, or parts of it. */
 static void test_names(void **state)
 {
@@ -911,10 +949,11 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_undivided),  cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_recomputed), cmocka_unit_test(test_names),
-        cmocka_unit_test(test_drawn),      cmocka_unit_test(test_copies),
-        cmocka_unit_test(test_scan),       cmocka_unit_test(test_ring),
-        cmocka_unit_test(test_pair),       cmocka_unit_test(test_wrong),
+        cmocka_unit_test(test_recomputed), cmocka_unit_test(test_recomputed_in_full),
+        cmocka_unit_test(test_names),      cmocka_unit_test(test_drawn),
+        cmocka_unit_test(test_copies),     cmocka_unit_test(test_scan),
+        cmocka_unit_test(test_ring),       cmocka_unit_test(test_pair),
+        cmocka_unit_test(test_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

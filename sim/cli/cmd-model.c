@@ -25,7 +25,7 @@ static const cs_option options[] = {
     {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false, cs_optimizer_names},
     {"granularity", 'g', "NAME", "Layers of the chain (default: layer)", false,
      cs_granularity_names},
-    {"recompute", 0, NULL, "Recompute every layer: keep only its input"},
+    {"recompute", 0, NULL, "Recompute all layers but the head: keep only their inputs"},
     {"measured", 'm', "MODEL.json", "Times that replace estimates, by the names of layers"},
     {"compare", 'c', "GRAPH.txt", "Compare the estimates with a profile, kind by kind"},
     {"output", 'o', "MODEL.json", "Write the chain as a model file"},

@@ -35,7 +35,9 @@ const cs_field cs_workload_fields[] = {
      .choices = cs_granularity_names,
      .doc = "layers of the chain: the finest possible, or the blocks of the network"},
     {"recompute", CS_FIELD_BOOL, offsetof(cs_workload, recompute), .fallback = "false",
-     .doc = "every layer keeps its input only, and runs its forward again before its backward"},
+     .doc = "every layer keeps its input only, and runs its forward again before its backward, "
+            "but for the last block, which ends with the loss (Megatron-LM, torchtitan, "
+            "transformers and PyTorch's checkpoint_sequential leave it out, too)"},
     {"recompute_operators", CS_FIELD_LIST, offsetof(cs_workload, recompute_operators),
      .fallback = "", .of = &operator_field,
      .doc =

@@ -1011,8 +1011,14 @@ static cs_status describe(const divided *d, const cs_net_options *how, const cs_
     return CS_OK;
 }
 
-static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_layer *to,
-                       cs_arena *arena)
+/* Whether its forward runs again: not in the last block, with the loss, whose backward is next. */
+static bool runs_again(const cs_net *net, const cs_net_options *how, const cs_net_layer *layer)
+{
+    return how->recompute && net->ops[layer->first].block + 1 < net->n_blocks;
+}
+
+static bool fill_layer(const cs_net *net, const cs_net_options *how, const cs_net_layer *from,
+                       cs_layer *to, cs_arena *arena)
 {
     int64_t parameters = from->weights + from->biases - from->frozen;
     *to = (cs_layer){
@@ -1023,7 +1029,7 @@ static bool fill_layer(const cs_net_options *how, const cs_net_layer *from, cs_l
         .workspace_bytes = from->workspace_bytes,
         .narrowed_bytes = from->narrowed_bytes,
         .cast_bytes = from->cast_bytes,
-        .recompute = how->recompute,
+        .recompute = runs_again(net, how, from),
         .timing = from->n_measured == 0    ? "estimated"
                   : from->n_estimated == 0 ? "measured"
                                            : "partly measured",
@@ -1172,7 +1178,7 @@ static cs_status fill_model(const divided *d, const cs_net_options *how, const c
     if (!model->layers)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < chain->n_layers; i++) {
-        if (!fill_layer(how, &chain->layers[i], &model->layers[i], &model->arena) ||
+        if (!fill_layer(net, how, &chain->layers[i], &model->layers[i], &model->arena) ||
             !find_tie(net, how, chain, i, model))
             return cs_error_add(error, CS_OVERFLOW,
                                 "%s: the times or sizes of layer %s do not fit 64 bits", net->name,

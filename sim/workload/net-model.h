@@ -37,7 +37,7 @@ typedef struct cs_net_options {
     cs_kept_rules kept;
     bool tapes; /* tensors one by one are asked for (tape.h) */
     cs_granularity granularity;
-    bool recompute;               /* marks every layer */
+    bool recompute;               /* marks every layer in front of the last block */
     const cs_accelerator *device; /* whose times; see cs_accelerator_none */
     cs_runtime_kernels kernels;   /* of the runtime; zeroed: rooflines */
     const cs_measured *measured;  /* asked before the device is; or NULL */
