@@ -1,4 +1,5 @@
-/* What stages of a pipeline keep of what they hand each other (stage-buffers.h), counted by hand. */
+/* What stages of a pipeline keep of what they hand each other (stage-buffers.h), counted by hand.
+ */
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 
@@ -89,10 +90,10 @@ static int64_t most_allocated(const char *kind, const char *memory, uint32_t dev
 /* A message is 1024 x 256 in 2 bytes, logits 1024 x 4096. GPipe's last stage has the inputs of all
  * four micro-batches when its last forward begins, in buffers or not. Its first stage has most in
  * the first backward, with the gradient that this one reads, or with buffers for all four. The last
- * stage of 1F1B, whose head is not computed again, has logits in a forward, and as many gradients of
- * them in a backward; the loss, one number in the smallest block, is gone by then. It has most in a
- * forward that begins while the gradient of the micro-batch before is still sent; or in the last
- * backward, where the logits of all four forwards are there besides. */
+ * stage of 1F1B, whose head is not computed again, has logits in a forward, and as many bytes of
+ * their gradients in a backward; the loss, one number in the smallest block, is gone by then. It
+ * has most in a forward that begins while the gradient of the micro-batch before is still sent; or
+ * in the last backward, where the logits of all four forwards are there besides. */
 static void tensors_of_stages(void **state)
 {
     (void)state;
