@@ -332,6 +332,37 @@ static void test_recomputed_in_full(void **state)
     cs_accelerator_finish(&device);
 }
 
+/* A view that ends a block is of the layer behind it, which is the head all the same. */
+static void test_recomputed_up_to_a_view(void **state)
+{
+    (void)state;
+    enum { R = 64, H = 256 };
+    const cs_shape shape = {.rank = 2, .dims = {R, H}};
+    cs_accelerator device;
+    cs_error error;
+    cs_net net;
+    load_device(&device);
+    cs_error_init(&error);
+    cs_net_begin(&net, "viewed", &error);
+    cs_net_block(&net, "body");
+    cs_tensor x = cs_net_embedding(&net, "table", cs_net_token_ids(&net, R), R, H);
+    x = cs_net_linear(&net, "in", x, &(cs_linear){.out = H});
+    x = cs_net_view(&net, "view", x, &shape);
+    cs_net_block(&net, "head");
+    x = cs_net_linear(&net, "out", x, &(cs_linear){.out = R});
+    cs_net_cross_entropy(&net, "loss", x);
+    assert_int_equal(cs_net_end(&net), CS_OK);
+    cs_net_options options = options_of(&device, NULL, 1);
+    options.recompute = true;
+    cs_model model = model_of(&net, &options);
+    expect_int("layers", 2, model.n_layers);
+    assert_true(layer_named(&model, "body")->recompute);
+    assert_false(layer_named(&model, "head")->recompute);
+    cs_model_finish(&model);
+    cs_net_finish(&net);
+    cs_accelerator_finish(&device);
+}
+
 /* A name is that of an operator, or parts of it. */
 static void test_names(void **state)
 {
@@ -948,11 +979,17 @@ static void test_wrong(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_undivided),  cmocka_unit_test(test_kept),
-        cmocka_unit_test(test_recomputed), cmocka_unit_test(test_recomputed_in_full),
-        cmocka_unit_test(test_names),      cmocka_unit_test(test_drawn),
-        cmocka_unit_test(test_copies),     cmocka_unit_test(test_scan),
-        cmocka_unit_test(test_ring),       cmocka_unit_test(test_pair),
+        cmocka_unit_test(test_undivided),
+        cmocka_unit_test(test_kept),
+        cmocka_unit_test(test_recomputed),
+        cmocka_unit_test(test_recomputed_in_full),
+        cmocka_unit_test(test_recomputed_up_to_a_view),
+        cmocka_unit_test(test_names),
+        cmocka_unit_test(test_drawn),
+        cmocka_unit_test(test_copies),
+        cmocka_unit_test(test_scan),
+        cmocka_unit_test(test_ring),
+        cmocka_unit_test(test_pair),
         cmocka_unit_test(test_wrong),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
