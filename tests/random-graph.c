@@ -8,6 +8,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum { MOST_DEVICES = 6, MOST_TASKS = 40, MOST_CLASSES = 12, MOST_SLOTS = 3 };
 
@@ -424,6 +425,38 @@ static void make_edges(generator *make)
         }
 }
 
+/* ---- Rounds ---- */
+
+/* Steps of a collective in lock step, with no memory of their own: the same messages again and
+ * again, each step after all of the one before. Mostly they are all there is on the links; other
+ * messages come in between where the rest of the graph has some. */
+static void make_rounds(generator *make)
+{
+    enum { MOST_MESSAGES = 5, MOST_STEPS = 4 };
+    uint32_t classes[MOST_MESSAGES], before[MOST_MESSAGES];
+    const uint32_t n_messages = 2 + below(make, MOST_MESSAGES - 1);
+    const uint32_t n_steps = 2 + below(make, MOST_STEPS - 1), item = below(make, make->n_items);
+    for (uint32_t i = 0; i < n_messages; i++) {
+        cs_class cls = random_transfer(make);
+        cls.origin = CS_ALL_REDUCE;
+        cls.blocking = false;
+        cls.weights = CS_NONE;
+        classes[i] = cs_builder_class(make->builder, &cls);
+    }
+    const uint32_t start = chance(make, 50) ? make->tasks[below(make, make->n_tasks)].id : CS_NONE;
+    for (uint32_t step = 0; step < n_steps; step++) {
+        uint32_t tasks[MOST_MESSAGES] = {0};
+        for (uint32_t i = 0; i < n_messages; i++) {
+            tasks[i] = cs_builder_task(make->builder, classes[i], item);
+            for (uint32_t k = 0; step > 0 && k < n_messages; k++)
+                cs_builder_edge(make->builder, before[k], tasks[i]);
+            if (step == 0 && start != CS_NONE)
+                cs_builder_edge(make->builder, start, tasks[i]);
+        }
+        memcpy(before, tasks, sizeof(before));
+    }
+}
+
 /* ---- All together ---- */
 
 static void make_devices(generator *make)
@@ -484,6 +517,8 @@ static cs_status make_graph(generator *make, cs_graph *graph, cs_error *error)
         add_policies(make);
     make_tasks(make);
     make_edges(make);
+    if (make->n_tasks > 0 && make->n_devices > 1 && chance(make, 25))
+        make_rounds(make);
     const cs_status status = cs_builder_finish(make->builder, graph, error);
     cs_builder_destroy(make->builder);
     return status;

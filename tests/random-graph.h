@@ -3,7 +3,8 @@
  * They are made so that much happens at the same picosecond (equal and zero durations, no latency,
  * round bandwidths) in some and nothing does in others; with program and priority queues, blocking
  * transfers, memory beyond the capacity, updates, versions of the weights chosen, held and retained
- * in all ways, all topologies and all sharings, and computations that communication slows down.
+ * in all ways, all topologies and all sharings, computations that communication slows down, and
+ * messages that come again and again in rounds.
  */
 #ifndef CS_TESTS_RANDOM_GRAPH_H
 #define CS_TESTS_RANDOM_GRAPH_H
