@@ -63,8 +63,8 @@ static bool equal_speeds(const cs_job *job)
     return true;
 }
 
-/* With larger and smaller chunks some ranks finish earlier and begin the next mini-batch earlier; and
- * of several rings those links that are wider than others may have the larger ones. */
+/* With larger and smaller chunks some ranks finish earlier and begin the next mini-batch earlier;
+ * and of several rings those links that are wider than others may have the larger ones. */
 static bool ranks_stay_level(const cs_job *job)
 {
     const int64_t n = job->plan->n_devices, bytes = job->stages[0].gradient_bytes;

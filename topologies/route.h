@@ -67,7 +67,8 @@ typedef struct cs_rings {
 /* A message that takes as long as the slowest of them: the most latency, and the least bandwidth,
  * where a link on which k messages meet gives each a k-th (of sharing `phi`: a phi-th; of `none`,
  * all). It is what contention divides by, found by counting (Kahira et al., HPDC 2021, section
- * 4.3). With rings over links, what all of them give a message together. A size of 1 has no messages: latency 0, infinite bandwidth. */
+ * 4.3). With rings over links, what all of them give a message together. A size of 1 has no
+ * messages: latency 0, infinite bandwidth. */
 typedef struct cs_ring_hop {
     cs_time latency;
     double bandwidth; /* bytes/s */

@@ -52,8 +52,9 @@
  * the next: it stays on its rail, as NCCL's alternating rings do.
  *
  * Sources: Thakur, Rabenseifner and Gropp, IJHPCA 19(1), 2005 (halving); Patarasuk and Yuan, JPDC
- * 69(2), 2009 (ring); NCCL, src/graph/connect.cc (ring_per_nic), search.cc (ring_per_link); Sanders, Speck and Traeff,
- * Parallel Computing 35(12), 2009 (two trees); Kahira et al., HPDC 2021, 5.3.1 (segmented).
+ * 69(2), 2009 (ring); NCCL, src/graph/connect.cc (ring_per_nic), search.cc (ring_per_link);
+ * Sanders, Speck and Traeff, Parallel Computing 35(12), 2009 (two trees); Kahira et al., HPDC 2021,
+ * 5.3.1 (segmented).
  */
 #ifndef CS_LOWER_ALGORITHMS_H
 #define CS_LOWER_ALGORITHMS_H
@@ -113,8 +114,8 @@ bool cs_algorithm_is_short(const cs_algorithm *algorithm, const cs_collective *c
 double cs_algorithm_bytes(const cs_algorithm *algorithm, const cs_collective *collective);
 
 /* What is taken when nothing else is asked for: the first of ring_per_nic, ring_per_link (where
- * that is usual), ring and direct that fits; of an all_to_all direct, for NCCL's are grouped sends and receives, all posted at once, but
- * once_per_node of one with copies of tokens. */
+ * that is usual), ring and direct that fits; of an all_to_all direct, for NCCL's are grouped sends
+ * and receives, all posted at once, but once_per_node of one with copies of tokens. */
 const cs_algorithm *cs_algorithm_usual(const cs_collective *collective);
 
 #endif
