@@ -296,6 +296,8 @@ class Sweep(unittest.TestCase):
         bridge = {**links, 'topology': 'pcie'}
         counted = {'topology': 'ring', 'bandwidth': '10 GB/s', 'memory': '8 GB'}  # by the layers
         measured = {**links, 'bandwidth': 'measured node', 'latency': 'measured node'}
+        noisy = {**links, 'jitter': {'mean': 0.2}, 'stragglers': {'tasks': {'mean': 0.1}},
+                 'background': {'flows': 2, 'bytes': '1 MB'}}
         sends = []
         for beta in (1e-9, 3e-9):
             value = lambda x: {'value': x, 'low': x, 'high': x}
@@ -323,6 +325,9 @@ class Sweep(unittest.TestCase):
             ({}, '/parallel', [{'tensor': 4}, {'tensor': 2}]),
             ({'platform': bridge}, '/collectives/fidelity', ['flow', 'alpha_beta']),
             ({'platform': measured}, '/costs', sends),
+            ({'platform': noisy}, '/seed', [1, 2]),
+            ({'platform': noisy}, '/platform/jitter/mean', [0.1, 0.3]),
+            ({'platform': noisy}, '/platform/stragglers/tasks/mean', [0.1, 0.2]),
             ({**SCENARIO, 'platform': counted}, '/model/uniform/layers', [3, 4]),
         ]
         common = {'schema_version': 1, 'name': 'stale', 'model': model, 'platform': links,
