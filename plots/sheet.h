@@ -93,8 +93,8 @@ char *cs_sheet_run_name(const cs_sheet *sheet, uint32_t i, char *text, size_t si
 char *cs_sheet_device_name(const cs_sheet *sheet, uint32_t run, uint32_t row, char *text,
                            size_t size);
 
-/* Points from the left edge of the sheet that the names of the first n rows of run i need, with that
- * of the axis before them. */
+/* Points from the left edge of the sheet that the names of the first n rows of run i need, with
+ * that of the axis before them. */
 double cs_sheet_device_names_room(const cs_sheet *sheet, uint32_t run, uint32_t n);
 
 /* Tells gnuplot the names of the axes, or those that the options ask for instead; they are cut to

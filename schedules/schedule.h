@@ -91,8 +91,8 @@ typedef struct cs_job {
                           * to 0, and no two of these messages share a link */
     bool own_links;      /* it is the same between the devices of any two neighbouring stages of the
                      * plan, both ways, and no two pairs of such devices share a link */
-    /* The same of a step of a sum over all devices that goes by several rings at once, of which each
-     * sends a part of the message; 0 rings: it goes by one, in messages as above. */
+    /* The same of a step of a sum over all devices that goes by several rings at once, of which
+     * each sends a part of the message; 0 rings: it goes by one, in messages as above. */
     uint32_t rings;
     cs_time rings_latency;
     double rings_bandwidth; /* of all of them */

@@ -564,8 +564,8 @@ static void test_ring_per_nic(void **state)
 #define GRID                                                                                       \
     "{\"topology\":\"torus\",\"shape\":[4,4],\"bandwidth\":\"10 GB/s\",\"latency\":\"1 us\"}"
 
-/* By hand, from the rings that test-link-rings.c counts. A step sends an n-th of the bytes, of which
- * each ring has its share:
+/* By hand, from the rings that test-link-rings.c counts. A step sends an n-th of the bytes, of
+ * which each ring has its share:
  *   eight GPUs    six rings: of 48 MB a step has 6 MB, 1 MB on each at 25 GB/s, two of them over
  *                 each double link, 40 us and 1 us. All-reduce 14 steps, the others 7; a chain of 7
  *                 hops in 4 chunks has 10 steps, of 2 MB on each ring, 80 us
@@ -618,8 +618,8 @@ static void test_ring_per_link(void **state)
     }
 }
 
-/* However links are shared, and in whatever order the ranks are given, a delay is what flows take; of
- * bytes that do not divide, but for those by which they are rounded up. */
+/* However links are shared, and in whatever order the ranks are given, a delay is what flows take;
+ * of bytes that do not divide, but for those by which they are rounded up. */
 static void test_ring_per_link_fidelities(void **state)
 {
     (void)state;
@@ -653,9 +653,9 @@ static void test_one_port(void **state)
 
 /* Bus bandwidths of an all-reduce of 256 MiB over the first GPUs of a machine with the NVLinks of a
  * DGX-1 (VIA-Research/vTrain at f8dda847, trace/v100/AR_GPU*_1M_1024M_LUT). NCCL's rings are those
- * that are found here: it reaches 0.85 to 0.92 of what they have. Of five GPUs the last has links to
- * one other only, and NCCL lays rings through GPUs that pass messages on, which are not looked for:
- * one ring reaches less. */
+ * that are found here: it reaches 0.85 to 0.92 of what they have. Of five GPUs the last has links
+ * to one other only, and NCCL lays rings through GPUs that pass messages on, which are not looked
+ * for: one ring reaches less. */
 static void test_measured_cube(void **state)
 {
     (void)state;
@@ -703,10 +703,10 @@ static bool note_tokens(void *context, const cs_send *send)
 /* Two nodes of four ranks with two of 16 experts each; 7200 bytes of tokens, two copies of each,
  * 14400 bytes. Both experts of a token are in its own node for C(8, 2) / C(16, 2) = 28/120 of the
  * tokens: to some rank of the other node go 92/120 of them, 5520 bytes, which a rank sends to the
- * one with its place there. To each of the ranks of the own node go 1 - C(14, 2) / C(16, 2) = 29/120
- * of the tokens of both nodes' ranks with that place: 2 x 1740 bytes. Each of the 8 ranks sends to
- * 1 and to 3 others. With 8 experts, one on each rank, a token goes to 2/8 of the ranks; with 8 and
- * 5 copies it goes to each node, which has 4. */
+ * one with its place there. To each of the ranks of the own node go 1 - C(14, 2) / C(16, 2) =
+ * 29/120 of the tokens of both nodes' ranks with that place: 2 x 1740 bytes. Each of the 8 ranks
+ * sends to 1 and to 3 others. With 8 experts, one on each rank, a token goes to 2/8 of the ranks;
+ * with 8 and 5 copies it goes to each node, which has 4. */
 static void test_tokens_once(void **state)
 {
     (void)state;

@@ -601,8 +601,8 @@ static void test_overtaken_on_the_way(void **state)
 
 /* Four rounds of the same messages of a collective, each after all of the one before: A and F, 1
  * byte each, and E, 3 bytes, from 0 to 1, B, 3 bytes from 0 to 2, and D, 5 bytes from 1 to 2. Four
- * share the link of 0, so that each has a quarter, and D, beside B, three quarters. After 4000 A and
- * F are over; B, E and D have 2 left, and have half each: 8000.
+ * share the link of 0, so that each has a quarter, and D, beside B, three quarters. After 4000 A
+ * and F are over; B, E and D have 2 left, and have half each: 8000.
  *
  * While the third round is under way, at 18000, G comes, 1 byte from 2 to 1, and has the quarter
  * that A, E and F leave; from 20000 on half beside E, of 0.5 that are left: 21000. */

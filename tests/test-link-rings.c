@@ -81,8 +81,8 @@ static void test_dgx1(void **state)
 }
 
 /* With a link between each two of n ranks no rank has more than n - 1 of them, and that is what the
- * rings reach: where n is odd, (n - 1) / 2 of them take all links (Walecki); where it is even, n - 1
- * of them take all halves of links. */
+ * rings reach: where n is odd, (n - 1) / 2 of them take all links (Walecki); where it is even, n -
+ * 1 of them take all halves of links. */
 static void test_complete(void **state)
 {
     (void)state;
@@ -247,10 +247,10 @@ static void test_platforms(void **state)
     cs_platform_finish(&crossbar);
 }
 
-/* What forms take for a message of rings: on a DGX-1 six rings of 25 GB/s over eight GPUs, four over
- * the first four; a pair has one ring over one link, and so have pairs in two nodes, over a NIC of
- * 12 GB/s. Where not all groups have rings over links, as of five GPUs and five, one ring is taken:
- * the links of GPU 4 lead to GPU 0, and on its way to it the message of 3 passes 0. */
+/* What forms take for a message of rings: on a DGX-1 six rings of 25 GB/s over eight GPUs, four
+ * over the first four; a pair has one ring over one link, and so have pairs in two nodes, over a
+ * NIC of 12 GB/s. Where not all groups have rings over links, as of five GPUs and five, one ring is
+ * taken: the links of GPU 4 lead to GPU 0, and on its way to it the message of 3 passes 0. */
 static void test_hops(void **state)
 {
     (void)state;

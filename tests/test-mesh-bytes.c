@@ -244,8 +244,9 @@ static void add_experts(flows *to, const transformer *t)
 }
 
 /* Parameters of a place: table and last matrix, of the first part of the vocabulary; queries and
- * results; keys and values; MLPs; and what all places have: norms and routers. A place has gradients
- * of its own tokens, or of its own heads: of norms of heads even where all places have all tokens
+ * results; keys and values; MLPs; and what all places have: norms and routers. A place has
+ * gradients of its own tokens, or of its own heads: of norms of heads even where all places have
+ * all tokens
  * (Megatron Core, megatron/core/distributed/finalize_model_grads.py, which sums q_layernorm and
  * k_layernorm over the tensor axis without sequence parallelism too). */
 static void add_weights(flows *to, const transformer *t)
@@ -361,8 +362,8 @@ static int64_t resting_weights(const cs_scenario *scenario)
 /* Two blocks of 4 x 72 x 72 + 3 x 72 x 144 elements in linear layers, a table and a last matrix of
  * 72 x 72 and five norms of 72, which are wide; on four places. Narrow copies are made by each
  * place: what is sent and divided are weights in bf16, of stage 3 before both passes; with weights
- * in the narrow type alone one copy, a byte an element of fp8 (Megatron Core's fp8_param_gather), 33
- * for 32 of mxfp8, which is sent in bf16 after an update. */
+ * in the narrow type alone one copy, a byte an element of fp8 (Megatron Core's fp8_param_gather),
+ * 33 for 32 of mxfp8, which is sent in bf16 after an update. */
 enum { NARROW = 2 * (4 * 72 * 72 + 3 * 72 * 144), WIDE = 2 * 72 * 72 + 5 * 72 };
 static const struct {
     const char *precision, *weights;

@@ -363,6 +363,29 @@ static void test_recomputed_up_to_a_view(void **state)
     cs_accelerator_finish(&device);
 }
 
+/* A network without blocks is one, as a whole in a checkpoint. */
+static void test_recomputed_as_a_whole(void **state)
+{
+    (void)state;
+    cs_accelerator device;
+    cs_error error;
+    cs_net net;
+    load_device(&device);
+    cs_error_init(&error);
+    cs_net_begin(&net, "whole", &error);
+    cs_tensor x = cs_net_embedding(&net, "table", cs_net_token_ids(&net, 8), 8, 16);
+    cs_net_cross_entropy(&net, "loss", cs_net_linear(&net, "out", x, &(cs_linear){.out = 8}));
+    assert_int_equal(cs_net_end(&net), CS_OK);
+    cs_net_options options = options_of(&device, NULL, 1);
+    options.recompute = true;
+    cs_model model = model_of(&net, &options);
+    for (uint32_t i = 0; i < model.n_layers; i++)
+        assert_true(model.layers[i].recompute);
+    cs_model_finish(&model);
+    cs_net_finish(&net);
+    cs_accelerator_finish(&device);
+}
+
 /* A name is that of an operator, or parts of it. */
 static void test_names(void **state)
 {
@@ -984,6 +1007,7 @@ int main(void)
         cmocka_unit_test(test_recomputed),
         cmocka_unit_test(test_recomputed_in_full),
         cmocka_unit_test(test_recomputed_up_to_a_view),
+        cmocka_unit_test(test_recomputed_as_a_whole),
         cmocka_unit_test(test_names),
         cmocka_unit_test(test_drawn),
         cmocka_unit_test(test_copies),

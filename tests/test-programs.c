@@ -791,8 +791,8 @@ static void test_gathers_are_exposed(void **state)
 
 /* The same layers with two micro-batches, one layer ahead. Gathered once, only the first gather of
  * all is exposed, and the four layers are there until the end; their reduce-scatters are behind the
- * last backward, one after the other. Gradients are whole, 1200 bytes, and with the update there are
- * shares of a third besides. */
+ * last backward, one after the other. Gradients are whole, 1200 bytes, and with the update there
+ * are shares of a third besides. */
 static void test_gathered_once(void **state)
 {
     (void)state;

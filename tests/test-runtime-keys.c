@@ -338,8 +338,8 @@ static cs_op_cost cost_of_ring(uint32_t steps, bool eager)
 }
 
 /* Three steps: four casts of 2 + 4 bytes; two merges, each of which reads and writes five and three
- * floats in three kernels; keys and values, twice joined, 2 x 2 elements of 2 bytes. Backward, three
- * times: three sums, which read 2 + 4 bytes and write 4, and two joined, 2 x 2 floats. */
+ * floats in three kernels; keys and values, twice joined, 2 x 2 elements of 2 bytes. Backward,
+ * three times: three sums, which read 2 + 4 bytes and write 4, and two joined, 2 x 2 floats. */
 static void merges_in_a_ring(void **state)
 {
     (void)state;
@@ -398,7 +398,8 @@ static int64_t gathered_bytes(const char *precision, const char *parallel)
 /* Of 3 samples of 128 tokens of 256 features, a block gathers what its first and its third linear
  * layer read, the same again for the gradients of their weights, and the gradients of what its
  * second and its fourth one make: six times 98,304 elements, cast to a byte each with fp8 where
- * bf16 has two. The last matrix is not narrow. Cast behind their gathers they are gathered in bf16. */
+ * bf16 has two. The last matrix is not narrow. Cast behind their gathers they are gathered in bf16.
+ * */
 static void operands_are_gathered_cast(void **state)
 {
     (void)state;

@@ -1,5 +1,5 @@
-/* Weights that layers of several stages share: what each device holds of them, and the all-reduce of
- * their gradients before the update. */
+/* Weights that layers of several stages share: what each device holds of them, and the all-reduce
+ * of their gradients before the update. */
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 

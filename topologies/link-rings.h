@@ -5,17 +5,17 @@
  * several at once, each both ways, so that all links carry something (NVIDIA/nccl at b6475625,
  * src/graph/search.cc, ncclTopoCompute: the channels of a graph, which have the same bandwidth).
  * Here they are found as follows. A share u of bandwidth is chosen: that of some link, or a half of
- * it. A link of bandwidth b then has room for floor(b / u) rings each way. Wanted are as many rings,
- * Hamiltonian cycles over the links, as there is room for; each is passed both ways with an equal share
- * of the bytes, and so gets u. Of all u that which gives the most in all is taken, of equal
- * ones the largest.
+ * it. A link of bandwidth b then has room for floor(b / u) rings each way. Wanted are as many
+ * rings, Hamiltonian cycles over the links, as there is room for; each is passed both ways with an
+ * equal share of the bytes, and so gets u. Of all u that which gives the most in all is taken, of
+ * equal ones the largest.
  *
  * That rings are passed both ways costs nothing where links are as wide both ways: of rings that go
  * one way, each with u, take a half of each and turn the other half around. No set has more than
  * half of what the links across some cut carry; the search tries from there on downwards, widest
- * links first, and gives up a number after a fixed count of steps, so that what is found is the most
- * wherever it meets that bound, or where no larger number was given up. Everything is done in the
- * order of the ranks: the same links give the same rings.
+ * links first, and gives up a number after a fixed count of steps, so that what is found is the
+ * most wherever it meets that bound, or where no larger number was given up. Everything is done in
+ * the order of the ranks: the same links give the same rings.
  */
 #ifndef CS_TOPOLOGIES_LINK_RINGS_H
 #define CS_TOPOLOGIES_LINK_RINGS_H

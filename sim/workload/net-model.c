@@ -1011,10 +1011,12 @@ static cs_status describe(const divided *d, const cs_net_options *how, const cs_
     return CS_OK;
 }
 
-/* Whether its forward runs again: not in the last block, with the loss, whose backward is next. */
+/* Whether its forward runs again: not in the last block of several, with the loss, whose backward
+ * is next. */
 static bool runs_again(const cs_net *net, const cs_net_options *how, const cs_net_layer *layer)
 {
-    return how->recompute && block_from(net, layer->first) + 1 < net->n_blocks;
+    return how->recompute &&
+           (net->n_blocks == 1 || block_from(net, layer->first) + 1 < net->n_blocks);
 }
 
 static bool fill_layer(const cs_net *net, const cs_net_options *how, const cs_net_layer *from,
