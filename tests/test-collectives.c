@@ -557,7 +557,7 @@ static void test_ring_per_nic(void **state)
     }
 }
 
-/* GPUs with links of 25 GB/s to each other, 1 us: a DGX-1, and four with two links for each pair. */
+/* GPUs with links of 25 GB/s to each other, 1 us: a DGX-1, and four with two links a pair. */
 #define CUBE   "{\"topology\":\"dgx1\",\"latency\":\"1 us\"}"
 #define MESH   "{\"topology\":\"nvlink_mesh\",\"links\":2,\"latency\":\"1 us\"}"
 #define AROUND "{\"topology\":\"ring\",\"bandwidth\":\"10 GB/s\",\"latency\":\"1 us\"}"

@@ -1,6 +1,7 @@
 /* The time of fused attention by the size of heads and the keys of a query, by hand and by what
  * others measured (fused-attention.h). */
 #include "sim/workload/fused-attention.h"
+#include "tests/attention-net.h"
 #include "tests/expect.h"
 
 #include <math.h>
@@ -88,23 +89,10 @@ static void by_the_keys_of_a_query(void **state)
  * says nothing. */
 static cs_op_cost cost_of(bool causal, uint32_t window, cs_attention_kernel kernel)
 {
-    cs_error error;
     cs_net net = {0};
-    cs_error_init(&error);
-    cs_net_begin(&net, "n", &error);
-    cs_net_block(&net, "all");
-    const cs_tensor x = cs_net_embedding(&net, "embedding", cs_net_token_ids(&net, 8), 16, 8);
-    const cs_tensor qkv[] = {cs_net_linear(&net, "q", x, &(cs_linear){.out = 8}),
-                             cs_net_linear(&net, "k", x, &(cs_linear){.out = 8}),
-                             cs_net_linear(&net, "v", x, &(cs_linear){.out = 8})};
     const cs_attention attention = {
         .heads = 2, .kv_heads = 2, .kernel = kernel, .causal = causal, .window = window};
-    cs_net_cross_entropy(&net, "loss", cs_net_attention(&net, "attention", qkv, &attention));
-    if (cs_net_end(&net) != CS_OK)
-        fail_msg("%s", error.text);
-    const cs_op *op = net.ops;
-    while (op->kind != CS_OP_ATTENTION)
-        op++;
+    const cs_op *op = attention_net(&net, &attention);
     cs_op_cost cost;
     cs_op_cost_of(&net, op, 3, CS_PRECISION_BF16, &cost);
     cs_net_finish(&net);

@@ -1,4 +1,4 @@
-/* Rings over the links of GPUs: how many there are, on machines and against an exhaustive search. */
+/* Rings over the links of GPUs: how many there are, on machines and by an exhaustive search. */
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 #include "topologies/link-rings.h"

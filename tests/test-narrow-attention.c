@@ -1,5 +1,6 @@
 /* What attention in fp8 costs besides that in the wide type, by hand (narrow-attention.h). */
 #include "sim/workload/narrow-attention.h"
+#include "tests/attention-net.h"
 #include "tests/expect.h"
 
 #include <string.h>
@@ -7,23 +8,10 @@
 /* 8 tokens of 2 heads of queries and 1 of keys and values, with 4 features each, and a window. */
 static cs_op_cost cost_of(uint32_t window, cs_attention_kernel kernel, cs_runtime_kernels kernels)
 {
-    cs_error error;
     cs_net net = {0};
-    cs_error_init(&error);
-    cs_net_begin(&net, "n", &error);
-    cs_net_block(&net, "all");
-    const cs_tensor x = cs_net_embedding(&net, "embedding", cs_net_token_ids(&net, 8), 16, 8);
-    const cs_tensor qkv[] = {cs_net_linear(&net, "q", x, &(cs_linear){.out = 8}),
-                             cs_net_linear(&net, "k", x, &(cs_linear){.out = 4}),
-                             cs_net_linear(&net, "v", x, &(cs_linear){.out = 4})};
     const cs_attention attention = {
         .heads = 2, .kv_heads = 1, .kernel = kernel, .causal = true, .window = window};
-    cs_net_cross_entropy(&net, "loss", cs_net_attention(&net, "attention", qkv, &attention));
-    if (cs_net_end(&net) != CS_OK)
-        fail_msg("%s", error.text);
-    const cs_op *op = net.ops;
-    while (op->kind != CS_OP_ATTENTION)
-        op++;
+    const cs_op *op = attention_net(&net, &attention);
     cs_op_cost cost;
     cs_op_cost_of(&net, op, 3, CS_PRECISION_BF16, &cost);
     cs_narrow_attention_cost(&kernels, &net, op, 3, CS_PRECISION_BF16, &cost);

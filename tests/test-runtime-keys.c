@@ -4,6 +4,7 @@
 #include "sim/run/figures.h"
 #include "sim/run/step-parts.h"
 #include "sim/workload/net-model.h"
+#include "tests/attention-net.h"
 #include "tests/expect.h"
 #include "tests/op-named.h"
 #include "tests/run-scenario.h"
@@ -312,27 +313,14 @@ static void dispatches_have_their_own(void **state)
  * as if its kernels took nothing. */
 static cs_op_cost cost_of_ring(uint32_t steps, bool eager)
 {
-    cs_error error;
     cs_net net = {0};
-    cs_error_init(&error);
-    cs_net_begin(&net, "n", &error);
-    cs_net_block(&net, "all");
-    const cs_tensor x = cs_net_embedding(&net, "embedding", cs_net_token_ids(&net, 8), 16, 8);
-    const cs_tensor qkv[] = {cs_net_linear(&net, "q", x, &(cs_linear){.out = 8}),
-                             cs_net_linear(&net, "k", x, &(cs_linear){.out = 4}),
-                             cs_net_linear(&net, "v", x, &(cs_linear){.out = 4})};
     const cs_attention attention = {
         .heads = 2, .kv_heads = 1, .kernel = CS_ATTENTION_FLASH, .causal = true};
-    cs_net_cross_entropy(&net, "loss", cs_net_attention(&net, "attention", qkv, &attention));
-    if (cs_net_end(&net) != CS_OK)
-        fail_msg("%s", error.text);
+    cs_op *op = attention_net(&net, &attention);
     const cs_runtime_kernels kernels = {.given = true, .eager_ring = eager};
     cs_op_cost cost = {.forward.launches = 1, .backward_input.launches = 1};
-    for (uint32_t p = 0; p < net.n_ops; p++) {
-        net.ops[p].attention.steps = steps;
-        if (net.ops[p].kind == CS_OP_ATTENTION)
-            cs_runtime_kernels_ring(&kernels, &net, &net.ops[p], 2, CS_PRECISION_BF16, &cost);
-    }
+    op->attention.steps = steps;
+    cs_runtime_kernels_ring(&kernels, &net, op, 2, CS_PRECISION_BF16, &cost);
     cs_net_finish(&net);
     return cost;
 }

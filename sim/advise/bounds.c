@@ -152,7 +152,7 @@ static cJSON *pricing_document(const cs_advise_base *base, const cs_candidate *o
     return NULL;
 }
 
-/* A pass of a stage: when the last of its devices begins it, and when the first one has ended it. */
+/* A pass of a stage: when the last of its devices begins it, and when the first one ends it. */
 typedef struct period {
     cs_time start, end;
 } period;

@@ -25,9 +25,9 @@
  *                 shift                                              1
  *   ring_per_nic  all_reduce, reduce_scatter, all_gather, broadcast, reduce over nodes with several
  *                 NICs: a ring for each NIC at once, with 1 / NICs of the bytes; rounds as of ring
- *   ring_per_link the same over GPUs with links to each other: rings that together use as many of the
- *                 links as they can, both ways (link-rings.h), with a share of the bytes each;
- *                 rounds as of ring
+ *   ring_per_link the same over GPUs with links to each other: rings that together use as many of
+ *                 the links as they can, both ways (link-rings.h), with a share of the bytes
+ *                 each; rounds as of ring
  *   halving       all_reduce of any p, reduce_scatter and all_gather of p = 2^n: recursive halving,
  *                 then doubling; 2 log2 p, two more for the ranks beyond 2^n
  *   tree          all_reduce, reduce, broadcast: two binary trees, each rank a leaf in one of them,
@@ -36,8 +36,8 @@
  *   segmented     all_reduce: reduce-scatter in each node, a ring for each rank of a node with its
  *                 peers in the other nodes, all at once, all-gather in each node
  *   direct        broadcast, reduce, scatter, gather, all_to_all, halo, shift: all messages at once
- *   once_per_node all_to_all of copies of tokens: of a token's k copies, which go to k different ones
- *                 of E experts that are equally likely, a rank gets one at most, and so does the
+ *   once_per_node all_to_all of copies of tokens: of a token's k copies, which go to k different
+ *                 ones of E experts that are equally likely, a rank gets one at most, and so does the
  *                 network of each node, through the rank with the sender's place in it, which hands
  *                 it on. Ranks with e of the experts get all tokens but C(E - e, k) / C(E, k) of
  *                 them: a rank sends as much to each other node with e = E g / p for g ranks in
