@@ -241,6 +241,12 @@ static void test_seconds(void **state)
     expect_seconds(
         "older libraries", 9.003e-3,
         cs_runtime_kernels_seconds(&slow, &device, &linear, &product, CS_PASS_FORWARD, bf16));
+    static cs_efficiency single = {0.8, 0.5, "test"};
+    const cs_op pixel = {.kind = CS_OP_CONV, .groups = 1, .kernel = {1, {1}}, .stride = {1, {1}}};
+    device.training.single = &single;
+    expect_seconds("a convolution of a pixel", 1e9 / 0.8e11,
+                   cs_runtime_kernels_seconds(&new, &device, &pixel, &computing, CS_PASS_FORWARD,
+                                              CS_PRECISION_FP32));
     device.training.in_step = &twice;
     expect_seconds(
         "in a step", 12.004e-3,

@@ -351,7 +351,9 @@ double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_ac
         else
             seconds += cost->flop / rate + moving;
     } else if (op->kind == CS_OP_CONV) {
-        return cs_accelerator_seconds(device, op, cost, precision) * in_step(kernels, device);
+        return cs_accelerator_conv_seconds(device, op, cost, precision,
+                                           efficiency_of_product(device, op, precision)) *
+               in_step(kernels, device);
     } else {
         seconds +=
             fmax(cost->flop / device->peaks[CS_PRECISION_FP32], cost->bytes / rate_of(device, op));
