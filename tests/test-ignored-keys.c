@@ -108,6 +108,8 @@ static const ignored rows[] = {
     {"/runtime/kernels", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'", "'kernels': 3", ideal},
     {"/runtime/eager_ring", NETWORK("bf16"), ", 'runtime': {'name': 'deepspeed'",
      "'eager_ring': true", "\"context\" above 1, in rings"},
+    {"/runtime/summed_ring", NETWORK("bf16"), ", 'runtime': {'name': 'deepspeed'",
+     "'summed_ring': true", "\"context\" above 1, in rings, and \"eager_ring\": false"},
     {"/runtime/gradient_passes", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'",
      "'gradient_passes': 3", ideal},
     {"/memory/fused", CHAIN, ", 'memory': {'libraries': []", "'fused': ['norm']", named},

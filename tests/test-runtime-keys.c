@@ -309,15 +309,15 @@ static void dispatches_have_their_own(void **state)
     }
 }
 
-/* Attention over 8 tokens of 8 features, of two samples: 128 elements, in a ring of so many steps,
- * as if its kernels took nothing. */
-static cs_op_cost cost_of_ring(uint32_t steps, bool eager)
+/* Attention over 8 tokens of 8 features in two heads, of two samples: 128 elements, and one head of
+ * keys and of values, 64 each, in a ring of so many steps, as if its kernels took nothing. */
+static cs_op_cost cost_of_ring(uint32_t steps, bool eager, bool summed)
 {
     cs_net net = {0};
     const cs_attention attention = {
         .heads = 2, .kv_heads = 1, .kernel = CS_ATTENTION_FLASH, .causal = true};
     cs_op *op = attention_net(&net, &attention);
-    const cs_runtime_kernels kernels = {.given = true, .eager_ring = eager};
+    const cs_runtime_kernels kernels = {.given = true, .eager_ring = eager, .summed_ring = summed};
     cs_op_cost cost = {.forward.launches = 1, .backward_input.launches = 1};
     op->attention.steps = steps;
     cs_runtime_kernels_ring(&kernels, &net, op, 2, CS_PRECISION_BF16, &cost);
@@ -325,25 +325,42 @@ static cs_op_cost cost_of_ring(uint32_t steps, bool eager)
     return cost;
 }
 
-/* Three steps: four casts of 2 + 4 bytes; two merges, each of which reads and writes five and three
- * floats in three kernels; keys and values, twice joined, 2 x 2 elements of 2 bytes. Backward,
- * three times: three sums, which read 2 + 4 bytes and write 4, and two joined, 2 x 2 floats. */
+/* Three steps of an eager ring: four casts of 2 + 4 bytes; two merges, each of which reads and
+ * writes five and three floats in three kernels; keys and values, twice joined, 2 x 2 elements of 2
+ * bytes. Backward, three times: three sums, which read 2 + 4 bytes and write 4, and two joined, 2 x
+ * 2 floats.
+ *
+ * Of a summed one, 2 bytes each: zeros written, and three times two read and one written; keys and
+ * values, as many elements as the result, read and written to join them, and halves of them in two
+ * steps: 1 + 9 + 2 + 2. Backward gradients of queries, one read and written, and twice two read and
+ * one written; keys and values read and written, and halves of them in two steps; of their
+ * gradients half is read and written, half twice read and written, all twice read and written: 2 + 6
+ * + 2 + 2 + 1 + 1.5 + 3. With two steps 1 + 6 + 2 + 1, and 2 + 3 + 2 + 1 + 1 + 3. */
 static void merges_in_a_ring(void **state)
 {
     (void)state;
     static const struct {
         const char *row;
         uint32_t steps;
-        bool eager;
+        bool eager, summed;
         double forward, backward; /* bytes for an element */
         uint32_t launches[2];
     } rows[] = {
-        {"three steps", 3, true, 4 * 6 + 2 * 8 * 4 + 2 * 8, 3 * (3 * 10 + 16), {1 + 12, 1 + 12}},
-        {"within kernels", 3, false, 0, 0, {1, 1}},
-        {"no ring", 1, true, 0, 0, {1, 1}},
+        {"three steps",
+         3,
+         true,
+         false,
+         4 * 6 + 2 * 8 * 4 + 2 * 8,
+         3 * (3 * 10 + 16),
+         {1 + 12, 1 + 12}},
+        {"three that are summed", 3, false, true, 2 * 14, 2 * 17.5, {1 + 9, 1 + 9}},
+        {"two that are summed", 2, false, true, 2 * 10, 2 * 12, {1 + 6, 1 + 6}},
+        {"within kernels", 3, false, false, 0, 0, {1, 1}},
+        {"no ring", 1, true, false, 0, 0, {1, 1}},
+        {"no sums", 1, false, true, 0, 0, {1, 1}},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
-        const cs_op_cost got = cost_of_ring(rows[i].steps, rows[i].eager);
+        const cs_op_cost got = cost_of_ring(rows[i].steps, rows[i].eager, rows[i].summed);
         expect_double(rows[i].row, 128 * rows[i].forward, got.forward.cast_bytes);
         expect_double(rows[i].row, 128 * rows[i].backward, got.backward_input.cast_bytes);
         expect_int(rows[i].row, rows[i].launches[0], got.forward.launches);

@@ -231,6 +231,7 @@ static const effect effects[] = {
     {"/parallel/accumulate", SHARED(DENSE("flash"), "\"data\": 2, \"zero\": 3"), "true", "false",
      gradients, true, 0.5, NULL},
     {.key = "/runtime/eager_ring", .elsewhere = "runtime-keys: merges_in_a_ring"},
+    {.key = "/runtime/summed_ring", .elsewhere = "runtime-keys: merges_in_a_ring"},
     {.key = "/memory/receive_buffers", .elsewhere = "stage-buffers: buffers_and_results"},
     {.key = "/memory/stage_results", .elsewhere = "stage-buffers: buffers_and_results"},
     {.key = "/parallel/gather_once", .elsewhere = "programs: test_gathered_once"},

@@ -22,6 +22,7 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/runtime/current_scaling", true},
     {"/runtime/deterministic", true},
     {"/runtime/eager_ring", true},
+    {"/runtime/summed_ring", true},
     {"/runtime/kernels", true},
     {"/runtime/gradient_passes", true},
     {"/model/gradients", true},

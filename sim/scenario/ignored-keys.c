@@ -131,6 +131,8 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
         {"deterministic", given->deterministic, runs, named},
         {"eager_ring", given->eager_ring, runs && ring,
          runs ? "\"context\" above 1, in rings" : named},
+        {"summed_ring", given->summed_ring, runs && ring && !given->eager_ring,
+         runs ? "\"context\" above 1, in rings, and \"eager_ring\": false" : named},
         {"kernels", given->kernels > 0 && given->kernels != 1, runs, named},
         {"gradient_passes", given->gradient_passes > 0, runs, named},
     };

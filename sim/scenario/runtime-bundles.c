@@ -254,6 +254,10 @@ static const cs_convention megatron_core[] = {
      "set 0)",
      NULL},
     FUSED("TransformerEngine: LayerNormLinear, SwiGLU and rotary kernels; megatron/core/fusions"),
+    {"/runtime/summed_ring", "true",
+     "transformer_engine/pytorch/attention.py: AttnFuncWithCPAndKVP2P",
+     "/parallel/context>1 /parallel/context_method!=all_to_all "
+     "/parallel/context_method!=all_gather"},
     {"/runtime/expert_loop", "true",
      "TransformerEngine: GroupedLinear is a product for each expert on cuBLAS's streams "
      "(transformer_engine/pytorch/cpp_extensions/gemm.py, general_grouped_gemm), and "

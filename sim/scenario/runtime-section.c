@@ -48,6 +48,10 @@ const cs_field cs_scenario_runtime_fields[] = {
          "with context and the method ring: partial results and gradients of fused attention are "
          "merged in float32 by operators of their own (PyTorch's context parallelism), else "
          "within its kernels"},
+    {"summed_ring", CS_FIELD_BOOL, AT(summed_ring), .fallback = "false",
+     .doc =
+         "with context and the method ring, without \"eager_ring\": kernels add partial results "
+         "and gradients of fused attention to sums in their own type, as TransformerEngine's do"},
     {"kernels", CS_FIELD_NUMBER, AT(kernels), .fallback = "1", .above_min = true, .max = 64,
      .doc = "times that kernels take what the device's figures say, as with older libraries"},
     {"gradient_passes", CS_FIELD_NUMBER, AT(gradient_passes), .fallback = "0", .max = 64,
@@ -78,6 +82,7 @@ cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
                                 .current_scaling = section->current_scaling,
                                 .deterministic = section->deterministic,
                                 .eager_ring = section->eager_ring,
+                                .summed_ring = section->summed_ring,
                                 .factor = section->kernels,
                                 .gradient_passes = section->gradient_passes};
 }

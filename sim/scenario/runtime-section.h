@@ -14,7 +14,7 @@
 typedef struct cs_runtime_section {
     uint32_t name; /* position in its choices; 0: "ideal" */
     bool fused, written_out, cuda_graphs, expert_loop, fused_experts, current_scaling,
-        deterministic, eager_ring;
+        deterministic, eager_ring, summed_ring;
     uint32_t flash; /* cs_flash */
     cs_time host, host_kernel, step;
     double kernels, gradient_passes;

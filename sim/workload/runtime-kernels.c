@@ -136,16 +136,9 @@ void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *n
     read_again(width * (double)out->elements, &cost->backward_weight);
 }
 
-void cs_runtime_kernels_ring(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
-                             uint32_t batch, cs_precision precision, cs_op_cost *cost)
+static void merge_eagerly(double elements, double width, uint32_t steps, cs_op_cost *cost)
 {
     enum { FLOATS = 4, MERGED = 8 * FLOATS };
-    const uint32_t steps = op->attention.steps;
-    if (!kernels->given || !kernels->eager_ring || op->kind != CS_OP_ATTENTION ||
-        op->attention.kernel != CS_ATTENTION_FLASH || steps < 2)
-        return;
-    const double elements = (double)batch * (double)cs_net_tensor(net, op->output)->elements;
-    const double width = cs_precision_bytes(cs_precision_wide(precision));
     const double joined = 2 * 2 * width, added = 3 * (width + 2 * FLOATS), sent = 2 * 2 * FLOATS;
     cost->forward.cast_bytes +=
         elements * ((steps + 1) * (width + FLOATS) + (steps - 1) * (MERGED + joined));
@@ -154,6 +147,36 @@ void cs_runtime_kernels_ring(const cs_runtime_kernels *kernels, const cs_net *ne
         cost->backward_input.cast_bytes += elements * steps * (added + sent);
         cost->backward_input.launches += 4 * steps;
     }
+}
+
+/* Of E elements of the result, and K of keys and values; a join, n - 1 copies, n sums, a fill and
+ * n - 1 merges of logarithms; backward a copy, n - 1 copies, and 2 n sums. */
+static void sum_up(double result, double pairs, double width, uint32_t steps, cs_op_cost *cost)
+{
+    cost->forward.cast_bytes += width * (result * (1 + 3 * steps) + pairs * (1 + steps));
+    cost->forward.launches += 3 * steps;
+    if (cost->backward_input.launches > 0) {
+        cost->backward_input.cast_bytes +=
+            width * (result * (3 * steps - 1) + pairs * (2.5 * steps + 2));
+        cost->backward_input.launches += 3 * steps;
+    }
+}
+
+void cs_runtime_kernels_ring(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
+                             uint32_t batch, cs_precision precision, cs_op_cost *cost)
+{
+    const uint32_t steps = op->attention.steps;
+    if (!kernels->given || op->kind != CS_OP_ATTENTION ||
+        op->attention.kernel != CS_ATTENTION_FLASH || steps < 2)
+        return;
+    const double width = cs_precision_bytes(cs_precision_wide(precision));
+    const double result = (double)batch * (double)cs_net_tensor(net, op->output)->elements;
+    const double keys = (double)cs_net_tensor(net, op->inputs[1])->elements;
+    const double values = (double)cs_net_tensor(net, op->inputs[2])->elements;
+    if (kernels->eager_ring)
+        merge_eagerly(result, width, steps, cost);
+    else if (kernels->summed_ring)
+        sum_up(result, batch * (keys + values), width, steps, cost);
 }
 
 /* ---- filling ---- */

@@ -52,6 +52,7 @@ typedef struct cs_runtime_kernels {
     bool tokens_once;     /* the dispatcher sends a token once to a place, not once per expert */
     bool deterministic;   /* each new tensor is filled before it is written */
     bool eager_ring;      /* rings of attention merge partial results operator by operator */
+    bool summed_ring;     /* or add each to a sum in the network's type, a kernel for each */
     double factor;        /* times that kernels take what the device's figures say, as with older
                     * libraries; 0 is 1 */
     double gradient_passes; /* times that all gradients are read or written besides the update */
@@ -74,10 +75,10 @@ void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *o
 void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                               uint32_t batch, cs_precision precision, cs_op_cost *cost);
 
-/* What operators of PyTorch's context parallelism move besides its kernels of fused attention, in a
- * ring of n steps, of E elements of the result: keys and values have as many heads as queries
- * (torchtitan/models/llama3/model/model.py, repeat_kv), and partial results are in float32 (torch/
- * distributed/tensor/experimental/_attention.py: _SDPAMerger, _templated_ring_attention,
+/* What operators of context parallelism move besides its kernels of fused attention, in a ring of n
+ * steps, of E elements of the result. PyTorch's (eager_ring): keys and values have as many heads as
+ * queries (torchtitan/models/llama3/model/model.py, repeat_kv), and partial results are in float32
+ * (torch/distributed/tensor/experimental/_attention.py: _SDPAMerger, _templated_ring_attention,
  * _templated_ring_attention_backward).
  *
  *   forward   each step casts its result; each but the first one merges it, out - sigmoid(...) *
@@ -87,8 +88,20 @@ void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *n
  *   backward  each step adds three gradients to sums in float32, and joins the sums of those of keys
  *             and values to send them
  *
- * Logarithms, a number a row, are left out, as is that a place which is not the last of a ring of
- * causal attention merges half of the rows in some steps: the last one waits for nobody. */
+ * TransformerEngine's (summed_ring; transformer_engine/pytorch/attention.py,
+ * AttnFuncWithCPAndKVP2P) has keys and values, K elements of a place, with their own heads, and all
+ * in the type of the network:
+ *
+ *   forward   keys and values are joined, and in each step but the first one half of them is copied;
+ *             a result of zeros, to which each step adds its own: E + 3 n E + 2 K + (n - 1) K
+ *   backward  keys and values are copied, and half of them in each step but the last; the first step
+ *             copies its gradients of queries, the others add them: 3 n E - E. Of those of keys and
+ *             values the first step copies half, the last one adds all, the others add half:
+ *             2 K + (n - 1) K + K + 1.5 (n - 2) K + 3 K
+ *
+ * Logarithms, a number a row, are left out (of TransformerEngine's ring, but for the kernel that
+ * merges them), as is that a place which is not the last of a ring of causal attention merges half
+ * of the rows in some steps: the last one waits for nobody. */
 void cs_runtime_kernels_ring(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                              uint32_t batch, cs_precision precision, cs_op_cost *cost);
 
