@@ -238,6 +238,8 @@ static const struct lack {
      "packed samples in networks of the kind \"encoder\""},
     {SIZES("4097", "256", "1000", "128", "true"), "more than 4096 blocks"},
     {SIZES("4", "1048580", "1000", "128", "true"), "more than 1048576 features of a token"},
+    {GPT ", " ONE_GPU ", 'batch': {'global': 1048577, 'micro': 1}, 'measured': {}, " REST,
+     "more than 1048576 micro-batches in a step"},
     {SIZES("4", "256", "1048577", "128", "true"), "more than 1048576 tokens in a vocabulary"},
     {SIZES("4", "256", "1000", "1048577", "true"), "more than 1048576 tokens in a sequence"},
     {SIZES("4", "256", "65537", "1048576", "true"), "more than 2^36 logits of a sequence"},
