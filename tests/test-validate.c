@@ -177,8 +177,11 @@ static const struct lack {
     const char *members, *missing;
 } lacks[] = {
     {GPT ", " TWO_GPUS ", 'parallel': {'pp': 2}, 'batch': {'global': 4, 'micro': 1}, "
-         "'schedule': 'dualpipe', 'measured': {}, " REST,
-     "the schedule dualpipe"},
+         "'schedule': 'chimera', 'measured': {}, " REST,
+     "the schedule chimera"},
+    {GPT ", " GPUS(3) "'parallel': {'pp': 3}, 'batch': {'global': 4, 'micro': 1}, "
+                      "'schedule': 'dualpipe', 'measured': {}, " REST,
+     "stated: ranks and micro-batches that two directions divide"},
     {GPT ", 'hardware': {'gpu': 'abacus', 'gpus': 1}, 'batch': {'global': 4, 'micro': 1}, "
          "'measured': {}, " REST,
      "the device abacus"},
@@ -235,6 +238,8 @@ static const struct lack {
      "packed samples in networks of the kind \"encoder\""},
     {SIZES("4097", "256", "1000", "128", "true"), "more than 4096 blocks"},
     {SIZES("4", "1048580", "1000", "128", "true"), "more than 1048576 features of a token"},
+    {GPT ", " ONE_GPU ", 'batch': {'global': 1048577, 'micro': 1}, 'measured': {}, " REST,
+     "more than 1048576 micro-batches in a step"},
     {SIZES("4", "256", "1048577", "128", "true"), "more than 1048576 tokens in a vocabulary"},
     {SIZES("4", "256", "1000", "1048577", "true"), "more than 1048576 tokens in a sequence"},
     {SIZES("4", "256", "65537", "1048576", "true"), "more than 2^36 logits of a sequence"},
@@ -285,6 +290,9 @@ static const char *const largest[] = {
 #define B200(release, precision)                                                                   \
     RECIPE("qwen3", " " release, "B200-SXM-180GB", precision, "'cuda_graphs': 'none'")
 
+/* Eight sequences, one at a time. */
+#define DUALPIPE GPUS(4) "'parallel': {'pp': 4}, 'schedule': 'dualpipe', " TOLD
+
 static const struct rule {
     const char *name, *members, *section, *key, *inner, *value;
 } rules[] = {
@@ -298,6 +306,11 @@ static const struct rule {
      "schedule", "partition", NULL, "[2]"},
     {"equal stages", MEGATRON GPUS(2) "'parallel': {'pp': 2}, 'schedule': '1f1b', " TOLD,
      "schedule", "partition", NULL, "[3]"},
+    {"half the ranks of DualPipe", MEGATRON DUALPIPE, "parallel", "pipeline", NULL, "2"},
+    {"and twice the replicas", MEGATRON DUALPIPE, "parallel", "data", NULL, "2"},
+    {"which have half the micro-batches", MEGATRON DUALPIPE, "schedule", "micro_batches", NULL,
+     "4"},
+    {"and a V each", MEGATRON DUALPIPE, "schedule", "kind", NULL, "\"dualpipe_v\""},
     {"instances",
      MEGATRON GPUS(4) "'parallel': {'dp': 4, 'zero': 1}, 'args': "
                       "{'num-distributed-optimizer-instances': 2}, " TOLD,
