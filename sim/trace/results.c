@@ -184,8 +184,7 @@ static void read_samples(sample_block *block, uint64_t first, uint64_t n)
     }
     for (; next < first; next++)
         (void)cs_samples_next(block->samples, &block->at[0]);
-    for (uint64_t i = 0; i < n; i++)
-        (void)cs_samples_next(block->samples, &block->at[i]);
+    (void)cs_samples_read(block->samples, n, block->at);
     block->first = first;
     block->n = n;
 }
