@@ -389,12 +389,9 @@ static cs_status write_some(cs_h5_file *file, const char *group, const cs_h5_col
                             cs_error *error)
 {
     uint32_t n = 0;
-    for (uint32_t task = 0; task < trace->n_tasks; task++)
-        n += filter(graph, trace, task);
-    uint32_t *rows = malloc(((size_t)n + 1) * sizeof(*rows));
+    uint32_t *rows = malloc(((size_t)trace->n_tasks + 1) * sizeof(*rows)); /* mostly untouched */
     if (!rows)
         return cs_error_no_memory(error);
-    n = 0;
     for (uint32_t task = 0; task < trace->n_tasks; task++)
         if (filter(graph, trace, task))
             rows[n++] = task;
