@@ -44,10 +44,9 @@ typedef struct flow {
     uint8_t place;   /* flow_place */
 } flow;
 
-/* Where a flow is: at its links; still on its way to them, where it will be at `since`; alone
- * with its links, or soon to be, so that these have it as `alone` only; or at its links with the
- * rest of its round. */
-typedef enum flow_place { AT_LINKS, ON_ITS_WAY, ALONE, IN_ROUND } flow_place;
+/* Where a flow is: at its links; still on its way to them, where it will be at `since`; or at its
+ * links with the rest of its round. */
+typedef enum flow_place { AT_LINKS, ON_ITS_WAY, IN_ROUND } flow_place;
 
 typedef struct link_state {
     uint32_t *flows; /* on the link; fifo: in order of arrival, from `head` on */
@@ -60,11 +59,19 @@ typedef struct link_state {
     uint32_t unfixed; /* max-min: messages without a rate yet */
 } link_state;
 
+/* A message that is alone on its links, or will be: no flow, unless another one comes to use one of
+ * them before it ends. */
+typedef struct lone {
+    cs_time since, end; /* on its links; `end` is later than now, or there is none */
+    uint32_t task, cls;
+    uint32_t slot; /* of its announced end */
+} lone;
+
 /* Who has or will have a link, of messages that may be alone (CS_KNOWN_IF_ALONE); apart from the
  * rest, which is not looked at while they are. */
 typedef struct link_users {
-    uint32_t n;     /* flows on their way to it, at it or waiting for their turn */
-    uint32_t alone; /* besides, the one that has it for itself; or CS_NONE */
+    uint32_t n; /* flows on their way to it, at it or waiting for their turn */
+    lone alone; /* besides, the message that has it for itself */
 } link_users;
 
 /* A list of ids that is emptied often. */
@@ -384,10 +391,8 @@ static bool reserve(cs_network *network, const cs_network_load *load, const cs_p
     network->users = calloc((size_t)platform->n_links + 1, sizeof(*network->users));
     if (!network->routes || !network->links || !network->users)
         return false;
-    for (uint32_t i = 0; i < platform->n_links; i++) {
+    for (uint32_t i = 0; i < platform->n_links; i++)
         network->links[i].bandwidth = platform->links[i].bandwidth;
-        network->users[i].alone = CS_NONE;
-    }
     return true;
 }
 
@@ -662,7 +667,7 @@ static bool pass_turn(cs_network *network, const flow *of)
     return in->first == CS_NONE || note_arrival(network, in->first);
 }
 
-/* ---- flows that are alone on their links ---- */
+/* ---- messages that are alone on their links ---- */
 
 /* Adds to the users of the links of a class. */
 static void count_users(cs_network *network, uint32_t cls, uint32_t more)
@@ -672,25 +677,22 @@ static void count_users(cs_network *network, uint32_t cls, uint32_t more)
         network->users[network->route_links[way->first + i]].n += more;
 }
 
-/* Gives a flow all of its links, or, CS_NONE being `who`, takes them from it. */
-static void give_links(cs_network *network, uint32_t id, uint32_t who)
+/* Gives a message all of its links, or, with an end that is over, takes them from it. */
+static void give_links(cs_network *network, const lone *message)
 {
-    uint32_t n;
-    const uint32_t *links = links_of(network, &network->flows[id], &n);
-    for (uint32_t i = 0; i < n; i++)
-        network->users[links[i]].alone = who;
+    const route *way = &network->routes[message->cls];
+    for (uint32_t i = 0; i < way->n_finite; i++)
+        network->users[network->route_links[way->first + i]].alone = *message;
 }
 
-/* Whether a flow that is counted among the users of its links has no others there. */
-static bool finds_nobody(const cs_network *network, uint32_t cls)
+static bool are_free(const cs_network *network, const route *way, cs_time now)
 {
-    const route *way = &network->routes[cls];
-    bool nobody = true;
+    bool free = true;
     for (uint32_t i = 0; i < way->n_finite; i++) {
         const link_users *users = &network->users[network->route_links[way->first + i]];
-        nobody &= users->n == 1 && users->alone == CS_NONE;
+        free &= users->n == 0 && users->alone.end <= now;
     }
-    return nobody;
+    return free;
 }
 
 static cs_status announce(cs_network *network, uint32_t id, cs_time time)
@@ -700,22 +702,29 @@ static cs_status announce(cs_network *network, uint32_t id, cs_time time)
                                                                               : CS_NO_MEMORY;
 }
 
-/* A flow that was alone may be so no longer: it is on its way, or at its links, like others. */
-static cs_status share_links(cs_network *network, uint32_t id, cs_time now)
+/* A message that was alone may be so no longer: it becomes a flow, on its way or at its links as
+ * others are. */
+static cs_status share_links(cs_network *network, lone message, cs_time now)
 {
+    uint32_t id;
+    if (!add_flow(network, message.task, message.cls, message.since, &id))
+        return CS_NO_MEMORY;
     flow *of = &network->flows[id];
     stream *in = stream_of(network, of);
-    give_links(network, id, CS_NONE);
+    of->slot = message.slot;
+    of->end = message.end;
+    message.end = 0;
+    give_links(network, &message);
     count_users(network, of->cls, 1);
     if (of->since > now) {
         of->place = ON_ITS_WAY;
-        of->rate = 0;
         of->end = -1;
         return announce(network, id, of->since);
     }
-    of->place = AT_LINKS;
+    of->rate = network->routes[of->cls].rate;
     if (in)
         in->first = in->last = id;
+    CS_TRY(announce(network, id, of->end)); /* it is the flow's now */
     return enter(network, id) ? CS_OK : CS_NO_MEMORY;
 }
 
@@ -723,35 +732,33 @@ static cs_status share_all(cs_network *network, uint32_t cls, cs_time now)
 {
     const route *way = &network->routes[cls];
     for (uint32_t i = 0; i < way->n_finite; i++) {
-        const uint32_t alone = network->users[network->route_links[way->first + i]].alone;
-        if (alone != CS_NONE)
-            CS_TRY(share_links(network, alone, now));
+        const lone *alone = &network->users[network->route_links[way->first + i]].alone;
+        if (alone->end > now)
+            CS_TRY(share_links(network, *alone, now));
     }
     return CS_OK;
 }
 
-/* A message starts at `now`; it is counted among the users of its links. */
-static cs_status start_flow(cs_network *network, const arrival *message, cs_time now)
+/* A message starts at `now`, and ends as if it were alone if its links are free. */
+static cs_status start_message(cs_network *network, const arrival *message, cs_time now)
 {
     const route *way = &network->routes[message->what];
-    cs_time since;
+    lone made = {.task = message->task, .cls = message->what, .slot = CS_NONE};
     uint32_t id;
-    if (!cs_time_add(now, way->latency, &since))
+    if (!cs_time_add(now, way->latency, &made.since))
         return CS_OVERFLOW;
-    if (!add_flow(network, message->task, message->what, since, &id))
-        return CS_NO_MEMORY;
-    flow *of = &network->flows[id];
-    of->place = ON_ITS_WAY;
-    if (!finds_nobody(network, of->cls) || !cs_time_add(since, way->alone, &of->end)) {
-        of->end = -1;
-        CS_TRY(share_all(network, of->cls, now));
-        return announce(network, id, since);
+    if (are_free(network, way, now) && cs_time_add(made.since, way->alone, &made.end)) {
+        if (!network->announce(network->context, CS_NETWORK_ENDS, made.task, made.end, &made.slot))
+            return CS_NO_MEMORY;
+        give_links(network, &made);
+        return CS_OK;
     }
-    of->place = ALONE;
-    of->rate = way->rate;
-    count_users(network, of->cls, UINT32_MAX);
-    give_links(network, id, id);
-    return announce(network, id, of->end);
+    CS_TRY(share_all(network, made.cls, now));
+    count_users(network, made.cls, 1);
+    if (!add_flow(network, made.task, made.cls, made.since, &id))
+        return CS_NO_MEMORY;
+    network->flows[id].place = ON_ITS_WAY;
+    return announce(network, id, made.since);
 }
 
 /* Remembers the links of a flow as changed. */
@@ -1130,10 +1137,6 @@ cs_status cs_network_end(cs_network *network, uint32_t id, cs_time now, bool *en
         return add(&network->gone, id) ? CS_OK : CS_NO_MEMORY;
     if (!add(&network->spare, id) || !record_rate(network, of->task, 0, now))
         return CS_NO_MEMORY;
-    if (of->place == ALONE) {
-        give_links(network, id, CS_NONE);
-        return CS_OK;
-    }
     if (network->sharing == CS_SHARING_FIFO)
         return leave_queues(network, id) ? CS_OK : CS_NO_MEMORY;
     leave_links(network, id);
@@ -1211,12 +1214,9 @@ cs_status cs_network_leave(cs_network *network, cs_time now)
     const arrival_list *list = &network->started;
     cs_status status = CS_OK;
     sort_arrivals(&network->started);
-    for (uint32_t i = 0; i < list->n; i++)
-        if (network->routes[list->all[i].what].known == CS_KNOWN_IF_ALONE)
-            count_users(network, list->all[i].what, 1);
     for (uint32_t i = 0; i < list->n && status == CS_OK; i++)
         status = network->routes[list->all[i].what].known == CS_KNOWN_IF_ALONE
-                     ? start_flow(network, &list->all[i], now)
+                     ? start_message(network, &list->all[i], now)
                      : serve(network, &list->all[i], now);
     network->started.n = 0;
     return status;
@@ -1244,13 +1244,14 @@ void cs_network_put_state(const cs_network *network, cs_watch *watch, uint32_t b
         const link_state *link = &network->links[i];
         const cs_time free_at = network->free_at ? network->free_at[i] : 0;
         const link_users *users = &network->users[i];
-        if (link->n == 0 && free_at <= now && users->alone == CS_NONE && users->n == 0)
+        const bool alone = users->alone.end > now;
+        if (link->n == 0 && free_at <= now && !alone && users->n == 0)
             continue;
         cs_watch_put(watch, i);
         cs_watch_put(watch, users->n);
-        cs_watch_put(watch, users->alone != CS_NONE);
-        if (users->alone != CS_NONE)
-            put_flow(network, users->alone, watch, base, now);
+        cs_watch_put(watch, alone ? users->alone.end - now : 0);
+        cs_watch_put(watch, alone ? users->alone.since - now : 0);
+        cs_watch_put(watch, alone ? (int64_t)users->alone.task - base : 0);
         cs_watch_put(watch, free_at > now ? free_at - now : 0);
         cs_watch_put(watch, link->n);
         for (uint32_t f = 0; f < link->n; f++) {
