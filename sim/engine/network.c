@@ -20,10 +20,10 @@ typedef struct route {
     cs_pair slowest; /* of the messages that one stands for: whose links these are */
     uint32_t before; /* folded graphs: the class before with this source, or CS_NONE */
     uint32_t stream; /* whose messages go one after the other, or CS_NONE */
+    double rate;     /* of a message that has its links for itself */
     uint8_t known;   /* cs_known: when the end of a message is */
     cs_time latency; /* of messages whose end is known: until they come to their links, */
-    cs_time alone;   /* and what their bytes take then, */
-    double rate;     /* at this rate */
+    cs_time alone;   /* and what their bytes take then, at that rate */
 } route;
 
 /* Messages from one device to another for one purpose, in the order in which they came. */
@@ -127,6 +127,7 @@ struct cs_network {
     id_list spare;       /* flows that are free for use */
     uint32_t n_on_links; /* flows that are on links' lists */
     bool has_rounds;     /* rounds are looked for */
+    bool has_lone;       /* and flows that are alone on their links */
     round_share *shares; /* of the last round whose rates were solved, by task */
     uint32_t n_shares, cap_shares;
     id_list round; /* flows of a round as that one: no link has them on its list */
@@ -217,6 +218,16 @@ static cs_status weigh(cs_network *network, uint32_t cls, uint32_t same, cs_erro
     return CS_OK;
 }
 
+static double rate_alone(const cs_network *network, const route *way)
+{
+    double rate = way->bandwidth;
+    for (uint32_t i = 0;
+         network->weights && network->sharing != CS_SHARING_FIFO && i < way->n_finite; i++)
+        rate = fmin(rate, network->links[network->route_links[way->first + i]].bandwidth /
+                              network->weights[way->first + i]);
+    return rate;
+}
+
 static cs_status find_way(cs_network *network, const cs_platform *platform, uint32_t cls,
                           cs_pair ends, int64_t bytes, cs_delivery *deliveries, cs_error *error)
 {
@@ -244,6 +255,7 @@ static cs_status find_way(cs_network *network, const cs_platform *platform, uint
     order_links(platform, links, way);
     if (network->last_route)
         CS_TRY(weigh(network, cls, same, error));
+    way->rate = rate_alone(network, way);
     return find_delivery(platform, way, &found, ends, &deliveries[cls], error);
 }
 
@@ -310,19 +322,6 @@ static cs_status find_streams(cs_network *network, const cs_graph *graph,
     return CS_OK;
 }
 
-/* The rate that a class has when nothing else is on its links, and what its bytes take then; 0
- * where that does not fit. */
-static void find_alone(const cs_network *network, route *way)
-{
-    way->rate = way->bandwidth;
-    for (uint32_t i = 0;
-         network->weights && network->sharing != CS_SHARING_FIFO && i < way->n_finite; i++)
-        way->rate = fmin(way->rate, network->links[network->route_links[way->first + i]].bandwidth /
-                                        network->weights[way->first + i]);
-    if (!cs_time_transfer((double)way->bytes, way->rate, &way->alone))
-        way->alone = 0;
-}
-
 static bool joins_at_start(uint8_t known)
 {
     return known == CS_KNOWN_AT_START || known == CS_KNOWN_IF_ALONE;
@@ -346,7 +345,8 @@ static cs_status find_known(cs_network *network, const cs_network_load *load,
         if (!deliveries[i].competes ||
             !cs_time_add(deliveries[i].delay, graph->classes[i].duration, &way->latency))
             continue;
-        find_alone(network, way);
+        if (!cs_time_transfer((double)way->bytes, way->rate, &way->alone))
+            way->alone = 0; /* it does not fit */
         classes[i] = (cs_queue_class){network->route_links + way->first,
                                       way->n_finite,
                                       way->stream,
@@ -382,7 +382,8 @@ static bool reserve(cs_network *network, const cs_network_load *load, const cs_p
 {
     network->n_tasks = load->graph->n_tasks;
     network->record_rates = load->record_rates;
-    network->has_rounds = !load->every_event && !load->record_rates && !load->watched;
+    network->has_lone = !load->every_event && !load->record_rates;
+    network->has_rounds = network->has_lone && !load->watched;
     network->sharing = platform->sharing;
     network->n_links = platform->n_links;
     network->routes =
@@ -761,14 +762,16 @@ static cs_status start_message(cs_network *network, const arrival *message, cs_t
     return announce(network, id, made.since);
 }
 
-/* Remembers the links of a flow as changed. */
+/* Remembers the links of a flow that have any as changed. */
 static bool note_change(cs_network *network, uint32_t id)
 {
     uint32_t n;
     const uint32_t *links = links_of(network, &network->flows[id], &n);
     for (uint32_t i = 0; i < n; i++) {
         link_state *link = &network->links[links[i]];
-        if (!link->changed && !add(&network->changed, links[i]))
+        if (link->n == 0 || link->changed)
+            continue;
+        if (!add(&network->changed, links[i]))
             return false;
         link->changed = true;
     }
@@ -972,17 +975,22 @@ static bool max_min_rates(cs_network *network)
     return true;
 }
 
+static cs_status set_rate(cs_network *network, uint32_t id, double rate, cs_time now)
+{
+    flow *of = &network->flows[id];
+    if (rate == of->rate)
+        return CS_OK;
+    of->left = fmax(of->left - of->rate * cs_time_seconds(now - of->since), 0);
+    of->since = now;
+    of->rate = rate;
+    return set_end(network, id, rate, now);
+}
+
 static cs_status set_rates(cs_network *network, cs_time now)
 {
     for (uint32_t i = 0; i < network->members.n; i++) {
-        uint32_t id = network->members.ids[i];
-        flow *member = &network->flows[id];
-        if (member->next_rate == member->rate)
-            continue;
-        member->left = fmax(member->left - member->rate * cs_time_seconds(now - member->since), 0);
-        member->since = now;
-        member->rate = member->next_rate;
-        CS_TRY(set_end(network, id, member->rate, now));
+        const uint32_t id = network->members.ids[i];
+        CS_TRY(set_rate(network, id, network->flows[id].next_rate, now));
     }
     return CS_OK;
 }
@@ -1085,20 +1093,61 @@ static bool end_round(cs_network *network)
 
 /* ---- settling ---- */
 
+/* Whether a flow is alone on its links: then it is a component, whose rate is known. */
+static bool is_lone(const cs_network *network, uint32_t id)
+{
+    uint32_t n;
+    const uint32_t *links = links_of(network, &network->flows[id], &n);
+    bool is = network->has_lone;
+    for (uint32_t i = 0; i < n && is; i++)
+        is = is_cap(&network->links[links[i]]);
+    return is;
+}
+
+static double rate_of_lone(const cs_network *network, uint32_t id)
+{
+    return network->routes[network->flows[id].cls].rate;
+}
+
+/* Puts the flows that arrived on their links; those that wait for their turn are dropped from the
+ * list. */
+static bool enter_all(cs_network *network)
+{
+    arrival_list *list = &network->arrivals;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (!take_turn(network, list->all[i].what))
+            continue;
+        if (!enter(network, list->all[i].what))
+            return false;
+        list->all[n++] = list->all[i];
+    }
+    list->n = n;
+    return true;
+}
+
 static cs_status settle_changed(cs_network *network, cs_time now)
 {
+    if (!enter_all(network))
+        return CS_NO_MEMORY;
     for (uint32_t i = 0; i < network->arrivals.n; i++) {
-        uint32_t id = network->arrivals.all[i].what;
-        if (take_turn(network, id) && (!enter(network, id) || !note_change(network, id)))
+        const uint32_t id = network->arrivals.all[i].what;
+        if (is_lone(network, id))
+            CS_TRY(set_rate(network, id, rate_of_lone(network, id), now));
+        else if (!note_change(network, id))
             return CS_NO_MEMORY;
     }
     network->mark++;
     for (uint32_t i = 0; i < network->changed.n; i++) {
-        uint32_t link = network->changed.ids[i];
-        network->links[link].changed = false;
-        if (network->links[link].mark == network->mark || network->links[link].n == 0)
+        const uint32_t id = network->changed.ids[i];
+        link_state *link = &network->links[id];
+        link->changed = false;
+        if (link->mark == network->mark || link->n == 0)
             continue; /* in a component that was just done, or in none */
-        CS_TRY(settle_around(network, link, now));
+        if (is_cap(link) && is_lone(network, link->flows[0]))
+            CS_TRY(set_rate(network, link->flows[0], rate_of_lone(network, link->flows[0]), now));
+        else
+            CS_TRY(settle_around(network, id, now));
     }
     network->changed.n = 0;
     return CS_OK;
