@@ -125,8 +125,11 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
         {"flash", given->flash > 0, runs, named},
         {"host", given->host > 0, network, named},
         {"host_kernel", given->host_kernel > 0, network, named},
+        {"host_product_backward", given->host_product_backward > 0, network, named},
         {"cuda_graphs", given->cuda_graphs, waits, named},
         {"expert_loop", given->expert_loop, waits, named},
+        {"expert_modules", given->expert_modules, runs && given->expert_loop,
+         runs ? "\"expert_loop\"" : named},
         {"fused_experts", given->fused_experts, runs, named},
         {"current_scaling", given->current_scaling, runs && is_fp8, fp8},
         {"deterministic", given->deterministic, runs, named},
@@ -136,6 +139,7 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
          runs ? "\"context\" above 1, in rings, and \"eager_ring\": false" : named},
         {"kernels", given->kernels > 0 && given->kernels != 1, runs, named},
         {"gradient_passes", given->gradient_passes > 0, runs, named},
+        {"counts_zeros", given->counts_zeros, runs, named},
     };
     WARN_OF_EACH(rules, &place);
 }
