@@ -138,6 +138,14 @@ void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *o
         cost->backward_weight.bytes += (2 * sum_width - width) * (double)op->weights;
 }
 
+void cs_runtime_kernels_add_apart(const cs_runtime_kernels *kernels, double width, double sum_width,
+                                  cs_op_cost *cost)
+{
+    const int64_t trained = cost->weights + cost->biases - cost->frozen;
+    if (kernels->given && kernels->sums_apart)
+        cost->backward_weight.cast_bytes += (width + 2 * sum_width) * (double)trained;
+}
+
 /* One kernel finds the largest element, another one makes the scale of it. */
 static void read_again(double bytes, cs_pass_cost *pass)
 {
