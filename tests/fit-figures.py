@@ -30,13 +30,16 @@ NO_POINTS = 2  # exit status where none is selected
 NOISE = 0.05  # of a step time, at which a spring of one spread weighs as much
 MOST = 10  # figures of a device or runtime
 
-HOPPER, AMPERE, PCIE = ['h100', 'h200'], ['a100', 'a100-40gb'], ['a100-40gb-pcie', 'a100-80gb-pcie']
+HOPPER, AMPERE = ['h100', 'h200', 'h200-nvl', 'h800'], ['a100', 'a100-40gb', 'a800']
+PCIE = ['a100-40gb-pcie', 'a100-80gb-pcie']
 WARM = HOPPER + ['h100-96gb']
+COLD = ['h100-nvl', 'h100-pcie', 'h20']  # Hopper with less power or slower units: products differ
 BLACKWELL = ['b200', 'b300', 'gb200', 'gb300']
 CDNA = ['mi100', 'mi210', 'mi250']
 # Multiprocessors with 64 units for fp32, and with 128, which share what reads their operands.
-UNITS_64 = AMPERE + PCIE + ['v100', 'v100-pcie', 't4', 'p100-pcie', 'titan-rtx', 'rtx-2080-ti']
-UNITS_128 = WARM + BLACKWELL + ['l4', 'l40s', 'rtx-4090', 'p4', 'p40']
+UNITS_64 = AMPERE + PCIE + ['v100', 'v100-pcie', 't4', 'p100', 'p100-pcie', 'titan-rtx', 'rtx-2080-ti']
+UNITS_128 = WARM + COLD + BLACKWELL + [
+    'l4', 'l40s', 'rtx-4090', 'p4', 'p40', 'a10', 'a40', 'rtx-a6000', 'rtx-3090', 'rtx-6000-ada', 'rtx-5090']
 
 # What is known of a device without a measurement: products in fp32 reach 0.85 of the peak, and
 # kernels that only move 0.75 of the bandwidth, as on A100.
@@ -51,7 +54,7 @@ FIGURES = [
     ('64 units single', UNITS_64, ['single/compute'], *SINGLE),
     ('H100 in_step', HOPPER, ['in_step/factor'], 1.05, 0.1),
     ('H100 500 W in_step', ['h100-96gb'], ['in_step/factor'], 1.2, 0.15),
-    ('H100 memory', WARM, ['memory/memory'], *MEMORY),
+    ('H100 memory', WARM + COLD, ['memory/memory'], *MEMORY),
     ('H100 narrow', WARM, ['narrow/compute'], 0.7, 0.15),
     ('H100 grouped', WARM, ['grouped/compute'], 0.79, 0.2),
     ('H100 grouped_narrow', WARM, ['grouped_narrow/compute'], 0.61, 0.2),

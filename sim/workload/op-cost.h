@@ -65,6 +65,7 @@ typedef struct cs_op_cost {
     cs_pass_cost backward_input;  /* gradients of what it reads */
     cs_pass_cost backward_weight; /* gradients of its parameters */
     cs_pass_cost accumulate; /* of backward_input: adding to gradients that are there already */
+    uint32_t modules; /* through which the host goes for a pass, where they are several; else 0 */
     double macs;
     int64_t input_bytes, output_bytes; /* |x| and |y| */
     int64_t weights, biases;           /* parameters that it owns */
