@@ -95,6 +95,20 @@ PRESET_ROUTED(
         "NVIDIA, DGX A100 system architecture white paper, 2020; DGX SuperPOD (A100) reference "
         "architecture, 2021; NCCL, src/graph/topo.h")
 
+/* HGX A800: a DGX A100 whose GPUs have 8 NVLinks in place of 12, 200 GB/s per direction. */
+static const char hgx_a800[] =
+    "{\"topology\": \"cluster\", \"gpus_per_node\": 8,"
+    " \"node\": {\"topology\": \"nvswitch\", \"model\": \"hgx-a800\", \"latency\": \"0.6 us\","
+    "  \"pcie\": {\"sockets\": 2, \"switches_per_socket\": 2, \"gpus_per_switch\": 2, \"nics\": 8,"
+    "  \"bandwidth\": \"24 GB/s\", \"uplink_bandwidth\": \"24 GB/s\","
+    "  \"socket_bandwidth\": \"16 GB/s\", \"latency\": \"0.5 us\"}},"
+    " \"network\": {\"topology\": \"leaf_spine\", \"rails\": 8, \"hosts_per_leaf\": 20,"
+    "  \"spines\": 10, \"parallel\": 2, \"bandwidth\": \"25 GB/s\", \"latency\": \"0.1 us\"}}";
+
+PRESET_ROUTED(hgx_a800, "hgx-a800",
+              .summary = "preset: HGX A800, 8 A800 on NVSwitch, eight HDR rails",
+              .source = "NVIDIA, A800 Tensor Core GPU data sheet, 2022; all else as dgx-a100")
+
 /* DGX H100: NVSwitch with 450 GB/s per GPU and direction; two sockets, PCIe 5 x16 at 48 GB/s (what
  * NCCL assumes), each GPU with an NDR NIC (400 Gbit/s) of its own on the same PCIe switch (in the
  * ConnectX-7), 40 GB/s between the sockets. More than one are joined as in a SuperPOD: eight rails,
@@ -112,6 +126,21 @@ PRESET_ROUTED(
     dgx_h100, "dgx-h100", .summary = "preset: DGX H100, 8 H100 on NVSwitch, eight NDR rails",
     .source = "NVIDIA, H100 Tensor Core GPU architecture white paper, 2022; DGX SuperPOD (H100) "
               "reference architecture, 2023; NCCL, src/graph/topo.h")
+
+/* HGX H800: a DGX H100 whose GPUs have 8 NVLinks in place of 18, 200 GB/s per direction, of which
+ * DeepSeek reaches 160 (arXiv 2412.19437, section 3.2.2); there each has an NDR NIC as well. */
+static const char hgx_h800[] =
+    "{\"topology\": \"cluster\", \"gpus_per_node\": 8,"
+    " \"node\": {\"topology\": \"nvswitch\", \"model\": \"hgx-h800\", \"latency\": \"0.6 us\","
+    "  \"pcie\": {\"sockets\": 2, \"switches_per_socket\": 4, \"gpus_per_switch\": 1, \"nics\": 8,"
+    "  \"bandwidth\": \"48 GB/s\", \"socket_bandwidth\": \"40 GB/s\", \"latency\": \"0.5 us\"}},"
+    " \"network\": {\"topology\": \"leaf_spine\", \"rails\": 8, \"hosts_per_leaf\": 32,"
+    "  \"spines\": 16, \"parallel\": 2, \"bandwidth\": \"50 GB/s\", \"latency\": \"0.1 us\"}}";
+
+PRESET_ROUTED(
+    hgx_h800, "hgx-h800", .summary = "preset: HGX H800, 8 H800 on NVSwitch, eight NDR rails",
+    .source = "NVIDIA, H800 Tensor Core GPU data sheet, 2023; DeepSeek-AI, DeepSeek-V3 technical "
+              "report, 2024 (arXiv 2412.19437), section 3.1; all else as dgx-h100")
 
 /* DGX B200: NVSwitch with 900 GB/s per GPU and direction; PCIe, NICs and network are those of the
  * DGX H100. */

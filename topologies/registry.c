@@ -19,7 +19,9 @@
     X(abci)                                                                                        \
     X(dgx1_v100)                                                                                   \
     X(dgx_a100)                                                                                    \
+    X(hgx_a800)                                                                                    \
     X(dgx_h100)                                                                                    \
+    X(hgx_h800)                                                                                    \
     X(dgx_b200)                                                                                    \
     X(gb200_nvl72)                                                                                 \
     X(pcie_8gpu)

@@ -15,6 +15,7 @@ static bool announce_flow(void *context, uint32_t flow, uint32_t task, cs_time t
                                                          : CS_FLOW + flow;
     if (*slot == CS_NONE)
         return cs_event_queue_push(&e->events, (cs_event){time, task, what}, slot);
+    e->events.what[*slot] = what;
     cs_event_queue_move(&e->events, *slot, time);
     return true;
 }

@@ -112,24 +112,40 @@ void cs_samples_rewind(cs_memory_samples *samples)
     samples->time = 0;
 }
 
-bool cs_samples_next(cs_memory_samples *samples, cs_memory_sample *sample)
+/* The next one; there is one. */
+static inline void read_next(cs_memory_samples *samples, size_t *at, cs_time *time,
+                             cs_memory_sample *sample)
 {
-    if (!samples || samples->n_read == samples->n)
-        return false;
-    const uint64_t time = (uint64_t)samples->time + cs_compact_get(&samples->packed, &samples->at),
-                   word = cs_compact_get(&samples->packed, &samples->at);
-    const uint64_t key = word / CODES, code = word % CODES;
+    *time = (cs_time)((uint64_t)*time + cs_compact_get(&samples->packed, at));
+    const uint64_t word = cs_compact_get(&samples->packed, at);
+    const uint32_t key = (uint32_t)(word / CODES), code = word % CODES;
     track *of = &samples->tracks[key];
     if (code == OTHER) {
-        const uint64_t folded = cs_compact_get(&samples->packed, &samples->at);
+        const uint64_t folded = cs_compact_get(&samples->packed, at);
         remember(of, (int64_t)((folded >> 1) ^ (0 - (folded & 1))));
     }
     of->value = (int64_t)((uint64_t)of->value + (uint64_t)of->changes[code == OTHER ? 0 : code]);
-    *sample = (cs_memory_sample){.time = (cs_time)time,
-                                 .bytes = of->value,
-                                 .device = (uint32_t)(key / CS_N_CATEGORIES),
-                                 .category = (uint32_t)(key % CS_N_CATEGORIES)};
-    samples->time = (cs_time)time;
-    samples->n_read++;
-    return true;
+    *sample = (cs_memory_sample){*time, of->value, key / CS_N_CATEGORIES, key % CS_N_CATEGORIES};
+}
+
+size_t cs_samples_read(cs_memory_samples *samples, size_t n, cs_memory_sample *read)
+{
+    const uint64_t left = samples ? samples->n - samples->n_read : 0;
+    if (n > left)
+        n = (size_t)left;
+    if (n == 0)
+        return 0;
+    size_t at = samples->at;
+    cs_time time = samples->time;
+    for (size_t i = 0; i < n; i++)
+        read_next(samples, &at, &time, &read[i]);
+    samples->at = at;
+    samples->time = time;
+    samples->n_read += n;
+    return n;
+}
+
+bool cs_samples_next(cs_memory_samples *samples, cs_memory_sample *sample)
+{
+    return cs_samples_read(samples, 1, sample) == 1;
 }

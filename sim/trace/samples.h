@@ -11,6 +11,7 @@
 #include "sim/base/time.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Live bytes of one category on one device from `time` on. Ordered by (time, device, category), one
@@ -39,9 +40,10 @@ int64_t cs_samples_latest(const cs_memory_samples *samples, uint32_t device, uin
 /* How many; 0 of NULL. */
 uint64_t cs_samples_count(const cs_memory_samples *samples);
 
-/* From the first one on, by one reader at a time. The next, and false behind the last; NULL has
- * none. */
+/* From the first one on, by one reader at a time. The next, and false behind the last; or the next
+ * n, fewer if there are no more, returning how many. NULL has none. */
 void cs_samples_rewind(cs_memory_samples *samples);
+size_t cs_samples_read(cs_memory_samples *samples, size_t n, cs_memory_sample *read);
 bool cs_samples_next(cs_memory_samples *samples, cs_memory_sample *sample);
 
 #endif

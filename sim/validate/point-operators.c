@@ -137,25 +137,37 @@ static void write_recomputed(cs_point_rules *rules, FILE *out)
 
 /* ---- adapters ---- */
 
-/* NeMo and the MLPerf reference adapt the two products around attention, of rank 16: that of
- * queries, keys and values, which is one there, and the one behind it. */
+/* MLPerf's reference adapts the two products around attention, of rank 16: that of queries, keys
+ * and values, which is one there, and the one behind it. NVIDIA's recipes for speed adapt the former
+ * alone (NVIDIA/NeMo, nemo/collections/llm/recipes/llama3_8b.py and llama3_70b.py,
+ * finetune_performance_optimizations: target_modules; NVIDIA-NeMo/Megatron-Bridge, recipes/llama). */
 static const named adapted[] = {
-    {"lora", CS_FAMILY_GPT, 0, "\"c_attn\", \"attn.c_proj\"", false},
-    {"lora", CS_FAMILY_BERT, 0, "\"query\", \"attention.dense\"", false},
-    {"lora", CS_FAMILY_T5, 0, "\"q\", \"o\"", false},
+    {"before", CS_FAMILY_GPT, 0, "\"c_attn\"", false},
+    {"behind", CS_FAMILY_GPT, 0, "\"attn.c_proj\"", false},
+    {"before", CS_FAMILY_BERT, 0, "\"query\"", false},
+    {"behind", CS_FAMILY_BERT, 0, "\"attention.dense\"", false},
+    {"before", CS_FAMILY_T5, 0, "\"q\"", false},
+    {"behind", CS_FAMILY_T5, 0, "\"o\"", false},
 };
+
+static bool adapts_one(const cs_point *point)
+{
+    return starts(point->framework, "NeMo") || starts(point->framework, "Megatron-Bridge");
+}
 
 static void write_adapters(cs_point_rules *rules, FILE *out)
 {
     if (!rules->point->options->lora)
         return;
-    cs_point_rules_assume(rules, "adapters of rank 16 beside the linear layers of attention");
+    const bool one = adapts_one(rules->point);
+    cs_point_rules_assume(rules, "adapters of rank 16 beside the linear layer%s attention",
+                          one ? " in front of" : "s of");
     fputs(", \"lora\": {\"rank\": 16", out);
     if (cs_point_rules_family(rules) == CS_FAMILY_LLAMA)
-        fprintf(out, ", \"targets\": [\"%s\", \"o_proj\"]",
-                rules->point->model->mla ? "q_b_proj" : "q_proj");
-    else if (!write_named(rules, adapted, sizeof(adapted) / sizeof(adapted[0]), "lora", "targets",
-                          false, out))
+        fprintf(out, ", \"targets\": [\"%s\"%s]", rules->point->model->mla ? "q_b_proj" : "q_proj",
+                one ? "" : ", \"o_proj\"");
+    else if (!write_named(rules, adapted, sizeof(adapted) / sizeof(adapted[0]),
+                          one ? "before" : "before behind", "targets", false, out))
         cs_point_rules_miss(rules, "adapters in networks of the kind \"%s\"",
                             rules->point->model->kind);
     fputs("}", out);
