@@ -1618,7 +1618,7 @@ class Libraries(Case):
         write('s.json', {
             'schema_version': 1, 'model': {'name': 'resnet50', 'device': 'v100', 'batch_size': 8},
             'platform': {'topology': 'nvlink_switch', 'bandwidth': '5 GB/s', 'devices': 4,
-                         'memory': '300 MB'},
+                         'memory': '280 MB'},
             'schedule': {'kind': 'periodic', 'micro_batches': 8, 'partition': 'madpipe'}})
         without = dict(os.environ, LD_LIBRARY_PATH=os.getcwd())
         self.expect(run('run', 'tiny.json', '--no-output', env=without), 0)
