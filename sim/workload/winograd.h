@@ -20,11 +20,11 @@
  *   products     of matrices in memory, which kernels of their own transform: 16 (T C + T K + C K)
  *                numbers are written and read besides
  *
- * cuDNN has both (CUDNN_CONVOLUTION_..._ALGO_WINOGRAD and ..._WINOGRAD_NONFUSED) for the forward and
- * for the gradient of the input, of kernels of 3 x 3 without strides and dilation; for the gradient
- * of the filters it names both, and has the second. Other tiles, as F(4x4, 3x3), which MIOpen has,
- * are left out. Kernels for tensor cores do not transform, so that only fp32 is computed so.
- */
+ * cuDNN has both (CUDNN_CONVOLUTION_..._ALGO_WINOGRAD and ..._WINOGRAD_NONFUSED) for the forward
+ * and for the gradient of the input, of kernels of 3 x 3 without strides and dilation; for the
+ * gradient of the filters it names both, and has the second. Other tiles, as F(4x4, 3x3), which
+ * MIOpen has, are left out. Kernels for tensor cores do not transform, so that only fp32 is
+ * computed so. */
 #ifndef CS_WORKLOAD_WINOGRAD_H
 #define CS_WORKLOAD_WINOGRAD_H
 
