@@ -193,6 +193,28 @@ static void sums_are_read_and_written(void **state)
     }
 }
 
+/* A gradient of 2 bytes a weight is read, its sum is read and written: of 64 weights and 16 biases
+ * of the experts, unless these are frozen or there is one micro-batch. */
+static void sums_apart_are_read_and_written(void **state)
+{
+    (void)state;
+    static const struct {
+        bool given, several;
+        int64_t frozen;
+        double sum_width, more;
+    } rows[] = {{true, true, 0, 4, (2 + 2 * 4) * 80},
+                {true, true, 0, 2, (2 + 2 * 2) * 80},
+                {true, true, 80, 4, 0},
+                {true, false, 0, 4, 0},
+                {false, true, 0, 4, 0}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const cs_runtime_kernels kernels = {.given = rows[i].given, .sums_apart = rows[i].several};
+        cs_op_cost cost = {.weights = 64, .biases = 16, .frozen = rows[i].frozen};
+        cs_runtime_kernels_add_apart(&kernels, 2, rows[i].sum_width, &cost);
+        assert_true(cost.backward_weight.cast_bytes == rows[i].more);
+    }
+}
+
 /* The front layer's input and the gradient of its result have 8 elements each, of 2 bytes, which
  * are read once more before they are cast to fp8, by a kernel in front of the one that makes the
  * scale; blocks of mxfp8 have their own scales. */
@@ -271,10 +293,15 @@ static void the_host_waits_for_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_put_in_order),     cmocka_unit_test(routers_have_their_kernels),
-        cmocka_unit_test(biases_are_added_apart),    cmocka_unit_test(experts_are_fused),
-        cmocka_unit_test(sums_are_read_and_written), cmocka_unit_test(the_host_waits_for_rows),
-        cmocka_unit_test(scales_are_looked_for),     cmocka_unit_test(experts_are_modules),
+        cmocka_unit_test(rows_are_put_in_order),
+        cmocka_unit_test(routers_have_their_kernels),
+        cmocka_unit_test(biases_are_added_apart),
+        cmocka_unit_test(experts_are_fused),
+        cmocka_unit_test(sums_are_read_and_written),
+        cmocka_unit_test(the_host_waits_for_rows),
+        cmocka_unit_test(scales_are_looked_for),
+        cmocka_unit_test(experts_are_modules),
+        cmocka_unit_test(sums_apart_are_read_and_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -561,8 +561,11 @@ static void cost_of_runtime(const cs_net *net, const cs_net_options *how, const 
     cs_runtime_kernels_scale(&how->kernels, net, op, how->batch_size, how->precision, cost);
     cs_narrow_attention_cost(&how->kernels, net, op, how->batch_size, how->precision, cost);
     cs_runtime_kernels_ring(&how->kernels, net, op, how->batch_size, how->precision, cost);
-    if (!makes_apart(how))
-        cs_runtime_kernels_add_up(&how->kernels, op, width, how->float_gradients ? 4 : width, cost);
+    const double sum = how->float_gradients ? 4 : width;
+    if (makes_apart(how))
+        cs_runtime_kernels_add_apart(&how->kernels, width, sum, cost);
+    else
+        cs_runtime_kernels_add_up(&how->kernels, op, width, sum, cost);
     cs_expert_kernels_cost(&how->kernels, net, op, how->split ? how->split->grid.expert : 1,
                            how->batch_size, how->precision, cost);
     cs_runtime_kernels_fill(&how->kernels, op, how->precision, makes_apart(how), cost);

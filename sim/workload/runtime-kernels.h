@@ -18,7 +18,8 @@
  *   a step          what the host takes besides, while the device computes nothing
  *   sums            where a product adds the gradient of weights to their sum, which micro-batches
  *                   share (memory.weight_gradients is not "apart"), the sum is read and written, in
- *                   its own type. SimuMax's products of groups on B200 (MooreThreads, 4dcaae51,
+ *                   its own type. Where gradients are apart, another kernel reads both and writes
+ *                   the sum. SimuMax's products of groups on B200 (MooreThreads, 4dcaae51,
  *                   configs/system/b200_bf16_ceperm.json: 32 experts of 1,024 rows, 7,168 by 4,096)
  *                   take 92 us with float32 sums and 77 with bf16 ones; forward they take 58
  *   in a step       all of it times a factor of the device: clocks under a lasting load, caches that
@@ -28,7 +29,11 @@
  * source; what it does not have is taken from its groups of operators. Runtimes that fuse have no
  * kernels of their own for the parts of norms, for the activation in front of a gate, for dropout
  * in front of a residual sum, and have one product where several linear layers read the same
- * input, so that their gradients need not be summed.
+ * input, so that their gradients need not be summed. A compiler leaves such products apart
+ * (`separate_products`; PyTorch, torch/_inductor/config.py: pre_grad_fusion_options and
+ * post_grad_fusion_options are empty) and sums their gradients in the last product (torch/_inductor/
+ * fx_passes/post_grad.py, is_valid_addmm_fusion) or in a kernel that reads them next; what
+ * torch._scaled_mm makes, of fp8, is no operand of an addmm.
  */
 #ifndef CS_WORKLOAD_RUNTIME_KERNELS_H
 #define CS_WORKLOAD_RUNTIME_KERNELS_H
@@ -40,6 +45,7 @@
 typedef struct cs_runtime_kernels {
     bool given;
     bool fused;
+    bool separate_products; /* with it: layers that read the same are products of their own */
     bool written_out;    /* of what is not fused, GELU is a kernel for each step of its formula */
     uint32_t flash;      /* cs_flash */
     cs_time host;        /* of the host, for a pass over an operator, or a message; */
@@ -56,6 +62,7 @@ typedef struct cs_runtime_kernels {
     bool deterministic;     /* each new tensor is filled before it is written */
     bool eager_ring;        /* rings of attention merge partial results operator by operator */
     bool summed_ring;       /* or add each to a sum in the network's type, a kernel for each */
+    bool sums_apart;        /* gradients that are made apart are added to sums, by micro-batch */
     double factor;          /* times that kernels take what the device's figures say, as with older
                     * libraries; 0 is 1 */
     double gradient_passes; /* times that all gradients are read or written besides the update */
@@ -75,6 +82,13 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
  * writes it, `sum_width` bytes an element, and writes no gradient of `width` bytes. */
 void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *op, double width,
                                double sum_width, cs_op_cost *cost);
+
+/* Where gradients are made apart and several micro-batches share a sum, of all that an operator
+ * trains: a kernel reads a gradient of `width` bytes an element and the sum, and writes the sum. The
+ * first micro-batch may find none (torch/csrc/autograd/functions/accumulate_grad.h), which is left
+ * out. */
+void cs_runtime_kernels_add_apart(const cs_runtime_kernels *kernels, double width, double sum_width,
+                                  cs_op_cost *cost);
 
 /* Casts to fp8 with the scale of the tensor itself read it once more before, for its largest
  * element, and make the scale of it, in two kernels more (TransformerEngine, transformer_engine/
