@@ -35,7 +35,8 @@ MOST = 10  # figures of a device or runtime
 HOPPER, AMPERE = ['h100', 'h200', 'h200-nvl', 'h800'], ['a100', 'a100-40gb', 'a800']
 PCIE = ['a100-40gb-pcie', 'a100-80gb-pcie']
 WARM = HOPPER + ['h100-96gb']
-COLD = ['h100-nvl', 'h100-pcie', 'h20']  # Hopper with less power or slower units: products differ
+CARDS = ['h100-nvl', 'h100-pcie']
+COLD = CARDS + ['h20']  # Hopper with less power or slower units: products differ
 BLACKWELL = ['b200', 'b300', 'gb200', 'gb300']
 CDNA = ['mi100', 'mi210', 'mi250']
 # Multiprocessors with 64 units for fp32, and with 128, which share what reads their operands.
@@ -54,7 +55,7 @@ FIGURES = [
     ('A100 SXM in_step', AMPERE, ['in_step/factor'], 1.05, 0.1),
     ('A100 PCIe in_step', PCIE, ['in_step/factor'], 1.05, 0.1),
     ('64 units single', UNITS_64, ['single/compute'], *SINGLE),
-    ('H100 in_step', HOPPER, ['in_step/factor'], 1.05, 0.1),
+    ('H100 in_step', HOPPER + CARDS, ['in_step/factor'], 1.05, 0.1),
     ('H100 500 W in_step', ['h100-96gb'], ['in_step/factor'], 1.2, 0.15),
     ('H100 memory', WARM + COLD, ['memory/memory'], *MEMORY),
     ('H100 narrow', WARM, ['narrow/compute'], 0.7, 0.15),

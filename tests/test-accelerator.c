@@ -85,7 +85,8 @@ static void test_devices(void **state)
     }
 }
 
-/* A device of round numbers: 1 Tflop/s at half, 100 GB/s at half, kernels of 1 us. */
+/* A device of round numbers: 1 Tflop/s at half, convolutions at a quarter, 100 GB/s at half, kernels
+ * of 1 us. */
 static cs_accelerator round_device(void)
 {
     cs_accelerator device;
@@ -96,11 +97,20 @@ static cs_accelerator round_device(void)
     device.peaks[CS_PRECISION_FP16] = 4e12;
     for (int g = 0; g < CS_N_ACCELERATOR_GROUPS; g++)
         device.groups[g] = (cs_efficiency){0.5, 0.5, "test"};
+    device.groups[CS_GROUP_CONV].compute = 0.25;
     device.groups[CS_GROUP_WINOGRAD].compute = 1;
     return device;
 }
 
-/* 10^9 flop at 0.5 Tflop/s are 2 ms, 10^8 bytes at 50 GB/s are 2 ms. */
+#define DEFINED 9437184
+#define WINOGRAD                                                                                   \
+    {                                                                                              \
+        64, 32, 64, DEFINED, true                                                                  \
+    }
+
+/* 10^9 flop at 0.5 Tflop/s are 2 ms, at a quarter 4 ms, 10^8 bytes at 50 GB/s are 2 ms. Winograd's
+ * kernel for 64 tiles, 32 channels and 64 filters (test-winograd.c) has 4,767,744 flop, which take less than
+ * the 2 x 131,072 bytes of its filters, and a second kernel transforms these. */
 static const struct {
     const char *row;
     cs_op_kind kind;
@@ -114,8 +124,21 @@ static const struct {
     {"two kernels", CS_OP_LINEAR, 0, CS_PRECISION_FP32, {1e9, 1e7, 2}, 2e-3 + 2e-6},
     {"in fp16", CS_OP_LINEAR, 0, CS_PRECISION_FP16, {1e9, 1e6, 1}, 0.5e-3 + 1e-6},
     {"no products", CS_OP_RELU, 0, CS_PRECISION_FP16, {1e9, 1e6, 1}, 2e-3 + 1e-6},
-    {"winograd", CS_OP_CONV, 3, CS_PRECISION_FP32, {1e9, 1e7, 1}, 1e-3 + 1e-6},
-    {"no winograd", CS_OP_CONV, 5, CS_PRECISION_FP32, {1e9, 1e7, 1}, 2e-3 + 1e-6},
+    {"a convolution", CS_OP_CONV, 5, CS_PRECISION_FP32, {1e9, 1e7, 1}, 4e-3 + 1e-6},
+    {"of a pixel", CS_OP_CONV, 1, CS_PRECISION_FP32, {1e9, 1e7, 1}, 2e-3 + 1e-6},
+    {"of a pixel in fp16", CS_OP_CONV, 1, CS_PRECISION_FP16, {1e9, 1e7, 1}, 1e-3 + 1e-6},
+    {"winograd",
+     CS_OP_CONV,
+     3,
+     CS_PRECISION_FP32,
+     {DEFINED, 0, 1, .winograd = WINOGRAD},
+     2 * 131072 / 50e9 + 2e-6},
+    {"winograd in fp16",
+     CS_OP_CONV,
+     3,
+     CS_PRECISION_FP16,
+     {DEFINED, 0, 1, .winograd = WINOGRAD},
+     DEFINED / 1e12 + 1e-6},
     {"nothing", CS_OP_VIEW, 0, CS_PRECISION_FP32, {0, 0, 0}, 0},
 };
 
@@ -132,6 +155,11 @@ static void test_times(void **state)
         double got = cs_accelerator_seconds(&device, &op, &times[i].pass, times[i].precision);
         expect_near(times[i].row, times[i].seconds, got);
     }
+    device.groups[CS_GROUP_WINOGRAD] = (cs_efficiency){0}; /* a description without it */
+    const cs_op conv = {.kind = CS_OP_CONV, .groups = 1, .kernel = {2, {3, 3}}};
+    const cs_pass_cost pass = {DEFINED, 0, 1, .winograd = WINOGRAD};
+    expect_near("directly", DEFINED / 0.25e12 + 1e-6,
+                cs_accelerator_seconds(&device, &conv, &pass, CS_PRECISION_FP32));
 }
 
 /* Bytes per byte of weights, besides weights and gradients. In fp32 a state is as large as a

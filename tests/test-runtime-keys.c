@@ -478,6 +478,57 @@ static void fuses(void **state)
     cs_net_finish(&net);
 }
 
+static cs_op_cost separate_cost(const cs_net *net, const char *name, cs_precision precision,
+                                bool separate)
+{
+    const cs_op *op = op_named(net, name);
+    const cs_runtime_kernels kernels = {
+        .given = separate, .fused = true, .separate_products = true};
+    cs_op_cost cost;
+    cs_op_cost_of(net, op, 1, precision, &cost);
+    cs_runtime_kernels_fuse(&kernels, net, op, &cost);
+    return cost;
+}
+
+/* Gate and up read 2 tokens of 4 features, 16 bytes. Apart, the sum of their gradients is in the
+ * kernel of the other one, which reads one more, in place of one of its own, which reads two and
+ * writes one. Narrow products add nothing: where what they read was gathered, so that the sum is
+ * sent next, a kernel reads and writes it besides. A layer that reads by itself has no sum. */
+static void leaves_products_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *name;
+        cs_precision precision;
+        bool gathered;
+        double bytes;
+        int64_t kernels;
+    } rows[] = {
+        {"first", "gate", CS_PRECISION_BF16, true, 16 - 3 * 16, -1},
+        {"last", "up", CS_PRECISION_BF16, true, 0, 0},
+        {"first, narrow", "gate", CS_PRECISION_FP8, true, 16 - 3 * 16, -1},
+        {"last, narrow", "up", CS_PRECISION_FP8, true, 2 * 16, 1},
+        {"last, not gathered", "up", CS_PRECISION_FP8, false, 0, 0},
+        {"alone", "down", CS_PRECISION_FP8, true, 0, 0},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_net net = {0};
+        build(&net);
+        const size_t writers[] = {(size_t)(op_named(&net, "norm") - net.ops),
+                                  (size_t)(op_named(&net, "mul") - net.ops)};
+        for (size_t w = 0; w < 2 && rows[i].gathered; w++)
+            net.ops[writers[w]].kind = CS_OP_EXCHANGE;
+        const cs_op_cost plain = separate_cost(&net, rows[i].name, rows[i].precision, false);
+        const cs_op_cost cost = separate_cost(&net, rows[i].name, rows[i].precision, true);
+        expect_int(rows[i].row, plain.forward.launches, cost.forward.launches);
+        expect_double(rows[i].row, rows[i].bytes,
+                      cost.backward_input.bytes - plain.backward_input.bytes);
+        expect_int(rows[i].row, rows[i].kernels,
+                   (int64_t)cost.backward_input.launches - plain.backward_input.launches);
+        cs_net_finish(&net);
+    }
+}
+
 /* Two layers of a block read what one of another does, which reads it again; a sum is the last to
  * read it. Each block has a product of its own: that of the first block is two layers' in one, and
  * its second layer adds the gradient of both, 3 passes over 16 bytes, as the third one does. */
@@ -764,6 +815,7 @@ int main(void)
         cmocka_unit_test(merges_in_a_ring),
         cmocka_unit_test(fuses),
         cmocka_unit_test(products_are_of_a_block),
+        cmocka_unit_test(leaves_products_apart),
         cmocka_unit_test(copies_around_attention),
         cmocka_unit_test(scales_weights_apart),
         cmocka_unit_test(writes_out_gelu),

@@ -42,20 +42,23 @@ static const char interleaved[] =
 
 /* A GPT of two blocks in bf16, on two replicas. The runtime has no conventions of its own: all are
  * given where they would matter. */
-static const char network[] =
-    "{\"schema_version\": 1, \"name\": \"t\", \"runtime\": {\"name\": \"pytorch-ddp\", "
-    "\"host_kernel\": "
-    "0}, \"model\": {\"name\": \"gpt\", \"parameters\": {\"layers\": 2, \"hidden\": 256, "
-    "\"heads\": "
-    "4, \"sequence\": 128, \"vocabulary\": 1024, \"intermediate\": 1024, \"dropout\": 0, "
-    "\"attention\": \"math\"}, \"device\": \"a100\", \"precision\": \"bf16\", \"optimizer\": "
-    "\"adam\", \"batch_size\": 2}, \"platform\": {\"topology\": \"nvlink_switch\", \"devices\": 2, "
-    "\"bandwidth\": \"1 GB/s\", \"latency\": \"0 s\", \"slowdown\": []}, \"parallel\": {\"data\": "
-    "2, "
-    "\"bucket\": 0}, \"collectives\": {\"algorithm\": \"ring\", \"fidelity\": \"analytic\", "
-    "\"reached\": 1, \"start\": 0}, \"memory\": {\"allocator\": \"none\", \"weight_gradients\": "
-    "\"in_place\", \"libraries\": []}, \"schedule\": {\"kind\": \"sequential\", "
-    "\"micro_batches\": 1}}";
+#define NETWORK_ON(gpu)                                                                            \
+    "{\"schema_version\": 1, \"name\": \"t\", \"runtime\": {\"name\": \"pytorch-ddp\", "           \
+    "\"host_kernel\": "                                                                            \
+    "0}, \"model\": {\"name\": \"gpt\", \"parameters\": {\"layers\": 2, \"hidden\": 256, "         \
+    "\"heads\": "                                                                                  \
+    "4, \"sequence\": 128, \"vocabulary\": 1024, \"intermediate\": 1024, \"dropout\": 0, "         \
+    "\"attention\": \"math\"}, \"device\": \"" gpu "\", \"precision\": \"bf16\", \"optimizer\": "  \
+    "\"adam\", \"batch_size\": 2}, \"platform\": {\"topology\": \"nvlink_switch\", \"devices\": "  \
+    "2, "                                                                                          \
+    "\"bandwidth\": \"1 GB/s\", \"latency\": \"0 s\", \"slowdown\": []}, \"parallel\": "           \
+    "{\"data\": "                                                                                  \
+    "2, "                                                                                          \
+    "\"bucket\": 0}, \"collectives\": {\"algorithm\": \"ring\", \"fidelity\": \"analytic\", "      \
+    "\"reached\": 1, \"start\": 0}, \"memory\": {\"allocator\": \"none\", \"weight_gradients\": "  \
+    "\"in_place\", \"libraries\": []}, \"schedule\": {\"kind\": \"sequential\", "                  \
+    "\"micro_batches\": 1}}"
+static const char network[] = NETWORK_ON("a100");
 
 /* On two devices that divide tokens, heads and experts; `memory` ends the text. */
 #define SHARED(model, parallel)                                                                    \
@@ -211,6 +214,7 @@ static const effect effects[] = {
     {.key = "/runtime/expert_loop", .elsewhere = "runtime: test_host"},
     {.key = "/runtime/current_scaling", .elsewhere = "expert-kernels: scales_are_looked_for"},
     {.key = "/runtime/expert_modules", .elsewhere = "expert-kernels: experts_are_modules"},
+    {.key = "/runtime/separate_products", .elsewhere = "runtime-keys: leaves_products_apart"},
     {.key = "/runtime/fused_experts", .elsewhere = "expert-kernels: experts_are_fused"},
     /* kernels take the factor longer, each of them */
     {"/runtime/kernels", network, "1", "1.5", forward, true, 1.5, NULL},
@@ -261,6 +265,13 @@ static const effect effects[] = {
     /* on an A100 two threads with 2 x 4 MiB and 8 x 16 KiB each; TransformerEngine's 4 MiB */
     {"/memory/libraries", network, "[]", "[\"cublas\"]", resident, false, 2 * (8192 + 128) * 1024.0,
      NULL},
+    /* on Hopper 32 MiB each, on GeForce cards after it as before */
+    {"/memory/libraries", NETWORK_ON("h800"), "[]", "[\"cublas\"]", resident, false,
+     2 * 32 * 1048576.0, NULL},
+    {"/memory/libraries", NETWORK_ON("h20"), "[]", "[\"cublas\"]", resident, false,
+     2 * 32 * 1048576.0, NULL},
+    {"/memory/libraries", NETWORK_ON("rtx-5090"), "[]", "[\"cublas\"]", resident, false,
+     2 * (8192 + 128) * 1024.0, NULL},
     {"/memory/libraries", network, "[]", "[\"transformer_engine\"]", resident, false, 4096 * 1024.0,
      NULL},
     /* beside collectives, 4 MiB for each of three streams */

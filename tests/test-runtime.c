@@ -131,6 +131,10 @@ static const struct {
     {"with operators computed again", "\"torchtitan\"", "bf16",
      ", \"recompute_operators\": [\"act\"]", MESH("\"tensor\": 2, \"sequence_parallel\": true"),
      "1f1b", "parallel", "regather", "true"},
+    {"products of a compiler", "\"torchtitan\"", "bf16", "", "", "1f1b", "runtime",
+     "separate_products", "true"},
+    {"of Megatron Core", "\"megatron-core\"", "bf16", "", "", "1f1b", "runtime",
+     "separate_products", "-"},
     {"buffers of a pipeline", "\"torchtitan\"", "bf16", "", MESH("\"pipeline\": 2"), "1f1b",
      "memory", "receive_buffers", "true"},
     {"its results", "\"torchtitan\"", "bf16", "", MESH("\"pipeline\": 2"), "1f1b", "memory",
@@ -246,6 +250,12 @@ static void test_seconds(void **state)
     expect_seconds(
         "older libraries", 9.003e-3,
         cs_runtime_kernels_seconds(&slow, &device, &linear, &product, CS_PASS_FORWARD, bf16));
+    static cs_efficiency single = {0.8, 0.5, "test"};
+    const cs_op pixel = {.kind = CS_OP_CONV, .groups = 1, .kernel = {1, {1}}, .stride = {1, {1}}};
+    device.training.single = &single;
+    expect_seconds("a convolution of a pixel", 1e9 / 0.8e11,
+                   cs_runtime_kernels_seconds(&new, &device, &pixel, &computing, CS_PASS_FORWARD,
+                                              CS_PRECISION_FP32));
     device.training.in_step = &twice;
     expect_seconds(
         "in a step", 12.004e-3,

@@ -52,6 +52,7 @@ struct cs_in_order {
     lane *lanes;
     uint32_t *feeders, n_feeders;
     uint64_t *times; /* tasks of each class that were placed */
+    bool has_steps;
 };
 
 /* ---- whether it applies ---- */
@@ -91,7 +92,7 @@ static const char *refuse_graph(const cs_engine *e)
             return "devices choose their next task by priority";
     for (uint32_t i = 0; i < graph->n_classes; i++) {
         if (e->classes[i].competes)
-            return "messages compete for links";
+            return "messages compete for links (not with the sharing \"none\" or \"phi\")";
         if (e->classes[i].blocking)
             return "messages occupy the devices at both ends";
     }
@@ -222,8 +223,11 @@ static bool prepare(cs_in_order *run)
     bool done = run->classes && run->times && run->lanes;
     for (uint32_t d = 0; done && d < graph->n_devices; d++)
         run->lanes[d].applied = -1;
-    for (uint32_t i = 0; done && i < graph->n_classes; i++)
+    run->has_steps = run->e->options.task_factors != NULL;
+    for (uint32_t i = 0; done && i < graph->n_classes; i++) {
         done = flatten(run, i);
+        run->has_steps |= run->classes[i].duration == 0;
+    }
     return done && find_feeders(run);
 }
 
@@ -237,6 +241,11 @@ cs_in_order *cs_in_order_create(cs_engine *e)
         return NULL;
     }
     return run;
+}
+
+bool cs_in_order_has_steps(const cs_in_order *run)
+{
+    return run->has_steps;
 }
 
 void cs_in_order_destroy(cs_in_order *run)
@@ -466,20 +475,11 @@ static cs_status place_tasks(cs_in_order *run, cs_span *spans, uint32_t *steps)
     return cs_in_order_close(run);
 }
 
-/* Whether a task may take no time. */
-static bool has_steps(const cs_in_order *run)
-{
-    bool some = run->e->options.task_factors != NULL;
-    for (uint32_t i = 0; i < run->e->graph->n_classes; i++)
-        some |= run->classes[i].duration == 0;
-    return some;
-}
-
 cs_status cs_in_order_run(cs_engine *e, bool *done)
 {
     const size_t n = (size_t)e->graph->n_tasks + 1;
     cs_in_order *run = cs_in_order_create(e);
-    const bool needed = run && has_steps(run);
+    const bool needed = run && run->has_steps;
     uint32_t *steps = needed ? calloc(n, sizeof(*steps)) : NULL;
     e->spans = calloc(n, sizeof(*e->spans));
     cs_status status = CS_NO_MEMORY;

@@ -32,6 +32,9 @@ const char *cs_in_order_refuses(const cs_engine *e);
 cs_in_order *cs_in_order_create(cs_engine *e);
 void cs_in_order_destroy(cs_in_order *run);
 
+/* Whether a task may take no time: else all steps are 0. */
+bool cs_in_order_has_steps(const cs_in_order *run);
+
 /* A task that was ready at *point, as far as its predecessors are concerned: sets its span, and
  * *point to its end. Tasks of a device come in the order of its program. CS_OVERFLOW, CS_NO_MEMORY,
  * or CS_FAILED where events come too late. */

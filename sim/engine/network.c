@@ -679,11 +679,11 @@ static void count_users(cs_network *network, uint32_t cls, uint32_t more)
 }
 
 /* Gives a message all of its links, or, with an end that is over, takes them from it. */
-static void give_links(cs_network *network, const lone *message)
+static inline void give_links(cs_network *network, lone message)
 {
-    const route *way = &network->routes[message->cls];
+    const route *way = &network->routes[message.cls];
     for (uint32_t i = 0; i < way->n_finite; i++)
-        network->users[network->route_links[way->first + i]].alone = *message;
+        network->users[network->route_links[way->first + i]].alone = message;
 }
 
 static bool are_free(const cs_network *network, const route *way, cs_time now)
@@ -715,7 +715,7 @@ static cs_status share_links(cs_network *network, lone message, cs_time now)
     of->slot = message.slot;
     of->end = message.end;
     message.end = 0;
-    give_links(network, &message);
+    give_links(network, message);
     count_users(network, of->cls, 1);
     if (of->since > now) {
         of->place = ON_ITS_WAY;
@@ -743,23 +743,24 @@ static cs_status share_all(cs_network *network, uint32_t cls, cs_time now)
 /* A message starts at `now`, and ends as if it were alone if its links are free. */
 static cs_status start_message(cs_network *network, const arrival *message, cs_time now)
 {
-    const route *way = &network->routes[message->what];
-    lone made = {.task = message->task, .cls = message->what, .slot = CS_NONE};
-    uint32_t id;
-    if (!cs_time_add(now, way->latency, &made.since))
+    const uint32_t task = message->task, cls = message->what;
+    const route *way = &network->routes[cls];
+    cs_time since, end;
+    uint32_t id, slot = CS_NONE;
+    if (!cs_time_add(now, way->latency, &since))
         return CS_OVERFLOW;
-    if (are_free(network, way, now) && cs_time_add(made.since, way->alone, &made.end)) {
-        if (!network->announce(network->context, CS_NETWORK_ENDS, made.task, made.end, &made.slot))
+    if (are_free(network, way, now) && cs_time_add(since, way->alone, &end)) {
+        if (!network->announce(network->context, CS_NETWORK_ENDS, task, end, &slot))
             return CS_NO_MEMORY;
-        give_links(network, &made);
+        give_links(network, (lone){since, end, task, cls, slot});
         return CS_OK;
     }
-    CS_TRY(share_all(network, made.cls, now));
-    count_users(network, made.cls, 1);
-    if (!add_flow(network, made.task, made.cls, made.since, &id))
+    CS_TRY(share_all(network, cls, now));
+    count_users(network, cls, 1);
+    if (!add_flow(network, task, cls, since, &id))
         return CS_NO_MEMORY;
     network->flows[id].place = ON_ITS_WAY;
-    return announce(network, id, made.since);
+    return announce(network, id, since);
 }
 
 /* Remembers the links of a flow that have any as changed. */

@@ -121,6 +121,8 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
     const bool is_fp8 = sections->model.workload.precision == CS_PRECISION_FP8;
     const cs_dependent_key rules[] = {
         {"fused", given->fused, runs, named},
+        {"separate_products", given->separate_products, runs && given->fused,
+         runs ? "\"fused\"" : named},
         {"written_out", given->written_out, runs && !given->fused, written},
         {"flash", given->flash > 0, runs, named},
         {"host", given->host > 0, network, named},

@@ -412,6 +412,12 @@ static const cs_convention torchtitan[] = {
     FSDP_REDUCES_EACH,
     FSDP_SHARDS,
     FUSED("torch.compile of each block fuses what only moves"),
+    {"/runtime/separate_products", "true",
+     "torch/_inductor/config.py: pre_grad_fusion_options and post_grad_fusion_options are empty, "
+     "so "
+     "that wq, wk and wv, and w1 and w3, of torchtitan/models/llama3/model/model.py stay products "
+     "of their own; torch/_inductor/fx_passes/post_grad.py, is_valid_addmm_fusion",
+     NULL},
     PYTORCH_FLASH,
     GRADIENT_PASSES("3",
                     "torchtitan/distributed/utils.py, clip_grad_norm_: the norm reads gradients, "

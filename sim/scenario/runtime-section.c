@@ -11,6 +11,9 @@ const cs_field cs_scenario_runtime_fields[] = {
     {"fused", CS_FIELD_BOOL, AT(fused), .fallback = "false",
      .doc = "one kernel for a norm, for an activation and its gate, for dropout and a residual "
             "sum; one product for linear layers that read the same"},
+    {"separate_products", CS_FIELD_BOOL, AT(separate_products), .fallback = "false",
+     .doc = "linear layers that read the same are products of their own also where kernels are "
+            "fused, as a compiler leaves them; gradients of what they read are summed in the last"},
     {"written_out", CS_FIELD_BOOL, AT(written_out), .fallback = "false",
      .doc = "GELU is a kernel for each power, product, sum and tanh of its formula, as in GPT-2 of "
             "transformers and in minGPT, where it is not fused"},
@@ -80,6 +83,7 @@ cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
 {
     return (cs_runtime_kernels){.given = section->name != 0,
                                 .fused = section->fused,
+                                .separate_products = section->separate_products,
                                 .written_out = section->written_out,
                                 .flash = section->flash,
                                 .host = section->host,

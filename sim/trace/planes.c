@@ -37,39 +37,59 @@ static inline lanes interleave_high(lanes a, lanes b)
                                    31);
 }
 
-/* Half `h` of the bytes, as cards are shuffled: those of both halves by turns. */
-static inline void shuffle_pair(const lanes *from, lanes *to, size_t i, size_t half)
+/* Four vectors, named one by one: compilers keep them in registers then. */
+
+static inline void load(const unsigned char *from, lanes *to)
 {
-    to[2 * i] = interleave_low(from[i], from[i + half]);
-    to[2 * i + 1] = interleave_high(from[i], from[i + half]);
+    memcpy(&to[0], from, LANES);
+    memcpy(&to[1], from + LANES, LANES);
+    memcpy(&to[2], from + 2 * LANES, LANES);
+    memcpy(&to[3], from + 3 * LANES, LANES);
 }
 
-static inline void shuffle(const lanes *from, lanes *to, size_t size)
+static inline void store(const lanes *from, unsigned char *const *planes, size_t at)
 {
-    shuffle_pair(from, to, 0, size / 2);
-    shuffle_pair(from, to, 1, size / 2);
-    if (size == 4)
-        return;
-    shuffle_pair(from, to, 2, size / 2);
-    shuffle_pair(from, to, 3, size / 2);
+    memcpy(planes[0] + at, &from[0], LANES);
+    memcpy(planes[1] + at, &from[1], LANES);
+    memcpy(planes[2] + at, &from[2], LANES);
+    memcpy(planes[3] + at, &from[3], LANES);
 }
 
-/* Sixteen values of `size` bytes at a time. The place of a byte among them is made of four bits for
- * its value and log2(size) for its byte in that; a shuffle turns these bits by one, so that after
- * four of them the value's come last. Returns how many values are done. */
+/* Those of both halves by turns, as cards are shuffled. */
+static inline void shuffle(const lanes *half, const lanes *other, lanes *to)
+{
+    to[0] = interleave_low(half[0], other[0]);
+    to[1] = interleave_high(half[0], other[0]);
+    to[2] = interleave_low(half[1], other[1]);
+    to[3] = interleave_high(half[1], other[1]);
+}
+
+static inline void shuffle_all(const lanes *from, lanes *to, size_t size)
+{
+    shuffle(from, from + size / 2, to);
+    if (size == 8)
+        shuffle(from + 2, from + 6, to + 4);
+}
+
+/* Sixteen values of `size` bytes, 4 or 8, at a time. The place of a byte among them is made of four
+ * bits for its value and log2(size) for its byte in that; a shuffle turns these bits by one, so
+ * that after four of them the value's come last. Returns how many values are done. */
 static inline size_t split_vectors(const unsigned char *values, size_t n, size_t size,
                                    unsigned char *const *planes)
 {
     size_t done = 0;
     for (; done + LANES <= n; done += LANES, values += size * LANES) {
         lanes a[8], b[8];
-        memcpy(a, values, size * LANES);
-        shuffle(a, b, size);
-        shuffle(b, a, size);
-        shuffle(a, b, size);
-        shuffle(b, a, size);
-        for (size_t p = 0; p < size; p++)
-            memcpy(planes[p] + done, &a[p], LANES);
+        load(values, a);
+        if (size == 8)
+            load(values + 4 * LANES, a + 4);
+        shuffle_all(a, b, size);
+        shuffle_all(b, a, size);
+        shuffle_all(a, b, size);
+        shuffle_all(b, a, size);
+        store(a, planes, done);
+        if (size == 8)
+            store(a + 4, planes + 4, done);
     }
     return done;
 }

@@ -34,8 +34,10 @@ void cs_samples_destroy(cs_memory_samples *samples); /* accepts NULL */
  * read. */
 CS_MUST_CHECK bool cs_samples_add(cs_memory_samples *samples, const cs_memory_sample *sample);
 
-/* Bytes of the latest sample of a device and category, 0 without one. Not while they are read. */
-int64_t cs_samples_latest(const cs_memory_samples *samples, uint32_t device, uint32_t category);
+/* The same of device * CS_N_CATEGORIES + category, unless that has so many bytes since its latest
+ * sample, or has 0 without one. */
+CS_MUST_CHECK bool cs_samples_note(cs_memory_samples *samples, cs_time time, uint32_t key,
+                                   int64_t bytes);
 
 /* How many; 0 of NULL. */
 uint64_t cs_samples_count(const cs_memory_samples *samples);

@@ -168,12 +168,12 @@ static const char *const as_preset[] = {"8 x HDR", "1600 Gbit/s", "NDR 400", "40
 /* Two sockets with two PCIe 4 switches each, as in a DGX A100 (topologies/presets.c) without its
  * NVLinks. Between the sockets four pairs that gather at once reach 4 GB/s each (SimuMax,
  * MooreThreads, 4dcaae51, configs/system/a100_pcie.json: dp_fixed_bw), 0.8 of 20 GB/s in all. With
- * PCIe 5, twice all of it, as a DGX H100 has by a DGX A100. Bridges of NVLinks between cards are
- * not in it. */
+ * PCIe 5, twice all of it, as a DGX H100 has by a DGX A100. */
 static void write_pcie(cs_point_rules *rules, bool fifth, bool several, FILE *out)
 {
     if (several)
         cs_point_rules_miss(rules, "several nodes of %s", rules->point->hardware->gpu);
+    cs_point_rules_assume(rules, "cards have no bridges of NVLinks between them");
     fprintf(out,
             "\"topology\": \"pcie_tree\", \"sockets\": 2, \"switches_per_socket\": 2, "
             "\"bandwidth\": \"%s\", \"uplink_bandwidth\": \"%s\", \"socket_bandwidth\": "

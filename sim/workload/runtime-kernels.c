@@ -44,6 +44,41 @@ static void join_product(cs_op_cost *cost)
     cost->backward_input.launches = cost->backward_weight.launches = 0;
 }
 
+/* Whether it is the last of several linear layers that read the same, in a block. */
+static bool ends_product(const cs_net *net, const cs_op *op)
+{
+    for (const cs_op *other = op; other > net->ops && other[-1].block == op->block; other--)
+        if (other[-1].inputs[0] == op->inputs[0] && shares_product(net, &other[-1]))
+            return is_product(op->kind) && !op->wide && !shares_product(net, op);
+    return false;
+}
+
+static bool is_gathered(const cs_net *net, const cs_op *op)
+{
+    const cs_op *writer = op;
+    while (writer > net->ops && writer->output != op->inputs[0])
+        writer--;
+    return writer->kind == CS_OP_EXCHANGE && writer->output == op->inputs[0];
+}
+
+/* Products by themselves. The sum of gradients is in a kernel that is there anyway, and reads one
+ * more for each layer but the last: a product, or the norm's backward. Narrow products add nothing,
+ * and where the sum is sent next there is no other kernel: one of its own reads and writes it. */
+static void leave_apart(const cs_net *net, const cs_op *op, cs_op_cost *cost)
+{
+    if (shares_product(net, op)) {
+        const double read = (double)cost->input_bytes;
+        cost->backward_input.bytes -= cost->accumulate.bytes - read;
+        cost->backward_input.launches -= cost->accumulate.launches;
+        cost->accumulate.bytes = read;
+        cost->accumulate.launches = 0;
+    } else if (cost->backward_input.cast_bytes > 0 && ends_product(net, op) &&
+               is_gathered(net, op)) {
+        cost->backward_input.bytes += 2 * (double)cost->input_bytes;
+        cost->backward_input.launches++;
+    }
+}
+
 /* One kernel each way: it reads, and writes; backward it reads two, and the gradients of its scales
  * are summed on the way. */
 static void fuse_norm(cs_op_cost *cost, double tensor)
@@ -126,6 +161,8 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
         cost->forward = cost->backward_input = cost->accumulate = (cs_pass_cost){0};
     } else if (op->kind == CS_OP_DROPOUT && kind_of_reader(net, op) == CS_OP_ADD) {
         cost->forward = (cs_pass_cost){0};
+    } else if (kernels->separate_products) {
+        leave_apart(net, op, cost);
     } else if (shares_product(net, op)) {
         join_product(cost);
     }
@@ -414,7 +451,9 @@ double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_ac
         else
             seconds += cost->flop / rate + moving;
     } else if (op->kind == CS_OP_CONV) {
-        return cs_accelerator_seconds(device, op, cost, precision) * in_step(kernels, device);
+        return cs_accelerator_conv_seconds(device, op, cost, precision,
+                                           efficiency_of_product(device, op, precision)) *
+               in_step(kernels, device);
     } else {
         seconds +=
             fmax(cost->flop / device->peaks[CS_PRECISION_FP32], cost->bytes / rate_of(device, op));

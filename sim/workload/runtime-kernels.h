@@ -29,7 +29,11 @@
  * source; what it does not have is taken from its groups of operators. Runtimes that fuse have no
  * kernels of their own for the parts of norms, for the activation in front of a gate, for dropout
  * in front of a residual sum, and have one product where several linear layers read the same
- * input, so that their gradients need not be summed.
+ * input, so that their gradients need not be summed. A compiler leaves such products apart
+ * (`separate_products`; PyTorch, torch/_inductor/config.py: pre_grad_fusion_options and
+ * post_grad_fusion_options are empty) and sums their gradients in the last product (torch/_inductor/
+ * fx_passes/post_grad.py, is_valid_addmm_fusion) or in a kernel that reads them next; what
+ * torch._scaled_mm makes, of fp8, is no operand of an addmm.
  */
 #ifndef CS_WORKLOAD_RUNTIME_KERNELS_H
 #define CS_WORKLOAD_RUNTIME_KERNELS_H
@@ -41,6 +45,7 @@
 typedef struct cs_runtime_kernels {
     bool given;
     bool fused;
+    bool separate_products; /* with it: layers that read the same are products of their own */
     bool written_out;    /* of what is not fused, GELU is a kernel for each step of its formula */
     uint32_t flash;      /* cs_flash */
     cs_time host;        /* of the host, for a pass over an operator, or a message; */
