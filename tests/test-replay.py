@@ -527,7 +527,7 @@ class Replay(Case):
         scenario['iterations'] = 3
         scenario['platform'].update(bandwidth='1 GB/s', latency='1 us')
         self.sim('run', self.write('s.json', scenario), '-o', 'p.h5')
-        done = subprocess.run([SIM, 'replay', 's.json', '-r', '1', '-o', 'm.h5'], timeout=60,
+        done = subprocess.run([SIM, 'replay', 's.json', '-r', '1', '-o', 'm.h5'], timeout=300,
                               capture_output=True, text=True, cwd=self.folder, check=False,
                               env={**os.environ, 'ASAN_OPTIONS': 'detect_leaks=0'})
         if refused:
