@@ -80,10 +80,10 @@ static bool is_of_word(char c)
     return c == '_' || isalnum((unsigned char)c);
 }
 
-static bool has_text(const char *given, const char *words)
+static bool has_text(const char *given, const char *text)
 {
-    const size_t length = strlen(words);
-    for (const char *at = given; (at = strstr(at, words)); at++)
+    const size_t length = strlen(text);
+    for (const char *at = given; (at = strstr(at, text)); at++)
         if ((at == given || !is_of_word(at[-1])) && !is_of_word(at[length]))
             return true;
     return false;
