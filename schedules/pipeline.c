@@ -27,6 +27,13 @@ typedef struct pass_state {
     uint32_t activation_from, gradient_from;
 } pass_state;
 
+/* A micro-batch on all stages, so that what is needed next is near. */
+typedef struct micro_row {
+    struct micro_row *next;
+    uint32_t n_complete; /* stages */
+    pass_state states[];
+} micro_row;
+
 /* What a stage that one device holds by itself, between others that are alone too, adds for a
  * micro-batch: passes of one task, and behind it no message or one. Classes, or CS_NONE. */
 typedef struct plain_stage {
@@ -65,8 +72,11 @@ typedef struct pipeline {
     uint32_t *did,
         *ended; /* per device: the latest pass' last computation, and the exchange with which
                             * it ended, or CS_NONE */
-    pass_state *states; /* of the current span: per micro-batch those of all stages, so that what is
-                         * needed next is near */
+    micro_row *
+        *rows; /* per micro-batch of the current span: what of it has been added, on all stages;
+                       * NULL before its first pass, and after its last */
+    micro_row *spare, *last_row; /* for the next ones; and what is used when there is no memory */
+    bool no_memory;
     uint32_t *reductions; /* per stage and update of the span, if any stage is replicated: the first
                            * member of its all-reduce, or CS_NONE */
     uint32_t
@@ -75,9 +85,40 @@ typedef struct pipeline {
     uint32_t max_tied;
 } pipeline;
 
-static inline pass_state *state_of(const pipeline *p, uint32_t stage, uint32_t micro)
+static micro_row *make_row(pipeline *p)
 {
-    return &p->states[(size_t)micro * p->n_stages + stage];
+    return cs_arena_alloc(&p->arena, 1,
+                          sizeof(micro_row) + p->n_stages * sizeof(p->spare->states[0]));
+}
+
+/* Where there is no memory for one more, it is the last one, and the span fails. */
+static micro_row *add_row(pipeline *p, uint32_t micro)
+{
+    micro_row *row = p->spare ? p->spare : make_row(p);
+    p->no_memory |= !row;
+    row = row ? row : p->last_row;
+    p->spare = p->spare ? p->spare->next : NULL;
+    row->n_complete = 0;
+    memset(row->states, 0xff, p->n_stages * sizeof(*row->states)); /* CS_NONE */
+    p->rows[micro] = row;
+    return row;
+}
+
+/* A stage is done with the micro-batch; the last one frees its row. */
+static void count_complete(pipeline *p, uint32_t micro)
+{
+    micro_row *row = p->rows[micro];
+    if (++row->n_complete < p->n_stages)
+        return;
+    row->next = p->spare;
+    p->spare = row;
+    p->rows[micro] = NULL;
+}
+
+static inline pass_state *state_of(pipeline *p, uint32_t stage, uint32_t micro)
+{
+    micro_row *row = p->rows[micro];
+    return &(row ? row : add_row(p, micro))->states[stage];
 }
 
 static inline progress progress_of(const pass_state *at)
@@ -130,7 +171,7 @@ static void look_ahead(pipeline *p, uint32_t list)
 /* ---- what a step waits for ---- */
 
 /* Whether the step still waits for another that has not been added, and for which. */
-static bool waits_for(const pipeline *p, const cs_pipeline_step *step, cs_pipeline_step *other)
+static bool waits_for(pipeline *p, const cs_pipeline_step *step, cs_pipeline_step *other)
 {
     uint32_t stage = step->stage, micro = step->micro_batch;
     const pass_state *at = state_of(p, stage, micro);
@@ -163,14 +204,14 @@ static const char *describe(const cs_pipeline_step *step, char text[STEP_BYTES])
 
 /* What the next step of a list waits for. That has not been added, so the list that has it, which
  * is returned, has it after its own next step. */
-static uint32_t blocker(const pipeline *p, uint32_t list, cs_pipeline_step *other)
+static uint32_t blocker(pipeline *p, uint32_t list, cs_pipeline_step *other)
 {
     *other = p->lists[list].next;
     (void)waits_for(p, &p->lists[list].next, other);
     return list_of(p, other->stage, other->micro_batch);
 }
 
-static void describe_link(const pipeline *p, uint32_t list, char text[LINK_BYTES])
+static void describe_link(pipeline *p, uint32_t list, char text[LINK_BYTES])
 {
     char from[STEP_BYTES], to[STEP_BYTES], first[STEP_BYTES];
     cs_pipeline_step other;
@@ -182,7 +223,7 @@ static void describe_link(const pipeline *p, uint32_t list, char text[LINK_BYTES
 
 /* No list can go on: walks from each to the one it waits for until one repeats. From there on the
  * walk is a circle. */
-static cs_status report_circle(const pipeline *p, cs_error *error)
+static cs_status report_circle(pipeline *p, cs_error *error)
 {
     cs_pipeline_step other;
     uint32_t list = 0, length = 0;
@@ -575,8 +616,10 @@ static void add_step(pipeline *p, uint32_t list)
         add_weight_gradient(p, &step, item);
     else
         add_backward(p, &step, item);
-    if (progress_of(state_of(p, step.stage, step.micro_batch)) == COMPLETE)
+    if (progress_of(state_of(p, step.stage, step.micro_batch)) == COMPLETE) {
         complete(p, &step);
+        count_complete(p, step.micro_batch);
+    }
     look_ahead(p, list);
     if (state->ended && !p->options->continuous)
         end_list(p, list);
@@ -609,6 +652,7 @@ static uint32_t add_round(pipeline *p)
     uint32_t n = take_ready(p);
     for (uint32_t i = 0; i < n; i++)
         add_step(p, p->next[i]);
+    cs_builder_settle(p->builder);
     return n;
 }
 
@@ -623,8 +667,7 @@ static bool all_ended(const pipeline *p)
 
 static void begin_span(pipeline *p)
 {
-    size_t cells = (size_t)p->n_stages * p->n_micros;
-    memset(p->states, 0xff, cells * sizeof(*p->states)); /* CS_NONE */
+    const size_t cells = (size_t)p->n_stages * p->n_micros;
     if (cs_pipeline_replicated(p->job))
         memset(p->reductions, 0xff, cells * sizeof(*p->reductions));
     if (p->classes.n_ties > 0)
@@ -641,12 +684,14 @@ static void begin_span(pipeline *p)
 }
 
 /* A failed builder adds nothing: what is missing then is no deadlock, and cs_builder_finish says
- * what is. */
+ * what is. Rows of the span before are all free by now. */
 static cs_status add_span(pipeline *p, cs_error *error)
 {
     begin_span(p);
-    while (!cs_builder_failed(p->builder) && add_round(p) > 0) {
+    while (!p->no_memory && !cs_builder_failed(p->builder) && add_round(p) > 0) {
     }
+    if (p->no_memory)
+        return cs_error_no_memory(error);
     for (uint32_t s = 0; s < p->n_stages; s++)
         close_reduction(p, s);
     return cs_builder_failed(p->builder) || all_ended(p) ? CS_OK : report_circle(p, error);
@@ -713,9 +758,10 @@ static bool reserve(pipeline *p)
            RESERVE(p, nominees, p->n_lists / 64 + 1) && RESERVE(p, next, p->n_lists) &&
            RESERVE(p, complete, n_holders) && RESERVE(p, n_updates, n_holders) &&
            RESERVE(p, computed, n_holders) && RESERVE(p, updated, n_holders) &&
-           RESERVE(p, states, cells) && RESERVE(p, in_flight, p->n_stages) &&
+           RESERVE(p, rows, p->n_micros) && RESERVE(p, in_flight, p->n_stages) &&
            RESERVE(p, begun, p->n_stages) &&
-           RESERVE(p, reductions, cs_pipeline_replicated(p->job) ? cells : 0);
+           RESERVE(p, reductions, cs_pipeline_replicated(p->job) ? cells : 0) &&
+           (p->last_row = make_row(p)) != NULL;
 }
 
 /* What depends on the classes. */

@@ -15,6 +15,7 @@
     X(zb_h1)                                                                                       \
     X(zb_h2)                                                                                       \
     X(zb_v)                                                                                        \
+    X(dualpipe_v)                                                                                  \
     X(periodic)                                                                                    \
     X(cdp_dp)                                                                                      \
     X(cdp_v1)                                                                                      \

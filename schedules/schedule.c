@@ -57,6 +57,12 @@ static void add_libraries(const cs_job *job, cs_builder *builder)
             cs_builder_resident(builder, d, CS_MEMORY_WORKSPACE, job->libraries[d]);
 }
 
+static cs_builder *create_builder(const cs_job *job)
+{
+    return cs_builder_create(job->n_devices, job->plan->n_stages, job->micro_batches,
+                             job->iterations);
+}
+
 static cs_status generate(const cs_schedule *schedule, const cs_job *job, const void *params,
                           cs_builder *builder, cs_graph *graph, cs_error *error)
 {
@@ -72,11 +78,25 @@ static cs_status generate(const cs_schedule *schedule, const cs_job *job, const 
 cs_status cs_schedule_graph(const cs_schedule *schedule, const cs_job *job, const void *params,
                             cs_graph *graph, cs_error *error)
 {
-    cs_builder *builder =
-        cs_builder_create(job->n_devices, job->plan->n_stages, job->micro_batches, job->iterations);
+    cs_builder *builder = create_builder(job);
     if (!builder)
         return cs_error_no_memory(error);
     cs_status status = generate(schedule, job, params, builder, graph, error);
+    cs_builder_destroy(builder);
+    return status;
+}
+
+cs_status cs_schedule_hand_on(const cs_schedule *schedule, const cs_job *job, const void *params,
+                              const cs_task_taker *taker, cs_graph *graph, cs_error *error)
+{
+    cs_builder *builder = create_builder(job);
+    if (!builder)
+        return cs_error_no_memory(error);
+    cs_builder_hand_on(builder, taker);
+    add_libraries(job, builder);
+    cs_status status = schedule->generate(job, params, builder, error);
+    if (status == CS_OK)
+        status = cs_builder_finish(builder, graph, error);
     cs_builder_destroy(builder);
     return status;
 }

@@ -242,4 +242,10 @@ const char *cs_figure_label(cs_figure figure);
 CS_MUST_CHECK cs_status cs_schedule_graph(const cs_schedule *schedule, const cs_job *job,
                                           const void *params, cs_graph *graph, cs_error *error);
 
+/* The same, its tasks handed on as they are generated: `graph` has their number only. A taker that
+ * follows them checks what they do. */
+CS_MUST_CHECK cs_status cs_schedule_hand_on(const cs_schedule *schedule, const cs_job *job,
+                                            const void *params, const cs_task_taker *taker,
+                                            cs_graph *graph, cs_error *error);
+
 #endif

@@ -16,9 +16,7 @@
  * of those that there are not. As in ZB-H2 each stage updates its weights when its own gradients
  * are complete (section 4 of the paper), so that mini-batches follow each other at once.
  */
-#include "schedules/pipeline.h"
-
-#include <stdlib.h>
+#include "schedules/vee.h"
 
 static const char source[] = "Qi et al., Zero Bubble Pipeline Parallelism, ICLR 2024 "
                              "(arXiv 2401.10241), section 6";
@@ -32,72 +30,35 @@ static const cs_field fields[] = {
     {0},
 };
 
-/* ---- where the stages are ---- */
-
-enum { STAGES = 2, PASSES = 3 }; /* of a device; of a micro-batch on a stage */
-
-static uint32_t ranks(const void *params, uint32_t n_layers)
-{
-    (void)params;
-    return n_layers / STAGES;
-}
-
-static uint32_t n_stages(const void *params, uint32_t n_ranks)
-{
-    (void)params;
-    return STAGES * n_ranks;
-}
-
-static uint32_t device_of(uint32_t n_devices, uint32_t stage)
-{
-    return stage < n_devices ? stage : STAGES * n_devices - 1 - stage;
-}
-
-static uint32_t holders(const void *params, uint32_t n_ranks, uint32_t stage, uint32_t *held)
-{
-    (void)params;
-    held[0] = device_of(n_ranks, stage);
-    return 1;
-}
-
-static uint32_t list_of(const cs_pipeline_shape *shape, uint32_t stage)
-{
-    return device_of(shape->n_devices, stage);
-}
-
 /* ---- the lists ---- */
 
-/* One device's. */
-typedef struct list {
-    uint32_t n_devices, device, n_micros, n;
-    uint32_t done[STAGES][PASSES];
-    cs_pipeline_step *steps; /* STAGES * PASSES * n_micros of them, or NULL: they are counted */
-} list;
+enum { F, I, W, PASSES };
 
-enum { F, I, W };
+/* A device's, and how many it has of each pass of either stage. */
+typedef struct zb_v_list {
+    cs_vee_list *made;
+    uint32_t done[CS_VEE_STAGES][PASSES];
+} zb_v_list;
 
 /* The next micro-batch's pass, of the first stage of the device or of the second. */
-static void put(list *l, uint32_t second, uint32_t pass)
+static void put(zb_v_list *l, uint32_t second, uint32_t pass)
 {
     static const cs_kind kinds[PASSES] = {CS_FORWARD, CS_BACKWARD_INPUT, CS_BACKWARD_WEIGHT};
-    const uint32_t micro = l->done[second][pass]++;
-    const uint32_t stage = second > 0 ? STAGES * l->n_devices - 1 - l->device : l->device;
-    if (micro < l->n_micros)
-        l->steps[l->n++] = (cs_pipeline_step){kinds[pass], stage, micro};
+    cs_vee_add(l->made, second > 0, kinds[pass], l->done[second][pass]++);
 }
 
-static void put_backward(list *l, uint32_t second)
+static void put_backward(zb_v_list *l, uint32_t second)
 {
     put(l, second, I);
     put(l, second, W);
 }
 
-static void warm_up(list *l)
+static void warm_up(zb_v_list *l)
 {
-    const uint32_t behind = l->n_devices - l->device;
+    const uint32_t device = l->made->device, behind = l->made->n_devices - device;
     for (uint32_t i = 0; i < 2 * behind - 1; i++)
         put(l, 0, F);
-    for (uint32_t i = 0; i < l->device; i++) {
+    for (uint32_t i = 0; i < device; i++) {
         put(l, 1, F);
         put(l, 0, F);
     }
@@ -107,70 +68,41 @@ static void warm_up(list *l)
     }
 }
 
-static void cool_down(list *l)
+static void cool_down(zb_v_list *l)
 {
-    for (uint32_t i = 0; i < l->device; i++) {
+    const uint32_t device = l->made->device;
+    for (uint32_t i = 0; i < device; i++) {
         put(l, 0, I);
         put(l, 1, I);
     }
-    for (uint32_t i = 0; i < l->n_devices - l->device; i++)
+    for (uint32_t i = 0; i < l->made->n_devices - device; i++)
         put_backward(l, 0);
-    for (uint32_t second = STAGES; second-- > 0;)
+    for (uint32_t second = CS_VEE_STAGES; second-- > 0;)
         while (l->done[second][W] < l->done[second][I])
             put(l, second, W);
 }
 
-static void fill(list *l)
+static void fill(cs_vee_list *made)
 {
-    const uint32_t least = 2 * l->n_devices - 1;
-    const uint32_t n = l->n_micros > least ? l->n_micros : least;
-    warm_up(l);
-    while (l->done[1][F] < l->done[0][F] || l->done[0][F] < n) {
-        if (l->done[0][F] < n)
-            put(l, 0, F);
-        put_backward(l, 0);
-        put(l, 1, F);
-        put_backward(l, 1);
+    zb_v_list l = {.made = made};
+    const uint32_t least = 2 * made->n_devices - 1;
+    const uint32_t n = made->n_micros > least ? made->n_micros : least;
+    warm_up(&l);
+    while (l.done[1][F] < l.done[0][F] || l.done[0][F] < n) {
+        if (l.done[0][F] < n)
+            put(&l, 0, F);
+        put_backward(&l, 0);
+        put(&l, 1, F);
+        put_backward(&l, 1);
     }
-    cool_down(l);
-}
-
-/* What is at options.params: of all devices, each as long. */
-typedef struct lists {
-    uint32_t length;
-    cs_pipeline_step *steps;
-} lists;
-
-static bool order(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
-                  cs_pipeline_step *step)
-{
-    const lists *all = shape->params;
-    if (k >= all->length)
-        return false;
-    *step = all->steps[(size_t)device * all->length + k];
-    return true;
+    cool_down(&l);
 }
 
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
                           cs_error *error)
 {
-    const uint32_t P = cs_pipeline_ranks(job), M = job->micro_batches;
-    lists all = {.length = STAGES * PASSES * M};
     (void)params;
-    all.steps = malloc((size_t)P * all.length * sizeof(*all.steps));
-    if (!all.steps)
-        return cs_error_no_memory(error);
-    for (uint32_t d = 0; d < P; d++)
-        fill(&(list){.n_devices = P,
-                     .device = d,
-                     .n_micros = M,
-                     .steps = all.steps + (size_t)d * all.length});
-    const cs_status status = cs_pipeline_generate(
-        job,
-        &(cs_pipeline_options){.order = order, .list_of = list_of, .splits = true, .params = &all},
-        builder, error);
-    free(all.steps);
-    return status;
+    return cs_vee_generate(job, fill, builder, error);
 }
 
 /* ---- closed forms ---- */
@@ -216,9 +148,10 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
     const bool applies = M >= 2 * P - 1 && times.equal_halves && times.forward <= times.input &&
                          times.weight <= times.input && cs_pipeline_no_network(job) &&
                          !job->blocking;
-    if (!cs_time_mul(micro, STAGES * M, &batch) ||
+    if (!cs_time_mul(micro, CS_VEE_STAGES * M, &batch) ||
         !find_bubble(&times, P, job->iterations, &bubble) ||
-        !cs_time_mul(times.update, STAGES, &updates) || !cs_time_add(batch, updates, &makespan) ||
+        !cs_time_mul(times.update, CS_VEE_STAGES, &updates) ||
+        !cs_time_add(batch, updates, &makespan) ||
         !cs_time_mul(makespan, job->iterations, &makespan) ||
         !cs_time_add(makespan, bubble, &makespan))
         return CS_OK; /* does not fit: no closed form */
@@ -244,43 +177,17 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
     return cs_forms_add(forms, &share, error);
 }
 
-static bool equal_kept(const cs_job *job)
-{
-    for (uint32_t s = 1; s < job->plan->n_stages; s++)
-        if (job->stages[s].kept_bytes != job->stages[0].kept_bytes)
-            return false;
-    return true;
-}
-
-/* Of the holders of the first P stages, which have the others as well. */
-static cs_status add_peaks(const cs_job *job, cs_forms *forms, cs_error *error)
-{
-    const cs_plan *plan = job->plan;
-    const uint32_t P = cs_pipeline_ranks(job), M = job->micro_batches;
-    cs_status status = CS_OK;
-    int64_t bytes;
-    if (__builtin_mul_overflow(STAGES * (int64_t)P, job->stages[0].kept_bytes, &bytes))
-        bytes = INT64_MAX;
-    const uint32_t end = plan->stages[P - 1].first_device + plan->stages[P - 1].n_devices;
-    for (uint32_t h = 0; h < end && status == CS_OK; h++)
-        status = cs_forms_add(forms,
-                              &(cs_form){.figure = CS_FIGURE_PEAK_ACTIVATIONS,
-                                         .device = plan->devices[h],
-                                         .exact = bytes,
-                                         .formula = formulas[2].text,
-                                         .source = source,
-                                         .applies = M >= 2 * P - 1 && equal_kept(job),
-                                         .assumes = "M >= 2P - 1, equal stages"},
-                              error);
-    return status;
-}
-
 static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,
                               cs_error *error)
 {
     (void)params;
+    const int64_t P = cs_pipeline_ranks(job);
+    const cs_form peak = {.formula = formulas[2].text,
+                          .source = source,
+                          .applies = job->micro_batches >= 2 * P - 1,
+                          .assumes = "M >= 2P - 1, equal stages"};
     CS_TRY(add_times(job, forms, error));
-    return add_peaks(job, forms, error);
+    return cs_vee_add_peaks(job, &peak, 2 * P, forms, error);
 }
 
 const cs_schedule cs_schedule_zb_v = {
@@ -291,7 +198,10 @@ const cs_schedule cs_schedule_zb_v = {
     .formulas = formulas,
     .fields = fields,
     .params_size = sizeof(zb_v_params),
-    .mesh = {.pipeline = CS_LENGTH_RULE, .ranks = ranks, .n_stages = n_stages, .holders = holders},
+    .mesh = {.pipeline = CS_LENGTH_RULE,
+             .ranks = cs_vee_ranks,
+             .n_stages = cs_vee_n_stages,
+             .holders = cs_vee_holders},
     .sums_ties = true,
     .micro_batches = offsetof(zb_v_params, micro_batches),
     .generate = generate,

@@ -1484,6 +1484,65 @@ class Work(Case):
                     '/model/inline/work/flop_per_sample: must be > 0', 'unknown key "token"')
 
 
+class LowMemory(Case):
+    """Tasks dropped as they run; tests/test-low-memory.c compares with whole runs in depth."""
+
+    def result(self, *words):
+        done = run('run', 'tiny.json', '--no-output', '--json', *words)
+        self.expect(done, 0)
+        return json.loads(done.stdout)
+
+    def test_same_figures(self):
+        for sets in ([], ['-s', '/platform={"topology":"ring","devices":4,"bandwidth":1e9,"sharing":"none","memory":"7 GB"}']):
+            low, whole = self.result('--low-memory', *sets), self.result(*sets)
+            events = self.result('--low-memory', '--every-event', *sets)
+            self.assertEqual(low, events)
+            for key, value in low.items():
+                if key not in ('hash', 'devices') and value is not None:
+                    self.assertEqual(value, whole[key], key)
+            for one, other in zip(low['devices'], whole['devices'], strict=True):
+                self.assertEqual(one['compute_s'], other['compute_s'])
+                self.assertEqual(one['peak_memory_bytes'], other['peak_memory_bytes'])
+                self.assertEqual(one['at_peak_bytes'], other['at_peak_bytes'])
+                self.assertIsNone(one['flush_s'])
+            self.assertIsNone(low['critical_path'])
+            self.assertNotIn('exposed_messages_s', low)
+        self.assertIsNotNone(low['devices'][0]['out_of_memory'])
+
+    def test_summary(self):
+        text = run('run', 'tiny.json', '--no-output', '--low-memory').stdout
+        self.assertIn(' tasks were dropped as they ran: unknown is where', text)
+        self.assertNotIn('critical path:', text)
+        self.expect_files()
+
+    def test_mistakes(self):
+        for words, message in (
+                ([], 'run: --low-memory keeps no tasks to write: it needs --no-output'),
+                (['-o', 'a.h5'], 'run: --low-memory keeps no tasks to write: it needs --no-output'),
+                (['--no-output', '--steady'], 'run: --low-memory and --steady exclude each other'),
+                (['--no-output', '--stop-on-oom'], 'run: --low-memory and --stop-on-oom exclude each other'),
+                (['--no-output', '--runs', '2'], 'run: --low-memory and --runs exclude each other'),
+                (['--no-output', '--allocator', 'pytorch', '--snapshot', 'a.pickle'],
+                 'run: --low-memory and --snapshot exclude each other')):
+            self.expect(run('run', 'tiny.json', '--low-memory', *words), 2, message)
+            self.expect_files()
+
+    def test_refusals(self):
+        links = '/platform={"topology":"ring","devices":4,"bandwidth":1e9%s}'
+        for sets, reason in (
+                ([links % ''], 'messages compete for links (not with the sharing "none" or "phi")'),
+                ([links % ',"blocking":true,"sharing":"none"'], 'messages occupy the devices at both ends'),
+                (['/schedule={"kind":"pipedream"}'], 'its schedule has no flush, so that its mini-batches overlap'),
+                (['/schedule={"kind":"dp"}', links % ',"sharing":"none"', '/model/batch_size=4'],
+                 'it has collectives, whose members wait for each other'),
+                (['/memory/allocator=pytorch'], 'it has an allocator')):
+            words = [word for one in sets for word in ('-s', one)]
+            done = run('run', 'tiny.json', '--no-output', '--low-memory', *words)
+            self.expect(done, 2, f'tiny.json: cannot be run with little memory: {reason}')
+        noisy = os.path.join(SCENARIOS, 'shared-links.json')
+        self.expect(run('run', noisy, '--no-output', '--low-memory'), 2, 'it has noise')
+
+
 class Osdp(Case):
     def setUp(self):
         super().setUp()
@@ -1619,7 +1678,7 @@ class Libraries(Case):
         write('s.json', {
             'schema_version': 1, 'model': {'name': 'resnet50', 'device': 'v100', 'batch_size': 8},
             'platform': {'topology': 'nvlink_switch', 'bandwidth': '5 GB/s', 'devices': 4,
-                         'memory': '300 MB'},
+                         'memory': '280 MB'},
             'schedule': {'kind': 'periodic', 'micro_batches': 8, 'partition': 'madpipe'}})
         without = dict(os.environ, LD_LIBRARY_PATH=os.getcwd())
         self.expect(run('run', 'tiny.json', '--no-output', env=without), 0)

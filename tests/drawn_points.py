@@ -16,6 +16,9 @@ GPUS = {
     'MI355X-288GB': ('mi355x', 8), 'AMD_Instinct_MI250': ('mi250', 1), 'Tesla P40 24GB': ('p40', 8),
     'V100-SXM2-16GB': ('v100', 8), 'Tesla V100-PCIE-32GB': ('v100-pcie', 8), 'NVIDIA L4': ('l4', 8), 'Tesla T4': ('t4', 8),
     'Tesla P100-PCIE-16GB': ('p100-pcie', 8), 'NVIDIA H100 80GB HBM3': ('h100', 8), 'Radeon VII': ('radeon-vii', 1),
+    'H800-SXM5-80GB': ('h800', 8), 'NVIDIA A800-SXM4-80GB': ('a800', 8), 'NVIDIA H20': ('h20', 8), 'NVIDIA H100 PCIe': ('h100-pcie', 8),
+    'NVIDIA H100 NVL': ('h100-nvl', 8), 'NVIDIA A40': ('a40', 8), 'NVIDIA GeForce RTX 3090': ('rtx-3090', 8),
+    'NVIDIA GeForce RTX 5090': ('rtx-5090', 8), 'Tesla P100-SXM2-16GB': ('p100', 1),
 }
 FRAMEWORKS = [
     'Megatron-LM', 'Megatron-LM (dev)', 'Megatron-LM 2.0', 'Megatron-LM (zero-bubble fork)', 'Megatron-DeepSpeed', 'Megatron-Bridge 26.02', 'NeMo 24.07',
@@ -64,7 +67,7 @@ MODELS = [
     {**dense('switch', 4, 1024, 16, 16, 4096, 32128, 512, act='gelu'), 'kind': 'encoder-decoder-moe', 'experts': 4, 'topk': 1},
     *({'name': name, 'kind': 'cnn'} for name in ('resnet50', 'vgg16', 'densenet121', 'inception_v3', 'efficientnet')),
 ]
-NARROW = {'fp8': ('h100', 'h200', 'b200', 'b300', 'gb200', 'gb300', 'l40s', 'rtx-4090', 'mi3'),
+NARROW = {'fp8': ('h100', 'h200', 'b200', 'b300', 'gb200', 'gb300', 'h800', 'h20', 'l40s', 'rtx-4090', 'rtx-5090', 'mi3'),
           'mxfp8': ('b200', 'b300', 'gb200', 'gb300'), 'nvfp4': ('b200', 'b300', 'gb200', 'gb300')}
 FLAGS = ['lora', 'no_optimizer_step', 'first_last_stage_one_layer_less', 'dp_overlap', 'tp_overlap', 'async_tp',
          'compile', 'fused_cross_entropy', 'float8_allgather', 'moe_pad_to_capacity']

@@ -6,6 +6,7 @@ or a key of scenarios, kept in sim/base/fitted.h. Its logarithm is fitted, with 
 quality is not C and that have at most 512 GPUs: least squares of log(predicted / measured), Huber's loss beyond 10 %, every dataset with the square root of
 its points as weight, and every figure held to where it starts (its source, or the best guess) by a spring of the
 spread that its row states, so that what no run knows about stays there. Gauss-Newton from the figures that DEVICES have, with differences of 5 %.
+Figures that move by less than 2 % stay as they are, and with them what other predictions say.
 
 Printed are the figures, before and after; the errors of each dataset before, after, and with figures fitted to all
 other datasets (leave-one-out, with the derivatives of the last step); and how many figures a device and a runtime
@@ -25,18 +26,23 @@ import tempfile
 HUBER = 0.1
 STEP = math.log(1.05)
 ROUNDS = 1
+LEAST = math.log(1.02)  # that a figure moves; the same run, measured twice, differs by 1.3 % (median)
 MOST_GPUS = 512  # larger runs are like smaller ones, and take long to simulate
 NO_POINTS = 2  # exit status where none is selected
 NOISE = 0.05  # of a step time, at which a spring of one spread weighs as much
 MOST = 10  # figures of a device or runtime
 
-HOPPER, AMPERE, PCIE = ['h100', 'h200'], ['a100', 'a100-40gb'], ['a100-40gb-pcie', 'a100-80gb-pcie']
+HOPPER, AMPERE = ['h100', 'h200', 'h200-nvl', 'h800'], ['a100', 'a100-40gb', 'a800']
+PCIE = ['a100-40gb-pcie', 'a100-80gb-pcie']
 WARM = HOPPER + ['h100-96gb']
+CARDS = ['h100-nvl', 'h100-pcie']
+COLD = CARDS + ['h20']  # Hopper with less power or slower units: products differ
 BLACKWELL = ['b200', 'b300', 'gb200', 'gb300']
 CDNA = ['mi100', 'mi210', 'mi250']
 # Multiprocessors with 64 units for fp32, and with 128, which share what reads their operands.
-UNITS_64 = AMPERE + PCIE + ['v100', 'v100-pcie', 't4', 'p100-pcie', 'titan-rtx', 'rtx-2080-ti']
-UNITS_128 = WARM + BLACKWELL + ['l4', 'l40s', 'rtx-4090', 'p4', 'p40']
+UNITS_64 = AMPERE + PCIE + ['v100', 'v100-pcie', 't4', 'p100', 'p100-pcie', 'titan-rtx', 'rtx-2080-ti']
+UNITS_128 = WARM + COLD + BLACKWELL + [
+    'l4', 'l40s', 'rtx-4090', 'p4', 'p40', 'a10', 'a40', 'rtx-a6000', 'rtx-3090', 'rtx-6000-ada', 'rtx-5090']
 
 # What is known of a device without a measurement: products in fp32 reach 0.85 of the peak, and
 # kernels that only move 0.75 of the bandwidth, as on A100.
@@ -49,9 +55,9 @@ FIGURES = [
     ('A100 SXM in_step', AMPERE, ['in_step/factor'], 1.05, 0.1),
     ('A100 PCIe in_step', PCIE, ['in_step/factor'], 1.05, 0.1),
     ('64 units single', UNITS_64, ['single/compute'], *SINGLE),
-    ('H100 in_step', HOPPER, ['in_step/factor'], 1.05, 0.1),
+    ('H100 in_step', HOPPER + CARDS, ['in_step/factor'], 1.05, 0.1),
     ('H100 500 W in_step', ['h100-96gb'], ['in_step/factor'], 1.2, 0.15),
-    ('H100 memory', WARM, ['memory/memory'], *MEMORY),
+    ('H100 memory', WARM + COLD, ['memory/memory'], *MEMORY),
     ('H100 narrow', WARM, ['narrow/compute'], 0.7, 0.15),
     ('H100 grouped', WARM, ['grouped/compute'], 0.79, 0.2),
     ('H100 grouped_narrow', WARM, ['grouped_narrow/compute'], 0.61, 0.2),
@@ -400,7 +406,7 @@ def main():
         slopes = derive(program, values, errors)
         away = [math.log(v / s) for v, s in zip(values, STARTS)]
         change = step(errors, slopes, away, list(errors))
-        values = [v * math.exp(c) for v, c in zip(values, change)]
+        values = [v * math.exp(c) if abs(c) >= LEAST else v for v, c in zip(values, change)]
         errors = evaluate(program, values)
         print(f'mean error {100 * mean_error(errors.values()):.2f} %', file=sys.stderr, flush=True)
     print_figures(values)

@@ -24,9 +24,11 @@ typedef struct generator {
     gsl_rng *random;
     cs_builder *builder;
     uint32_t n_devices, n_stages, n_items, n_slots, n_groups;
-    uint32_t n_notes;         /* registers by item, and as many by mini-batch behind them */
-    bool satisfiable;         /* no task asks for a version that is not there */
+    uint32_t n_notes; /* registers by item, and as many by mini-batch behind them */
+    bool satisfiable; /* no task asks for a version that is not there */
+    bool orderly; /* the order of tasks is fixed: in-order.h applies, unless events come too late */
     bool retains[MOST_SLOTS]; /* the slot keeps all its versions */
+    uint32_t slot_devices[MOST_SLOTS];
     cs_queue queues[MOST_DEVICES];
     uint32_t n_classes;
     struct {
@@ -142,6 +144,8 @@ static cs_status make_platform(generator *make, cs_platform *platform, cs_error 
     platform->sharing = below(make, CS_SHARING_MAX_MIN + 1);
     platform->phi = PICK(make, phis);
     platform->independent_messages = chance(make, 25);
+    if (make->orderly)
+        platform->sharing = chance(make, 50) ? CS_SHARING_NONE : CS_SHARING_PHI;
     if (chance(make, 30))
         vary_links(make, platform);
     vary_devices(make, platform);
@@ -211,6 +215,11 @@ static uint32_t add_class(generator *make)
         cls.release = (cs_time)below(make, 6) * 1000;
         cls.interval = (cs_time)below(make, 4) * 500;
     }
+    if (make->orderly) {
+        cls.blocking = false;
+        if (cls.weights != CS_NONE)
+            cls.device = make->slot_devices[cls.weights];
+    }
     const uint32_t id = cs_builder_class(make->builder, &cls);
     assert(id == make->n_classes);
     make->classes[id].closer = CS_NONE;
@@ -238,8 +247,8 @@ static void add_own_effects(generator *make)
 static void stash(generator *make, uint32_t opener, uint32_t closer)
 {
     const uint32_t slot = make->classes[opener].slot;
-    if (slot == CS_NONE || make->classes[closer].slot != slot || make->classes[opener].is_update ||
-        make->classes[closer].is_update || chance(make, 20))
+    if (make->orderly || slot == CS_NONE || make->classes[closer].slot != slot ||
+        make->classes[opener].is_update || make->classes[closer].is_update || chance(make, 20))
         return;
     const uint32_t note = cs_builder_register(make->builder);
     const cs_policy first = {
@@ -339,7 +348,7 @@ static void make_classes(generator *make)
 
 static void draw_task(generator *make, uint32_t cls, uint32_t item, double rank)
 {
-    const bool in_order = make->classes[cls].in_program || chance(make, 70);
+    const bool in_order = make->orderly || make->classes[cls].in_program || chance(make, 70);
     const double shift = in_order ? 0 : gsl_rng_uniform(make->random) - 0.5;
     make->tasks[make->n_tasks++] =
         (random_task){.cls = cls, .rank = rank, .position = rank + shift, .item = item};
@@ -462,7 +471,8 @@ static void make_rounds(generator *make)
 static void make_devices(generator *make)
 {
     for (uint32_t device = 0; device < make->n_devices; device++) {
-        make->queues[device] = chance(make, 40) ? CS_QUEUE_PRIORITY : CS_QUEUE_PROGRAM;
+        const bool priority = !make->orderly && chance(make, 40);
+        make->queues[device] = priority ? CS_QUEUE_PRIORITY : CS_QUEUE_PROGRAM;
         cs_builder_queue(make->builder, device, make->queues[device]);
         while (chance(make, 30))
             cs_builder_resident(make->builder, device, below(make, CS_N_CATEGORIES),
@@ -486,14 +496,16 @@ static void make_groups(generator *make)
 static void make_slots(generator *make)
 {
     make->n_slots = below(make, MOST_SLOTS + 1);
-    for (uint32_t slot = 0; slot < make->n_slots; slot++)
-        (void)cs_builder_slot(make->builder, below(make, make->n_stages),
-                              below(make, make->n_devices), below(make, 60));
+    for (uint32_t slot = 0; slot < make->n_slots; slot++) {
+        const uint32_t stage = below(make, make->n_stages);
+        make->slot_devices[slot] = below(make, make->n_devices);
+        (void)cs_builder_slot(make->builder, stage, make->slot_devices[slot], below(make, 60));
+    }
     for (uint32_t slot = 0; slot < make->n_slots; slot++) {
         make->retains[slot] = chance(make, 40);
         cs_builder_retain(make->builder, slot,
                           make->retains[slot] ? MOST_TASKS + 1 : 1 + below(make, 3),
-                          chance(make, 50) ? slot : below(make, make->n_slots));
+                          make->orderly || chance(make, 50) ? slot : below(make, make->n_slots));
     }
     make->n_notes = below(make, 3);
     for (uint32_t i = 0; i < 2 * make->n_notes; i++)
@@ -513,7 +525,7 @@ static cs_status make_graph(generator *make, cs_graph *graph, cs_error *error)
     make_slots(make);
     make_groups(make);
     make_classes(make);
-    if (make->satisfiable || chance(make, 90))
+    if (!make->orderly && (make->satisfiable || chance(make, 90)))
         add_policies(make);
     make_tasks(make);
     make_edges(make);
@@ -539,6 +551,7 @@ cs_status random_case_init(random_case *made, uint64_t seed, cs_error *error)
     if (!make.random)
         return cs_error_no_memory(error);
     *made = (random_case){0};
+    make.orderly = seed % 4 == 0;
     make.n_devices = 1 + below(&make, MOST_DEVICES);
     make.satisfiable = made->satisfiable = chance(&make, 80);
     made->options = (cs_engine_options){.record_memory = chance(&make, 80),

@@ -161,6 +161,13 @@ static void vee(gsl_rng *random, writer *out, shape *of)
         chance(random, 50) ? 2 * of->devices - 1 + below(random, 4) : 1 + below(random, 8));
 }
 
+/* At least one for each stage. */
+static void dual(gsl_rng *random, writer *out, shape *of)
+{
+    of->layers = 2 * of->devices;
+    add(out, ", 'micro_batches': %u", of->layers + below(random, 4));
+}
+
 static void cdp_v2(gsl_rng *random, writer *out, shape *of)
 {
     cyclic(random, out, of);
@@ -179,6 +186,7 @@ static const struct {
              {"zb_h1", any_micros},
              {"zb_h2", any_micros},
              {"zb_v", vee},
+             {"dualpipe_v", dual},
              {"pipedream", pipedream},
              {"pipedream_2bw", two_buffered},
              {"nf1b", nf1b},

@@ -45,6 +45,19 @@ static const struct {
     {"h100-96gb", 67, 494.7, 989.4, 989.4, 2400, 96, 1978.9},
     {"b300", 75, 1125, 2250, 2250, 8000, 270, 4500, 4500, 13500},
     {"gb300", 80, 1250, 2500, 2500, 8000, 278, 5000, 5000, 15000},
+    {"a800", 19.5, 156, 312, 312, 2039, 80},
+    {"h800", 67, 494.7, 989.4, 989.4, 3350, 80, 1978.9},
+    {"h100-pcie", 51, 378, 756.5, 756.5, 2000, 80, 1513},
+    {"h100-nvl", 60, 417.5, 835.5, 835.5, 3900, 94, 1670.5},
+    {"h200-nvl", 60, 417.5, 835.5, 835.5, 4800, 141, 1670.5},
+    {"h20", 44, 74, 148, 148, 4000, 96, 296},
+    {"a10", 31.2, 62.5, 125, 125, 600, 24},
+    {"a40", 37.4, 74.8, 149.7, 149.7, 696, 48},
+    {"rtx-a6000", 38.7, 77.4, 154.8, 154.8, 768, 48},
+    {"rtx-3090", 35.6, 35.6, 71, 71, 936, 24},
+    {"rtx-6000-ada", 91.1, 182.1, 364.25, 364.25, 960, 48, 728.5},
+    {"rtx-5090", 104.8, 104.8, 209.5, 209.5, 1792, 32, 838, 0, 1676},
+    {"p100", 10.6, 0, 21.2, 0, 732, 16},
 };
 
 static void expect_near(const char *row, double expected, double got)
@@ -72,7 +85,8 @@ static void test_devices(void **state)
     }
 }
 
-/* A device of round numbers: 1 Tflop/s at half, 100 GB/s at half, kernels of 1 us. */
+/* A device of round numbers: 1 Tflop/s at half, convolutions at a quarter, 100 GB/s at half,
+ * kernels of 1 us. */
 static cs_accelerator round_device(void)
 {
     cs_accelerator device;
@@ -83,11 +97,20 @@ static cs_accelerator round_device(void)
     device.peaks[CS_PRECISION_FP16] = 4e12;
     for (int g = 0; g < CS_N_ACCELERATOR_GROUPS; g++)
         device.groups[g] = (cs_efficiency){0.5, 0.5, "test"};
+    device.groups[CS_GROUP_CONV].compute = 0.25;
     device.groups[CS_GROUP_WINOGRAD].compute = 1;
     return device;
 }
 
-/* 10^9 flop at 0.5 Tflop/s are 2 ms, 10^8 bytes at 50 GB/s are 2 ms. */
+#define DEFINED 9437184
+#define WINOGRAD                                                                                   \
+    {                                                                                              \
+        64, 32, 64, DEFINED, true                                                                  \
+    }
+
+/* 10^9 flop at 0.5 Tflop/s are 2 ms, at a quarter 4 ms, 10^8 bytes at 50 GB/s are 2 ms. Winograd's
+ * kernel for 64 tiles, 32 channels and 64 filters (test-winograd.c) has 4,767,744 flop, which take
+ * less than the 2 x 131,072 bytes of its filters, and a second kernel transforms these. */
 static const struct {
     const char *row;
     cs_op_kind kind;
@@ -101,8 +124,21 @@ static const struct {
     {"two kernels", CS_OP_LINEAR, 0, CS_PRECISION_FP32, {1e9, 1e7, 2}, 2e-3 + 2e-6},
     {"in fp16", CS_OP_LINEAR, 0, CS_PRECISION_FP16, {1e9, 1e6, 1}, 0.5e-3 + 1e-6},
     {"no products", CS_OP_RELU, 0, CS_PRECISION_FP16, {1e9, 1e6, 1}, 2e-3 + 1e-6},
-    {"winograd", CS_OP_CONV, 3, CS_PRECISION_FP32, {1e9, 1e7, 1}, 1e-3 + 1e-6},
-    {"no winograd", CS_OP_CONV, 5, CS_PRECISION_FP32, {1e9, 1e7, 1}, 2e-3 + 1e-6},
+    {"a convolution", CS_OP_CONV, 5, CS_PRECISION_FP32, {1e9, 1e7, 1}, 4e-3 + 1e-6},
+    {"of a pixel", CS_OP_CONV, 1, CS_PRECISION_FP32, {1e9, 1e7, 1}, 2e-3 + 1e-6},
+    {"of a pixel in fp16", CS_OP_CONV, 1, CS_PRECISION_FP16, {1e9, 1e7, 1}, 1e-3 + 1e-6},
+    {"winograd",
+     CS_OP_CONV,
+     3,
+     CS_PRECISION_FP32,
+     {DEFINED, 0, 1, .winograd = WINOGRAD},
+     2 * 131072 / 50e9 + 2e-6},
+    {"winograd in fp16",
+     CS_OP_CONV,
+     3,
+     CS_PRECISION_FP16,
+     {DEFINED, 0, 1, .winograd = WINOGRAD},
+     DEFINED / 1e12 + 1e-6},
     {"nothing", CS_OP_VIEW, 0, CS_PRECISION_FP32, {0, 0, 0}, 0},
 };
 
@@ -119,6 +155,11 @@ static void test_times(void **state)
         double got = cs_accelerator_seconds(&device, &op, &times[i].pass, times[i].precision);
         expect_near(times[i].row, times[i].seconds, got);
     }
+    device.groups[CS_GROUP_WINOGRAD] = (cs_efficiency){0}; /* a description without it */
+    const cs_op conv = {.kind = CS_OP_CONV, .groups = 1, .kernel = {2, {3, 3}}};
+    const cs_pass_cost pass = {DEFINED, 0, 1, .winograd = WINOGRAD};
+    expect_near("directly", DEFINED / 0.25e12 + 1e-6,
+                cs_accelerator_seconds(&device, &conv, &pass, CS_PRECISION_FP32));
 }
 
 /* Bytes per byte of weights, besides weights and gradients. In fp32 a state is as large as a
@@ -200,11 +241,11 @@ static const struct {
     const char *message;
 } errors[] = {
     {"a typo", "v10",
-     "unknown device \"v10\"; did you mean \"v100\"? known: a100, a100-40gb, "
-     "a100-40gb-pcie, a100-80gb-pcie, b200, b300, gb200, gb300, h100, h100-96gb, h200, l4, l40s, "
-     "mi100, mi210, "
-     "mi250, mi300x, mi325x, mi355x, p100-pcie, p4, p40, rtx-2080-ti, rtx-4090, t4, "
-     "titan-rtx, v100, v100-pcie, or a file FILE.json"},
+     "unknown device \"v10\"; did you mean \"v100\"? known: a10, a100, a100-40gb, a100-40gb-pcie, "
+     "a100-80gb-pcie, a40, a800, b200, b300, gb200, gb300, h100, h100-96gb, h100-nvl, h100-pcie, "
+     "h20, h200, h200-nvl, h800, l4, l40s, mi100, mi210, mi250, mi300x, mi325x, mi355x, p100, "
+     "p100-pcie, p4, p40, rtx-2080-ti, rtx-3090, rtx-4090, rtx-5090, rtx-6000-ada, rtx-a6000, "
+     "t4, titan-rtx, v100, v100-pcie, or a file FILE.json"},
 };
 
 static void test_errors(void **state)

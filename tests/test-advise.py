@@ -97,6 +97,9 @@ class Advise(unittest.TestCase):
         self.assertIn('because the time of --budget was used', self.sim('--budget', '1 us').stdout)
 
     def test_nothing_fits(self):
+        done = self.sim('-s', '/platform/memory=2 MB', status=4)
+        self.assertIn('no plan fits', done.stdout)
+        self.assertIn(': no plan fits\n', done.stderr)
         out = self.sim('-s', '/platform/memory=2 MB', '--exhaustive', '--most', '40').stdout
         self.assertIn('no plan fits', out)
         self.assertRegex(out, r'fastest that does not fit: .*, .* over: ')

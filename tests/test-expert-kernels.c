@@ -53,7 +53,8 @@ static const cs_runtime_kernels given = {.given = true}, none = {0},
                                 loop = {.given = true, .expert_loop = true},
                                 once = {.given = true, .tokens_once = true},
                                 both = {.given = true, .expert_loop = true, .tokens_once = true},
-                                fused = {.given = true, .fused_experts = true};
+                                fused = {.given = true, .fused_experts = true},
+                                modules = {.given = true, .expert_modules = true};
 
 /* 4 rows have 16 elements of 2 bytes: ordering them reads and writes 32 bytes. With one expert a
  * place they are in order. Sent once, of the 4 tokens of 2 places each reaches a place with
@@ -143,6 +144,32 @@ static void experts_are_fused(void **state)
     assert_true(apart.forward.cast_bytes == up.forward.cast_bytes);
 }
 
+/* Of 4 experts each is modules of its own: a product has one of each, and what lies between a
+ * kernel; the router has what it had. 4 rows of 16 elements of 2 bytes are put together behind the
+ * last product, and backward in front of the first one: 32 bytes read, 32 written. */
+static void experts_are_modules(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t modules, times, more[2];
+    } rows[] = {{"router", 0, 1, {0, 0}},   {"up", 4, 1, {0, 0}},   {"silu", 4, 4, {0, 0}},
+                {"mul", 4, 4, {0, 0}},      {"down", 4, 1, {0, 0}}, {"combine", 0, 1, {1, 0}},
+                {"dispatch", 0, 1, {0, 1}}, {"loss", 0, 1, {0, 0}}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const cs_op_cost plain = cost_of(rows[i].name, given, 1, CS_PRECISION_BF16);
+        const cs_op_cost cost = cost_of(rows[i].name, modules, 1, CS_PRECISION_BF16);
+        expect_int(rows[i].name, rows[i].modules, cost.modules);
+        expect_int(rows[i].name, rows[i].times * plain.forward.launches + rows[i].more[0],
+                   cost.forward.launches);
+        expect_int(rows[i].name, rows[i].times * plain.backward_input.launches + rows[i].more[1],
+                   cost.backward_input.launches);
+        expect_double(rows[i].name, 64 * rows[i].more[0], cost.forward.bytes - plain.forward.bytes);
+        expect_double(rows[i].name, 64 * rows[i].more[1],
+                      cost.backward_input.bytes - plain.backward_input.bytes);
+    }
+}
+
 /* 4 experts of 4 x 4 weights: the gradient has 2 bytes a weight, its sum is read and written. */
 static void sums_are_read_and_written(void **state)
 {
@@ -163,6 +190,28 @@ static void sums_are_read_and_written(void **state)
         cs_runtime_kernels_add_up(&kernels, op, 2, rows[i].sum_width, &cost);
         assert_true(cost.backward_weight.bytes - before == rows[i].more * weights);
         cs_net_finish(&net);
+    }
+}
+
+/* A gradient of 2 bytes a weight is read, its sum is read and written: of 64 weights and 16 biases
+ * of the experts, unless these are frozen or there is one micro-batch. */
+static void sums_apart_are_read_and_written(void **state)
+{
+    (void)state;
+    static const struct {
+        bool given, several;
+        int64_t frozen;
+        double sum_width, more;
+    } rows[] = {{true, true, 0, 4, (2 + 2 * 4) * 80},
+                {true, true, 0, 2, (2 + 2 * 2) * 80},
+                {true, true, 80, 4, 0},
+                {true, false, 0, 4, 0},
+                {false, true, 0, 4, 0}};
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        const cs_runtime_kernels kernels = {.given = rows[i].given, .sums_apart = rows[i].several};
+        cs_op_cost cost = {.weights = 64, .biases = 16, .frozen = rows[i].frozen};
+        cs_runtime_kernels_add_apart(&kernels, 2, rows[i].sum_width, &cost);
+        assert_true(cost.backward_weight.cast_bytes == rows[i].more);
     }
 }
 
@@ -244,10 +293,15 @@ static void the_host_waits_for_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(rows_are_put_in_order),     cmocka_unit_test(routers_have_their_kernels),
-        cmocka_unit_test(biases_are_added_apart),    cmocka_unit_test(experts_are_fused),
-        cmocka_unit_test(sums_are_read_and_written), cmocka_unit_test(the_host_waits_for_rows),
+        cmocka_unit_test(rows_are_put_in_order),
+        cmocka_unit_test(routers_have_their_kernels),
+        cmocka_unit_test(biases_are_added_apart),
+        cmocka_unit_test(experts_are_fused),
+        cmocka_unit_test(sums_are_read_and_written),
+        cmocka_unit_test(the_host_waits_for_rows),
         cmocka_unit_test(scales_are_looked_for),
+        cmocka_unit_test(experts_are_modules),
+        cmocka_unit_test(sums_apart_are_read_and_written),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

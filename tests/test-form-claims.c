@@ -42,6 +42,8 @@ static const struct {
     {"zb_v", CS_FIGURE_MAKESPAN, 55},
     {"zb_v", CS_FIGURE_BUBBLE, 5},
     {"zb_v", CS_FIGURE_PEAK_ACTIVATIONS, 1800},
+    {"dualpipe_v", CS_FIGURE_MAKESPAN, 50},
+    {"dualpipe_v", CS_FIGURE_PEAK_ACTIVATIONS, 3000},
     {"periodic", CS_FIGURE_MAKESPAN, 250},
     {"periodic", CS_FIGURE_BUBBLE, 250},
     {"periodic", CS_FIGURE_ITERATION_TIME, 200},

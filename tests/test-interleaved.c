@@ -1,4 +1,4 @@
-/* interleaved_1f1b, zb_h1, zb_h2 and zb_v: their orders by hand, their closed forms over grids. */
+/* interleaved_1f1b, zb_h1, zb_h2, zb_v and dualpipe_v: their orders by hand, their closed forms over grids. */
 #include "tests/expect.h"
 #include "tests/small-job.h"
 #include "tests/uniform-run.h"
@@ -67,6 +67,18 @@ static const char short_vee[] =
     "\"F0@0 F1@0  F0@3 B0@3 W0@3 F1@3 B1@3 W1@3  B0@0 W0@0  B1@0 W1@0\", "
     "\"F0@1  F0@2 F1@1  F1@2 B0@2 W0@2  B0@1 W0@1 B1@2 W1@2  B1@1 W1@1\"]}";
 
+/* The same V with the steps of DualPipeV: on the first device (d = 0) twice F, once F F', once I' W F';
+ * F B' F' B until all four F are done, which is once; B' F' B; once B' and the first pass that is
+ * split, a B; once W I; a W. On the second (d = 1) twice F F', twice F B' F' B, and B' B twice, of
+ * which the second pair is split. */
+static const char dual[] =
+    "{\"kind\": \"custom\", \"micro_batches\": 4, \"stage_devices\": [0, 1, 1, 0], "
+    "\"device_tasks\": ["
+    "\"F0@0 F1@0  F2@0 F0@3  B0@3 W0@3 F1@3  F3@0 B1@3 F2@3 B0@0  B2@3 F3@3 B1@0  B3@3 B2@0  "
+    "W2@0 B3@0  W3@0\", "
+    "\"F0@1 F0@2 F1@1 F1@2  F2@1 B0@2 F2@2 B0@1  F3@1 B1@2 F3@2 B1@1  B2@2 B2@1  B3@2 B3@1  "
+    "W3@2 W3@1\"]}";
+
 static const struct {
     const char *name, *written, *schedule;
     uint32_t layers, devices;
@@ -81,6 +93,7 @@ static const struct {
     {"zb_h2", twice_the_reach, "{\"kind\": \"zb_h2\", \"micro_batches\": 5}", 3, 3},
     {"zb_v", vee, "{\"kind\": \"zb_v\", \"micro_batches\": 4}", 8, 2},
     {"a short zb_v", short_vee, "{\"kind\": \"zb_v\", \"micro_batches\": 2}", 8, 2},
+    {"dualpipe_v", dual, "{\"kind\": \"dualpipe_v\", \"micro_batches\": 4}", 8, 2},
 };
 
 static void test_orders(void **state)
@@ -256,32 +269,38 @@ static cs_time vee_seconds(const vee_case *of)
     return of->n * 2 * (cs_time)of->M * (f + b + w) + (of->P - 1) * (once + (of->n - 1) * often);
 }
 
-static void check_vee(const vee_case *of)
+/* Of stages that keep 10 bytes a micro-batch; finished by small_run_finish. */
+static void run_vee(const char *schedule, const vee_case *of, small_run *run)
 {
     cs_layer layers[16];
     uint32_t devices[16];
-    const uint32_t P = of->P, M = of->M;
-    const cs_time f = of->times[0], b = of->times[1], w = of->times[2];
-    for (uint32_t s = 0; s < 2 * P; s++) {
-        devices[s] = s < P ? s : 2 * P - 1 - s;
-        layers[s] = (cs_layer){.forward = f,
-                               .backward_input = b,
-                               .backward_weight = w,
+    for (uint32_t s = 0; s < 2 * of->P; s++) {
+        devices[s] = s < of->P ? s : 2 * of->P - 1 - s;
+        layers[s] = (cs_layer){.forward = of->times[0],
+                               .backward_input = of->times[1],
+                               .backward_weight = of->times[2],
                                .weight_bytes = 1,
                                .kept_bytes = 10};
     }
-    small_job job = {.schedule = "zb_v",
+    small_job job = {.schedule = schedule,
                      .topology = "ideal",
-                     .n_devices = P,
-                     .n_layers = 2 * P,
+                     .n_devices = of->P,
+                     .n_layers = 2 * of->P,
                      .layers = layers,
                      .devices = devices,
-                     .micro_batches = M,
+                     .micro_batches = of->M,
                      .iterations = of->n};
-    small_run run;
     cs_error error = {0};
-    const cs_status status = small_run_init(&run, &job, &error);
-    expect_error("zb_v", CS_OK, "", status, &error);
+    const cs_status status = small_run_init(run, &job, &error);
+    expect_error(schedule, CS_OK, "", status, &error);
+}
+
+static void check_vee(const vee_case *of)
+{
+    const uint32_t P = of->P, M = of->M;
+    const cs_time f = of->times[0], b = of->times[1], w = of->times[2];
+    small_run run;
+    run_vee("zb_v", of, &run);
     char row[96];
     snprintf(row, sizeof(row), "zb_v, P %u, M %u, %u times, f %d, b %d, w %d", P, M, of->n, (int)f,
              (int)b, (int)w);
@@ -318,6 +337,60 @@ static void test_vee(void **state)
                                       {1 + code / 27, 1 + code / 9 % 3, 1 + code / 3 % 3}});
 }
 
+/* With w <= b and f <= b + w, and M >= 2P, a claim: what devices do not compute of a mini-batch.
+ * The source's bubble is (P - 1)(F&B + B - 3W), of pairs whose results are all there at their end:
+ * with F&B = f + b + w and B = b + w it is longer by P f or by (P - 1) b, whichever is less. */
+static cs_time dual_bubble(const vee_case *of)
+{
+    const cs_time f = of->times[0], b = of->times[1], w = of->times[2], others = of->P - 1;
+    const cs_time up = others * (f + b - w), back = others * (2 * b - w) - f;
+    return up > back ? up : back;
+}
+
+static void check_dual(const vee_case *of)
+{
+    const cs_time f = of->times[0], b = of->times[1], w = of->times[2];
+    const bool holds = w <= b && f <= b + w;
+    const cs_time busy = 2 * (cs_time)of->M * (f + b + w);
+    const cs_time expected = of->n * (busy + dual_bubble(of));
+    small_run run;
+    char row[96];
+    run_vee("dualpipe_v", of, &run);
+    snprintf(row, sizeof(row), "dualpipe_v, P %u, M %u, %u times, f %d, b %d, w %d", of->P, of->M,
+             of->n, (int)f, (int)b, (int)w);
+    if (holds)
+        expect_int(row, expected, run.trace.makespan);
+    else if (run.trace.makespan < of->n * busy + (of->P - 1) * f)
+        fail_msg("%s: faster than the last device can compute", row);
+    for (uint32_t i = 0; i < run.forms.n; i++) {
+        const cs_form *form = &run.forms.forms[i];
+        if (form->figure == CS_FIGURE_MAKESPAN) {
+            expect_int(row, holds, form->applies);
+            expect_int(row, expected, form->exact);
+        } else if (form->figure == CS_FIGURE_BUBBLE) {
+            const cs_time source = (of->P - 1) * ((f + b + w) + (b + w) - 3 * w);
+            expect_double(row, (double)source / (double)(source + busy), form->fraction);
+        } else if (form->figure == CS_FIGURE_PEAK_ACTIVATIONS) {
+            expect_int(row, 10 * (2 * (int64_t)of->P + 1), form->exact);
+            expect_int(row, form->exact,
+                       run.trace.devices[form->device].category_peak[CS_MEMORY_ACTIVATIONS]);
+        }
+    }
+    small_run_finish(&run);
+}
+
+static void test_dual(void **state)
+{
+    (void)state;
+    for (uint32_t P = 1; P <= 6; P++)
+        for (uint32_t M = 2 * P; M <= 2 * P + 4; M++)
+            for (cs_time code = 0; code < 81; code++)
+                check_dual(&(vee_case){P,
+                                       M,
+                                       1 + (uint32_t)(code % 3),
+                                       {1 + code / 27, 1 + code / 9 % 3, 1 + code / 3 % 3}});
+}
+
 /* With equal times the bubble is (P - 1) f against 3 (P - 1) f of 1F1B. */
 static void test_third_of_1f1b(void **state)
 {
@@ -344,6 +417,7 @@ int main(void)
         cmocka_unit_test(test_interleaved_forms),
         cmocka_unit_test(test_zero_bubble_forms),
         cmocka_unit_test(test_vee),
+        cmocka_unit_test(test_dual),
         cmocka_unit_test(test_eager),
         cmocka_unit_test(test_third_of_1f1b),
     };

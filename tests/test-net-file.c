@@ -303,7 +303,7 @@ static void test_dilation(void **state)
         fail_msg("%s", error.text);
     expect_int("parameters", 4 * 3 * 9 + 2560 + 10, cs_net_parameters(&net));
     expect_double("products", 8 * 8 * 4 * 27 + 2560, cs_net_macs(&net));
-    assert_false(cs_op_is_winograd(&net.ops[0]));
+    assert_false(cs_winograd_computes(&net.ops[0]));
     cs_op_shapes_of(&net, &net.ops[0], 2, CS_PRECISION_FP32, 0, shapes);
     expect_text("key", key, cs_op_shape_key(&shapes[0], text, sizeof(text)));
     expect_error("runs", CS_INVALID,

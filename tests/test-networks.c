@@ -167,6 +167,9 @@ static const path_row path_rows[] = {
     {"{\"topology\":\"nvswitch\",\"model\":\"dgx2\"}", 16, 0, 15, 150e9, 0},
     {"{\"topology\":\"dgx-a100\"}", 8, 0, 7, 300e9, 600000},
     {"{\"topology\":\"dgx-h100\"}", 8, 0, 7, 450e9, 600000},
+    /* 400 GB/s both ways (data sheets) */
+    {"{\"topology\":\"hgx-a800\"}", 8, 0, 7, 200e9, 600000},
+    {"{\"topology\":\"hgx-h800\"}", 8, 0, 7, 200e9, 600000},
     {"{\"topology\":\"abci\"}", 4, 0, 1, 50e9, 600000},
     /* node to node: 12 GB/s of PCIe before 12.5 GB/s of EDR; two links of PCIe at each end, and
      * 2 network links on one leaf, 4 in the rack (34 NICs), 6 over racks: 0.5 us and 0.1 us each */
@@ -184,10 +187,17 @@ static const path_row path_rows[] = {
     /* NDR on PCIe 5: 48 GB/s before 50 GB/s, two links on one rail */
     {"{\"topology\":\"dgx-b200\"}", 16, 0, 8, 48e9, 2200000},
     {"{\"topology\":\"dgx-h100\"}", 16, 0, 8, 48e9, 2200000},
+    {"{\"topology\":\"hgx-h800\"}", 16, 0, 8, 48e9, 2200000},
+    /* HDR on PCIe 4: 24 GB/s before 25 GB/s */
+    {"{\"topology\":\"hgx-a800\"}", 16, 0, 8, 24e9, 2200000},
     /* under one switch, one socket, two sockets: 2, 4, 5 links; the socket link has no latency */
     {"{\"topology\":\"pcie-8gpu\"}", 8, 0, 1, 12e9, 1000000},
     {"{\"topology\":\"pcie-8gpu\"}", 8, 0, 2, 12e9, 2000000},
     {"{\"topology\":\"pcie-8gpu\"}", 8, 0, 4, 10e9, 2000000},
+    {"{\"topology\":\"pcie4-8gpu\"}", 8, 0, 2, 24e9, 2000000},
+    {"{\"topology\":\"pcie4-8gpu\"}", 8, 0, 4, 20e9, 2000000},
+    {"{\"topology\":\"pcie5-8gpu\"}", 8, 0, 2, 48e9, 2000000},
+    {"{\"topology\":\"pcie5-8gpu\"}", 8, 0, 4, 40e9, 2000000},
 };
 
 static void test_paths(void **state)

@@ -309,15 +309,15 @@ static void dispatches_have_their_own(void **state)
     }
 }
 
-/* Attention over 8 tokens of 8 features, of two samples: 128 elements, in a ring of so many steps,
- * as if its kernels took nothing. */
-static cs_op_cost cost_of_ring(uint32_t steps, bool eager)
+/* Attention over 8 tokens of 8 features in two heads, of two samples: 128 elements, and one head of
+ * keys and of values, 64 each, in a ring of so many steps, as if its kernels took nothing. */
+static cs_op_cost cost_of_ring(uint32_t steps, bool eager, bool summed)
 {
     cs_net net = {0};
     const cs_attention attention = {
         .heads = 2, .kv_heads = 1, .kernel = CS_ATTENTION_FLASH, .causal = true};
     cs_op *op = attention_net(&net, &attention);
-    const cs_runtime_kernels kernels = {.given = true, .eager_ring = eager};
+    const cs_runtime_kernels kernels = {.given = true, .eager_ring = eager, .summed_ring = summed};
     cs_op_cost cost = {.forward.launches = 1, .backward_input.launches = 1};
     op->attention.steps = steps;
     cs_runtime_kernels_ring(&kernels, &net, op, 2, CS_PRECISION_BF16, &cost);
@@ -325,25 +325,42 @@ static cs_op_cost cost_of_ring(uint32_t steps, bool eager)
     return cost;
 }
 
-/* Three steps: four casts of 2 + 4 bytes; two merges, each of which reads and writes five and three
- * floats in three kernels; keys and values, twice joined, 2 x 2 elements of 2 bytes. Backward,
- * three times: three sums, which read 2 + 4 bytes and write 4, and two joined, 2 x 2 floats. */
+/* Three steps of an eager ring: four casts of 2 + 4 bytes; two merges, each of which reads and
+ * writes five and three floats in three kernels; keys and values, twice joined, 2 x 2 elements of 2
+ * bytes. Backward, three times: three sums, which read 2 + 4 bytes and write 4, and two joined, 2 x
+ * 2 floats.
+ *
+ * Of a summed one, 2 bytes each: zeros written, and three times two read and one written; keys and
+ * values, as many elements as the result, read and written to join them, and halves of them in two
+ * steps: 1 + 9 + 2 + 2. Backward gradients of queries, one read and written, and twice two read and
+ * one written; keys and values read and written, and halves of them in two steps; of their
+ * gradients half is read and written, half twice read and written, all twice read and written: 2 + 6
+ * + 2 + 2 + 1 + 1.5 + 3. With two steps 1 + 6 + 2 + 1, and 2 + 3 + 2 + 1 + 1 + 3. */
 static void merges_in_a_ring(void **state)
 {
     (void)state;
     static const struct {
         const char *row;
         uint32_t steps;
-        bool eager;
+        bool eager, summed;
         double forward, backward; /* bytes for an element */
         uint32_t launches[2];
     } rows[] = {
-        {"three steps", 3, true, 4 * 6 + 2 * 8 * 4 + 2 * 8, 3 * (3 * 10 + 16), {1 + 12, 1 + 12}},
-        {"within kernels", 3, false, 0, 0, {1, 1}},
-        {"no ring", 1, true, 0, 0, {1, 1}},
+        {"three steps",
+         3,
+         true,
+         false,
+         4 * 6 + 2 * 8 * 4 + 2 * 8,
+         3 * (3 * 10 + 16),
+         {1 + 12, 1 + 12}},
+        {"three that are summed", 3, false, true, 2 * 14, 2 * 17.5, {1 + 9, 1 + 9}},
+        {"two that are summed", 2, false, true, 2 * 10, 2 * 12, {1 + 6, 1 + 6}},
+        {"within kernels", 3, false, false, 0, 0, {1, 1}},
+        {"no ring", 1, true, false, 0, 0, {1, 1}},
+        {"no sums", 1, false, true, 0, 0, {1, 1}},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
-        const cs_op_cost got = cost_of_ring(rows[i].steps, rows[i].eager);
+        const cs_op_cost got = cost_of_ring(rows[i].steps, rows[i].eager, rows[i].summed);
         expect_double(rows[i].row, 128 * rows[i].forward, got.forward.cast_bytes);
         expect_double(rows[i].row, 128 * rows[i].backward, got.backward_input.cast_bytes);
         expect_int(rows[i].row, rows[i].launches[0], got.forward.launches);
@@ -461,10 +478,96 @@ static void fuses(void **state)
     cs_net_finish(&net);
 }
 
-/* One head of 4 features, of 2 tokens. */
-static void build_attention(cs_net *net, cs_attention_kernel kernel, bool causal)
+static cs_op_cost separate_cost(const cs_net *net, const char *name, cs_precision precision,
+                                bool separate)
 {
-    const cs_attention attention = {.heads = 1, .kv_heads = 1, .kernel = kernel, .causal = causal};
+    const cs_op *op = op_named(net, name);
+    const cs_runtime_kernels kernels = {
+        .given = separate, .fused = true, .separate_products = true};
+    cs_op_cost cost;
+    cs_op_cost_of(net, op, 1, precision, &cost);
+    cs_runtime_kernels_fuse(&kernels, net, op, &cost);
+    return cost;
+}
+
+/* Gate and up read 2 tokens of 4 features, 16 bytes. Apart, the sum of their gradients is in the
+ * kernel of the other one, which reads one more, in place of one of its own, which reads two and
+ * writes one. Narrow products add nothing: where what they read was gathered, so that the sum is
+ * sent next, a kernel reads and writes it besides. A layer that reads by itself has no sum. */
+static void leaves_products_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *name;
+        cs_precision precision;
+        bool gathered;
+        double bytes;
+        int64_t kernels;
+    } rows[] = {
+        {"first", "gate", CS_PRECISION_BF16, true, 16 - 3 * 16, -1},
+        {"last", "up", CS_PRECISION_BF16, true, 0, 0},
+        {"first, narrow", "gate", CS_PRECISION_FP8, true, 16 - 3 * 16, -1},
+        {"last, narrow", "up", CS_PRECISION_FP8, true, 2 * 16, 1},
+        {"last, not gathered", "up", CS_PRECISION_FP8, false, 0, 0},
+        {"alone", "down", CS_PRECISION_FP8, true, 0, 0},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_net net = {0};
+        build(&net);
+        const size_t writers[] = {(size_t)(op_named(&net, "norm") - net.ops),
+                                  (size_t)(op_named(&net, "mul") - net.ops)};
+        for (size_t w = 0; w < 2 && rows[i].gathered; w++)
+            net.ops[writers[w]].kind = CS_OP_EXCHANGE;
+        const cs_op_cost plain = separate_cost(&net, rows[i].name, rows[i].precision, false);
+        const cs_op_cost cost = separate_cost(&net, rows[i].name, rows[i].precision, true);
+        expect_int(rows[i].row, plain.forward.launches, cost.forward.launches);
+        expect_double(rows[i].row, rows[i].bytes,
+                      cost.backward_input.bytes - plain.backward_input.bytes);
+        expect_int(rows[i].row, rows[i].kernels,
+                   (int64_t)cost.backward_input.launches - plain.backward_input.launches);
+        cs_net_finish(&net);
+    }
+}
+
+/* Two layers of a block read what one of another does, which reads it again; a sum is the last to
+ * read it. Each block has a product of its own: that of the first block is two layers' in one, and
+ * its second layer adds the gradient of both, 3 passes over 16 bytes, as the third one does. */
+static void products_are_of_a_block(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        uint32_t forward, backward;
+        double added;
+    } rows[] = {{"a", 0, 0, 0}, {"b", 1, 2, 3 * 16}, {"c", 1, 2, 3 * 16}};
+    const cs_linear linear = {.out = 4};
+    cs_net net = {0};
+    cs_error_init(&error);
+    cs_net_begin(&net, "n", &error);
+    cs_net_block(&net, "first");
+    const cs_tensor x = cs_net_embedding(&net, "embedding", cs_net_token_ids(&net, 2), 8, 4);
+    cs_net_carry(&net, x);
+    const cs_tensor a = cs_net_linear(&net, "a", x, &linear);
+    const cs_tensor y = cs_net_add(&net, "sum", a, cs_net_linear(&net, "b", x, &linear));
+    cs_net_block(&net, "second");
+    const cs_tensor z = cs_net_mul(&net, "mul", y, cs_net_linear(&net, "c", x, &linear));
+    cs_net_cross_entropy(&net, "loss", cs_net_add(&net, "add", z, x));
+    if (cs_net_end(&net) != CS_OK)
+        fail_msg("%s", error.text);
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        const cs_op_cost cost = fused_cost(&net, rows[i].name, true);
+        expect_int(rows[i].name, rows[i].forward, cost.forward.launches);
+        expect_int(rows[i].name, rows[i].backward, cost.backward_input.launches);
+        expect_double(rows[i].name, rows[i].added, cost.accumulate.bytes);
+    }
+    cs_net_finish(&net);
+}
+
+/* One head of 4 features, of 2 tokens. */
+static void build_attention(cs_net *net, cs_attention_kernel kernel, bool causal, double dropout)
+{
+    const cs_attention attention = {
+        .heads = 1, .kv_heads = 1, .kernel = kernel, .causal = causal, .dropout = dropout};
     cs_error_init(&error);
     cs_net_begin(net, "n", &error);
     cs_net_block(net, "all");
@@ -493,7 +596,7 @@ static void scales_weights_apart(void **state)
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         cs_net net = {0};
-        build_attention(&net, rows[i].kernel, rows[i].causal);
+        build_attention(&net, rows[i].kernel, rows[i].causal, 0);
         const cs_op_cost fused = fused_cost(&net, "attention", true);
         const cs_op_cost apart = fused_cost(&net, "attention", false);
         expect_double(rows[i].name, rows[i].forward * 2 * 8,
@@ -503,6 +606,38 @@ static void scales_weights_apart(void **state)
         expect_int(rows[i].name, rows[i].forward, apart.forward.launches - fused.forward.launches);
         expect_int(rows[i].name, rows[i].backward,
                    apart.backward_input.launches - fused.backward_input.launches);
+        cs_net_finish(&net);
+    }
+}
+
+/* Two tokens of 4 features have 16 bytes in bf16. Attention that is no fused kernel has a kernel
+ * that reads and writes its result, and one backward for the gradients of the three that it reads;
+ * with dropout one more each. */
+static void copies_around_attention(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        cs_attention_kernel kernel;
+        double dropout;
+        int64_t kernels;
+        double forward, backward;
+    } rows[] = {
+        {"fused", CS_ATTENTION_FLASH, 0.1, 0, 0, 0},
+        {"math", CS_ATTENTION_MATH, 0, 1, 2 * 16, 2 * 3 * 16},
+        {"with dropout", CS_ATTENTION_MATH, 0.1, 2, 2 * 16, 2 * 3 * 16},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_net net = {0};
+        cs_op_cost plain;
+        build_attention(&net, rows[i].kernel, true, rows[i].dropout);
+        cs_op_cost_of(&net, op_named(&net, "attention"), 1, CS_PRECISION_BF16, &plain);
+        const cs_op_cost cost = fused_cost(&net, "attention", true);
+        const cs_pass_cost *back = &cost.backward_input;
+        expect_int(rows[i].name, rows[i].kernels, cost.forward.launches - plain.forward.launches);
+        expect_int(rows[i].name, rows[i].kernels, back->launches - plain.backward_input.launches);
+        expect_double(rows[i].name, rows[i].forward, cost.forward.bytes - plain.forward.bytes);
+        expect_double(rows[i].name, rows[i].backward, back->bytes - plain.backward_input.bytes);
         cs_net_finish(&net);
     }
 }
@@ -679,6 +814,9 @@ int main(void)
         cmocka_unit_test(operands_are_gathered_cast),
         cmocka_unit_test(merges_in_a_ring),
         cmocka_unit_test(fuses),
+        cmocka_unit_test(products_are_of_a_block),
+        cmocka_unit_test(leaves_products_apart),
+        cmocka_unit_test(copies_around_attention),
         cmocka_unit_test(scales_weights_apart),
         cmocka_unit_test(writes_out_gelu),
         cmocka_unit_test(computes_tiles_in_waves),

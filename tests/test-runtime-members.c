@@ -42,20 +42,23 @@ static const char interleaved[] =
 
 /* A GPT of two blocks in bf16, on two replicas. The runtime has no conventions of its own: all are
  * given where they would matter. */
-static const char network[] =
-    "{\"schema_version\": 1, \"name\": \"t\", \"runtime\": {\"name\": \"pytorch-ddp\", "
-    "\"host_kernel\": "
-    "0}, \"model\": {\"name\": \"gpt\", \"parameters\": {\"layers\": 2, \"hidden\": 256, "
-    "\"heads\": "
-    "4, \"sequence\": 128, \"vocabulary\": 1024, \"intermediate\": 1024, \"dropout\": 0, "
-    "\"attention\": \"math\"}, \"device\": \"a100\", \"precision\": \"bf16\", \"optimizer\": "
-    "\"adam\", \"batch_size\": 2}, \"platform\": {\"topology\": \"nvlink_switch\", \"devices\": 2, "
-    "\"bandwidth\": \"1 GB/s\", \"latency\": \"0 s\", \"slowdown\": []}, \"parallel\": {\"data\": "
-    "2, "
-    "\"bucket\": 0}, \"collectives\": {\"algorithm\": \"ring\", \"fidelity\": \"analytic\", "
-    "\"reached\": 1, \"start\": 0}, \"memory\": {\"allocator\": \"none\", \"weight_gradients\": "
-    "\"in_place\", \"libraries\": []}, \"schedule\": {\"kind\": \"sequential\", "
-    "\"micro_batches\": 1}}";
+#define NETWORK_ON(gpu)                                                                            \
+    "{\"schema_version\": 1, \"name\": \"t\", \"runtime\": {\"name\": \"pytorch-ddp\", "           \
+    "\"host_kernel\": "                                                                            \
+    "0}, \"model\": {\"name\": \"gpt\", \"parameters\": {\"layers\": 2, \"hidden\": 256, "         \
+    "\"heads\": "                                                                                  \
+    "4, \"sequence\": 128, \"vocabulary\": 1024, \"intermediate\": 1024, \"dropout\": 0, "         \
+    "\"attention\": \"math\"}, \"device\": \"" gpu "\", \"precision\": \"bf16\", \"optimizer\": "  \
+    "\"adam\", \"batch_size\": 2}, \"platform\": {\"topology\": \"nvlink_switch\", \"devices\": "  \
+    "2, "                                                                                          \
+    "\"bandwidth\": \"1 GB/s\", \"latency\": \"0 s\", \"slowdown\": []}, \"parallel\": "           \
+    "{\"data\": "                                                                                  \
+    "2, "                                                                                          \
+    "\"bucket\": 0}, \"collectives\": {\"algorithm\": \"ring\", \"fidelity\": \"analytic\", "      \
+    "\"reached\": 1, \"start\": 0}, \"memory\": {\"allocator\": \"none\", \"weight_gradients\": "  \
+    "\"in_place\", \"libraries\": []}, \"schedule\": {\"kind\": \"sequential\", "                  \
+    "\"micro_batches\": 1}}"
+static const char network[] = NETWORK_ON("a100");
 
 /* On two devices that divide tokens, heads and experts; `memory` ends the text. */
 #define SHARED(model, parallel)                                                                    \
@@ -204,11 +207,14 @@ static const effect effects[] = {
     /* a layer whose kernels take microseconds takes what the host does for them */
     {"/runtime/host", network, "\"10 ms\"", "\"20 ms\"", forward, true, 2, NULL},
     {.key = "/runtime/host_kernel", .elsewhere = "runtime-keys: waits_for_the_host"},
+    {.key = "/runtime/host_product_backward", .elsewhere = "runtime: test_host"},
     {.key = "/runtime/deterministic", .elsewhere = "runtime-keys: starts_more_kernels"},
     {"/runtime/step", uniform, "0", "\"1 s\"", seconds, false, 1, NULL},
     {.key = "/runtime/cuda_graphs", .elsewhere = "runtime-keys: waits_for_the_host"},
     {.key = "/runtime/expert_loop", .elsewhere = "runtime: test_host"},
     {.key = "/runtime/current_scaling", .elsewhere = "expert-kernels: scales_are_looked_for"},
+    {.key = "/runtime/expert_modules", .elsewhere = "expert-kernels: experts_are_modules"},
+    {.key = "/runtime/separate_products", .elsewhere = "runtime-keys: leaves_products_apart"},
     {.key = "/runtime/fused_experts", .elsewhere = "expert-kernels: experts_are_fused"},
     /* kernels take the factor longer, each of them */
     {"/runtime/kernels", network, "1", "1.5", forward, true, 1.5, NULL},
@@ -231,6 +237,7 @@ static const effect effects[] = {
     {"/parallel/accumulate", SHARED(DENSE("flash"), "\"data\": 2, \"zero\": 3"), "true", "false",
      gradients, true, 0.5, NULL},
     {.key = "/runtime/eager_ring", .elsewhere = "runtime-keys: merges_in_a_ring"},
+    {.key = "/runtime/summed_ring", .elsewhere = "runtime-keys: merges_in_a_ring"},
     {.key = "/memory/receive_buffers", .elsewhere = "stage-buffers: buffers_and_results"},
     {.key = "/memory/stage_results", .elsewhere = "stage-buffers: buffers_and_results"},
     {.key = "/parallel/gather_once", .elsewhere = "programs: test_gathered_once"},
@@ -258,6 +265,13 @@ static const effect effects[] = {
     /* on an A100 two threads with 2 x 4 MiB and 8 x 16 KiB each; TransformerEngine's 4 MiB */
     {"/memory/libraries", network, "[]", "[\"cublas\"]", resident, false, 2 * (8192 + 128) * 1024.0,
      NULL},
+    /* on Hopper 32 MiB each, on GeForce cards after it as before */
+    {"/memory/libraries", NETWORK_ON("h800"), "[]", "[\"cublas\"]", resident, false,
+     2 * 32 * 1048576.0, NULL},
+    {"/memory/libraries", NETWORK_ON("h20"), "[]", "[\"cublas\"]", resident, false,
+     2 * 32 * 1048576.0, NULL},
+    {"/memory/libraries", NETWORK_ON("rtx-5090"), "[]", "[\"cublas\"]", resident, false,
+     2 * (8192 + 128) * 1024.0, NULL},
     {"/memory/libraries", network, "[]", "[\"transformer_engine\"]", resident, false, 4096 * 1024.0,
      NULL},
     /* beside collectives, 4 MiB for each of three streams */
@@ -307,6 +321,7 @@ static void have_effects(void **state)
 static bool has_row(const char *key)
 {
     bool found = strcmp(key, "/runtime/gradient_passes") == 0 || /* passes_over_gradients */
+                 strcmp(key, "/runtime/counts_zeros") == 0 ||    /* counts_zeros */
                  strcmp(key, "/runtime/written_out") == 0;       /* writes_out_activations */
     for (size_t i = 0; i < ROWS(effects) && !found; i++)
         found = strcmp(effects[i].key, key) == 0;
@@ -343,6 +358,40 @@ static void passes_over_gradients(void **state)
         fail_msg("expected %.12g s, got %.12g s", 5 * pass(), got);
     finish(&none);
     finish(&five);
+}
+
+/* Counting zeros reads the 2 bytes of a gradient, writes one and reads it: two passes. A host that
+ * takes a millisecond for a kernel starts four for each tensor: two embeddings, in each of two
+ * blocks four matrices, their biases, and two norms of two tensors each, and a norm behind them. An
+ * A100's host takes its factor longer. */
+static void counts_zeros(void **state)
+{
+    (void)state;
+    enum { TENSORS = 2 + 2 * (4 + 4 + 2 * 2) + 2 };
+    cs_accelerator device = {0};
+    assert_int_equal(cs_accelerator_load("a100", NULL, &device, NULL), CS_OK);
+    const double slow = 1e-3 * device.training.host->factor;
+    cs_accelerator_finish(&device);
+    for (int waits = 0; waits < 2; waits++) {
+        run none, counted;
+        cs_error error;
+        cs_error_init(&error);
+        cJSON *root = cJSON_Parse(network);
+        assert_int_equal(
+            cs_json_set(root, "/runtime/host_kernel", waits ? "\"1 ms\"" : "0", "test", &error),
+            CS_OK);
+        char *text = cJSON_PrintUnformatted(root);
+        run_with(text, "/runtime/counts_zeros", "false", &none);
+        run_with(text, "/runtime/counts_zeros", "true", &counted);
+        const double got = seconds(&counted) - seconds(&none);
+        const double expected = waits ? 4 * TENSORS * slow : 2 * pass();
+        if (fabs(got - expected) > 100e-12)
+            fail_msg("expected %.12g s, got %.12g s", expected, got);
+        finish(&none);
+        finish(&counted);
+        free(text);
+        cJSON_Delete(root);
+    }
 }
 
 /* The makespan of a scenario with a key and a host that takes so much a step. */
@@ -602,6 +651,7 @@ int main(void)
         cmocka_unit_test(have_effects),
         cmocka_unit_test(are_complete),
         cmocka_unit_test(passes_over_gradients),
+        cmocka_unit_test(counts_zeros),
         cmocka_unit_test(writes_out_activations),
         cmocka_unit_test(share_one_buffer),
         cmocka_unit_test(has_groups_with_experts),

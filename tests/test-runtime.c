@@ -121,11 +121,20 @@ static const struct {
     {"not where heads are divided", "\"torchtitan\"", "bf16", "",
      MESH("\"context\": 2, \"context_method\": \"all_to_all\""), "1f1b", "runtime", "eager_ring",
      "-"},
+    {"rings of Megatron Core", "\"megatron-core\"", "bf16", "", MESH("\"context\": 2"), "1f1b",
+     "runtime", "summed_ring", "true"},
+    {"not where keys are gathered", "\"megatron-core\"", "bf16", "",
+     MESH("\"context\": 2, \"context_method\": \"all_gather\""), "1f1b", "runtime", "summed_ring",
+     "-"},
     {"tokens of torchtitan", "\"torchtitan\"", "bf16", "",
      MESH("\"tensor\": 2, \"sequence_parallel\": true"), "1f1b", "parallel", "regather", "false"},
     {"with operators computed again", "\"torchtitan\"", "bf16",
      ", \"recompute_operators\": [\"act\"]", MESH("\"tensor\": 2, \"sequence_parallel\": true"),
      "1f1b", "parallel", "regather", "true"},
+    {"products of a compiler", "\"torchtitan\"", "bf16", "", "", "1f1b", "runtime",
+     "separate_products", "true"},
+    {"of Megatron Core", "\"megatron-core\"", "bf16", "", "", "1f1b", "runtime",
+     "separate_products", "-"},
     {"buffers of a pipeline", "\"torchtitan\"", "bf16", "", MESH("\"pipeline\": 2"), "1f1b",
      "memory", "receive_buffers", "true"},
     {"its results", "\"torchtitan\"", "bf16", "", MESH("\"pipeline\": 2"), "1f1b", "memory",
@@ -241,6 +250,12 @@ static void test_seconds(void **state)
     expect_seconds(
         "older libraries", 9.003e-3,
         cs_runtime_kernels_seconds(&slow, &device, &linear, &product, CS_PASS_FORWARD, bf16));
+    static cs_efficiency single = {0.8, 0.5, "test"};
+    const cs_op pixel = {.kind = CS_OP_CONV, .groups = 1, .kernel = {1, {1}}, .stride = {1, {1}}};
+    device.training.single = &single;
+    expect_seconds("a convolution of a pixel", 1e9 / 0.8e11,
+                   cs_runtime_kernels_seconds(&new, &device, &pixel, &computing, CS_PASS_FORWARD,
+                                              CS_PRECISION_FP32));
     device.training.in_step = &twice;
     expect_seconds(
         "in a step", 12.004e-3,
@@ -252,7 +267,9 @@ static void test_seconds(void **state)
  * with scales of blocks 5 kernels in place of each 3; of 4 experts four times the kernels, in a
  * graph or not. Beside a host that takes 2.5 times as long, all of it. Gradients of weights and
  * biases that are tensors of their own are added by 2 kernels more. Attention that is no fused
- * kernel is 3 operators forward and 6 backward, one more each with dropout. */
+ * kernel is 3 operators forward and 6 backward. Four experts that are modules of their own are four
+ * operators; a linear layer backward may take 25 us in place of 10, other operators do not. A
+ * message is an operator with a kernel. */
 static void test_host(void **state)
 {
     (void)state;
@@ -263,7 +280,8 @@ static void test_host(void **state)
         cs_precision precision;
         double factor, forward, backward; /* us */
         bool apart;
-        double dropout;
+        uint32_t modules;
+        bool longer;
     } rows[] = {
         {"linear", CS_OP_LINEAR, false, true, CS_PRECISION_BF16, 1, 13, 16},
         {"in a graph", CS_OP_LINEAR, true, true, CS_PRECISION_BF16, 1, 0, 0},
@@ -277,23 +295,29 @@ static void test_host(void **state)
         {"a slow host", CS_OP_LINEAR, false, true, CS_PRECISION_BF16, 2.5, 32.5, 40},
         {"sums", CS_OP_LINEAR, false, true, CS_PRECISION_BF16, 1, 13, 18, .apart = true},
         {"attention", CS_OP_ATTENTION, false, true, CS_PRECISION_BF16, 1, 33, 66},
-        {"with dropout", CS_OP_ATTENTION, false, true, CS_PRECISION_BF16, 1, 43, 76,
-         .dropout = 0.1},
+        {"modules", CS_OP_GROUPED_LINEAR, false, true, CS_PRECISION_BF16, 1, 52, 64, .modules = 4},
+        {"a product backward", CS_OP_LINEAR, false, true, CS_PRECISION_BF16, 1, 13, 31,
+         .longer = true},
+        {"no product", CS_OP_ATTENTION, false, true, CS_PRECISION_BF16, 1, 33, 66, .longer = true},
+        {"products of experts", CS_OP_GROUPED_LINEAR, false, true, CS_PRECISION_BF16, 2, 104, 248,
+         .modules = 4, .longer = true},
     };
-    const cs_op_cost cost = {.forward = {1, 1, 3, 0},
-                             .backward_input = {1, 1, 3, 0},
-                             .backward_weight = {1, 1, 3, 0},
-                             .weights = 5,
-                             .biases = 1};
+    cs_op_cost cost = {.forward = {1, 1, 3, 0},
+                       .backward_input = {1, 1, 3, 0},
+                       .backward_weight = {1, 1, 3, 0},
+                       .weights = 5,
+                       .biases = 1};
     for (size_t i = 0; i < ROWS(rows); i++) {
+        cost.modules = rows[i].modules;
         const cs_runtime_kernels kernels = {.given = true,
                                             .host = 10 * MICROSECOND,
                                             .host_kernel = MICROSECOND,
+                                            .host_product_backward =
+                                                rows[i].longer ? 25 * MICROSECOND : 0,
                                             .graphs = rows[i].graphs,
                                             .expert_loop = rows[i].loop};
-        const cs_op op = {.kind = rows[i].kind,
-                          .experts = 4,
-                          .attention = {.kernel = CS_ATTENTION_MATH, .dropout = rows[i].dropout}};
+        const cs_op op = {
+            .kind = rows[i].kind, .experts = 4, .attention = {.kernel = CS_ATTENTION_MATH}};
         cs_factor factor = {rows[i].factor, "test"};
         cs_accelerator device = small_device();
         device.training.host = &factor;
@@ -303,7 +327,7 @@ static void test_host(void **state)
             fabs(got.backward * 1e6 - rows[i].backward) > 1e-9)
             fail_msg("%s: expected %g and %g us, got %g and %g", rows[i].row, rows[i].forward,
                      rows[i].backward, got.forward * 1e6, got.backward * 1e6);
-        const double message = rows[i].graphs ? 0 : 10e-6 * rows[i].factor;
+        const double message = rows[i].graphs ? 0 : 11e-6 * rows[i].factor;
         assert_float_equal(message, cs_runtime_kernels_message(&kernels, &device), 1e-12);
     }
     /* gradients of weights that are not trained are not added: 3 kernels of 1 us, those of the
@@ -325,6 +349,21 @@ static void test_host(void **state)
     expect_seconds(
         "joined", 4e-6,
         cs_runtime_kernels_host(&loop, &device, &joined, &cast, CS_PRECISION_MXFP8, false).forward);
+}
+
+/* Zeros in gradients of 4 bytes: 6 bytes of each are read or written, here 6 ms; or the host starts
+ * four kernels for each tensor, 10 us each, on a host that takes twice the time: 240 us for three. */
+static void test_zeros(void **state)
+{
+    (void)state;
+    const cs_runtime_kernels counts = {
+        .given = true, .host_kernel = 10 * MICROSECOND, .counts_zeros = true};
+    const cs_runtime_kernels none = {.given = true, .host_kernel = 10 * MICROSECOND};
+    cs_accelerator device = small_device();
+    device.training.host = &twice;
+    expect_seconds("many", 6e-3, cs_runtime_kernels_count_zeros(&counts, &device, 1e6, 4, 3));
+    expect_seconds("few", 240e-6, cs_runtime_kernels_count_zeros(&counts, &device, 1e3, 4, 3));
+    assert_true(cs_runtime_kernels_count_zeros(&none, &device, 1e6, 4, 3) == 0);
 }
 
 /* Deterministic algorithms fill what is made before it is: a linear layer's result of 6 bytes
@@ -364,7 +403,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bundles), cmocka_unit_test(test_sources),
         cmocka_unit_test(test_seconds), cmocka_unit_test(test_host),
-        cmocka_unit_test(test_fills),
+        cmocka_unit_test(test_zeros),   cmocka_unit_test(test_fills),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

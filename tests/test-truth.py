@@ -34,7 +34,7 @@ POINTS = [
     point('fast', {'step_time_s': 0.001}, batch={'global': 16, 'micro': 2}),
     point('tensor', {'step_time_s': 0.01}, parallel={'tp': 2}, schedule='grad-accumulation', features=['tp']),
     point('abacus', {'step_time_s': 1}, gpu='abacus'),
-    point('v', {'step_time_s': 1}, schedule='dualpipe', features=['pp', 'v']),
+    point('v', {'step_time_s': 1}, schedule='chimera', features=['pp', 'v']),
 ]
 
 
@@ -93,7 +93,7 @@ class Made(unittest.TestCase):
         self.assertAlmostEqual(row['bias'], statistics.fmean(errors), 12)
         self.assertEqual(row['largest'], max(errors, key=abs))
         missing = {p['id']: p['missing'][0] for p in report['points'] if p['missing']}
-        self.assertEqual(missing, {'made/abacus': 'the device abacus', 'made/v': 'the schedule dualpipe'})
+        self.assertEqual(missing, {'made/abacus': 'the device abacus', 'made/v': 'the schedule chimera'})
 
     def test_threads_change_nothing(self):
         self.assertEqual(self.report('-j', '1'), self.report('-j', '3'))
@@ -119,13 +119,13 @@ class Made(unittest.TestCase):
 
     def test_tables(self):
         text = sim('validate', self.file, '--points').stdout
-        self.assertIn('made/v  missing: the schedule dualpipe', text)
+        self.assertIn('made/v  missing: the schedule chimera', text)
         self.assertIn('5 points: 3 predicted, 2 that miss a feature, 0 that fail', text)
         self.assertIn('messages between stages block computing', text)
 
     def test_missing_scenario(self):
         done = sim('validate', self.file, '--scenario', 'made/v', status=1)
-        self.assertIn('made/v cannot be expressed; it needs: the schedule dualpipe', done.stderr)
+        self.assertIn('made/v cannot be expressed; it needs: the schedule chimera', done.stderr)
         done = sim('validate', self.file, '--scenario', 'made/slo', status=2)
         self.assertIn('did you mean "made/slow"?', done.stderr)
 

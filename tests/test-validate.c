@@ -156,6 +156,13 @@ static void finds_the_time_of_a_step(void **state)
     "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'gelu', 'norm': 'layernorm', "                 \
     "'pos': 'learned', 'tied': true, 'experts': 4, 'topk': 2}, "                                   \
     "'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
+/* One layer without experts, and in the others one that all tokens go through. */
+#define MIXED                                                                                      \
+    "'model': {'name': 'm', 'kind': 'decoder-moe', 'layers': 4, 'hidden': 256, 'heads': 4, "       \
+    "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'rmsnorm', "                 \
+    "'pos': 'rope', 'tied': true, 'experts': 4, 'topk': 2, 'moe_ffn': 512, 'shared_ffn': 512, "    \
+    "'dense_layers': 1}, 'framework': 'Megatron-LM (dev)', "                                       \
+    "'batch': {'global': 8, 'micro': 1}, "
 #define H100 "'hardware': {'gpu': 'NVIDIA H100 80GB HBM3', 'gpus': 1}, "
 #define TOLD "'measured': {}, 'recompute': 'none', 'precision': 'bf16'"
 
@@ -177,8 +184,14 @@ static const struct lack {
     const char *members, *missing;
 } lacks[] = {
     {GPT ", " TWO_GPUS ", 'parallel': {'pp': 2}, 'batch': {'global': 4, 'micro': 1}, "
-         "'schedule': 'dualpipe', 'measured': {}, " REST,
-     "the schedule dualpipe"},
+         "'schedule': 'chimera', 'measured': {}, " REST,
+     "the schedule chimera"},
+    {GPT ", " TWO_GPUS ", 'parallel': {'pp': 2}, 'batch': {'global': 4, 'micro': 1}, "
+         "'schedule': 'pipedream', 'measured': {}, " REST,
+     "the schedule pipedream"},
+    {GPT ", " GPUS(3) "'parallel': {'pp': 3}, 'batch': {'global': 4, 'micro': 1}, "
+                      "'schedule': 'dualpipe', 'measured': {}, " REST,
+     "stated: ranks and micro-batches that two directions divide"},
     {GPT ", 'hardware': {'gpu': 'abacus', 'gpus': 1}, 'batch': {'global': 4, 'micro': 1}, "
          "'measured': {}, " REST,
      "the device abacus"},
@@ -225,8 +238,8 @@ static const struct lack {
     {MEGATRON "'hardware': {'gpu': 'RTX 4090', 'gpus': 16, 'gpus_per_node': 8}, 'parallel': "
               "{'dp': 8, 'tp': 2}, " TOLD,
      "several nodes of RTX 4090"},
-    {MEGATRON "'hardware': {'gpu': 'NVIDIA H100 PCIe', 'gpus': 1}, " TOLD,
-     "the device NVIDIA H100 PCIe"},
+    {MEGATRON "'hardware': {'gpu': 'NVIDIA H800 PCIe', 'gpus': 1}, " TOLD,
+     "the device NVIDIA H800 PCIe"},
     {NORMED("'sliding_window': 32") GPUS(1) "'options': {'packed_tokens': 80}, " TOLD,
      "packed samples that are longer than windows"},
     {"'model': {'name': 'b', 'kind': 'encoder', 'layers': 4, 'hidden': 256, 'heads': 4, 'ffn': "
@@ -235,6 +248,8 @@ static const struct lack {
      "packed samples in networks of the kind \"encoder\""},
     {SIZES("4097", "256", "1000", "128", "true"), "more than 4096 blocks"},
     {SIZES("4", "1048580", "1000", "128", "true"), "more than 1048576 features of a token"},
+    {GPT ", " ONE_GPU ", 'batch': {'global': 1048577, 'micro': 1}, 'measured': {}, " REST,
+     "more than 1048576 micro-batches in a step"},
     {SIZES("4", "256", "1048577", "128", "true"), "more than 1048576 tokens in a vocabulary"},
     {SIZES("4", "256", "1000", "1048577", "true"), "more than 1048576 tokens in a sequence"},
     {SIZES("4", "256", "65537", "1048576", "true"), "more than 2^36 logits of a sequence"},
@@ -285,6 +300,9 @@ static const char *const largest[] = {
 #define B200(release, precision)                                                                   \
     RECIPE("qwen3", " " release, "B200-SXM-180GB", precision, "'cuda_graphs': 'none'")
 
+/* Eight sequences, one at a time. */
+#define DUALPIPE GPUS(4) "'parallel': {'pp': 4}, 'schedule': 'dualpipe', " TOLD
+
 static const struct rule {
     const char *name, *members, *section, *key, *inner, *value;
 } rules[] = {
@@ -298,6 +316,11 @@ static const struct rule {
      "schedule", "partition", NULL, "[2]"},
     {"equal stages", MEGATRON GPUS(2) "'parallel': {'pp': 2}, 'schedule': '1f1b', " TOLD,
      "schedule", "partition", NULL, "[3]"},
+    {"half the ranks of DualPipe", MEGATRON DUALPIPE, "parallel", "pipeline", NULL, "2"},
+    {"and twice the replicas", MEGATRON DUALPIPE, "parallel", "data", NULL, "2"},
+    {"which have half the micro-batches", MEGATRON DUALPIPE, "schedule", "micro_batches", NULL,
+     "4"},
+    {"and a V each", MEGATRON DUALPIPE, "schedule", "kind", NULL, "\"dualpipe_v\""},
     {"instances",
      MEGATRON GPUS(4) "'parallel': {'dp': 4, 'zero': 1}, 'args': "
                       "{'num-distributed-optimizer-instances': 2}, " TOLD,
@@ -479,12 +502,35 @@ static const struct rule {
      "\"features\""},
     {"adapters of GPT", MEGATRON GPUS(1) "'options': {'lora': true}, " TOLD, "model", "lora",
      "targets", "[\"c_attn\",\"attn.c_proj\"]"},
+    {"adapters of NVIDIA's recipes", LLAMA("NeMo 25.02", "'lora': true"), "model", "lora",
+     "targets", "[\"q_proj\"]"},
+    {"those of its later ones", LLAMA("Megatron-Bridge 26.06", "'lora': true"), "model", "lora",
+     "targets", "[\"q_proj\"]"},
+    {"those of others", LLAMA("Megatron-LM", "'lora': true"), "model", "lora", "targets",
+     "[\"q_proj\",\"o_proj\"]"},
     {"norms of GPT",
      MEGATRON GPUS(1) "'measured': {}, 'recompute': 'selective:[layernorm]', 'precision': 'bf16'",
      "model", "recompute_operators", NULL, "[\"ln_1\",\"ln_2\"]"},
     {"activations of experts without a gate",
      EXPERTS GPUS(1) "'measured': {}, 'recompute': 'selective:[moe_act]', 'precision': 'bf16'",
-     "model", "discard_operators", NULL, "[\"act\"]"},
+     "model", "discard_operators", NULL, "[\"experts.act\"]"},
+    {"layers without experts, of which there are none",
+     EXPERTS GPUS(1) "'measured': {}, 'recompute': 'selective:[mlp, moe_act]', 'precision': "
+                     "'bf16'",
+     "model", "recompute_operators", NULL, "[\"experts.act\"]"},
+    {"and where there are some",
+     MIXED GPUS(1) "'measured': {}, 'recompute': 'selective:[mlp]', 'precision': 'bf16'", "model",
+     "recompute_operators", NULL,
+     "[\"mlp.up_proj\",\"mlp.act\",\"mlp.down_proj\",\"mlp.gate_proj\",\"mlp.mul\"]"},
+    {"experts, and those that all tokens go through",
+     MIXED GPUS(1) "'measured': {}, 'recompute': 'selective:[moe]', 'precision': 'bf16'", "model",
+     "recompute_operators", NULL,
+     "[\"mlp.gate\",\"top_k\",\"dispatch\",\"experts\",\"combine\",\"shared_experts\",\"mlp."
+     "add\"]"},
+    {"the latter alone",
+     MIXED GPUS(1) "'measured': {}, 'recompute': 'selective:[shared_experts]', 'precision': "
+                   "'bf16'",
+     "model", "recompute_operators", NULL, "[\"shared_experts\"]"},
     {"MaxText without a gate",
      GPT ", 'framework': 'MaxText', 'batch': {'global': 8, 'micro': 1}, " GPUS(
          1) "'measured': {}, 'recompute': 'unknown', 'precision': 'bf16'",
@@ -549,6 +595,13 @@ static const struct rule {
     {"with their experts", B200("26.06", "mxfp8"), "runtime", "fused_experts", NULL, "true"},
     {"and attention in fp8", B200("26.06", "mxfp8"), "runtime", "flash", NULL, "\"cudnn_fp8\""},
     {"which others do not have", B200("26.06", "bf16"), "runtime", "flash", NULL, "\"cudnn\""},
+    {"modules for each expert", EXPERTS GPUS(1) "'args': {'bf16': true}, " TOLD, "runtime",
+     "expert_modules", NULL, "true"},
+    {"grouped products", EXPERTS GPUS(1) "'args': {'moe-grouped-gemm': true}, " TOLD, "runtime",
+     "expert_modules", NULL, "-"},
+    {"where nothing is said", EXPERTS GPUS(1) TOLD, "runtime", "expert_modules", NULL, "-"},
+    {"zeros in gradients", MEGATRON GPUS(1) "'args': {'log-num-zeros-in-grad': true}, " TOLD,
+     "runtime", "counts_zeros", NULL, "true"},
     {"not one by one", B200("26.08", "mxfp8"), "runtime", "expert_loop", NULL, "false"},
     {"in a later release only", B200("26.04.01", "mxfp8"), "runtime", "cuda_graphs", NULL, "-"},
     {"and in mxfp8", B200("26.06", "bf16"), "collectives", "expert_overlap", NULL, "-"},
@@ -698,7 +751,29 @@ static void knows_gpus_by_their_words(void **state)
         {"NVIDIA GeForce RTX 2080 Ti", "rtx-2080-ti", "-"},
         {"NVIDIA L4", "l4", "-"},
         {"AMD Instinct MI300X", "mi300x", "-"},
+        {"NVIDIA H100 PCIe", "h100-pcie", "-"},
+        {"NVIDIA H100 NVL", "h100-nvl", "-"},
+        {"NVIDIA H200 NVL", "h200-nvl", "-"},
+        {"NVIDIA H800", "h800", "-"},
+        {"H800-SXM5-80GB", "h800", "80 GiB"},
+        {"NVIDIA A800-SXM4-80GB", "a800", "80 GiB"},
+        {"NVIDIA H20", "h20", "-"},
+        {"NVIDIA A10", "a10", "-"},
+        {"NVIDIA A40", "a40", "-"},
+        {"NVIDIA RTX A6000", "rtx-a6000", "-"},
+        {"NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada", "-"},
+        {"NVIDIA GeForce RTX 3090", "rtx-3090", "-"},
+        {"NVIDIA GeForce RTX 5090", "rtx-5090", "-"},
+        {"Tesla P100-SXM2-16GB", "p100", "16 GiB"},
         {"NVIDIA L40", NULL, NULL},
+        {"NVIDIA H20-3e", NULL, NULL},
+        {"NVIDIA A10G", NULL, NULL},
+        {"NVIDIA A800 80GB PCIe", NULL, NULL},
+        {"Quadro RTX 6000", NULL, NULL},
+        {"NVIDIA GeForce RTX 3090 Ti", NULL, NULL},
+        {"NVIDIA GeForce RTX 4090 D", NULL, NULL},
+        {"NVIDIA GeForce RTX 5090 D v2", NULL, NULL},
+        {"NVIDIA GeForce RTX 4090 Laptop GPU", NULL, NULL},
         {"AMD Instinct MI250X", NULL, NULL},
         {"A1000", NULL, NULL},
     };

@@ -5,7 +5,9 @@
  *   model     GPUs  NVLinks per GPU, rate  per GPU, one way  boards
  *   dgx2      16    6 of 25 GB/s           150 GB/s          2, joined by 48 NVLinks
  *   dgx-a100  8     12 of 25 GB/s          300 GB/s          1
+ *   hgx-a800  8     8 of 25 GB/s           200 GB/s          1
  *   dgx-h100  8     18 of 25 GB/s          450 GB/s          1
+ *   hgx-h800  8     8 of 25 GB/s           200 GB/s          1
  *   dgx-b200  8     18 of 50 GB/s          900 GB/s          1
  *   nvl72     72    18 of 50 GB/s          900 GB/s          1, of 18 NVSwitches, one per link
  *
@@ -16,16 +18,13 @@
 
 #include <inttypes.h>
 
-static const char *const model_names[] = {"dgx2",     "dgx-a100", "dgx-h100",
-                                          "dgx-b200", "nvl72",    NULL};
+static const char *const model_names[] = {"dgx2",     "dgx-a100", "hgx-a800", "dgx-h100",
+                                          "hgx-h800", "dgx-b200", "nvl72",    NULL};
 static const struct {
     uint32_t gpus, links, boards, trunk_links;
     double rate; /* bytes/s of a link, one way: NVLink 2, 3 and 4; NVLink 5 */
-} models[] = {{16, 6, 2, 48, 25e9},
-              {8, 12, 1, 0, 25e9},
-              {8, 18, 1, 0, 25e9},
-              {8, 18, 1, 0, 50e9},
-              {72, 18, 1, 0, 50e9}};
+} models[] = {{16, 6, 2, 48, 25e9}, {8, 12, 1, 0, 25e9}, {8, 8, 1, 0, 25e9},  {8, 18, 1, 0, 25e9},
+              {8, 8, 1, 0, 25e9},   {8, 18, 1, 0, 50e9}, {72, 18, 1, 0, 50e9}};
 
 typedef struct nvswitch_params {
     cs_nvlink nvlink;
@@ -75,10 +74,12 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
 const cs_topology cs_topology_nvswitch = {
     .name = "nvswitch",
     .summary =
-        "GPUs around NVSwitches (DGX-2, DGX A100, H100 and B200, GB200 NVL72), above a PCIe tree",
-    .source =
-        "NVIDIA: NVSwitch technical overview, 2018 (DGX-2); A100 and H100 Tensor Core GPU "
-        "architecture white papers, 2020 and 2022; Blackwell architecture technical brief, 2024",
+        "GPUs around NVSwitches (DGX-2, DGX A100, H100 and B200, HGX A800 and H800, GB200 NVL72), "
+        "above a PCIe tree",
+    .source = "NVIDIA: NVSwitch technical overview, 2018 (DGX-2); A100 and H100 Tensor Core GPU "
+              "architecture white papers, 2020 and 2022; A800 and H800 data sheets, 2022 and "
+              "2023 (NVLink 400 GB/s "
+              "both ways); Blackwell architecture technical brief, 2024",
     .fields = fields,
     .params_size = sizeof(nvswitch_params),
     .read = cs_nvlink_read,

@@ -95,6 +95,20 @@ PRESET_ROUTED(
         "NVIDIA, DGX A100 system architecture white paper, 2020; DGX SuperPOD (A100) reference "
         "architecture, 2021; NCCL, src/graph/topo.h")
 
+/* HGX A800: a DGX A100 whose GPUs have 8 NVLinks in place of 12, 200 GB/s per direction. */
+static const char hgx_a800[] =
+    "{\"topology\": \"cluster\", \"gpus_per_node\": 8,"
+    " \"node\": {\"topology\": \"nvswitch\", \"model\": \"hgx-a800\", \"latency\": \"0.6 us\","
+    "  \"pcie\": {\"sockets\": 2, \"switches_per_socket\": 2, \"gpus_per_switch\": 2, \"nics\": 8,"
+    "  \"bandwidth\": \"24 GB/s\", \"uplink_bandwidth\": \"24 GB/s\","
+    "  \"socket_bandwidth\": \"16 GB/s\", \"latency\": \"0.5 us\"}},"
+    " \"network\": {\"topology\": \"leaf_spine\", \"rails\": 8, \"hosts_per_leaf\": 20,"
+    "  \"spines\": 10, \"parallel\": 2, \"bandwidth\": \"25 GB/s\", \"latency\": \"0.1 us\"}}";
+
+PRESET_ROUTED(hgx_a800, "hgx-a800",
+              .summary = "preset: HGX A800, 8 A800 on NVSwitch, eight HDR rails",
+              .source = "NVIDIA, A800 Tensor Core GPU data sheet, 2022; all else as dgx-a100")
+
 /* DGX H100: NVSwitch with 450 GB/s per GPU and direction; two sockets, PCIe 5 x16 at 48 GB/s (what
  * NCCL assumes), each GPU with an NDR NIC (400 Gbit/s) of its own on the same PCIe switch (in the
  * ConnectX-7), 40 GB/s between the sockets. More than one are joined as in a SuperPOD: eight rails,
@@ -112,6 +126,21 @@ PRESET_ROUTED(
     dgx_h100, "dgx-h100", .summary = "preset: DGX H100, 8 H100 on NVSwitch, eight NDR rails",
     .source = "NVIDIA, H100 Tensor Core GPU architecture white paper, 2022; DGX SuperPOD (H100) "
               "reference architecture, 2023; NCCL, src/graph/topo.h")
+
+/* HGX H800: a DGX H100 whose GPUs have 8 NVLinks in place of 18, 200 GB/s per direction, of which
+ * DeepSeek reaches 160 (arXiv 2412.19437, section 3.2.2); there each has an NDR NIC as well. */
+static const char hgx_h800[] =
+    "{\"topology\": \"cluster\", \"gpus_per_node\": 8,"
+    " \"node\": {\"topology\": \"nvswitch\", \"model\": \"hgx-h800\", \"latency\": \"0.6 us\","
+    "  \"pcie\": {\"sockets\": 2, \"switches_per_socket\": 4, \"gpus_per_switch\": 1, \"nics\": 8,"
+    "  \"bandwidth\": \"48 GB/s\", \"socket_bandwidth\": \"40 GB/s\", \"latency\": \"0.5 us\"}},"
+    " \"network\": {\"topology\": \"leaf_spine\", \"rails\": 8, \"hosts_per_leaf\": 32,"
+    "  \"spines\": 16, \"parallel\": 2, \"bandwidth\": \"50 GB/s\", \"latency\": \"0.1 us\"}}";
+
+PRESET_ROUTED(
+    hgx_h800, "hgx-h800", .summary = "preset: HGX H800, 8 H800 on NVSwitch, eight NDR rails",
+    .source = "NVIDIA, H800 Tensor Core GPU data sheet, 2023; DeepSeek-AI, DeepSeek-V3 technical "
+              "report, 2024 (arXiv 2412.19437), section 3.1; all else as dgx-h100")
 
 /* DGX B200: NVSwitch with 900 GB/s per GPU and direction; PCIe, NICs and network are those of the
  * DGX H100. */
@@ -165,3 +194,26 @@ PRESET(pcie_8gpu, "pcie-8gpu",
        .source = "Miao et al., Galvatron: efficient transformer training over multiple GPUs using "
                  "automatic parallelism, PVLDB 16(3), 2022 (nodes of 8 RTX TITAN on PCIe 3); NCCL, "
                  "src/graph/topo.h")
+
+/* Servers with 8 cards and no NVLink bridges on PCIe 4, as a DGX A100 without its NVLinks, and on
+ * PCIe 5. Between the sockets of eight A100 four pairs that gather at once reach 4 GB/s each
+ * (SimuMax, MooreThreads, 4dcaae51, configs/system/a100_pcie.json: dp_fixed_bw), 0.8 of 20 GB/s in
+ * all; with PCIe 5 all has twice as much, as a DGX H100 has by a DGX A100. */
+static const char pcie4_8gpu[] =
+    "{\"topology\": \"pcie_tree\", \"sockets\": 2, \"switches_per_socket\": 2,"
+    " \"gpus_per_switch\": 2, \"bandwidth\": \"24 GB/s\", \"uplink_bandwidth\": \"24 GB/s\","
+    " \"socket_bandwidth\": \"20 GB/s\", \"latency\": \"0.5 us\"}";
+
+PRESET(pcie4_8gpu, "pcie4-8gpu",
+       .summary = "preset: 8 cards on PCIe 4 (A100 PCIe, A40, A10, L40S, RTX A6000, 3090, 4090)",
+       .source = "NCCL, src/graph/topo.h; SimuMax (MooreThreads), 4dcaae51, "
+                 "configs/system/a100_pcie.json (between sockets)")
+
+static const char pcie5_8gpu[] =
+    "{\"topology\": \"pcie_tree\", \"sockets\": 2, \"switches_per_socket\": 2,"
+    " \"gpus_per_switch\": 2, \"bandwidth\": \"48 GB/s\", \"uplink_bandwidth\": \"48 GB/s\","
+    " \"socket_bandwidth\": \"40 GB/s\", \"latency\": \"0.5 us\"}";
+
+PRESET(pcie5_8gpu, "pcie5-8gpu",
+       .summary = "preset: 8 cards on PCIe 5 (H100 PCIe and NVL, H200 NVL, RTX 5090)",
+       .source = "NCCL, src/graph/topo.h; between sockets twice what pcie4-8gpu has")

@@ -19,10 +19,14 @@
     X(abci)                                                                                        \
     X(dgx1_v100)                                                                                   \
     X(dgx_a100)                                                                                    \
+    X(hgx_a800)                                                                                    \
     X(dgx_h100)                                                                                    \
+    X(hgx_h800)                                                                                    \
     X(dgx_b200)                                                                                    \
     X(gb200_nvl72)                                                                                 \
-    X(pcie_8gpu)
+    X(pcie_8gpu)                                                                                   \
+    X(pcie4_8gpu)                                                                                  \
+    X(pcie5_8gpu)
 
 #define DECLARE(name) extern const cs_topology cs_topology_##name;
 TOPOLOGY_MAP(DECLARE)

@@ -227,6 +227,7 @@ static void take_sizes(const cs_scenario *scenario, cs_priced *to)
 static cs_status take_prices(const cs_scenario *scenario, bool has_rules,
                              const cs_progress *progress, cs_priced *to, cs_error *error)
 {
+    const cs_simulation_options how = {.progress = progress};
     cs_graph graph = {0};
     cs_trace trace = {0};
     /* what rules divide is scattered behind sums of gradients, which the last micro-batch waits for
@@ -236,7 +237,7 @@ static cs_status take_prices(const cs_scenario *scenario, bool has_rules,
     to->stages = calloc(to->n_stages + 1ULL, sizeof(*to->stages));
     if (!to->stages)
         return cs_error_no_memory(error);
-    CS_TRY(cs_simulate_trace(scenario, progress, &graph, &trace, error));
+    CS_TRY(cs_simulate_trace(scenario, &how, &graph, &trace, error));
     const cs_status status = take_times(scenario, &graph, &trace, exchanges, to, error);
     cs_graph_finish(&graph);
     cs_trace_finish(&trace);

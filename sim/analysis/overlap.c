@@ -4,14 +4,11 @@
 
 #include <stdlib.h>
 
-/* What a device does: computing, or sending or receiving a transfer. */
-typedef struct interval {
-    cs_time start, end;
-    bool computes;
-} interval;
+/* What a device does: sending or receiving transfers, and computing. */
+enum { TRANSFERS, COMPUTATIONS, SORTS };
 
-/* The tasks of each device, one device after the other, in order: those of device d from first[d]
- * to first[d + 1]. */
+/* The tasks of each device and sort, one after the other, in order: those of sort s of device d
+ * from first[SORTS * d + s] to the next one. */
 typedef struct tasks_of_devices {
     size_t *first;
     uint32_t *tasks;
@@ -32,15 +29,16 @@ static uint32_t devices_of_ranks(const cs_graph *graph, uint32_t group, uint32_t
 
 /* The devices that a task takes time of: at most two, or all. */
 static uint32_t devices_of(const cs_graph *graph, const cs_trace *trace, uint32_t task,
-                           uint32_t *out)
+                           uint32_t *out, uint32_t *sort)
 {
     const cs_class *cls = cs_graph_class(graph, task);
     const cs_span span = trace->spans[task];
     if (span.start < 0 || span.end <= span.start)
         return 0;
+    const bool computes = cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE;
+    *sort = computes ? COMPUTATIONS : TRANSFERS;
     if (cls->ranks > 0)
         return devices_of_ranks(graph, cls->ranks - 1, out);
-    const bool computes = cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE;
     out[0] = cls->device;
     out[1] = cls->peer;
     return !computes && cls->peer != cls->device && cls->peer < graph->n_devices ? 2 : 1;
@@ -48,20 +46,19 @@ static uint32_t devices_of(const cs_graph *graph, const cs_trace *trace, uint32_
 
 static int by_start(const void *left, const void *right)
 {
-    const interval *a = left, *b = right;
+    const cs_span *a = left, *b = right;
     CS_COMPARE(a->start, b->start);
     CS_COMPARE(a->end, b->end);
     return 0;
 }
 
-enum { MOST_MOVES = 16 }; /* of each interval, on average */
+enum { MOST_MOVES = 16 }; /* of each span, on average */
 
-/* Tasks are mostly added in the order in which they run: few intervals are out of order, and not by
- * far. */
-static void sort_intervals(interval *at, size_t n)
+/* Tasks are mostly added in the order in which they run: few are out of order, and not by far. */
+static void sort_spans(cs_span *at, size_t n)
 {
     for (size_t i = 1, moves = 0; i < n; i++) {
-        const interval moved = at[i];
+        const cs_span moved = at[i];
         size_t to = i;
         for (; to > 0 && by_start(&at[to - 1], &moved) > 0; to--)
             at[to] = at[to - 1];
@@ -74,39 +71,57 @@ static void sort_intervals(interval *at, size_t n)
     }
 }
 
-/* One after the other in order of their starts: the latest end of each sort so far is all that must
- * be known of those before, as what comes adds only what lies behind it. Time in which both sorts
- * have begun and neither has ended is hidden; it is counted when the later of the two begins or
- * goes on. */
-static void add_intervals(const interval *at, size_t n, cs_time_use *use)
+/* The sort of which the next span starts first; there is one. */
+static uint32_t next_sort(const cs_span *const *next, const cs_span *const *end)
 {
-    cs_time ends[2] = {0, 0}; /* transfers; computations */
-    for (size_t i = 0; i < n; i++) {
-        const uint32_t sort = at[i].computes;
-        const cs_time from = at[i].start > ends[sort] ? at[i].start : ends[sort];
-        if (at[i].end <= from)
+    if (next[TRANSFERS] == end[TRANSFERS])
+        return COMPUTATIONS;
+    return next[COMPUTATIONS] < end[COMPUTATIONS] &&
+                   by_start(next[COMPUTATIONS], next[TRANSFERS]) < 0
+               ? COMPUTATIONS
+               : TRANSFERS;
+}
+
+/* Transfers, then computations, each sort in order of starts. They are taken one after the other in
+ * order of their starts: the latest end of each sort so far is all that must be known of those
+ * before, as what comes adds only what lies behind it. Time in which both sorts have begun and
+ * neither has ended is hidden; it is counted when the later of the two begins or goes on. */
+static void add_spans(const cs_span *at, size_t n_transfers, size_t n_computations,
+                      cs_time_use *use)
+{
+    const cs_span *next[SORTS] = {at, at + n_transfers}, *const end[SORTS] = {next[COMPUTATIONS],
+                                                                              next[COMPUTATIONS] +
+                                                                                  n_computations};
+    cs_time ends[SORTS] = {0, 0};
+    while (next[TRANSFERS] < end[TRANSFERS] || next[COMPUTATIONS] < end[COMPUTATIONS]) {
+        const uint32_t sort = next_sort(next, end);
+        const cs_span span = *next[sort]++;
+        const cs_time from = span.start > ends[sort] ? span.start : ends[sort];
+        if (span.end <= from)
             continue;
-        const cs_time both = ends[!sort] < at[i].end ? ends[!sort] : at[i].end;
-        use->active += at[i].computes ? 0 : at[i].end - from;
+        const cs_time both = ends[!sort] < span.end ? ends[!sort] : span.end;
+        use->active += sort == COMPUTATIONS ? 0 : span.end - from;
         use->hidden += both > from ? both - from : 0;
-        ends[sort] = at[i].end;
+        ends[sort] = span.end;
     }
 }
 
-/* first[d + 1] becomes the end of device d as its tasks are listed. */
+/* first[i + 1] becomes the end of the i-th tasks as they are listed. */
 static bool list_tasks(const cs_graph *graph, const cs_trace *trace, uint32_t *devices,
                        tasks_of_devices *list)
 {
+    const size_t n = (size_t)graph->n_devices * SORTS;
     size_t *first = list->first;
+    uint32_t sort = 0;
     for (uint32_t task = 0; task < graph->n_tasks; task++)
-        for (uint32_t i = devices_of(graph, trace, task, devices); i-- > 0;)
-            first[devices[i] + 2]++;
-    for (uint32_t d = 0; d < graph->n_devices; d++)
-        first[d + 2] += first[d + 1];
-    list->tasks = malloc((first[graph->n_devices + 1] + 1) * sizeof(*list->tasks));
+        for (uint32_t i = devices_of(graph, trace, task, devices, &sort); i-- > 0;)
+            first[(size_t)devices[i] * SORTS + sort + 2]++;
+    for (size_t i = 0; i < n; i++)
+        first[i + 2] += first[i + 1];
+    list->tasks = malloc((first[n + 1] + 1) * sizeof(*list->tasks));
     for (uint32_t task = 0; list->tasks && task < graph->n_tasks; task++)
-        for (uint32_t i = devices_of(graph, trace, task, devices); i-- > 0;)
-            list->tasks[first[devices[i] + 1]++] = task;
+        for (uint32_t i = devices_of(graph, trace, task, devices, &sort); i-- > 0;)
+            list->tasks[first[(size_t)devices[i] * SORTS + sort + 1]++] = task;
     return list->tasks;
 }
 
@@ -116,21 +131,18 @@ static bool add_devices(const cs_graph *graph, const cs_trace *trace, const task
 {
     size_t most = 0;
     for (uint32_t d = 0; d < graph->n_devices; d++) {
-        const size_t n = list->first[d + 1] - list->first[d];
-        most = n > most ? n : most;
+        const size_t *first = list->first + (size_t)d * SORTS;
+        most = first[SORTS] - first[0] > most ? first[SORTS] - first[0] : most;
     }
-    interval *of = malloc((most + 1) * sizeof(*of));
+    cs_span *of = malloc((most + 1) * sizeof(*of));
     for (uint32_t d = 0; of && d < graph->n_devices; d++) {
-        const uint32_t *tasks = list->tasks + list->first[d];
-        const size_t n = list->first[d + 1] - list->first[d];
-        for (size_t i = 0; i < n; i++) {
-            const cs_class *cls = cs_graph_class(graph, tasks[i]);
-            const cs_span span = trace->spans[tasks[i]];
-            of[i] =
-                (interval){span.start, span.end, cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE};
-        }
-        sort_intervals(of, n);
-        add_intervals(of, n, &devices[d]);
+        const size_t *first = list->first + (size_t)d * SORTS;
+        const size_t n[SORTS] = {first[1] - first[0], first[2] - first[1]};
+        for (size_t i = 0; i < n[TRANSFERS] + n[COMPUTATIONS]; i++)
+            of[i] = trace->spans[list->tasks[first[0] + i]];
+        sort_spans(of, n[TRANSFERS]);
+        sort_spans(of + n[TRANSFERS], n[COMPUTATIONS]);
+        add_spans(of, n[TRANSFERS], n[COMPUTATIONS], &devices[d]);
     }
     const bool done = of;
     free(of);
@@ -139,7 +151,8 @@ static bool add_devices(const cs_graph *graph, const cs_trace *trace, const task
 
 bool cs_overlap_find(const cs_graph *graph, const cs_trace *trace, cs_time_use *devices)
 {
-    tasks_of_devices list = {calloc((size_t)graph->n_devices + 2, sizeof(*list.first)), NULL};
+    tasks_of_devices list = {calloc((size_t)graph->n_devices * SORTS + 2, sizeof(*list.first)),
+                             NULL};
     uint32_t *scratch = malloc(((size_t)graph->n_devices + 2) * sizeof(*scratch));
     const bool done = list.first && scratch && list_tasks(graph, trace, scratch, &list) &&
                       add_devices(graph, trace, &list, devices);

@@ -272,13 +272,20 @@ static bool means(const char *word, const char *known)
     return false;
 }
 
+/* Of two as far from a word: fewer letters changed; and as people get a first letter right, that. */
+static bool is_closer(const char *word, const char *known, const char *than)
+{
+    const unsigned int edits = edit_distance(word, known), others = edit_distance(word, than);
+    return edits < others || (edits == others && known[0] == word[0] && than[0] != word[0]);
+}
+
 void cs_guess_add(cs_guess *guess, const char *known)
 {
     const unsigned int edits = edit_distance(guess->word, known);
     const unsigned int near = continues(guess->word, known) ? 2 : edits;
     const unsigned int distance = means(guess->word, known) ? 0 : near;
     const bool tie = guess->closest && distance == guess->distance &&
-                     edits < edit_distance(guess->word, guess->closest);
+                     is_closer(guess->word, known, guess->closest);
     if ((distance < guess->distance || tie) && distance < 2 * strlen(known)) {
         guess->distance = distance;
         guess->closest = known;

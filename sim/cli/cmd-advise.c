@@ -99,6 +99,8 @@ static cs_status advise(const cs_context *context, const cs_arguments *arguments
         status =
             cs_error_add(error, CS_INTERRUPTED, "interrupted: %u of %u plans were not looked at",
                          advice.n_states[CS_CANDIDATE_OPEN], advice.candidates.n);
+    else if (status == CS_OK && advice.n_rows == 0 && !advice.cut && !cs_team_helps(context->team))
+        status = cs_error_add(error, CS_LIMIT, "%s: no plan fits", arguments->words[0]);
     cs_advice_finish(&advice);
     return status;
 }

@@ -30,7 +30,7 @@ typedef struct entry {
     const cs_formula *formulas;       /* of a schedule's closed forms; or NULL */
     const char *unit;                 /* of a figure; or NULL */
     const cs_convention *conventions; /* of a runtime; or NULL */
-    char text[200], more[400];        /* of an entry whose texts are made up */
+    char text[300], more[400];        /* of an entry whose texts are made up */
 } entry;
 
 static bool schedule_at(size_t i, entry *out)
@@ -87,6 +87,9 @@ static void describe_device(const cs_accelerator *device, entry *out)
                                      cs_precision_names[p],
                                      cs_units_text(device->peaks[p], CS_QUANTITY_FLOP_RATE, 4).s);
     }
+    const double winograd = device->groups[CS_GROUP_WINOGRAD].compute;
+    if (winograd > 0 && used < sizeof(out->text))
+        snprintf(out->text + used, sizeof(out->text) - used, ", Winograd at %g", winograd);
     snprintf(out->more, sizeof(out->more), "%s; %s", device->peak_source, device->bandwidth_source);
 }
 

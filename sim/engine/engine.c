@@ -1,6 +1,7 @@
 #include "sim/engine/engine.h"
 
 #include "sim/base/units.h"
+#include "sim/engine/in-order.h"
 #include "sim/engine/state.h"
 #include "sim/engine/watch-run.h"
 
@@ -480,21 +481,44 @@ static cs_status report(const cs_engine *e, cs_status status, cs_error *error)
     return cs_error_no_memory(error);
 }
 
+static cs_status finish(cs_engine *e, cs_status status, cs_trace *trace, cs_error *error)
+{
+    if (status != CS_OK)
+        return report(e, status, error);
+    if (e->n_ended < e->graph->n_tasks && !cs_engine_must_stop(e))
+        return report_stuck(e, error);
+    return cs_engine_hand_over(e, trace, error);
+}
+
+static cs_status run_by_events(cs_engine *e, cs_trace *trace, cs_error *error)
+{
+    CS_TRY(cs_engine_prepare_events(e, error));
+    return finish(e, run_events(e), trace, error);
+}
+
+/* A pass in order that fails leaves memory changed. */
+static cs_status run(cs_engine *e, cs_trace *trace, cs_error *error)
+{
+    const cs_engine begun = *e;
+    bool done;
+    CS_TRY(cs_engine_prepare(e, error));
+    if (cs_in_order_refuses(e))
+        return run_by_events(e, trace, error);
+    const cs_status status = cs_in_order_run(e, &done);
+    if (done || status != CS_OK)
+        return finish(e, status, trace, error);
+    cs_engine_release(e);
+    *e = begun;
+    CS_TRY(cs_engine_prepare(e, error));
+    return run_by_events(e, trace, error);
+}
+
 cs_status cs_engine_run(const cs_graph *graph, const cs_platform *platform,
                         const cs_engine_options *options, cs_trace *trace, cs_error *error)
 {
     assert(graph->n_devices <= platform->n_devices);
     cs_engine e = {.graph = graph, .platform = platform, .options = *options, .error = error};
-    cs_status status = cs_engine_prepare(&e, error);
-    if (status == CS_OK) {
-        status = run_events(&e);
-        if (status != CS_OK)
-            status = report(&e, status, error);
-        else if (e.n_ended < graph->n_tasks && !cs_engine_must_stop(&e))
-            status = report_stuck(&e, error);
-        else
-            status = cs_engine_hand_over(&e, trace, error);
-    }
+    const cs_status status = run(&e, trace, error);
     cs_engine_release(&e);
     return status;
 }

@@ -33,7 +33,7 @@ static inline void note_peaks(cs_memory *memory, uint32_t device, uint32_t categ
         note_peak(memory, device, task, now);
 }
 
-static bool note_change(cs_memory *memory, uint32_t device, uint32_t category)
+static inline bool note_change(cs_memory *memory, uint32_t device, uint32_t category)
 {
     if (!cs_vector_reserve((void **)&memory->changed, &memory->cap_changed,
                            memory->n_changed + UINT64_C(1), sizeof(*memory->changed)))
@@ -266,12 +266,10 @@ bool cs_memory_end_instant(cs_memory *memory)
     bool done = true;
     sort_changed(memory->changed, memory->n_changed);
     for (uint32_t i = 0; i < memory->n_changed && done; i++) {
-        const uint32_t device = memory->changed[i] / CS_N_CATEGORIES;
-        const uint32_t category = memory->changed[i] % CS_N_CATEGORIES;
-        const int64_t live = memory->pools[device].live[category];
-        if (live != cs_samples_latest(memory->samples, device, category))
-            done = cs_samples_add(memory->samples,
-                                  &(cs_memory_sample){memory->instant, live, device, category});
+        const uint32_t key = memory->changed[i];
+        const cs_device_memory *pool = &memory->pools[key / CS_N_CATEGORIES];
+        done = cs_samples_note(memory->samples, memory->instant, key,
+                               pool->live[key % CS_N_CATEGORIES]);
     }
     memory->n_changed = 0;
     return done;

@@ -20,10 +20,10 @@ typedef struct route {
     cs_pair slowest; /* of the messages that one stands for: whose links these are */
     uint32_t before; /* folded graphs: the class before with this source, or CS_NONE */
     uint32_t stream; /* whose messages go one after the other, or CS_NONE */
+    double rate;     /* of a message that has its links for itself */
     uint8_t known;   /* cs_known: when the end of a message is */
     cs_time latency; /* of messages whose end is known: until they come to their links, */
-    cs_time alone;   /* and what their bytes take then, */
-    double rate;     /* at this rate */
+    cs_time alone;   /* and what their bytes take then, at that rate */
 } route;
 
 /* Messages from one device to another for one purpose, in the order in which they came. */
@@ -44,10 +44,9 @@ typedef struct flow {
     uint8_t place;   /* flow_place */
 } flow;
 
-/* Where a flow is: at its links; still on its way to them, where it will be at `since`; alone
- * with its links, or soon to be, so that these have it as `alone` only; or at its links with the
- * rest of its round. */
-typedef enum flow_place { AT_LINKS, ON_ITS_WAY, ALONE, IN_ROUND } flow_place;
+/* Where a flow is: at its links; still on its way to them, where it will be at `since`; or at its
+ * links with the rest of its round. */
+typedef enum flow_place { AT_LINKS, ON_ITS_WAY, IN_ROUND } flow_place;
 
 typedef struct link_state {
     uint32_t *flows; /* on the link; fifo: in order of arrival, from `head` on */
@@ -60,11 +59,19 @@ typedef struct link_state {
     uint32_t unfixed; /* max-min: messages without a rate yet */
 } link_state;
 
+/* A message that is alone on its links, or will be: no flow, unless another one comes to use one of
+ * them before it ends. */
+typedef struct lone {
+    cs_time since, end; /* on its links; `end` is later than now, or there is none */
+    uint32_t task, cls;
+    uint32_t slot; /* of its announced end */
+} lone;
+
 /* Who has or will have a link, of messages that may be alone (CS_KNOWN_IF_ALONE); apart from the
  * rest, which is not looked at while they are. */
 typedef struct link_users {
-    uint32_t n;     /* flows on their way to it, at it or waiting for their turn */
-    uint32_t alone; /* besides, the one that has it for itself; or CS_NONE */
+    uint32_t n; /* flows on their way to it, at it or waiting for their turn */
+    lone alone; /* besides, the message that has it for itself */
 } link_users;
 
 /* A list of ids that is emptied often. */
@@ -120,6 +127,7 @@ struct cs_network {
     id_list spare;       /* flows that are free for use */
     uint32_t n_on_links; /* flows that are on links' lists */
     bool has_rounds;     /* rounds are looked for */
+    bool has_lone;       /* and flows that are alone on their links */
     round_share *shares; /* of the last round whose rates were solved, by task */
     uint32_t n_shares, cap_shares;
     id_list round; /* flows of a round as that one: no link has them on its list */
@@ -210,6 +218,16 @@ static cs_status weigh(cs_network *network, uint32_t cls, uint32_t same, cs_erro
     return CS_OK;
 }
 
+static double rate_alone(const cs_network *network, const route *way)
+{
+    double rate = way->bandwidth;
+    for (uint32_t i = 0;
+         network->weights && network->sharing != CS_SHARING_FIFO && i < way->n_finite; i++)
+        rate = fmin(rate, network->links[network->route_links[way->first + i]].bandwidth /
+                              network->weights[way->first + i]);
+    return rate;
+}
+
 static cs_status find_way(cs_network *network, const cs_platform *platform, uint32_t cls,
                           cs_pair ends, int64_t bytes, cs_delivery *deliveries, cs_error *error)
 {
@@ -237,6 +255,7 @@ static cs_status find_way(cs_network *network, const cs_platform *platform, uint
     order_links(platform, links, way);
     if (network->last_route)
         CS_TRY(weigh(network, cls, same, error));
+    way->rate = rate_alone(network, way);
     return find_delivery(platform, way, &found, ends, &deliveries[cls], error);
 }
 
@@ -303,19 +322,6 @@ static cs_status find_streams(cs_network *network, const cs_graph *graph,
     return CS_OK;
 }
 
-/* The rate that a class has when nothing else is on its links, and what its bytes take then; 0
- * where that does not fit. */
-static void find_alone(const cs_network *network, route *way)
-{
-    way->rate = way->bandwidth;
-    for (uint32_t i = 0;
-         network->weights && network->sharing != CS_SHARING_FIFO && i < way->n_finite; i++)
-        way->rate = fmin(way->rate, network->links[network->route_links[way->first + i]].bandwidth /
-                                        network->weights[way->first + i]);
-    if (!cs_time_transfer((double)way->bytes, way->rate, &way->alone))
-        way->alone = 0;
-}
-
 static bool joins_at_start(uint8_t known)
 {
     return known == CS_KNOWN_AT_START || known == CS_KNOWN_IF_ALONE;
@@ -339,7 +345,8 @@ static cs_status find_known(cs_network *network, const cs_network_load *load,
         if (!deliveries[i].competes ||
             !cs_time_add(deliveries[i].delay, graph->classes[i].duration, &way->latency))
             continue;
-        find_alone(network, way);
+        if (!cs_time_transfer((double)way->bytes, way->rate, &way->alone))
+            way->alone = 0; /* it does not fit */
         classes[i] = (cs_queue_class){network->route_links + way->first,
                                       way->n_finite,
                                       way->stream,
@@ -375,7 +382,8 @@ static bool reserve(cs_network *network, const cs_network_load *load, const cs_p
 {
     network->n_tasks = load->graph->n_tasks;
     network->record_rates = load->record_rates;
-    network->has_rounds = !load->every_event && !load->record_rates && !load->watched;
+    network->has_lone = !load->every_event && !load->record_rates;
+    network->has_rounds = network->has_lone && !load->watched;
     network->sharing = platform->sharing;
     network->n_links = platform->n_links;
     network->routes =
@@ -384,10 +392,8 @@ static bool reserve(cs_network *network, const cs_network_load *load, const cs_p
     network->users = calloc((size_t)platform->n_links + 1, sizeof(*network->users));
     if (!network->routes || !network->links || !network->users)
         return false;
-    for (uint32_t i = 0; i < platform->n_links; i++) {
+    for (uint32_t i = 0; i < platform->n_links; i++)
         network->links[i].bandwidth = platform->links[i].bandwidth;
-        network->users[i].alone = CS_NONE;
-    }
     return true;
 }
 
@@ -662,7 +668,7 @@ static bool pass_turn(cs_network *network, const flow *of)
     return in->first == CS_NONE || note_arrival(network, in->first);
 }
 
-/* ---- flows that are alone on their links ---- */
+/* ---- messages that are alone on their links ---- */
 
 /* Adds to the users of the links of a class. */
 static void count_users(cs_network *network, uint32_t cls, uint32_t more)
@@ -672,25 +678,22 @@ static void count_users(cs_network *network, uint32_t cls, uint32_t more)
         network->users[network->route_links[way->first + i]].n += more;
 }
 
-/* Gives a flow all of its links, or, CS_NONE being `who`, takes them from it. */
-static void give_links(cs_network *network, uint32_t id, uint32_t who)
+/* Gives a message all of its links, or, with an end that is over, takes them from it. */
+static inline void give_links(cs_network *network, lone message)
 {
-    uint32_t n;
-    const uint32_t *links = links_of(network, &network->flows[id], &n);
-    for (uint32_t i = 0; i < n; i++)
-        network->users[links[i]].alone = who;
+    const route *way = &network->routes[message.cls];
+    for (uint32_t i = 0; i < way->n_finite; i++)
+        network->users[network->route_links[way->first + i]].alone = message;
 }
 
-/* Whether a flow that is counted among the users of its links has no others there. */
-static bool finds_nobody(const cs_network *network, uint32_t cls)
+static bool are_free(const cs_network *network, const route *way, cs_time now)
 {
-    const route *way = &network->routes[cls];
-    bool nobody = true;
+    bool free = true;
     for (uint32_t i = 0; i < way->n_finite; i++) {
         const link_users *users = &network->users[network->route_links[way->first + i]];
-        nobody &= users->n == 1 && users->alone == CS_NONE;
+        free &= users->n == 0 && users->alone.end <= now;
     }
-    return nobody;
+    return free;
 }
 
 static cs_status announce(cs_network *network, uint32_t id, cs_time time)
@@ -700,22 +703,29 @@ static cs_status announce(cs_network *network, uint32_t id, cs_time time)
                                                                               : CS_NO_MEMORY;
 }
 
-/* A flow that was alone may be so no longer: it is on its way, or at its links, like others. */
-static cs_status share_links(cs_network *network, uint32_t id, cs_time now)
+/* A message that was alone may be so no longer: it becomes a flow, on its way or at its links as
+ * others are. */
+static cs_status share_links(cs_network *network, lone message, cs_time now)
 {
+    uint32_t id;
+    if (!add_flow(network, message.task, message.cls, message.since, &id))
+        return CS_NO_MEMORY;
     flow *of = &network->flows[id];
     stream *in = stream_of(network, of);
-    give_links(network, id, CS_NONE);
+    of->slot = message.slot;
+    of->end = message.end;
+    message.end = 0;
+    give_links(network, message);
     count_users(network, of->cls, 1);
     if (of->since > now) {
         of->place = ON_ITS_WAY;
-        of->rate = 0;
         of->end = -1;
         return announce(network, id, of->since);
     }
-    of->place = AT_LINKS;
+    of->rate = network->routes[of->cls].rate;
     if (in)
         in->first = in->last = id;
+    CS_TRY(announce(network, id, of->end)); /* it is the flow's now */
     return enter(network, id) ? CS_OK : CS_NO_MEMORY;
 }
 
@@ -723,45 +733,46 @@ static cs_status share_all(cs_network *network, uint32_t cls, cs_time now)
 {
     const route *way = &network->routes[cls];
     for (uint32_t i = 0; i < way->n_finite; i++) {
-        const uint32_t alone = network->users[network->route_links[way->first + i]].alone;
-        if (alone != CS_NONE)
-            CS_TRY(share_links(network, alone, now));
+        const lone *alone = &network->users[network->route_links[way->first + i]].alone;
+        if (alone->end > now)
+            CS_TRY(share_links(network, *alone, now));
     }
     return CS_OK;
 }
 
-/* A message starts at `now`; it is counted among the users of its links. */
-static cs_status start_flow(cs_network *network, const arrival *message, cs_time now)
+/* A message starts at `now`, and ends as if it were alone if its links are free. */
+static cs_status start_message(cs_network *network, const arrival *message, cs_time now)
 {
-    const route *way = &network->routes[message->what];
-    cs_time since;
-    uint32_t id;
+    const uint32_t task = message->task, cls = message->what;
+    const route *way = &network->routes[cls];
+    cs_time since, end;
+    uint32_t id, slot = CS_NONE;
     if (!cs_time_add(now, way->latency, &since))
         return CS_OVERFLOW;
-    if (!add_flow(network, message->task, message->what, since, &id))
-        return CS_NO_MEMORY;
-    flow *of = &network->flows[id];
-    of->place = ON_ITS_WAY;
-    if (!finds_nobody(network, of->cls) || !cs_time_add(since, way->alone, &of->end)) {
-        of->end = -1;
-        CS_TRY(share_all(network, of->cls, now));
-        return announce(network, id, since);
+    if (are_free(network, way, now) && cs_time_add(since, way->alone, &end)) {
+        if (!network->announce(network->context, CS_NETWORK_ENDS, task, end, &slot))
+            return CS_NO_MEMORY;
+        give_links(network, (lone){since, end, task, cls, slot});
+        return CS_OK;
     }
-    of->place = ALONE;
-    of->rate = way->rate;
-    count_users(network, of->cls, UINT32_MAX);
-    give_links(network, id, id);
-    return announce(network, id, of->end);
+    CS_TRY(share_all(network, cls, now));
+    count_users(network, cls, 1);
+    if (!add_flow(network, task, cls, since, &id))
+        return CS_NO_MEMORY;
+    network->flows[id].place = ON_ITS_WAY;
+    return announce(network, id, since);
 }
 
-/* Remembers the links of a flow as changed. */
+/* Remembers the links of a flow that have any as changed. */
 static bool note_change(cs_network *network, uint32_t id)
 {
     uint32_t n;
     const uint32_t *links = links_of(network, &network->flows[id], &n);
     for (uint32_t i = 0; i < n; i++) {
         link_state *link = &network->links[links[i]];
-        if (!link->changed && !add(&network->changed, links[i]))
+        if (link->n == 0 || link->changed)
+            continue;
+        if (!add(&network->changed, links[i]))
             return false;
         link->changed = true;
     }
@@ -965,17 +976,22 @@ static bool max_min_rates(cs_network *network)
     return true;
 }
 
+static cs_status set_rate(cs_network *network, uint32_t id, double rate, cs_time now)
+{
+    flow *of = &network->flows[id];
+    if (rate == of->rate)
+        return CS_OK;
+    of->left = fmax(of->left - of->rate * cs_time_seconds(now - of->since), 0);
+    of->since = now;
+    of->rate = rate;
+    return set_end(network, id, rate, now);
+}
+
 static cs_status set_rates(cs_network *network, cs_time now)
 {
     for (uint32_t i = 0; i < network->members.n; i++) {
-        uint32_t id = network->members.ids[i];
-        flow *member = &network->flows[id];
-        if (member->next_rate == member->rate)
-            continue;
-        member->left = fmax(member->left - member->rate * cs_time_seconds(now - member->since), 0);
-        member->since = now;
-        member->rate = member->next_rate;
-        CS_TRY(set_end(network, id, member->rate, now));
+        const uint32_t id = network->members.ids[i];
+        CS_TRY(set_rate(network, id, network->flows[id].next_rate, now));
     }
     return CS_OK;
 }
@@ -1078,20 +1094,61 @@ static bool end_round(cs_network *network)
 
 /* ---- settling ---- */
 
+/* Whether a flow is alone on its links: then it is a component, whose rate is known. */
+static bool is_lone(const cs_network *network, uint32_t id)
+{
+    uint32_t n;
+    const uint32_t *links = links_of(network, &network->flows[id], &n);
+    bool is = network->has_lone;
+    for (uint32_t i = 0; i < n && is; i++)
+        is = is_cap(&network->links[links[i]]);
+    return is;
+}
+
+static double rate_of_lone(const cs_network *network, uint32_t id)
+{
+    return network->routes[network->flows[id].cls].rate;
+}
+
+/* Puts the flows that arrived on their links; those that wait for their turn are dropped from the
+ * list. */
+static bool enter_all(cs_network *network)
+{
+    arrival_list *list = &network->arrivals;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < list->n; i++) {
+        if (!take_turn(network, list->all[i].what))
+            continue;
+        if (!enter(network, list->all[i].what))
+            return false;
+        list->all[n++] = list->all[i];
+    }
+    list->n = n;
+    return true;
+}
+
 static cs_status settle_changed(cs_network *network, cs_time now)
 {
+    if (!enter_all(network))
+        return CS_NO_MEMORY;
     for (uint32_t i = 0; i < network->arrivals.n; i++) {
-        uint32_t id = network->arrivals.all[i].what;
-        if (take_turn(network, id) && (!enter(network, id) || !note_change(network, id)))
+        const uint32_t id = network->arrivals.all[i].what;
+        if (is_lone(network, id))
+            CS_TRY(set_rate(network, id, rate_of_lone(network, id), now));
+        else if (!note_change(network, id))
             return CS_NO_MEMORY;
     }
     network->mark++;
     for (uint32_t i = 0; i < network->changed.n; i++) {
-        uint32_t link = network->changed.ids[i];
-        network->links[link].changed = false;
-        if (network->links[link].mark == network->mark || network->links[link].n == 0)
+        const uint32_t id = network->changed.ids[i];
+        link_state *link = &network->links[id];
+        link->changed = false;
+        if (link->mark == network->mark || link->n == 0)
             continue; /* in a component that was just done, or in none */
-        CS_TRY(settle_around(network, link, now));
+        if (is_cap(link) && is_lone(network, link->flows[0]))
+            CS_TRY(set_rate(network, link->flows[0], rate_of_lone(network, link->flows[0]), now));
+        else
+            CS_TRY(settle_around(network, id, now));
     }
     network->changed.n = 0;
     return CS_OK;
@@ -1130,10 +1187,6 @@ cs_status cs_network_end(cs_network *network, uint32_t id, cs_time now, bool *en
         return add(&network->gone, id) ? CS_OK : CS_NO_MEMORY;
     if (!add(&network->spare, id) || !record_rate(network, of->task, 0, now))
         return CS_NO_MEMORY;
-    if (of->place == ALONE) {
-        give_links(network, id, CS_NONE);
-        return CS_OK;
-    }
     if (network->sharing == CS_SHARING_FIFO)
         return leave_queues(network, id) ? CS_OK : CS_NO_MEMORY;
     leave_links(network, id);
@@ -1211,12 +1264,9 @@ cs_status cs_network_leave(cs_network *network, cs_time now)
     const arrival_list *list = &network->started;
     cs_status status = CS_OK;
     sort_arrivals(&network->started);
-    for (uint32_t i = 0; i < list->n; i++)
-        if (network->routes[list->all[i].what].known == CS_KNOWN_IF_ALONE)
-            count_users(network, list->all[i].what, 1);
     for (uint32_t i = 0; i < list->n && status == CS_OK; i++)
         status = network->routes[list->all[i].what].known == CS_KNOWN_IF_ALONE
-                     ? start_flow(network, &list->all[i], now)
+                     ? start_message(network, &list->all[i], now)
                      : serve(network, &list->all[i], now);
     network->started.n = 0;
     return status;
@@ -1244,13 +1294,14 @@ void cs_network_put_state(const cs_network *network, cs_watch *watch, uint32_t b
         const link_state *link = &network->links[i];
         const cs_time free_at = network->free_at ? network->free_at[i] : 0;
         const link_users *users = &network->users[i];
-        if (link->n == 0 && free_at <= now && users->alone == CS_NONE && users->n == 0)
+        const bool alone = users->alone.end > now;
+        if (link->n == 0 && free_at <= now && !alone && users->n == 0)
             continue;
         cs_watch_put(watch, i);
         cs_watch_put(watch, users->n);
-        cs_watch_put(watch, users->alone != CS_NONE);
-        if (users->alone != CS_NONE)
-            put_flow(network, users->alone, watch, base, now);
+        cs_watch_put(watch, alone ? users->alone.end - now : 0);
+        cs_watch_put(watch, alone ? users->alone.since - now : 0);
+        cs_watch_put(watch, alone ? (int64_t)users->alone.task - base : 0);
         cs_watch_put(watch, free_at > now ? free_at - now : 0);
         cs_watch_put(watch, link->n);
         for (uint32_t f = 0; f < link->n; f++) {

@@ -29,8 +29,9 @@ typedef struct cs_delivery {
 enum { CS_NETWORK_ENDS = UINT32_MAX, CS_NETWORK_OVERFLOWS = UINT32_MAX - 1 };
 
 /* Announces: the bytes of `flow`, which stand for `task`, are through at `time`, or come to its
- * links then. *slot is CS_NONE the first time, and what the call left there whenever another time
- * takes the place of the one before. False when memory runs out. */
+ * links then. *slot is CS_NONE the first time, and what the call left there whenever another time,
+ * or a flow in place of none, takes the place of what was announced before. False when memory runs
+ * out. */
 typedef bool cs_network_announce(void *context, uint32_t flow, uint32_t task, cs_time time,
                                  uint32_t *slot);
 

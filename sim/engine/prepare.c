@@ -15,6 +15,7 @@ static bool announce_flow(void *context, uint32_t flow, uint32_t task, cs_time t
                                                          : CS_FLOW + flow;
     if (*slot == CS_NONE)
         return cs_event_queue_push(&e->events, (cs_event){time, task, what}, slot);
+    e->events.what[*slot] = what;
     cs_event_queue_move(&e->events, *slot, time);
     return true;
 }
@@ -195,18 +196,30 @@ static cs_status prepare_classes(cs_engine *e, cs_error *error)
 static bool reserve(cs_engine *e)
 {
     const cs_graph *graph = e->graph;
-    size_t tasks = (size_t)graph->n_tasks + 1, devices = (size_t)graph->n_devices + 1;
+    size_t devices = (size_t)graph->n_devices + 1;
     e->classes = calloc((size_t)graph->n_classes + 1, sizeof(*e->classes));
     e->effects = calloc((size_t)graph->n_effects + 1, sizeof(*e->effects));
-    e->waiting = malloc(tasks * sizeof(*e->waiting));
-    e->spans = malloc(tasks * sizeof(*e->spans));
     e->devices = calloc(devices, sizeof(*e->devices));
     e->compute = calloc(devices, sizeof(*e->compute));
     e->blocking = calloc(devices, sizeof(*e->blocking));
-    bool versions = e->options.record_versions || graph->n_policies > 0;
-    e->versions = versions ? malloc(tasks * sizeof(*e->versions)) : NULL;
-    return e->classes && e->effects && e->waiting && e->spans && (e->versions || !versions) &&
-           e->devices && e->compute && e->blocking;
+    return e->classes && e->effects && e->devices && e->compute && e->blocking;
+}
+
+static bool reserve_tasks(cs_engine *e)
+{
+    const size_t n = e->graph->n_tasks, room = n + 1;
+    const bool versions = e->options.record_versions || e->graph->n_policies > 0;
+    e->waiting = malloc(room * sizeof(*e->waiting));
+    e->spans = malloc(room * sizeof(*e->spans));
+    e->versions = versions ? malloc(room * sizeof(*e->versions)) : NULL;
+    if (!e->waiting || !e->spans || (versions && !e->versions))
+        return false;
+    if (n > 0)
+        memcpy(e->waiting, e->graph->n_predecessors, n * sizeof(*e->waiting));
+    memset(e->spans, 0xff, n * sizeof(*e->spans)); /* (-1, -1) */
+    if (versions)
+        memset(e->versions, 0xff, n * sizeof(*e->versions));
+    return true;
 }
 
 cs_status cs_engine_prepare(cs_engine *e, cs_error *error)
@@ -221,21 +234,22 @@ cs_status cs_engine_prepare(cs_engine *e, cs_error *error)
         status = cs_versions_create(graph, &e->memory, &e->weights, error);
     if (status == CS_OK)
         status = prepare_classes(e, error);
-    if (status == CS_OK && e->options.slowdown)
-        status = cs_slowdown_create(graph, e->options.slowdown, &e->events, &e->slowdown, error);
-    if (status != CS_OK)
-        return status;
-    e->current = cs_versions_current(e->weights);
-    if (graph->n_tasks > 0)
-        memcpy(e->waiting, graph->n_predecessors, (size_t)graph->n_tasks * sizeof(*e->waiting));
-    memset(e->spans, 0xff, (size_t)graph->n_tasks * sizeof(*e->spans)); /* (-1, -1) */
-    if (e->versions)
-        memset(e->versions, 0xff, (size_t)graph->n_tasks * sizeof(*e->versions));
-    for (uint32_t device = 0; device < graph->n_devices; device++) {
+    for (uint32_t device = 0; device < graph->n_devices && status == CS_OK; device++)
         e->devices[device].head = graph->first_task[device];
+    return status;
+}
+
+cs_status cs_engine_prepare_events(cs_engine *e, cs_error *error)
+{
+    const cs_graph *graph = e->graph;
+    if (!reserve_tasks(e))
+        return cs_error_no_memory(error);
+    if (e->options.slowdown)
+        CS_TRY(cs_slowdown_create(graph, e->options.slowdown, &e->events, &e->slowdown, error));
+    e->current = cs_versions_current(e->weights);
+    for (uint32_t device = 0; device < graph->n_devices; device++)
         if (!cs_engine_call(e, device))
             return cs_error_no_memory(error);
-    }
     e->order_devices |= e->options.stop_on_oom;
     if (e->options.watch && !cs_watch_begin(e, e->options.watch))
         return cs_error_no_memory(error);
@@ -266,6 +280,7 @@ void cs_engine_release(cs_engine *e)
     cs_sources_destroy(e->sources);
     free(e->latencies);
     free(e->n_messages);
+    free(e->times);
     cs_memory_finish(&e->memory);
 }
 
@@ -288,13 +303,22 @@ static void unfold_records(const cs_engine *e)
         e->memory.records[d] = e->memory.records[cs_graph_stand_in(graph, d)];
 }
 
-static cs_status count_links(cs_engine *e, const uint64_t *times, cs_link_record *links,
-                             cs_error *error)
+/* The tasks of each class that ended. */
+static bool count_tasks(cs_engine *e)
+{
+    const cs_graph *graph = e->graph;
+    e->times = calloc((size_t)graph->n_classes + 1, sizeof(*e->times));
+    for (uint32_t task = 0; e->times && task < graph->n_tasks; task++)
+        e->times[graph->tasks[task].cls] += e->spans[task].end >= 0;
+    return e->times != NULL;
+}
+
+static cs_status count_links(cs_engine *e, cs_link_record *links, cs_error *error)
 {
     uint32_t n_classes = e->graph->n_classes, n_sources = e->options.traffic.n_sources;
     bool fits = true;
     for (uint32_t i = 0; i < n_classes && fits; i++)
-        fits = !e->classes[i].transfer || cs_network_count(e->network, i, times[i], links);
+        fits = !e->classes[i].transfer || cs_network_count(e->network, i, e->times[i], links);
     for (uint32_t i = 0; i < n_sources && fits; i++)
         fits = cs_network_count(e->network, n_classes + i, e->n_messages[i], links);
     return fits ? CS_OK : cs_error_add(error, CS_OVERFLOW, "a link carries 2^63 bytes or more");
@@ -302,23 +326,17 @@ static cs_status count_links(cs_engine *e, const uint64_t *times, cs_link_record
 
 static cs_status collect_links(cs_engine *e, cs_trace *trace, cs_error *error)
 {
-    const cs_graph *graph = e->graph;
-    uint64_t *times = calloc((size_t)graph->n_classes + 1, sizeof(*times));
+    if (!e->times && !count_tasks(e))
+        return cs_error_no_memory(error);
     trace->n_links = e->platform->n_links;
     trace->links = calloc((size_t)trace->n_links + 1, sizeof(*trace->links));
-    if (!times || !trace->links) {
-        free(times);
+    if (!trace->links)
         return cs_error_no_memory(error);
-    }
     for (uint32_t i = 0; i < trace->n_links; i++) {
         trace->links[i].name = e->platform->links[i].name;
         trace->links[i].bandwidth = e->platform->links[i].bandwidth;
     }
-    for (uint32_t task = 0; task < graph->n_tasks; task++)
-        times[graph->tasks[task].cls] += e->spans[task].end >= 0;
-    cs_status status = count_links(e, times, trace->links, error);
-    free(times);
-    return status;
+    return count_links(e, trace->links, error);
 }
 
 cs_status cs_engine_hand_over(cs_engine *e, cs_trace *trace, cs_error *error)

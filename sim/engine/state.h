@@ -71,15 +71,20 @@ typedef struct cs_engine {
     cs_time now;
     cs_time last_end; /* of the tasks that have ended */
     uint32_t n_ended;
+    uint64_t *times;      /* per class: its tasks that ended, if they were counted; or NULL */
     uint32_t n_pending;   /* tasks under way, and those that wait for their release time alone */
     cs_sources *sources;  /* of others' messages; NULL when there are none */
     cs_time *latencies;   /* of the messages of each; -1: they meet nothing, and are not made */
     uint64_t *n_messages; /* of each that are through */
 } cs_engine;
 
-/* Fills a state of which graph, platform, options and error are set. It must be released in either
- * case. */
+/* Fills a state of which graph, platform, options and error are set, but for what single tasks
+ * need. It must be released in either case. */
 CS_MUST_CHECK cs_status cs_engine_prepare(cs_engine *e, cs_error *error);
+
+/* The rest of it, for a run by events. */
+CS_MUST_CHECK cs_status cs_engine_prepare_events(cs_engine *e, cs_error *error);
+
 void cs_engine_release(cs_engine *e);
 
 /* Moves what was recorded into the trace. */

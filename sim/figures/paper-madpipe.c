@@ -275,7 +275,9 @@ static cs_status show_periods(const cs_study *studies, cs_page *page, cs_error *
                                         .paper = 2,
                                         .ours = found.largest,
                                         .decimals = 1,
-                                        .unit = ""});
+                                        .unit = "",
+                                        .why = "times are estimated here, the paper's are "
+                                               "measured"});
     }
     for (uint32_t planner = DEPTH; planner <= SAFE; planner++) {
         if (planner == CONTIGUOUS)

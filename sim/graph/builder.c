@@ -10,6 +10,16 @@ typedef struct edge {
     uint32_t before, after;
 } edge;
 
+/* Tasks that are to be handed on. */
+typedef struct hand {
+    cs_task_taker taker; /* without `take`: the graph is made as a whole */
+    uint32_t first, n;
+    cs_handed_task *tasks;
+    uint32_t cap_tasks;
+    cs_handed_edge *edges;
+    uint32_t n_edges, cap_edges;
+} hand;
+
 struct cs_builder {
     cs_graph
         graph; /* its arrays grow here and move out at the end; tasks have their first successor */
@@ -20,7 +30,9 @@ struct cs_builder {
     uint32_t n_more, cap_more;
     uint32_t *last_task; /* per device: end of its program so far */
     uint32_t room_tasks; /* so many tasks have room in all their columns; 0 after a failure */
-    cs_status status;    /* of the first failure */
+    hand hand;
+    cs_status status; /* of the first failure */
+    cs_error error;   /* why, where the taker said it */
 };
 
 static void fail(cs_builder *builder)
@@ -50,6 +62,7 @@ cs_builder *cs_builder_create(uint32_t n_devices, uint32_t n_stages, uint32_t mi
     cs_builder *builder = calloc(1, sizeof(*builder));
     if (!builder)
         return NULL;
+    cs_error_init(&builder->error);
     builder->graph.n_devices = n_devices;
     builder->graph.n_stages = n_stages;
     builder->graph.micro_batches = micro_batches;
@@ -68,6 +81,8 @@ void cs_builder_destroy(cs_builder *builder)
     cs_graph_finish(&builder->graph);
     free(builder->more);
     free(builder->last_task);
+    free(builder->hand.tasks);
+    free(builder->hand.edges);
     free(builder);
 }
 
@@ -293,10 +308,75 @@ void cs_builder_reserve(cs_builder *builder, uint32_t n_classes, uint32_t n_effe
     (void)reserve_tasks(builder, (uint64_t)builder->graph.n_tasks + n_tasks);
 }
 
+/* ---- tasks that are handed on ---- */
+
+void cs_builder_hand_on(cs_builder *builder, const cs_task_taker *taker)
+{
+    assert(builder->graph.n_tasks == 0);
+    builder->hand.taker = *taker;
+}
+
+static uint32_t put_task(cs_builder *builder, uint32_t cls, uint32_t item)
+{
+    hand *of = &builder->hand;
+    const uint32_t task = builder->graph.n_tasks;
+    if (task >= CS_LIST)
+        fail(builder);
+    if (!ROOM(builder, of->tasks, of->cap_tasks, of->n))
+        return CS_NONE;
+    of->tasks[of->n++] = (cs_handed_task){cls, item, CS_NONE};
+    builder->graph.n_tasks++;
+    return task;
+}
+
+static void refuse(cs_builder *builder, const char *why)
+{
+    builder->status = cs_error_add(&builder->error, CS_USAGE, "%s", why);
+}
+
+/* An edge against the order of ids, or to a task that is gone, comes too late. */
+static void put_edge(cs_builder *builder, uint32_t before, uint32_t after)
+{
+    hand *of = &builder->hand;
+    if (before >= after || after < of->first) {
+        refuse(builder, "its tasks are not generated in the order in which they depend on each "
+                        "other");
+        return;
+    }
+    if (!ROOM(builder, of->edges, of->cap_edges, of->n_edges))
+        return;
+    cs_handed_task *to = &of->tasks[after - of->first];
+    of->edges[of->n_edges] = (cs_handed_edge){before, to->before};
+    to->before = of->n_edges++;
+    builder->graph.n_edges++;
+}
+
+static void hand_over(cs_builder *builder)
+{
+    hand *of = &builder->hand;
+    const cs_handed tasks = {of->first, of->n, of->tasks, of->edges};
+    if (of->taker.take && builder->status == CS_OK)
+        builder->status =
+            of->taker.take(of->taker.context, &builder->graph, &tasks, &builder->error);
+    of->first += of->n;
+    of->n = of->n_edges = 0;
+}
+
+void cs_builder_settle(cs_builder *builder)
+{
+    enum { WORTH_IT = 512 };
+    if (builder->hand.n >= WORTH_IT)
+        hand_over(builder);
+}
+
+/* ---- tasks ---- */
+
 static inline uint32_t add_task(cs_builder *builder, uint32_t cls, uint32_t item)
 {
     cs_graph *graph = &builder->graph;
     uint32_t task = graph->n_tasks;
+    if (builder->hand.taker.take)
+        return put_task(builder, cls, item);
     if (task >= builder->room_tasks && !reserve_tasks(builder, task + UINT64_C(1)))
         return CS_NONE;
     const cs_class *of = &graph->classes[cls];
@@ -313,6 +393,10 @@ static inline void add_edge(cs_builder *builder, uint32_t before, uint32_t after
     cs_graph *graph = &builder->graph;
     if (before == CS_NONE || after == CS_NONE || builder->status != CS_OK)
         return;
+    if (builder->hand.taker.take) {
+        put_edge(builder, before, after);
+        return;
+    }
     assert(before < graph->n_tasks && after < graph->n_tasks);
     if (graph->tasks[before].successor == CS_NONE)
         graph->tasks[before].successor = after;
@@ -396,6 +480,8 @@ uint32_t cs_builder_collective(cs_builder *builder, cs_kind kind, uint32_t stage
 uint32_t cs_builder_members(cs_builder *builder, uint32_t collective, uint32_t item)
 {
     const cs_graph *graph = &builder->graph;
+    if (builder->hand.taker.take && builder->status == CS_OK)
+        refuse(builder, "it has collectives, whose members wait for each other");
     if (builder->status != CS_OK)
         return CS_NONE;
     const uint32_t first = graph->n_tasks;
@@ -453,8 +539,14 @@ bool cs_builder_failed(const cs_builder *builder)
 cs_status cs_builder_finish(cs_builder *builder, cs_graph *graph, cs_error *error)
 {
     cs_graph *built = &builder->graph;
-    if (builder->status == CS_OK)
+    if (builder->hand.taker.take)
+        hand_over(builder);
+    else if (builder->status == CS_OK)
         builder->status = list_successors(builder);
+    if (builder->error.count > 0) {
+        cs_error_add_all(error, &builder->error);
+        return builder->status;
+    }
     if (builder->status != CS_OK)
         return cs_error_add(
             error, builder->status,

@@ -94,11 +94,45 @@ uint32_t cs_builder_members(cs_builder *builder, uint32_t collective, uint32_t i
 uint32_t cs_builder_pass(cs_builder *builder, uint32_t from, uint32_t cls, uint32_t message,
                          uint32_t item, uint32_t *to);
 
+/* Who takes tasks as they are added, so that the graph never exists as a whole. */
+typedef struct cs_handed_task {
+    uint32_t cls, item;
+    uint32_t before; /* the first of its predecessors among the edges, or CS_NONE */
+} cs_handed_task;
+
+typedef struct cs_handed_edge {
+    uint32_t task; /* a predecessor */
+    uint32_t next; /* the next one of the same successor, or CS_NONE */
+} cs_handed_edge;
+
+typedef struct cs_handed {
+    uint32_t first, n; /* ids of the tasks */
+    const cs_handed_task *tasks;
+    const cs_handed_edge *edges;
+} cs_handed;
+
+typedef struct cs_task_taker {
+    void *context;
+    /* Tasks with all of their predecessors, which have lower ids, in order. `head` is the graph
+     * without tasks, and the same each time. */
+    CS_MUST_CHECK cs_status (*take)(void *context, const cs_graph *head, const cs_handed *tasks,
+                                    cs_error *error);
+} cs_task_taker;
+
+/* To be called before the first task. From then on tasks are handed on, and dropped. Fails with
+ * CS_USAGE where a graph has collectives, or edges to tasks that are gone. */
+void cs_builder_hand_on(cs_builder *builder, const cs_task_taker *taker);
+
+/* All edges are there to the tasks that were added so far: they may be handed on. To be called now
+ * and then by who generates many tasks; without it they are handed on at the end. */
+void cs_builder_settle(cs_builder *builder);
+
 /* Whether something has failed: a generator that goes on until nothing is left to do had better
  * ask. */
 bool cs_builder_failed(const cs_builder *builder);
 
-/* Makes the graph. The builder is empty afterwards and must still be destroyed. */
+/* Makes the graph; one whose tasks were handed on has their number only. The builder is empty
+ * afterwards and must still be destroyed. */
 CS_MUST_CHECK cs_status cs_builder_finish(cs_builder *builder, cs_graph *graph, cs_error *error);
 
 #endif

@@ -16,7 +16,13 @@ static double seconds(cs_time time)
     return cs_time_seconds(time);
 }
 
-static bool add_time_use(cJSON *object, const cs_time_use *use)
+/* null where it is not known. */
+static bool add_wait(cJSON *object, const char *key, cs_time time, bool known)
+{
+    return cs_json_add_number(object, key, known ? seconds(time) : (double)NAN);
+}
+
+static bool add_time_use(cJSON *object, const cs_time_use *use, bool known)
 {
     cJSON *compute = cJSON_AddObjectToObject(object, "compute_s");
     for (uint32_t kind = 0; compute && kind < CS_N_KINDS; kind++) {
@@ -24,9 +30,9 @@ static bool add_time_use(cJSON *object, const cs_time_use *use)
             !cs_json_add_number(compute, cs_kind_name(kind), seconds(use->compute[kind])))
             return false;
     }
-    return compute && cs_json_add_number(object, "communication_s", seconds(use->communication)) &&
-           cs_json_add_number(object, "dependency_s", seconds(use->dependency)) &&
-           cs_json_add_number(object, "flush_s", seconds(use->flush));
+    return compute && add_wait(object, "communication_s", use->communication, known) &&
+           add_wait(object, "dependency_s", use->dependency, known) &&
+           add_wait(object, "flush_s", use->flush, known);
 }
 
 static double share(double part, double of)
@@ -34,19 +40,13 @@ static double share(double part, double of)
     return of > 0 ? part / of : (double)NAN;
 }
 
-static bool add_overlap(cJSON *object, double messages, double collectives, double active,
-                        double hidden)
+static bool add_overlap(cJSON *object, const cs_time_use *use, bool known)
 {
-    return cs_json_add_number(object, "exposed_messages_s", messages) &&
-           cs_json_add_number(object, "exposed_collectives_s", collectives) &&
-           cs_json_add_number(object, "communication_active_s", active) &&
-           cs_json_add_number(object, "communication_hidden_fraction", share(hidden, active));
-}
-
-static bool add_device_overlap(cJSON *object, const cs_time_use *use)
-{
-    return add_overlap(object, seconds(use->communication - use->collectives),
-                       seconds(use->collectives), seconds(use->active), seconds(use->hidden));
+    return add_wait(object, "exposed_messages_s", use->communication - use->collectives, known) &&
+           add_wait(object, "exposed_collectives_s", use->collectives, known) &&
+           add_wait(object, "communication_active_s", use->active, known) &&
+           cs_json_add_number(object, "communication_hidden_fraction",
+                              share(seconds(use->hidden), seconds(use->active)));
 }
 
 static bool add_categories(cJSON *object, const char *key, const int64_t *bytes)
@@ -64,7 +64,9 @@ static bool add_oom(cJSON *object, const cs_graph *graph, const cs_device_record
     char task[96] = "what is resident from the start";
     if (!record->out_of_memory)
         return cJSON_AddNullToObject(object, "out_of_memory") != NULL;
-    if (record->oom_task != CS_NONE)
+    if (record->oom_task != CS_NONE && !graph->tasks)
+        snprintf(task, sizeof(task), "task %" PRIu32, record->oom_task);
+    else if (record->oom_task != CS_NONE)
         cs_graph_describe(graph, record->oom_task, task, sizeof(task));
     cJSON *oom = cJSON_AddObjectToObject(object, "out_of_memory");
     return oom && cs_json_add_number(oom, "time_s", seconds(record->oom_time)) &&
@@ -107,6 +109,7 @@ static bool add_device(cJSON *list, const cs_scenario *scenario, const cs_simula
                        uint32_t device)
 {
     const cs_device_record *record = &simulation->trace.devices[device];
+    const cs_time_use *use = &simulation->analysis.devices[device];
     const cs_outcome outcome = {scenario, simulation, device};
     cJSON *object = cs_json_add_item(list);
     double capacity = record->capacity == INT64_MAX ? INFINITY : (double)record->capacity;
@@ -120,8 +123,8 @@ static bool add_device(cJSON *list, const cs_scenario *scenario, const cs_simula
            add_categories(object, "at_peak_bytes", record->at_peak) &&
            add_categories(object, "category_peak_bytes", record->category_peak) &&
            add_of_device(object, "peak_activation_bytes", &outcome) &&
-           add_time_use(object, &simulation->analysis.devices[device]) &&
-           add_device_overlap(object, &simulation->analysis.devices[device]) &&
+           add_time_use(object, use, !simulation->without_tasks) &&
+           add_overlap(object, use, !simulation->without_tasks) &&
            cs_json_add_number(object, "slowed_by_communication_s", seconds(record->slowed)) &&
            add_oom(object, &simulation->graph, record);
 }
@@ -231,11 +234,12 @@ static bool add_forms(cJSON *root, const cs_simulation *simulation)
     return list != NULL;
 }
 
-static bool add_critical_path(cJSON *root, const cs_analysis *analysis)
+static bool add_critical_path(cJSON *root, const cs_simulation *simulation)
 {
+    const cs_analysis *analysis = &simulation->analysis;
     cJSON *path = cJSON_AddObjectToObject(root, "critical_path");
     return path && cs_json_add_number(path, "steps", analysis->n_steps) &&
-           add_time_use(path, &analysis->path);
+           add_time_use(path, &analysis->path, true);
 }
 
 /* ---- staleness ---- */
@@ -252,8 +256,9 @@ static bool add_steady(cJSON *object, const char *key, const cs_steady *steady)
     return add_optional(object, key, steady->steady ? steady->value : CS_STALENESS_NONE);
 }
 
-static bool add_weights(cJSON *root, const cs_staleness *staleness)
+static bool add_weights(cJSON *root, const cs_simulation *simulation)
 {
+    const cs_staleness *staleness = &simulation->analysis.staleness;
     cJSON *list = cJSON_AddArrayToObject(root, "weights");
     for (uint32_t s = 0; list && s < staleness->n_slots; s++) {
         const cs_slot_staleness *slot = &staleness->slots[s];
@@ -441,13 +446,22 @@ static bool add_of_run(cJSON *root, const cs_scenario *scenario, const cs_simula
            add_skipped(root, &simulation->skipped) && add_figures(root, &outcome, CS_SCOPE_PLAN);
 }
 
+/* null where single tasks are not known. */
+static bool add_of_tasks(cJSON *root, const cs_simulation *simulation, const char *key,
+                         bool (*add)(cJSON *root, const cs_simulation *simulation))
+{
+    return simulation->without_tasks ? cJSON_AddNullToObject(root, key) != NULL
+                                     : add(root, simulation);
+}
+
 static bool add_rest(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
-    return add_forms(root, simulation) && add_critical_path(root, &simulation->analysis) &&
+    return add_forms(root, simulation) &&
+           add_of_tasks(root, simulation, "critical_path", add_critical_path) &&
            add_devices(root, scenario, simulation) && add_fold(root, &simulation->graph) &&
            add_links(root, &simulation->trace) &&
-           add_weights(root, &simulation->analysis.staleness) && add_difference(root, simulation) &&
-           add_costs(root, scenario, &simulation->lowering);
+           add_of_tasks(root, simulation, "weights", add_weights) &&
+           add_difference(root, simulation) && add_costs(root, scenario, &simulation->lowering);
 }
 
 static cJSON *make_report(const cs_scenario *scenario, const cs_simulation *simulation, bool whole)

@@ -403,11 +403,13 @@ static void write_use(const cs_simulation *simulation, uint32_t device, device_l
     const cs_time_use *use = &analysis->devices[device];
     const cs_device_record *record = &simulation->trace.devices[device];
     const cs_form *form = peak_form(simulation, device);
+    const bool known = !simulation->without_tasks;
     snprintf(line->text, sizeof(line->text), "%9s %9s %10s %9s   %-10s %-10s %-11s %s%s",
              percent_text(analysis, all_compute(use)).s,
-             percent_text(analysis, use->communication).s,
-             percent_text(analysis, use->dependency).s, percent_text(analysis, use->flush).s,
-             bytes_text((double)record->peak).s, time_text((double)record->peak_time).s,
+             known ? percent_text(analysis, use->communication).s : "-",
+             known ? percent_text(analysis, use->dependency).s : "-",
+             known ? percent_text(analysis, use->flush).s : "-", bytes_text((double)record->peak).s,
+             time_text((double)record->peak_time).s,
              bytes_text((double)record->category_peak[CS_MEMORY_ACTIVATIONS]).s,
              form ? bytes_text(cs_form_value(form)).s : "-",
              record->out_of_memory ? "  OUT OF MEMORY" : "");
@@ -625,6 +627,17 @@ static void print_purposes(const cs_simulation *simulation, FILE *out)
     }
 }
 
+/* What is not known where tasks were dropped as they ran. */
+static void print_dropped(const cs_simulation *simulation, FILE *out)
+{
+    char line[320];
+    snprintf(line, sizeof(line),
+             "%u tasks were dropped as they ran: unknown is where devices wait, what communication "
+             "is hidden, the critical path, and staleness (hash %016" PRIx64 ")",
+             simulation->graph.n_tasks, simulation->hash);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+}
+
 static void print_path(const cs_analysis *analysis, FILE *out)
 {
     fprintf(out, "critical path: %u step%s:", analysis->n_steps, analysis->n_steps == 1 ? "" : "s");
@@ -644,6 +657,8 @@ static void describe_culprit(const cs_graph *graph, uint32_t task, char *out, si
 {
     if (task == CS_NONE)
         snprintf(out, size, "what is resident from the start");
+    else if (!graph->tasks)
+        snprintf(out, size, "task %u", task);
     else
         snprintf(out, size, "the %s of mini-batch %u, micro-batch %u, stage %u",
                  cs_kind_name(cs_graph_class(graph, task)->kind), cs_graph_mini_batch(graph, task),
@@ -894,7 +909,10 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     print_purposes(simulation, out);
     print_recurrence(scenario, simulation, out);
     print_skipped(&simulation->skipped, out);
-    print_path(&simulation->analysis, out);
+    if (simulation->without_tasks)
+        print_dropped(simulation, out);
+    else
+        print_path(&simulation->analysis, out);
     if (simulation->forms.n > 0)
         print_sources(&simulation->forms, out);
     print_out_of_memory(simulation, out);

@@ -348,6 +348,7 @@ static double fragmentation(const cs_outcome *of)
 #define REPORT CS_SHOWN_REPORT
 #define JOINED CS_SHOWN_JOINED
 #define SWEEP  CS_SHOWN_SWEEP
+#define TASKS  CS_OF_TASKS
 
 #define NUMBER        CS_UNIT_NUMBER
 #define FRACTION      CS_UNIT_FRACTION
@@ -402,54 +403,54 @@ const cs_run_figure cs_run_figures[] = {
     {"bubble_fraction_steady", "bubble fraction while steady",
      "bubble fraction while the pipeline neither fills nor drains; null if there are fewer than "
      "two steady mini-batches",
-     FRACTION, steady_bubble, NULL, RUN},
+     FRACTION, steady_bubble, NULL, RUN, TASKS},
     {"steady_iterations", "steady mini-batches",
      "mini-batches during which the pipeline neither fills nor drains", NUMBER, steady_iterations,
-     NULL, RUN},
+     NULL, RUN, TASKS},
     {"periodic", "periodic",
      "whether the run has become periodic when the last mini-batch enters; only of schedules "
      "without a flush",
-     BOOLEAN, is_periodic, may_recur, RUN},
+     BOOLEAN, is_periodic, may_recur, RUN, TASKS},
     {"period_iterations", "mini-batches of a period",
      "mini-batches in the shortest period; null if the run is not periodic", NUMBER,
-     period_iterations, may_recur, RUN},
+     period_iterations, may_recur, RUN, TASKS},
     {"period_s", "period", "length of the shortest period; null if the run is not periodic",
-     SECONDS, period, may_recur, RUN},
+     SECONDS, period, may_recur, RUN, TASKS},
     {"periodic_from_iteration", "periodic from mini-batch",
      "first mini-batch, counted from 0, of the periodic part; null if the run is not periodic",
-     NUMBER, periodic_from, may_recur, RUN},
+     NUMBER, periodic_from, may_recur, RUN, TASKS},
     {"in_flight_half_way", "in flight half-way",
      "mini-batches in flight (begun, but it or an earlier one not yet finished) when the middle "
      "mini-batch of the run enters",
-     NUMBER, in_flight_half_way, may_recur, RUN},
+     NUMBER, in_flight_half_way, may_recur, RUN, TASKS},
     {"in_flight_at_end", "in flight at the end",
      "mini-batches in flight when the last mini-batch enters", NUMBER, in_flight_at_end, may_recur,
-     RUN},
+     RUN, TASKS},
     {"exposed_messages_s", "exposed messages",
      "time that a device waits for messages between stages, mean over the devices", SECONDS,
-     exposed_messages, NULL, RUN},
+     exposed_messages, NULL, RUN, TASKS},
     {"exposed_collectives_s", "exposed collectives",
      "time that a device waits for collectives, mean over the devices", SECONDS,
-     exposed_collectives, NULL, RUN},
+     exposed_collectives, NULL, RUN, TASKS},
 /* clang-format off */
 #define PURPOSE_ROWS(name, text)                                                                   \
     {"exposed_" text "_s", "exposed, " text,                                                       \
      "the part of the two exposed times above spent on messages of the purpose " text              \
      "; only of meshes that have more purposes than stages and gradients",                         \
-     SECONDS, exposed_##name, moves_##name, RUN},                                                  \
+     SECONDS, exposed_##name, moves_##name, RUN, TASKS},                                                  \
     {"moved_" text "_bytes", "moved, " text,                                                       \
      "bytes of the purpose " text " that all devices together send; only of such meshes",          \
-     CS_UNIT_BYTES, moved_##name, moves_##name, RUN},
+     CS_UNIT_BYTES, moved_##name, moves_##name, RUN, TASKS},
     CS_PURPOSE_MAP(PURPOSE_ROWS)
 #undef PURPOSE_ROWS
     /* clang-format on */
     {"communication_active_s", "communication",
      "time that a device sends, receives, or waits for a link to do so, mean over the devices",
-     SECONDS, communication_active, NULL, RUN},
+     SECONDS, communication_active, NULL, RUN, TASKS},
     {"communication_hidden_fraction", "hidden communication",
      "share of the communication time in which the device also computes; null if there is no "
      "communication",
-     FRACTION, communication_hidden, NULL, RUN},
+     FRACTION, communication_hidden, NULL, RUN, TASKS},
     {"slowed_by_communication_s", "slowed by communication",
      "time that computations lose to communication beside them, by the factors of `slowdown`; "
      "mean over the devices",
@@ -512,6 +513,8 @@ const cs_run_figure *cs_run_figure_main(uint32_t i)
 
 bool cs_run_figure_given(const cs_run_figure *figure, const cs_outcome *outcome)
 {
+    if (figure->shown & CS_OF_TASKS && outcome->simulation->without_tasks)
+        return false;
     return !figure->given || figure->given(outcome);
 }
 

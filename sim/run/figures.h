@@ -39,6 +39,7 @@ enum {
     CS_SHOWN_JOINED = 2, /* in the report at the end of the line of the row before */
     CS_SHOWN_MAIN = 4,   /* of repeated runs, of two runs compared, in titles of pictures */
     CS_SHOWN_SWEEP = 8,  /* in a sweep's table, as one of the figures "main" */
+    CS_OF_TASKS = 16,    /* it follows from single tasks: not given where these were dropped */
 };
 
 /* What figures are computed from. */

@@ -17,6 +17,8 @@ typedef struct link_use {
     const cs_trace *trace;
     uint32_t chosen[CS_LINK_USE_LINKS], n_chosen; /* links, in order */
     uint32_t *place;                              /* per link: where it is chosen, or CS_NONE */
+    uint32_t *first;                              /* per class, in `taken`; and the end */
+    uint32_t *taken, n_taken, cap_taken;          /* places of the chosen links of its route */
     uint32_t *route;                              /* room for one */
     double *bytes;                                /* per chosen link and stretch */
 } link_use;
@@ -70,36 +72,52 @@ static void spread(double start, double end, double bytes, double *parts)
     }
 }
 
-static cs_status add_message(link_use *use, const cs_class *cls, cs_span span, cs_error *error)
-{
-    cs_route route;
-    CS_TRY(cs_route_find(use->platform, cls->device, cls->peer, use->route, &route, error));
-    const double scale = CS_LINK_USE_PARTS / (double)use->trace->makespan;
-    const double start = (double)span.start * scale, end = (double)span.end * scale;
-    for (uint32_t i = 0; i < route.n; i++) {
-        const uint32_t place = use->place[route.links[i]];
-        if (place != CS_NONE)
-            spread(start, end, (double)cls->bytes / (end - start),
-                   use->bytes + (size_t)place * CS_LINK_USE_PARTS);
-    }
-    return CS_OK;
-}
-
 /* Delays that collectives became are on no link. */
 static bool is_message(const cs_class *cls)
 {
     return cls->kind == CS_TRANSFER && cls->ranks == 0 && cls->bytes > 0;
 }
 
-static cs_status add_messages(link_use *use, cs_error *error)
+/* Lists the places of the chosen links that messages of a class take. */
+static cs_status find_places(link_use *use, const cs_class *cls, cs_error *error)
 {
-    for (uint32_t task = 0; task < use->graph->n_tasks; task++) {
-        const cs_class *cls = cs_graph_class(use->graph, task);
-        const cs_span span = use->trace->spans[task];
-        if (is_message(cls) && span.start >= 0 && span.end > span.start)
-            CS_TRY(add_message(use, cls, span, error));
-    }
+    cs_route route;
+    CS_TRY(cs_route_find(use->platform, cls->device, cls->peer, use->route, &route, error));
+    if (!cs_vector_reserve((void **)&use->taken, &use->cap_taken, use->n_taken + (uint64_t)route.n,
+                           sizeof(*use->taken)))
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < route.n; i++)
+        if (use->place[route.links[i]] != CS_NONE)
+            use->taken[use->n_taken++] = use->place[route.links[i]];
     return CS_OK;
+}
+
+static cs_status find_all_places(link_use *use, cs_error *error)
+{
+    const cs_graph *graph = use->graph;
+    cs_status status = CS_OK;
+    for (uint32_t i = 0; i < graph->n_classes && status == CS_OK; i++) {
+        use->first[i] = use->n_taken;
+        if (is_message(&graph->classes[i]))
+            status = find_places(use, &graph->classes[i], error);
+    }
+    use->first[graph->n_classes] = use->n_taken;
+    return status;
+}
+
+static void add_messages(link_use *use)
+{
+    const double scale = CS_LINK_USE_PARTS / (double)use->trace->makespan;
+    for (uint32_t task = 0; task < use->graph->n_tasks; task++) {
+        const uint32_t cls = use->graph->tasks[task].cls;
+        const cs_span span = use->trace->spans[task];
+        if (use->first[cls] == use->first[cls + 1] || span.start < 0 || span.end <= span.start)
+            continue;
+        const double start = (double)span.start * scale, end = (double)span.end * scale;
+        const double rate = (double)use->graph->classes[cls].bytes / (end - start);
+        for (uint32_t i = use->first[cls]; i < use->first[cls + 1]; i++)
+            spread(start, end, rate, use->bytes + (size_t)use->taken[i] * CS_LINK_USE_PARTS);
+    }
 }
 
 /* ---- the table ---- */
@@ -155,14 +173,20 @@ cs_status cs_link_use_store(cs_h5_file *file, const cs_platform *platform, const
     const bool known = !graph->stands_for && trace->makespan > 0;
     bool room = !known || choose_links(&use);
     use.bytes = calloc((size_t)use.n_chosen * CS_LINK_USE_PARTS + 1, sizeof(*use.bytes));
+    use.first = malloc(((size_t)graph->n_classes + 1) * sizeof(*use.first));
     use.route = malloc(((size_t)platform->longest_route + 1) * sizeof(*use.route));
-    room = room && use.bytes && use.route;
+    room = room && use.bytes && use.first && use.route;
     cs_status status = room ? CS_OK : cs_error_no_memory(error);
-    if (status == CS_OK && use.n_chosen > 0)
-        status = add_messages(&use, error);
+    if (status == CS_OK && use.n_chosen > 0) {
+        status = find_all_places(&use, error);
+        if (status == CS_OK)
+            add_messages(&use);
+    }
     if (status == CS_OK)
         status = store(&use, file, error);
     free(use.place);
+    free(use.first);
+    free(use.taken);
     free(use.bytes);
     free(use.route);
     return status;

@@ -206,9 +206,8 @@ static cs_status run_on(const cs_scenario *scenario, const cs_platform *platform
     return status;
 }
 
-/* Messages about a run name the scenario's file. */
-static cs_status report(const cs_scenario *scenario, cs_status status, const cs_error *why,
-                        cs_error *error)
+cs_status cs_simulation_report(const cs_scenario *scenario, cs_status status, const cs_error *why,
+                               cs_error *error)
 {
     if (status == CS_OVERFLOW || status == CS_FAILED) {
         (void)cs_error_add(error, status, "%s: %s", scenario->file, why->text);
@@ -233,23 +232,22 @@ static cs_step measure_step(const cs_graph *graph, const cs_trace *trace)
 }
 
 static cs_status run_bare(const cs_scenario *scenario, const cs_platform *platform,
-                          const cs_progress *progress, cs_graph *graph, cs_trace *trace,
+                          const cs_simulation_options *options, cs_graph *graph, cs_trace *trace,
                           cs_error *error)
 {
-    const cs_simulation_options how = {.progress = progress};
     CS_TRY(make_graph(scenario, platform, graph, NULL, error));
-    const cs_status status = run_engine(scenario, platform, &how, false, graph, trace, error);
+    const cs_status status = run_engine(scenario, platform, options, false, graph, trace, error);
     if (status != CS_OK)
         cs_graph_finish(graph);
     return status;
 }
 
-cs_status cs_simulate_trace(const cs_scenario *scenario, const cs_progress *progress,
+cs_status cs_simulate_trace(const cs_scenario *scenario, const cs_simulation_options *options,
                             cs_graph *graph, cs_trace *trace, cs_error *error)
 {
     cs_scenario quiet = *scenario;
     quiet.noise = (cs_noise){0};
-    return run_bare(&quiet, &scenario->platform, progress, graph, trace, error);
+    return run_bare(&quiet, &scenario->platform, options, graph, trace, error);
 }
 
 /* Whether steps of a pass may be one task: collectives are delays, all of some time; nothing is
@@ -265,13 +263,14 @@ static bool allows_series(const cs_scenario *scenario)
 static cs_status run_step(const cs_scenario *scenario, const cs_platform *platform,
                           const cs_progress *progress, cs_step *step, cs_error *error)
 {
+    const cs_simulation_options how = {.progress = progress};
     cs_scenario one = *scenario; /* what it owns stays the original's */
     bool doubtful = false;
     one.job.in_series = allows_series(scenario);
     do {
         cs_graph graph = {0};
         cs_trace trace = {0};
-        CS_TRY(run_bare(&one, platform, progress, &graph, &trace, error));
+        CS_TRY(run_bare(&one, platform, &how, &graph, &trace, error));
         *step = measure_step(&graph, &trace);
         doubtful = trace.doubtful;
         one.job.in_series = false;
@@ -288,15 +287,15 @@ cs_status cs_simulate_step(const cs_scenario *scenario, const cs_progress *progr
     cs_error why;
     cs_error_init(&why);
     if (!cs_noise_is_on(&scenario->noise))
-        return report(scenario, run_step(scenario, &scenario->platform, progress, step, &why), &why,
-                      error);
+        return cs_simulation_report(
+            scenario, run_step(scenario, &scenario->platform, progress, step, &why), &why, error);
     cs_status status =
         cs_noise_platform(&scenario->noise, &scenario->platform, scenario->seed, &disturbed, &why);
     if (status == CS_OK) {
         status = run_step(scenario, &disturbed, progress, step, &why);
         cs_platform_finish(&disturbed);
     }
-    return report(scenario, status, &why, error);
+    return cs_simulation_report(scenario, status, &why, error);
 }
 
 static cs_status run(const cs_scenario *scenario, const cs_simulation_options *options,
@@ -320,7 +319,8 @@ cs_status cs_simulate(const cs_scenario *scenario, const cs_simulation_options *
     cs_simulation made = {0};
     cs_error why;
     cs_error_init(&why);
-    const cs_status status = report(scenario, run(scenario, options, &made, &why), &why, error);
+    const cs_status status =
+        cs_simulation_report(scenario, run(scenario, options, &made, &why), &why, error);
     if (status != CS_OK) {
         cs_simulation_finish(&made);
         return status;

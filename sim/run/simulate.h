@@ -30,6 +30,8 @@ typedef struct cs_simulation {
     double epoch; /* mini-batches; 0: the data set is not known */
     uint64_t hash;
     bool disturbed;     /* the scenario has noise: closed forms do not apply */
+    bool without_tasks; /* the graph has the number of its tasks only, and what follows from single
+                         * ones is not known (low-memory.h) */
     cs_skipped skipped; /* with n > 0 graph, spans and all else by task or mini-batch are those of a
                          * run that has n mini-batches less */
 } cs_simulation;
@@ -69,10 +71,15 @@ CS_MUST_CHECK cs_status cs_simulate_step(const cs_scenario *scenario, const cs_p
                                          cs_step *step, cs_error *error);
 
 /* Graph, lowered, and trace alone, of a scenario without noise, whatever it has of it; both are the
- * caller's. Memory is in the peaks only. Errors as of cs_simulate, but without the scenario's file.
- * */
-CS_MUST_CHECK cs_status cs_simulate_trace(const cs_scenario *scenario, const cs_progress *progress,
-                                          cs_graph *graph, cs_trace *trace, cs_error *error);
+ * caller's. Memory is in the peaks only. Errors as of cs_simulate, but without the scenario's file:
+ * cs_simulation_report adds it. */
+CS_MUST_CHECK cs_status cs_simulate_trace(const cs_scenario *scenario,
+                                          const cs_simulation_options *options, cs_graph *graph,
+                                          cs_trace *trace, cs_error *error);
+
+/* Passes messages about a run on, which name the scenario's file then; returns `status`. */
+cs_status cs_simulation_report(const cs_scenario *scenario, cs_status status, const cs_error *why,
+                               cs_error *error);
 
 /* What the simulation says where a closed form says something, in the form's unit: ps, bytes, a
  * fraction or a number; NaN when it says nothing. */

@@ -135,12 +135,22 @@ static cs_measured measured_by(pricing *p)
 }
 
 /* The model's workload on one device, at the times that are measured, which must live as long. */
+/* Micro-batches add their gradients to sums, unless each is reduced at once. */
+static bool shares_sums(const cs_sections *sections)
+{
+    const cs_schedule_section *schedule = &sections->schedule;
+    const uint32_t zero = cs_parallel_section_zero(&sections->parallel, NULL);
+    return cs_schedule_micro_batches(schedule->kind, schedule->params) > 1 &&
+           (zero < 2 || sections->parallel.accumulate);
+}
+
 static cs_workload priced_workload(const cs_sections *sections, const cs_costs *costs,
                                    const cs_measured *measured, const cs_parallel *parallel)
 {
     cs_workload workload = sections->model.workload;
     workload.costs = costs->n_compute > 0 ? measured : NULL;
     workload.split = parallel ? &parallel->split : NULL;
+    workload.kernels.sums_apart = shares_sums(sections);
     return workload;
 }
 

@@ -75,7 +75,8 @@ static void warn_of_parallel(const cs_sections *sections, const cs_origins *orig
         {"space_until", given->space_until != NULL, n_parts(&given->space) > 1, "\"space\""},
         {"shard", given->shard > 0, zero > 0, "\"zero\" above 0"},
         {"prefetch", given->prefetch != 1, zero == 3, "\"zero\": 3"},
-        {"keep_gathered", given->keep_gathered, zero == 3, "\"zero\": 3"},
+        {"keep_gathered", given->keep_gathered, zero == 3 && !given->gather_once,
+         "\"zero\": 3 and without \"gather_once\""},
         {"gather_once", given->gather_once, zero == 3, "\"zero\": 3"},
         {"accumulate", given->accumulate, zero >= 2, "\"zero\" 2 or 3"},
         {"dispatcher", given->dispatcher > 0, expert, "\"expert\" above 1"},
@@ -120,19 +121,27 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
     const bool is_fp8 = sections->model.workload.precision == CS_PRECISION_FP8;
     const cs_dependent_key rules[] = {
         {"fused", given->fused, runs, named},
+        {"separate_products", given->separate_products, runs && given->fused,
+         runs ? "\"fused\"" : named},
         {"written_out", given->written_out, runs && !given->fused, written},
         {"flash", given->flash > 0, runs, named},
         {"host", given->host > 0, network, named},
         {"host_kernel", given->host_kernel > 0, network, named},
+        {"host_product_backward", given->host_product_backward > 0, network, named},
         {"cuda_graphs", given->cuda_graphs, waits, named},
         {"expert_loop", given->expert_loop, waits, named},
+        {"expert_modules", given->expert_modules, runs && given->expert_loop,
+         runs ? "\"expert_loop\"" : named},
         {"fused_experts", given->fused_experts, runs, named},
         {"current_scaling", given->current_scaling, runs && is_fp8, fp8},
         {"deterministic", given->deterministic, runs, named},
         {"eager_ring", given->eager_ring, runs && ring,
          runs ? "\"context\" above 1, in rings" : named},
+        {"summed_ring", given->summed_ring, runs && ring && !given->eager_ring,
+         runs ? "\"context\" above 1, in rings, and \"eager_ring\": false" : named},
         {"kernels", given->kernels > 0 && given->kernels != 1, runs, named},
         {"gradient_passes", given->gradient_passes > 0, runs, named},
+        {"counts_zeros", given->counts_zeros, runs, named},
     };
     WARN_OF_EACH(rules, &place);
 }

@@ -123,10 +123,11 @@ cs_status cs_memory_section_read(const cJSON *value, const cs_json_place *root, 
 /* ---- workspaces ---- */
 
 /* Whether PyTorch and TransformerEngine take it for one of NVIDIA's GPUs of compute capability 9 or
- * above. */
+ * 10: Hopper, and Blackwell but for GeForce's. "h20" begins "h200" as well. */
 static bool is_recent(const char *device)
 {
-    static const char *const recent[] = {"h100", "h200", "gh200", "b200", "b300", "gb200", "gb300"};
+    static const char *const recent[] = {"h100", "h20",  "h800",  "gh200",
+                                         "b200", "b300", "gb200", "gb300"};
     for (size_t i = 0; device && i < sizeof(recent) / sizeof(recent[0]); i++)
         if (strncmp(device, recent[i], strlen(recent[i])) == 0)
             return true;

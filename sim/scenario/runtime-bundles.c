@@ -29,6 +29,11 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         "assumed: modules of TransformerEngine allocate tensors for each kernel, for each expert " \
         "too (NVIDIA/TransformerEngine, issue 1499)"),                                             \
         HOST("host", CS_FITTED_HOST, FITTED ": modules of TransformerEngine and Megatron-LM"),     \
+        HOST("host_product_backward", "52 us",                                                     \
+             "NVIDIA/TransformerEngine, pull request 3523: forward and backward of Linear take "   \
+             "the "                                                                                \
+             "host of a GB200 311.3 us, the forward 59.2; issue 2053: that host takes 37.08 us "   \
+             "where that of a DGX H100 takes 13.48; of the 92 us left, two kernels are 40"),       \
         HOST("step", CS_FITTED_STEP, FITTED)
 
 #define FLASH(version, source_)                                                                    \
@@ -254,6 +259,10 @@ static const cs_convention megatron_core[] = {
      "set 0)",
      NULL},
     FUSED("TransformerEngine: LayerNormLinear, SwiGLU and rotary kernels; megatron/core/fusions"),
+    {"/runtime/summed_ring", "true",
+     "transformer_engine/pytorch/attention.py: AttnFuncWithCPAndKVP2P",
+     "/parallel/context>1 /parallel/context_method!=all_to_all "
+     "/parallel/context_method!=all_gather"},
     {"/runtime/expert_loop", "true",
      "TransformerEngine: GroupedLinear is a product for each expert on cuBLAS's streams "
      "(transformer_engine/pytorch/cpp_extensions/gemm.py, general_grouped_gemm), and "
@@ -403,6 +412,12 @@ static const cs_convention torchtitan[] = {
     FSDP_REDUCES_EACH,
     FSDP_SHARDS,
     FUSED("torch.compile of each block fuses what only moves"),
+    {"/runtime/separate_products", "true",
+     "torch/_inductor/config.py: pre_grad_fusion_options and post_grad_fusion_options are empty, "
+     "so "
+     "that wq, wk and wv, and w1 and w3, of torchtitan/models/llama3/model/model.py stay products "
+     "of their own; torch/_inductor/fx_passes/post_grad.py, is_valid_addmm_fusion",
+     NULL},
     PYTORCH_FLASH,
     GRADIENT_PASSES("3",
                     "torchtitan/distributed/utils.py, clip_grad_norm_: the norm reads gradients, "

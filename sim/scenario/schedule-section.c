@@ -35,7 +35,8 @@ static const struct {
     {"madpipe", "it is \"periodic\" here, with \"partition\": \"madpipe\""},
     {"zbv", "it is \"zb_v\" here"},
     {"zb-v", "it is \"zb_v\" here"},
-    {"dualpipe", "no stage can be on two devices that run it in different orders"},
+    {"dualpipev", "it is \"dualpipe_v\" here"},
+    {"dualpipe", "it is two replicas of \"dualpipe_v\", each on half the devices of the pipeline"},
     {"chimera", "no stage can be on two devices that run it in different orders"},
 };
 

@@ -304,8 +304,10 @@ static cs_status pack_block(writer *w, hsize_t first, uint64_t count, uint64_t r
 {
     const void *packed;
     size_t packed_size;
-    for (uint64_t i = count; i < room; i++)
-        memcpy(block + i * w->size, block + (count - 1) * w->size, w->size);
+    for (uint64_t i = count, n; i < room; i += n) { /* twice as many each time */
+        n = i - count + 1 < room - i ? i - count + 1 : room - i;
+        memcpy(block + i * w->size, block + (count - 1) * w->size, n * w->size);
+    }
     if (!w->file->packer)
         w->file->packer = cs_packer_create();
     if (!w->file->packer ||

@@ -1,6 +1,7 @@
 #include "sim/trace/pack.h"
 
 #include "sim/base/hash.h"
+#include "sim/trace/planes.h"
 
 #include <limits.h>
 #include <stdint.h>
@@ -17,26 +18,34 @@ enum {
     HASHED = 1 << 12, /* bytes of a plane that say where it is remembered */
     PLANES = 32,      /* that are remembered */
     UNTRIED = 7,      /* blocks in which a plane is stored that was noise */
+    MOST_BYTES = 8,   /* of a value */
 };
 
 /* Compressed over plain size of the sample. What deflate makes little smaller costs it most: where
  * half is left, twenty times as long as copying. */
 static const double pays_below = 1.0 / 3;
 
+typedef struct buffer {
+    unsigned char *bytes;
+    size_t capacity;
+} buffer;
+
 /* Blocks of deflate that end at a byte and refer to nothing before them, and what they stand for. */
 typedef struct piece {
-    unsigned char *plane; /* NULL: the byte n times */
-    unsigned char *bytes;
+    buffer plane; /* empty: the byte n times */
+    buffer blocks;
     size_t n, size; /* of the plane, of the blocks */
     uint64_t hash;
-    uLong sum; /* Adler-32 of the plane */
+    uLong sum;      /* Adler-32 of the plane */
+    unsigned found; /* how many more times than another one in its place it was wanted */
 } piece;
 
 struct cs_packer {
     z_stream stream;
     bool streaming;
-    unsigned char *plane, *blocks, *out;
-    size_t cap_plane, cap_blocks, cap_out;
+    buffer split[MOST_BYTES]; /* the planes of the block of values */
+    buffer *plane;            /* the current one of them */
+    buffer blocks, out;
     size_t size; /* of what is in `out` */
     uLong sum;
     piece constants[UCHAR_MAX + 1];
@@ -58,8 +67,8 @@ cs_packer *cs_packer_create(void)
 
 static void forget(piece *of)
 {
-    free(of->plane);
-    free(of->bytes);
+    free(of->plane.bytes);
+    free(of->blocks.bytes);
     *of = (piece){0};
 }
 
@@ -73,66 +82,58 @@ void cs_packer_destroy(cs_packer *packer)
         forget(&packer->constants[i]);
     for (size_t i = 0; i < PLANES; i++)
         forget(&packer->planes[i]);
-    free(packer->plane);
-    free(packer->blocks);
-    free(packer->out);
+    for (size_t i = 0; i < MOST_BYTES; i++)
+        free(packer->split[i].bytes);
+    free(packer->blocks.bytes);
+    free(packer->out.bytes);
     free(packer);
 }
 
-static bool reserve(unsigned char **buffer, size_t *capacity, size_t need)
+static bool reserve(buffer *of, size_t need)
 {
-    if (need <= *capacity)
+    if (need <= of->capacity)
         return true;
-    unsigned char *grown = realloc(*buffer, need);
+    unsigned char *grown = realloc(of->bytes, need);
     if (!grown)
         return false;
-    *buffer = grown;
-    *capacity = need;
+    *of = (buffer){grown, need};
     return true;
+}
+
+static void swap(buffer *a, buffer *b)
+{
+    const buffer moved = *a;
+    *a = *b;
+    *b = moved;
+}
+
+/* Makes room behind what was made. */
+static bool reserve_out(cs_packer *p, size_t size)
+{
+    const size_t need = p->size + size;
+    return need <= p->out.capacity || reserve(&p->out, need + need / 2);
 }
 
 /* ---- pieces ---- */
 
-static size_t stored_bound(size_t n)
-{
-    return n + STORED_HEAD * (n / STORED_MAX + 1);
-}
-
-/* As blocks that are not compressed. */
-static void store_plane(cs_packer *p, size_t n, piece *made)
-{
-    unsigned char *to = p->blocks;
-    for (size_t at = 0; at < n; at += STORED_MAX) {
-        const unsigned length = (unsigned)(n - at < STORED_MAX ? n - at : STORED_MAX);
-        const unsigned head[STORED_HEAD] = {0, length & 0xff, length >> 8, ~length & 0xff,
-                                            (~length >> 8) & 0xff};
-        for (int i = 0; i < STORED_HEAD; i++)
-            *to++ = (unsigned char)head[i];
-        memcpy(to, p->plane + at, length);
-        to += length;
-    }
-    made->size = (size_t)(to - p->blocks);
-}
-
 /* Adds the next bytes of the plane to the blocks; there is room for them. */
 static bool deflate_part(cs_packer *p, size_t from, size_t n)
 {
-    p->stream.next_in = p->plane + from;
+    p->stream.next_in = p->plane->bytes + from;
     p->stream.avail_in = (uInt)n;
     return deflate(&p->stream, Z_SYNC_FLUSH) == Z_OK && p->stream.avail_in == 0 &&
            p->stream.avail_out > 0;
 }
 
-/* *noise: it is not worth it, and nothing was made; so said by the caller, it is not tried. */
+/* The blocks of the packer's plane. *noise: it is not worth it, and nothing was made. */
 static bool deflate_plane(cs_packer *p, size_t n, piece *made, bool *noise)
 {
     const size_t sample = n < SAMPLE ? n : SAMPLE;
-    if (*noise)
-        return true;
-    if (deflateReset(&p->stream) != Z_OK)
+    const size_t bound = deflateBound(&p->stream, (uLong)n) + 2 * FLUSHED;
+    if (!reserve(&p->blocks, bound) || deflateReset(&p->stream) != Z_OK)
         return false;
-    p->stream.next_out = p->blocks;
-    p->stream.avail_out = (uInt)p->cap_blocks;
+    p->stream.next_out = p->blocks.bytes;
+    p->stream.avail_out = (uInt)p->blocks.capacity;
     if (!deflate_part(p, 0, sample))
         return false;
     *noise = (double)p->stream.total_out > pays_below * (double)sample;
@@ -141,40 +142,24 @@ static bool deflate_plane(cs_packer *p, size_t n, piece *made, bool *noise)
     if (n > sample && !deflate_part(p, sample, n - sample))
         return false;
     made->size = p->stream.total_out;
+    made->sum = cs_planes_sum(p->plane->bytes, n);
     return true;
 }
 
-/* The blocks of the packer's plane. */
-static bool pack_plane(cs_packer *p, size_t n, piece *made, bool *noise)
+/* Remembers the blocks that were just made, and with `plane` what they stand for, of which the
+ * packer then has another buffer. */
+static bool keep(cs_packer *p, const piece *made, buffer *plane, piece *place)
 {
-    const size_t bound = deflateBound(&p->stream, (uLong)n) + 2 * FLUSHED;
-    const size_t stored = stored_bound(n);
-    if (!reserve(&p->blocks, &p->cap_blocks, bound > stored ? bound : stored) ||
-        !deflate_plane(p, n, made, noise))
+    if (!reserve(&place->blocks, made->size))
         return false;
-    if (*noise)
-        store_plane(p, n, made);
-    made->sum = adler32_z(1, p->plane, n);
-    return true;
-}
-
-/* Remembers the blocks that were just made. */
-static bool keep(const cs_packer *p, const piece *made, bool with_plane, piece *place)
-{
-    forget(place);
-    place->bytes = malloc(made->size);
-    place->plane = with_plane ? malloc(made->n) : NULL;
-    if (!place->bytes || (with_plane && !place->plane)) {
-        forget(place);
-        return false;
-    }
-    memcpy(place->bytes, p->blocks, made->size);
-    if (with_plane)
-        memcpy(place->plane, p->plane, made->n);
+    memcpy(place->blocks.bytes, p->blocks.bytes, made->size);
+    if (plane)
+        swap(plane, &place->plane);
     place->n = made->n;
     place->size = made->size;
     place->hash = made->hash;
     place->sum = made->sum;
+    place->found = 0;
     return true;
 }
 
@@ -182,18 +167,42 @@ static bool keep(const cs_packer *p, const piece *made, bool with_plane, piece *
 
 static bool append(cs_packer *p, const void *bytes, size_t size)
 {
-    const size_t need = p->size + size;
-    if (need > p->cap_out && !reserve(&p->out, &p->cap_out, need + need / 2))
+    if (!reserve_out(p, size))
         return false;
-    memcpy(p->out + p->size, bytes, size);
-    p->size = need;
+    memcpy(p->out.bytes + p->size, bytes, size);
+    p->size += size;
     return true;
 }
 
-static bool append_piece(cs_packer *p, const piece *of, const unsigned char *bytes)
+static void add_sum(cs_packer *p, uLong sum, size_t n)
 {
-    p->sum = adler32_combine(p->sum, of->sum, (z_off_t)of->n);
-    return append(p, bytes, of->size);
+    p->sum = adler32_combine(p->sum, sum, (z_off_t)n);
+}
+
+static bool append_piece(cs_packer *p, const piece *of, const buffer *blocks)
+{
+    add_sum(p, of->sum, of->n);
+    return append(p, blocks->bytes, of->size);
+}
+
+/* The plane of the packer, in blocks that are not compressed. */
+static bool add_noise(cs_packer *p, size_t n)
+{
+    if (!reserve_out(p, n + STORED_HEAD * (n / STORED_MAX + 1)))
+        return false;
+    unsigned char *to = p->out.bytes + p->size;
+    for (size_t at = 0; at < n; at += STORED_MAX) {
+        const unsigned length = (unsigned)(n - at < STORED_MAX ? n - at : STORED_MAX);
+        const unsigned head[STORED_HEAD] = {0, length & 0xff, length >> 8, ~length & 0xff,
+                                            (~length >> 8) & 0xff};
+        for (int i = 0; i < STORED_HEAD; i++)
+            *to++ = (unsigned char)head[i];
+        memcpy(to, p->plane->bytes + at, length);
+        to += length;
+    }
+    p->size = (size_t)(to - p->out.bytes);
+    add_sum(p, cs_planes_sum(p->plane->bytes, n), n);
+    return true;
 }
 
 /* The same byte n times. */
@@ -203,32 +212,39 @@ static bool add_constant(cs_packer *p, unsigned char byte, size_t n)
     if (kept->n != n) {
         piece made = {.n = n};
         bool noise = false;
-        memset(p->plane, byte, n);
-        if (!pack_plane(p, n, &made, &noise) || !keep(p, &made, false, kept))
+        memset(p->plane->bytes, byte, n);
+        if (!deflate_plane(p, n, &made, &noise))
+            return false;
+        if (noise) /* it is so short */
+            return add_noise(p, n);
+        if (!keep(p, &made, NULL, kept))
             return false;
     }
-    return append_piece(p, kept, kept->bytes);
+    return append_piece(p, kept, &kept->blocks);
 }
 
-/* The plane of the packer, untried. */
-static bool add_noise(cs_packer *p, size_t n)
-{
-    piece made = {.n = n};
-    bool noise = true;
-    return pack_plane(p, n, &made, &noise) && append_piece(p, &made, p->blocks);
-}
-
-/* The plane of the packer. Its beginning says where to look for it. */
+/* The plane of the packer. Its beginning says where to look for it. One that was found again stays
+ * until as many others would have been put in its place. */
 static bool add_plane(cs_packer *p, size_t n, bool *noise)
 {
-    piece made = {.n = n, .hash = cs_hash_bytes(p->plane, n < HASHED ? n : HASHED, 0)};
+    const unsigned char *plane = p->plane->bytes;
+    piece made = {.n = n, .hash = cs_hash_bytes(plane, n < HASHED ? n : HASHED, 0)};
     piece *kept = &p->planes[made.hash % PLANES];
     *noise = false;
-    if (kept->n == n && kept->hash == made.hash && memcmp(kept->plane, p->plane, n) == 0)
-        return append_piece(p, kept, kept->bytes);
-    if (!pack_plane(p, n, &made, noise))
+    if (kept->n == n && kept->hash == made.hash && memcmp(kept->plane.bytes, plane, n) == 0) {
+        kept->found++;
+        return append_piece(p, kept, &kept->blocks);
+    }
+    if (!deflate_plane(p, n, &made, noise))
         return false;
-    return append_piece(p, &made, p->blocks) && (*noise || keep(p, &made, true, kept));
+    if (*noise)
+        return add_noise(p, n);
+    if (!append_piece(p, &made, &p->blocks))
+        return false;
+    if (kept->found == 0)
+        return keep(p, &made, p->plane, kept);
+    kept->found--;
+    return true;
 }
 
 /* What other columns had must not change what is made: an untried plane is not looked for either. */
@@ -286,36 +302,27 @@ static uint64_t differences(const unsigned char *values, size_t n, size_t size)
     return found;
 }
 
-/* The first bytes of all values. */
-static void gather_plane(const unsigned char *values, size_t n, size_t size, unsigned char *plane)
+static bool split(cs_packer *p, const unsigned char *values, size_t n, size_t size)
 {
-    size_t i = 0;
-    for (; i + UNROLLED <= n; i += UNROLLED, values += UNROLLED * size) {
-        plane[i] = values[0];
-        plane[i + 1] = values[size];
-        plane[i + 2] = values[2 * size];
-        plane[i + 3] = values[3 * size];
-        plane[i + 4] = values[4 * size];
-        plane[i + 5] = values[5 * size];
-        plane[i + 6] = values[6 * size];
-        plane[i + 7] = values[7 * size];
+    unsigned char *planes[MOST_BYTES];
+    for (size_t b = 0; b < size; b++) {
+        if (!reserve(&p->split[b], n))
+            return false;
+        planes[b] = p->split[b].bytes;
     }
-    for (; i < n; i++, values += size)
-        plane[i] = values[0];
+    cs_planes_split(values, n, size, planes);
+    return true;
 }
 
 static bool add_planes(cs_packer *p, cs_pack_history *history, const unsigned char *values,
                        size_t n, size_t size)
 {
     const uint64_t differ = differences(values, n, size);
-    bool done = true;
+    bool done = split(p, values, n, size);
     for (size_t b = 0; b < size && done; b++) {
-        if (((differ >> (CHAR_BIT * b)) & UCHAR_MAX) == 0) {
-            done = add_constant(p, values[b], n);
-            continue;
-        }
-        gather_plane(values + b, n, size, p->plane);
-        done = add_next(p, n, &history->untried[b]);
+        p->plane = &p->split[b];
+        done = ((differ >> (CHAR_BIT * b)) & UCHAR_MAX) == 0 ? add_constant(p, values[b], n)
+                                                             : add_next(p, n, &history->untried[b]);
     }
     return done;
 }
@@ -326,15 +333,15 @@ bool cs_packer_pack(cs_packer *packer, cs_pack_history *history, const void *val
     static const unsigned char head[] = {0x78, 0x01}, last[] = {0x03, 0x00};
     packer->size = 0;
     packer->sum = 1;
-    if (!reserve(&packer->plane, &packer->cap_plane, n) || !append(packer, head, sizeof(head)) ||
-        !add_planes(packer, history, values, n, size) || !append(packer, last, sizeof(last)))
+    if (!append(packer, head, sizeof(head)) || !add_planes(packer, history, values, n, size) ||
+        !append(packer, last, sizeof(last)))
         return false;
     unsigned char sum[4];
     for (int i = 0; i < 4; i++)
         sum[i] = (unsigned char)(packer->sum >> (24 - CHAR_BIT * i));
     if (!append(packer, sum, sizeof(sum)))
         return false;
-    *packed = packer->out;
+    *packed = packer->out.bytes;
     *packed_size = packer->size;
     return true;
 }

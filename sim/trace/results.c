@@ -184,8 +184,7 @@ static void read_samples(sample_block *block, uint64_t first, uint64_t n)
     }
     for (; next < first; next++)
         (void)cs_samples_next(block->samples, &block->at[0]);
-    for (uint64_t i = 0; i < n; i++)
-        (void)cs_samples_next(block->samples, &block->at[i]);
+    (void)cs_samples_read(block->samples, n, block->at);
     block->first = first;
     block->n = n;
 }
@@ -390,12 +389,9 @@ static cs_status write_some(cs_h5_file *file, const char *group, const cs_h5_col
                             cs_error *error)
 {
     uint32_t n = 0;
-    for (uint32_t task = 0; task < trace->n_tasks; task++)
-        n += filter(graph, trace, task);
-    uint32_t *rows = malloc(((size_t)n + 1) * sizeof(*rows));
+    uint32_t *rows = malloc(((size_t)trace->n_tasks + 1) * sizeof(*rows)); /* mostly untouched */
     if (!rows)
         return cs_error_no_memory(error);
-    n = 0;
     for (uint32_t task = 0; task < trace->n_tasks; task++)
         if (filter(graph, trace, task))
             rows[n++] = task;

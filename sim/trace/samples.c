@@ -69,30 +69,37 @@ static uint32_t code_of(const track *of, int64_t change)
     return code;
 }
 
-bool cs_samples_add(cs_memory_samples *samples, const cs_memory_sample *sample)
+static inline bool add(cs_memory_samples *samples, cs_time time, uint32_t key, int64_t bytes)
 {
-    const size_t key = (size_t)sample->device * CS_N_CATEGORIES + sample->category;
     track *of = &samples->tracks[key];
     /* in unsigned numbers, which wrap: a change may be larger than any value */
-    const uint64_t change = (uint64_t)sample->bytes - (uint64_t)of->value;
+    const uint64_t change = (uint64_t)bytes - (uint64_t)of->value;
     if (!cs_compact_reserve(&samples->packed, NUMBERS))
         return false;
+    cs_compact packed = samples->packed; /* in registers */
     const uint32_t code = code_of(of, (int64_t)change);
-    cs_compact_put(&samples->packed, (uint64_t)sample->time - (uint64_t)samples->time);
-    cs_compact_put(&samples->packed, (uint64_t)key * CODES + code);
+    cs_compact_put(&packed, (uint64_t)time - (uint64_t)samples->time);
+    cs_compact_put(&packed, (uint64_t)key * CODES + code);
     if (code == OTHER) {
-        cs_compact_put(&samples->packed, (change << 1) ^ ((int64_t)change < 0 ? UINT64_MAX : 0));
+        cs_compact_put(&packed, (change << 1) ^ ((int64_t)change < 0 ? UINT64_MAX : 0));
         remember(of, (int64_t)change);
     }
-    of->value = sample->bytes;
-    samples->time = sample->time;
+    samples->packed.used = packed.used;
+    of->value = bytes;
+    samples->time = time;
     samples->n++;
     return true;
 }
 
-int64_t cs_samples_latest(const cs_memory_samples *samples, uint32_t device, uint32_t category)
+bool cs_samples_add(cs_memory_samples *samples, const cs_memory_sample *sample)
 {
-    return samples->tracks[(size_t)device * CS_N_CATEGORIES + category].value;
+    return add(samples, sample->time, sample->device * CS_N_CATEGORIES + sample->category,
+               sample->bytes);
+}
+
+bool cs_samples_note(cs_memory_samples *samples, cs_time time, uint32_t key, int64_t bytes)
+{
+    return samples->tracks[key].value == bytes || add(samples, time, key, bytes);
 }
 
 uint64_t cs_samples_count(const cs_memory_samples *samples)
@@ -112,24 +119,40 @@ void cs_samples_rewind(cs_memory_samples *samples)
     samples->time = 0;
 }
 
-bool cs_samples_next(cs_memory_samples *samples, cs_memory_sample *sample)
+/* The next one; there is one. */
+static inline void read_next(cs_memory_samples *samples, size_t *at, cs_time *time,
+                             cs_memory_sample *sample)
 {
-    if (!samples || samples->n_read == samples->n)
-        return false;
-    const uint64_t time = (uint64_t)samples->time + cs_compact_get(&samples->packed, &samples->at),
-                   word = cs_compact_get(&samples->packed, &samples->at);
-    const uint64_t key = word / CODES, code = word % CODES;
+    *time = (cs_time)((uint64_t)*time + cs_compact_get(&samples->packed, at));
+    const uint64_t word = cs_compact_get(&samples->packed, at);
+    const uint32_t key = (uint32_t)(word / CODES), code = word % CODES;
     track *of = &samples->tracks[key];
     if (code == OTHER) {
-        const uint64_t folded = cs_compact_get(&samples->packed, &samples->at);
+        const uint64_t folded = cs_compact_get(&samples->packed, at);
         remember(of, (int64_t)((folded >> 1) ^ (0 - (folded & 1))));
     }
     of->value = (int64_t)((uint64_t)of->value + (uint64_t)of->changes[code == OTHER ? 0 : code]);
-    *sample = (cs_memory_sample){.time = (cs_time)time,
-                                 .bytes = of->value,
-                                 .device = (uint32_t)(key / CS_N_CATEGORIES),
-                                 .category = (uint32_t)(key % CS_N_CATEGORIES)};
-    samples->time = (cs_time)time;
-    samples->n_read++;
-    return true;
+    *sample = (cs_memory_sample){*time, of->value, key / CS_N_CATEGORIES, key % CS_N_CATEGORIES};
+}
+
+size_t cs_samples_read(cs_memory_samples *samples, size_t n, cs_memory_sample *read)
+{
+    const uint64_t left = samples ? samples->n - samples->n_read : 0;
+    if (n > left)
+        n = (size_t)left;
+    if (n == 0)
+        return 0;
+    size_t at = samples->at;
+    cs_time time = samples->time;
+    for (size_t i = 0; i < n; i++)
+        read_next(samples, &at, &time, &read[i]);
+    samples->at = at;
+    samples->time = time;
+    samples->n_read += n;
+    return n;
+}
+
+bool cs_samples_next(cs_memory_samples *samples, cs_memory_sample *sample)
+{
+    return cs_samples_read(samples, 1, sample) == 1;
 }

@@ -11,6 +11,7 @@
 #include "sim/base/time.h"
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <stdint.h>
 
 /* Live bytes of one category on one device from `time` on. Ordered by (time, device, category), one
@@ -33,15 +34,18 @@ void cs_samples_destroy(cs_memory_samples *samples); /* accepts NULL */
  * read. */
 CS_MUST_CHECK bool cs_samples_add(cs_memory_samples *samples, const cs_memory_sample *sample);
 
-/* Bytes of the latest sample of a device and category, 0 without one. Not while they are read. */
-int64_t cs_samples_latest(const cs_memory_samples *samples, uint32_t device, uint32_t category);
+/* The same of device * CS_N_CATEGORIES + category, unless that has so many bytes since its latest
+ * sample, or has 0 without one. */
+CS_MUST_CHECK bool cs_samples_note(cs_memory_samples *samples, cs_time time, uint32_t key,
+                                   int64_t bytes);
 
 /* How many; 0 of NULL. */
 uint64_t cs_samples_count(const cs_memory_samples *samples);
 
-/* From the first one on, by one reader at a time. The next, and false behind the last; NULL has
- * none. */
+/* From the first one on, by one reader at a time. The next, and false behind the last; or the next
+ * n, fewer if there are no more, returning how many. NULL has none. */
 void cs_samples_rewind(cs_memory_samples *samples);
+size_t cs_samples_read(cs_memory_samples *samples, size_t n, cs_memory_sample *read);
 bool cs_samples_next(cs_memory_samples *samples, cs_memory_sample *sample);
 
 #endif

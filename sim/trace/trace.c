@@ -56,15 +56,10 @@ static uint64_t hash_samples(cs_memory_samples *samples, uint64_t hash)
     enum { BLOCK = 256 };
     cs_memory_sample block[BLOCK];
     cs_hash_state state;
-    size_t n = 0;
     cs_hash_begin(&state, hash);
     cs_samples_rewind(samples);
-    while (cs_samples_next(samples, &block[n]))
-        if (++n == BLOCK) {
-            cs_hash_add(&state, block, sizeof(block));
-            n = 0;
-        }
-    cs_hash_add(&state, block, n * sizeof(*block));
+    for (size_t n; (n = cs_samples_read(samples, BLOCK, block)) > 0;)
+        cs_hash_add(&state, block, n * sizeof(*block));
     return cs_hash_end(&state);
 }
 

@@ -542,7 +542,8 @@ static void check_sizes(cs_point_rules *rules)
                  {m->moe_ffn, MOST, "features within an expert"},
                  {m->shared_ffn, MOST, "features within shared experts"},
                  {m->experts, MOST, "experts"},
-                 {rules->point->batch->micro, CS_BATCH_MAX, "sequences in a micro-batch"}};
+                 {rules->point->batch->micro, CS_BATCH_MAX, "sequences in a micro-batch"},
+                 {cs_point_rules_micro_batches(rules->point), MOST, "micro-batches in a step"}};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         if (sizes[i].given > sizes[i].most)
             cs_point_rules_miss(rules, "more than %u %s", sizes[i].most, sizes[i].of);

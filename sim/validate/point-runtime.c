@@ -139,6 +139,19 @@ static bool has_graphs(const cs_point *point)
            (!cJSON_IsString(given) || strcmp(given->valuestring, "none") != 0);
 }
 
+static bool has_argument(const cs_point *point, const char *argument)
+{
+    return cJSON_IsTrue(cs_point_rules_argument(point, argument));
+}
+
+/* Megatron-LM's experts are modules of their own unless its arguments say otherwise (core/models/
+ * gpt/moe_module_specs.py: TEGroupedMLP with --moe-grouped-gemm, else SequentialMLP). */
+static bool has_expert_modules(const cs_point *point)
+{
+    return point->args && cs_point_rules_core(point) && point->model->experts > 0 &&
+           !has_argument(point, "moe-grouped-gemm");
+}
+
 void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
@@ -158,8 +171,12 @@ void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)
         fputs(", \"written_out\": true", out);
     if (point->options->compile)
         fputs(", \"fused\": true", out);
-    if (cJSON_IsTrue(cs_point_rules_argument(point, "deterministic-mode")))
+    if (has_argument(point, "deterministic-mode"))
         fputs(", \"deterministic\": true", out);
+    if (has_argument(point, "log-num-zeros-in-grad"))
+        fputs(", \"counts_zeros\": true", out);
+    if (has_expert_modules(point))
+        fputs(", \"expert_modules\": true", out);
     if (scales_now(point))
         fputs(", \"current_scaling\": true", out);
     if (cs_point_rules_graphs_iterations(point))

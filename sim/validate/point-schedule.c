@@ -9,22 +9,41 @@ typedef struct order {
     const char *note; /* how the two differ */
 } order;
 
+/* PipeDream's is not among them: it has no flush, so that one step shows it filling and draining. */
 static const order orders[] = {
     {"1f1b", "1f1b", NULL},
     {"interleaved_1f1b", "interleaved_1f1b", NULL},
     {"gpipe", "gpipe", NULL},
-    {"pipedream", "pipedream", NULL},
     {"nf1b", "nf1b", NULL},
     {"zb-1p", "zb_h1", "zb_h1, the paper's schedule by hand, in place of zb-1p, found by search"},
     {"zb-2p", "zb_h2", "zb_h2, the paper's schedule by hand, in place of zb-2p, found by search"},
     {"zb-v", "zb_v",
      "zb_v, the order for passes of equal times, in place of zb-v, found by search"},
+    {"dualpipe", "dualpipe_v", NULL}, /* a half of it: cs_point_rules_halve */
 };
+
+static bool is_vee(const char *schedule)
+{
+    return strcmp(schedule, "zb-v") == 0 || strcmp(schedule, "dualpipe") == 0;
+}
 
 uint32_t cs_point_rules_chunks(const cs_point *point)
 {
-    const bool vee = strcmp(point->schedule, "zb-v") == 0;
-    return vee && point->parallel->vpp == 1 ? 2 : point->parallel->vpp;
+    return is_vee(point->schedule) && point->parallel->vpp == 1 ? 2 : point->parallel->vpp;
+}
+
+void cs_point_rules_halve(cs_point_rules *rules, cs_point_parallel *mesh, cs_point_batch *batch)
+{
+    if (strcmp(rules->point->schedule, "dualpipe") != 0 || mesh->pp < 2)
+        return;
+    if (mesh->pp % 2 != 0 || batch->micro_batches % 2 != 0)
+        cs_point_rules_miss(rules, "stated: ranks and micro-batches that two directions divide");
+    if (rules->point->options->profiled_ms)
+        cs_point_rules_miss(rules, "measured passes of the schedule dualpipe");
+    mesh->pp /= 2;
+    mesh->dp *= 2;
+    batch->micro_batches /= 2;
+    cs_point_rules_assume(rules, "DualPipe as two replicas of dualpipe_v, each on half the ranks");
 }
 
 /* Buckets in which replicas of whole models reduce gradients while the backward still runs.
@@ -113,10 +132,9 @@ static void write_partition(cs_point_rules *rules, FILE *out)
 static void write_pipeline(cs_point_rules *rules, const order *found, FILE *out)
 {
     const cs_point *point = rules->point;
-    const bool several =
-        strcmp(found->kind, "interleaved_1f1b") == 0 || strcmp(found->kind, "zb_v") == 0;
-    const bool vee = strcmp(found->kind, "zb_v") == 0 && point->parallel->vpp > 2;
-    if ((point->parallel->vpp > 1 && !several) || vee)
+    const bool vee = is_vee(point->schedule);
+    const bool several = vee || strcmp(found->kind, "interleaved_1f1b") == 0;
+    if ((point->parallel->vpp > 1 && !several) || (vee && point->parallel->vpp > 2))
         cs_point_rules_miss(rules, "several stages a rank in the schedule %s", point->schedule);
     if (found->note)
         cs_point_rules_assume(rules, "%s", found->note);

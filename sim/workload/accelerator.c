@@ -50,9 +50,25 @@ static const cs_field efficiency_fields[] = {
             .shape = "{\"compute\", \"memory\", \"source\"}"                                       \
     }
 
+static const cs_field winograd_fields[] = {
+    {"products", CS_FIELD_NUMBER, offsetof(cs_efficiency, compute), .above_min = true, .max = 1,
+     .doc = "fraction of the peak flop rate that multiplications reach in the one kernel"},
+    {"memory", CS_FIELD_NUMBER, offsetof(cs_efficiency, memory), .above_min = true, .max = 1,
+     .doc = "fraction of the peak bandwidth that is reached"},
+    {"source", CS_FIELD_TEXT, offsetof(cs_efficiency, source), .doc = "where they come from"},
+    {0}};
+
+#define WINOGRAD                                                                                   \
+    {                                                                                              \
+        "winograd", CS_FIELD_OBJECT, CS_GROUP_WINOGRAD * sizeof(cs_efficiency *),                  \
+            .fallback = "", .of = winograd_fields, .size = sizeof(cs_efficiency),                  \
+            .doc = "of 3 x 3 convolutions in fp32; else they are computed directly",               \
+            .shape = "{\"products\", \"memory\", \"source\"}"                                      \
+    }
+
 /* In the order of the groups. */
 static const cs_field group_fields[] = {
-    GROUP("conv", CS_GROUP_CONV),     GROUP("winograd", CS_GROUP_WINOGRAD),
+    GROUP("conv", CS_GROUP_CONV),     WINOGRAD,
     GROUP("linear", CS_GROUP_LINEAR), GROUP("attention", CS_GROUP_ATTENTION),
     GROUP("norm", CS_GROUP_NORM),     GROUP("elementwise", CS_GROUP_ELEMENTWISE),
     GROUP("pool", CS_GROUP_POOL),     GROUP("embedding", CS_GROUP_EMBEDDING),
@@ -150,7 +166,7 @@ static void take_parts(const document *parts, cs_accelerator *device)
 {
     memcpy(device->peaks, parts->peaks, sizeof(device->peaks));
     for (int g = 0; g < CS_N_ACCELERATOR_GROUPS; g++)
-        device->groups[g] = *parts->efficiency[g];
+        device->groups[g] = parts->efficiency[g] ? *parts->efficiency[g] : (cs_efficiency){0};
     device->peak_source = parts->sources->peak_source;
     device->bandwidth_source = parts->sources->bandwidth_source;
     device->memory_source = parts->sources->memory_source;
@@ -258,28 +274,63 @@ cs_status cs_accelerator_check(const cs_accelerator *device, cs_precision precis
                         cs_precision_names[precision], known);
 }
 
-static cs_accelerator_group group_of(const cs_op *op, cs_precision precision)
+static cs_accelerator_group group_of(const cs_op *op)
 {
-    if (precision == CS_PRECISION_FP32 && cs_op_is_winograd(op))
-        return CS_GROUP_WINOGRAD;
     for (int g = 0; g < CS_N_ACCELERATOR_GROUPS; g++)
         if (strcmp(cs_op_kind_group(op->kind), group_fields[g].name) == 0)
             return (cs_accelerator_group)g;
     return CS_GROUP_ELEMENTWISE;
 }
 
+static double roofline(const cs_accelerator *device, const cs_pass_cost *pass, double peak,
+                       const cs_efficiency *reached)
+{
+    return pass->launches * cs_time_seconds(device->launch) +
+           fmax(pass->flop / (peak * reached->compute),
+                pass->bytes / (device->bandwidth * reached->memory));
+}
+
+static double seconds_by_winograd(const cs_accelerator *device, const cs_pass_cost *pass,
+                                  const cs_efficiency *product)
+{
+    const cs_efficiency *reached = &device->groups[CS_GROUP_WINOGRAD];
+    const cs_tiling *tiling = device->training.tiling;
+    const double peak = device->peaks[CS_PRECISION_FP32];
+    if (!(pass->winograd.tiles > 0) || !(reached->compute > 0))
+        return (double)INFINITY;
+    const cs_winograd_rates rates = {.fused = peak * reached->compute,
+                                     .products = peak * product->compute,
+                                     .moved = device->bandwidth * reached->memory,
+                                     .launch = cs_time_seconds(device->launch),
+                                     .multiprocessors = tiling ? tiling->multiprocessors : 0};
+    return cs_winograd_seconds(&pass->winograd, pass->flop, pass->bytes, &rates);
+}
+
+double cs_accelerator_conv_seconds(const cs_accelerator *device, const cs_op *op,
+                                   const cs_pass_cost *pass, cs_precision precision,
+                                   const cs_efficiency *product)
+{
+    const cs_efficiency *reached = &device->groups[CS_GROUP_CONV];
+    if (precision != CS_PRECISION_FP32)
+        return roofline(device, pass, device->peaks[cs_op_precision(op, precision)], reached);
+    if (cs_op_is_pointwise(op))
+        reached = product;
+    return fmin(roofline(device, pass, device->peaks[CS_PRECISION_FP32], reached),
+                seconds_by_winograd(device, pass, product));
+}
+
 double cs_accelerator_seconds(const cs_accelerator *device, const cs_op *op,
                               const cs_pass_cost *pass, cs_precision precision)
 {
-    cs_accelerator_group group = group_of(op, precision);
-    const cs_efficiency *reached = &device->groups[group];
-    double peak = device->peaks[group <= CS_GROUP_ATTENTION ? cs_op_precision(op, precision)
-                                                            : CS_PRECISION_FP32];
-    double cast =
+    const cs_accelerator_group group = group_of(op);
+    const double peak = device->peaks[group <= CS_GROUP_ATTENTION ? cs_op_precision(op, precision)
+                                                                  : CS_PRECISION_FP32];
+    const double cast =
         pass->cast_bytes / (device->bandwidth * device->groups[CS_GROUP_ELEMENTWISE].memory);
-    double computing = pass->flop / (peak * reached->compute);
-    double moving = pass->bytes / (device->bandwidth * reached->memory);
-    return pass->launches * cs_time_seconds(device->launch) + fmax(computing, moving) + cast;
+    if (op->kind == CS_OP_CONV)
+        return cast + cs_accelerator_conv_seconds(device, op, pass, precision,
+                                                  &device->groups[CS_GROUP_LINEAR]);
+    return cast + roofline(device, pass, peak, &device->groups[group]);
 }
 
 double cs_accelerator_update_seconds(const cs_accelerator *device, double bytes)

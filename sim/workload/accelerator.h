@@ -10,9 +10,16 @@
  *
  * `compute` and `memory` are the efficiencies of the operator's group, fractions of the data
  * sheet's peaks that are reached. Convolutions, linear layers and attention multiply in the units
- * of the precision, everything else in float32. A 3 x 3 convolution of stride 1 in fp32 is of the
- * group "winograd", where libraries multiply less than the definition says, so that its efficiency
- * may exceed 1.
+ * of the precision, everything else in float32.
+ *
+ * Libraries compute convolutions in fp32, which units for matrices do not help, in several ways,
+ * and frameworks take the fastest (torch.backends.cudnn.benchmark; else by cuDNN's heuristics), so
+ * that a pass takes the least of
+ *
+ *   directly     as above. A convolution of one pixel without strides is a product of matrices as
+ *                they are in memory, and reaches what linear layers do
+ *   by Winograd's minimal filtering (winograd.h), of 3 x 3 convolutions, where the device has the
+ *                group "winograd"
  *
  * Descriptions are JSON files (devices/); those that the project ships are part of the
  * program and known by name.
@@ -26,7 +33,7 @@
 
 typedef enum cs_accelerator_group {
     CS_GROUP_CONV,
-    CS_GROUP_WINOGRAD,
+    CS_GROUP_WINOGRAD, /* `compute` is that of the multiplications in its one kernel; 0: none */
     CS_GROUP_LINEAR,
     CS_GROUP_ATTENTION,
     CS_GROUP_NORM,
@@ -132,6 +139,11 @@ CS_MUST_CHECK cs_status cs_accelerator_check(const cs_accelerator *device, cs_pr
 /* Seconds of one pass over an operator. */
 double cs_accelerator_seconds(const cs_accelerator *device, const cs_op *op,
                               const cs_pass_cost *pass, cs_precision precision);
+
+/* The same of a convolution, where products of matrices reach `product`. */
+double cs_accelerator_conv_seconds(const cs_accelerator *device, const cs_op *op,
+                                   const cs_pass_cost *pass, cs_precision precision,
+                                   const cs_efficiency *product);
 
 /* Seconds of updating weights, by the bytes that move. */
 double cs_accelerator_update_seconds(const cs_accelerator *device, double bytes);

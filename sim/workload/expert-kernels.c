@@ -90,6 +90,33 @@ static void add_biases(double result, double width, cs_op_cost *cost)
     cost->backward_weight.launches += 5 - 1;
 }
 
+static uint32_t experts_behind(const cs_net *net, const cs_op *op)
+{
+    while (op->kind != CS_OP_GROUPED_LINEAR)
+        op = &net->ops[cs_net_tensor(net, op->output)->last_reader];
+    return op->experts;
+}
+
+/* An activation between products has a kernel for each expert, as their products have; rows that
+ * experts have made are put together, and backward the gradients of what they read. */
+static void divide_modules(const cs_net *net, const cs_op *op, double in, double out,
+                           cs_op_cost *cost)
+{
+    if (op->kind == CS_OP_GROUPED_LINEAR) {
+        cost->modules = op->experts;
+    } else if (is_activation(op->kind) && is_between(net, op)) {
+        cost->modules = experts_behind(net, op);
+        cost->forward.launches *= cost->modules;
+        cost->backward_input.launches *= cost->modules;
+    } else if (op->kind == CS_OP_COMBINE) {
+        cost->forward.bytes += 2 * in;
+        cost->forward.launches++;
+    } else if (op->kind == CS_OP_DISPATCH && cost->backward_input.launches > 0) {
+        cost->backward_input.bytes += 2 * out;
+        cost->backward_input.launches++;
+    }
+}
+
 void cs_expert_kernels_cost(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                             uint32_t places, uint32_t batch, cs_precision precision,
                             cs_op_cost *cost)
@@ -101,6 +128,8 @@ void cs_expert_kernels_cost(const cs_runtime_kernels *kernels, const cs_net *net
     const double out = elements_of(net, op->output, batch);
     if (kernels->fused_experts)
         fuse(net, op, width * in, width * out, cost);
+    else if (kernels->expert_modules)
+        divide_modules(net, op, width * in, width * out, cost);
     if (op->kind == CS_OP_DISPATCH && places > 1)
         order_rows(kernels, op, in, out, places, width, cost);
     else if (op->kind == CS_OP_COMBINE && places > 1)

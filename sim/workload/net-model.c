@@ -258,6 +258,19 @@ static double update_seconds(const cs_net_options *how, int64_t parameters)
     return parameters > 0 ? cs_accelerator_update_seconds(how->device, bytes) : 0;
 }
 
+static double zeros_seconds(const cs_net_options *how, int64_t parameters, uint32_t tensors)
+{
+    const double width = how->float_gradients ? 4 : cs_precision_bytes(how->precision);
+    return cs_runtime_kernels_count_zeros(&how->kernels, how->device, (double)parameters, width,
+                                          tensors);
+}
+
+/* Tensors of weights that an operator trains. */
+static uint32_t trained_tensors(const cs_op *op, const cs_op_cost *cost)
+{
+    return op->frozen ? 0 : (uint32_t)(cost->weights > 0) + (uint32_t)(cost->biases > 0);
+}
+
 /* Weights that are trained are cast once they are updated: read, and written as their copies. */
 static double cast_seconds(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost)
 {
@@ -548,8 +561,11 @@ static void cost_of_runtime(const cs_net *net, const cs_net_options *how, const 
     cs_runtime_kernels_scale(&how->kernels, net, op, how->batch_size, how->precision, cost);
     cs_narrow_attention_cost(&how->kernels, net, op, how->batch_size, how->precision, cost);
     cs_runtime_kernels_ring(&how->kernels, net, op, how->batch_size, how->precision, cost);
-    if (!makes_apart(how))
-        cs_runtime_kernels_add_up(&how->kernels, op, width, how->float_gradients ? 4 : width, cost);
+    const double sum = how->float_gradients ? 4 : width;
+    if (makes_apart(how))
+        cs_runtime_kernels_add_apart(&how->kernels, width, sum, cost);
+    else
+        cs_runtime_kernels_add_up(&how->kernels, op, width, sum, cost);
     cs_expert_kernels_cost(&how->kernels, net, op, how->split ? how->split->grid.expert : 1,
                            how->batch_size, how->precision, cost);
     cs_runtime_kernels_fill(&how->kernels, op, how->precision, makes_apart(how), cost);
@@ -561,7 +577,8 @@ static bool cost_layers(const cs_net *net, const cs_net_local *local, const cs_n
     bool fits = true;
     for (uint32_t i = 0; i < chain->n_layers; i++) {
         cs_net_layer *layer = &chain->layers[i];
-        int64_t estimated = 0; /* parameters whose update was not measured */
+        int64_t estimated = 0; /* parameters whose update was not measured, */
+        uint32_t tensors = 0;  /* and of how many tensors they are */
         host_work host = {0};
         for (uint32_t p = layer->first; fits && p < layer->end; p++) {
             cs_op_cost cost;
@@ -578,6 +595,7 @@ static bool cost_layers(const cs_net *net, const cs_net_local *local, const cs_n
             add_host(how, &net->ops[p], &cost, &of->seconds[p], &host);
             fits = fits && add_op(how, &net->ops[p], &cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases - cost.frozen));
+            tensors += times.update >= 0 ? 0 : trained_tensors(&net->ops[p], &cost);
             visit_op(net, how, p, i, &cost, of, layer);
             fits = fits && keep_extra(net, of, p, &cost, layer);
             if (p == layer->first)
@@ -586,7 +604,7 @@ static bool cost_layers(const cs_net *net, const cs_net_local *local, const cs_n
         }
         add_messages(local, how, layer, &host.all);
         wait_for_host(&host, of, layer);
-        layer->update += update_seconds(how, estimated);
+        layer->update += update_seconds(how, estimated) + zeros_seconds(how, estimated, tensors);
         layer->written_bytes += handed_past(net, how, layer);
     }
     return fits;

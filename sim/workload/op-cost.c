@@ -56,11 +56,14 @@ int64_t cs_tensor_bytes(const cs_net *net, cs_tensor tensor, uint32_t batch, cs_
     return info->elements * width * batch;
 }
 
-bool cs_op_is_winograd(const cs_op *op)
+bool cs_op_is_pointwise(const cs_op *op)
 {
-    return op->kind == CS_OP_CONV && op->groups == 1 && op->kernel.rank == 2 &&
-           op->kernel.size[0] == 3 && op->kernel.size[1] == 3 && op->stride.size[0] == 1 &&
-           op->dilation.size[0] == 1;
+    if (op->kind != CS_OP_CONV || op->groups != 1)
+        return false;
+    for (uint32_t i = 0; i < op->kernel.rank; i++)
+        if (op->kernel.size[i] != 1 || op->stride.size[i] != 1 || op->pad.size[i] != 0)
+            return false;
+    return true;
 }
 
 /* Rows that a matrix of features has: everything but the last dimension. */
@@ -156,6 +159,8 @@ static void cost_conv(const subject *s, cs_op_cost *cost)
 {
     double channels = s->out->shape.dims[0];
     cost_product(s, s->y * (double)s->op->weights / channels, cost);
+    cs_winograd_passes(s->net, s->op, (uint32_t)s->batch, &cost->forward.winograd,
+                       &cost->backward_input.winograd, &cost->backward_weight.winograd);
 }
 
 static void set_result(cs_pass_cost *pass, double rows, double columns)

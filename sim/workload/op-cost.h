@@ -45,6 +45,7 @@
 
 #include "sim/workload/net.h"
 #include "sim/workload/precision.h"
+#include "sim/workload/winograd.h"
 
 /* One of the three passes over an operator. */
 typedef struct cs_pass_cost {
@@ -58,6 +59,7 @@ typedef struct cs_pass_cost {
                            * another operator */
     double sides; /* of attention: those on which the band of pairs ends at other keys for each
                    * query: 1 causal, 2 with a window */
+    cs_winograd winograd; /* of a convolution that can be computed so */
 } cs_pass_cost;
 
 typedef struct cs_op_cost {
@@ -65,6 +67,7 @@ typedef struct cs_op_cost {
     cs_pass_cost backward_input;  /* gradients of what it reads */
     cs_pass_cost backward_weight; /* gradients of its parameters */
     cs_pass_cost accumulate; /* of backward_input: adding to gradients that are there already */
+    uint32_t modules; /* through which the host goes for a pass, where they are several; else 0 */
     double macs;
     int64_t input_bytes, output_bytes; /* |x| and |y| */
     int64_t weights, biases;           /* parameters that it owns */
@@ -103,7 +106,8 @@ bool cs_op_accumulates(const cs_net *net, const cs_op *op, uint32_t i);
 int64_t cs_tensor_bytes(const cs_net *net, cs_tensor tensor, uint32_t batch,
                         cs_precision precision);
 
-/* True for a 3 x 3 convolution in two dimensions that a Winograd transform can compute. */
-bool cs_op_is_winograd(const cs_op *op);
+/* True for a convolution that is the product of its filters and its input as it is: of one pixel,
+ * without strides, padding and groups. */
+bool cs_op_is_pointwise(const cs_op *op);
 
 #endif

@@ -5,23 +5,32 @@
 
 /* ---- fusion ---- */
 
+static bool is_product(cs_op_kind kind)
+{
+    return kind == CS_OP_LINEAR || kind == CS_OP_GROUPED_LINEAR;
+}
+
 static cs_op_kind kind_of_reader(const cs_net *net, const cs_op *op)
 {
     const uint32_t reader = cs_net_tensor(net, op->output)->last_reader;
     return reader < net->n_ops ? net->ops[reader].kind : CS_OP_VIEW;
 }
 
-static bool is_product(cs_op_kind kind)
-{
-    return kind == CS_OP_LINEAR || kind == CS_OP_GROUPED_LINEAR;
-}
-
-/* Whether the gradient of what it reads is summed within the product of several linear layers. */
+/* Whether the gradient of what it reads is summed within the product of several linear layers: of
+ * one block, whatever else reads the same there or in other blocks, as those of a decoder read what
+ * the encoder made. */
 static bool shares_product(const cs_net *net, const cs_op *op)
 {
-    const cs_tensor_info *read = cs_net_tensor(net, op->inputs[0]);
-    return is_product(op->kind) && !op->wide && cs_op_accumulates(net, op, 0) &&
-           net->ops[read->last_reader].kind == op->kind;
+    if (!is_product(op->kind) || op->wide || !cs_op_accumulates(net, op, 0))
+        return false;
+    for (uint32_t p = (uint32_t)(op - net->ops) + 1; p < net->n_ops; p++) {
+        const cs_op *other = &net->ops[p];
+        if (other->block != op->block)
+            return false;
+        if (other->kind == op->kind && !other->wide && other->inputs[0] == op->inputs[0])
+            return true;
+    }
+    return false;
 }
 
 /* Of the linear layers that are one product, the last to read the input has its kernels, but for
@@ -33,6 +42,41 @@ static void join_product(cs_op_cost *cost)
     cost->accumulate = (cs_pass_cost){0};
     cost->forward.launches -= cost->forward.launches > 0;
     cost->backward_input.launches = cost->backward_weight.launches = 0;
+}
+
+/* Whether it is the last of several linear layers that read the same, in a block. */
+static bool ends_product(const cs_net *net, const cs_op *op)
+{
+    for (const cs_op *other = op; other > net->ops && other[-1].block == op->block; other--)
+        if (other[-1].inputs[0] == op->inputs[0] && shares_product(net, &other[-1]))
+            return is_product(op->kind) && !op->wide && !shares_product(net, op);
+    return false;
+}
+
+static bool is_gathered(const cs_net *net, const cs_op *op)
+{
+    const cs_op *writer = op;
+    while (writer > net->ops && writer->output != op->inputs[0])
+        writer--;
+    return writer->kind == CS_OP_EXCHANGE && writer->output == op->inputs[0];
+}
+
+/* Products by themselves. The sum of gradients is in a kernel that is there anyway, and reads one
+ * more for each layer but the last: a product, or the norm's backward. Narrow products add nothing,
+ * and where the sum is sent next there is no other kernel: one of its own reads and writes it. */
+static void leave_apart(const cs_net *net, const cs_op *op, cs_op_cost *cost)
+{
+    if (shares_product(net, op)) {
+        const double read = (double)cost->input_bytes;
+        cost->backward_input.bytes -= cost->accumulate.bytes - read;
+        cost->backward_input.launches -= cost->accumulate.launches;
+        cost->accumulate.bytes = read;
+        cost->accumulate.launches = 0;
+    } else if (cost->backward_input.cast_bytes > 0 && ends_product(net, op) &&
+               is_gathered(net, op)) {
+        cost->backward_input.bytes += 2 * (double)cost->input_bytes;
+        cost->backward_input.launches++;
+    }
 }
 
 /* One kernel each way: it reads, and writes; backward it reads two, and the gradients of its scales
@@ -64,6 +108,21 @@ static void scale_apart(const cs_op *op, cs_op_cost *cost)
     }
 }
 
+/* Beside attention that is no fused kernel: dropout of the weights, a copy of the result in the order
+ * of tokens, and backward a copy that joins the gradients of queries, keys and values. */
+static void order_attention(const cs_op *op, cs_op_cost *cost)
+{
+    const uint32_t dropout = op->attention.dropout > 0;
+    if (op->kind != CS_OP_ATTENTION || op->attention.kernel == CS_ATTENTION_FLASH)
+        return;
+    cost->forward.bytes += 2 * (double)cost->output_bytes;
+    cost->forward.launches += 1 + dropout;
+    if (cost->backward_input.launches > 0) {
+        cost->backward_input.bytes += 2 * (double)cost->input_bytes;
+        cost->backward_input.launches += 1 + dropout;
+    }
+}
+
 /* The activation of GPT-2 in transformers is written out, x / 2 * (1 + tanh(c (x + a x^3)))
  * (transformers 4.40, activations.py, NewGELUActivation; minGPT, mingpt/model.py, NewGELU): a
  * power, four products, two sums and a tanh, each of which reads one or two tensors and writes one;
@@ -89,6 +148,7 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
     const bool activation = op->kind == CS_OP_SILU || op->kind == CS_OP_GELU;
     if (!kernels->given || op->n_inputs == 0)
         return;
+    order_attention(op, cost);
     if (!kernels->fused) {
         scale_apart(op, cost);
         if (kernels->written_out)
@@ -101,6 +161,8 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
         cost->forward = cost->backward_input = cost->accumulate = (cs_pass_cost){0};
     } else if (op->kind == CS_OP_DROPOUT && kind_of_reader(net, op) == CS_OP_ADD) {
         cost->forward = (cs_pass_cost){0};
+    } else if (kernels->separate_products) {
+        leave_apart(net, op, cost);
     } else if (shares_product(net, op)) {
         join_product(cost);
     }
@@ -111,6 +173,14 @@ void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *o
 {
     if (kernels->given && is_product(op->kind) && cost->backward_weight.flop > 0)
         cost->backward_weight.bytes += (2 * sum_width - width) * (double)op->weights;
+}
+
+void cs_runtime_kernels_add_apart(const cs_runtime_kernels *kernels, double width, double sum_width,
+                                  cs_op_cost *cost)
+{
+    const int64_t trained = cost->weights + cost->biases - cost->frozen;
+    if (kernels->given && kernels->sums_apart)
+        cost->backward_weight.cast_bytes += (width + 2 * sum_width) * (double)trained;
 }
 
 /* One kernel finds the largest element, another one makes the scale of it. */
@@ -136,16 +206,9 @@ void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *n
     read_again(width * (double)out->elements, &cost->backward_weight);
 }
 
-void cs_runtime_kernels_ring(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
-                             uint32_t batch, cs_precision precision, cs_op_cost *cost)
+static void merge_eagerly(double elements, double width, uint32_t steps, cs_op_cost *cost)
 {
     enum { FLOATS = 4, MERGED = 8 * FLOATS };
-    const uint32_t steps = op->attention.steps;
-    if (!kernels->given || !kernels->eager_ring || op->kind != CS_OP_ATTENTION ||
-        op->attention.kernel != CS_ATTENTION_FLASH || steps < 2)
-        return;
-    const double elements = (double)batch * (double)cs_net_tensor(net, op->output)->elements;
-    const double width = cs_precision_bytes(cs_precision_wide(precision));
     const double joined = 2 * 2 * width, added = 3 * (width + 2 * FLOATS), sent = 2 * 2 * FLOATS;
     cost->forward.cast_bytes +=
         elements * ((steps + 1) * (width + FLOATS) + (steps - 1) * (MERGED + joined));
@@ -154,6 +217,36 @@ void cs_runtime_kernels_ring(const cs_runtime_kernels *kernels, const cs_net *ne
         cost->backward_input.cast_bytes += elements * steps * (added + sent);
         cost->backward_input.launches += 4 * steps;
     }
+}
+
+/* Of E elements of the result, and K of keys and values; a join, n - 1 copies, n sums, a fill and
+ * n - 1 merges of logarithms; backward a copy, n - 1 copies, and 2 n sums. */
+static void sum_up(double result, double pairs, double width, uint32_t steps, cs_op_cost *cost)
+{
+    cost->forward.cast_bytes += width * (result * (1 + 3 * steps) + pairs * (1 + steps));
+    cost->forward.launches += 3 * steps;
+    if (cost->backward_input.launches > 0) {
+        cost->backward_input.cast_bytes +=
+            width * (result * (3 * steps - 1) + pairs * (2.5 * steps + 2));
+        cost->backward_input.launches += 3 * steps;
+    }
+}
+
+void cs_runtime_kernels_ring(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
+                             uint32_t batch, cs_precision precision, cs_op_cost *cost)
+{
+    const uint32_t steps = op->attention.steps;
+    if (!kernels->given || op->kind != CS_OP_ATTENTION ||
+        op->attention.kernel != CS_ATTENTION_FLASH || steps < 2)
+        return;
+    const double width = cs_precision_bytes(cs_precision_wide(precision));
+    const double result = (double)batch * (double)cs_net_tensor(net, op->output)->elements;
+    const double keys = (double)cs_net_tensor(net, op->inputs[1])->elements;
+    const double values = (double)cs_net_tensor(net, op->inputs[2])->elements;
+    if (kernels->eager_ring)
+        merge_eagerly(result, width, steps, cost);
+    else if (kernels->summed_ring)
+        sum_up(result, batch * (keys + values), width, steps, cost);
 }
 
 /* ---- filling ---- */
@@ -210,11 +303,12 @@ static double started(const cs_runtime_kernels *kernels, const cs_op *op, const 
 }
 
 /* Operators that the host has to go through for so many kernels of a pass. */
-static double operators(const cs_op *op, double kernels)
+static double operators(const cs_op *op, const cs_op_cost *cost, double kernels)
 {
-    const bool math =
-        op->kind == CS_OP_ATTENTION && op->attention.kernel != CS_ATTENTION_FLASH && kernels > 0;
-    return math ? kernels + (op->attention.dropout > 0) : kernels > 0;
+    const bool math = op->kind == CS_OP_ATTENTION && op->attention.kernel != CS_ATTENTION_FLASH;
+    if (math)
+        return kernels;
+    return kernels > 0 ? fmax(cost->modules, 1) : 0;
 }
 
 cs_host_seconds cs_runtime_kernels_host(const cs_runtime_kernels *kernels,
@@ -226,17 +320,21 @@ cs_host_seconds cs_runtime_kernels_host(const cs_runtime_kernels *kernels,
                             started(kernels, op, &cost->backward_weight, precision);
     const double sums = apart ? (cost->weights > 0) + (cost->biases > 0) : 0;
     const double trained = cost->backward_weight.launches > 0 ? sums : 0;
+    const bool longer = is_product(op->kind) && kernels->host_product_backward > 0;
     const double each = cs_time_seconds(kernels->host) * host_factor(device);
+    const double back =
+        longer ? cs_time_seconds(kernels->host_product_backward) * host_factor(device) : each;
     const double kernel = cs_time_seconds(kernels->host_kernel) * host_factor(device);
     if (kernels->graphs && !is_of_experts(op->kind))
         return (cs_host_seconds){0};
-    return (cs_host_seconds){operators(op, forward) * each + forward * kernel,
-                             operators(op, backward) * each + (backward + trained) * kernel};
+    return (cs_host_seconds){operators(op, cost, forward) * each + forward * kernel,
+                             operators(op, cost, backward) * back + (backward + trained) * kernel};
 }
 
 double cs_runtime_kernels_message(const cs_runtime_kernels *kernels, const cs_accelerator *device)
 {
-    return kernels->graphs ? 0 : cs_time_seconds(kernels->host) * host_factor(device);
+    const double one = cs_time_seconds(kernels->host) + cs_time_seconds(kernels->host_kernel);
+    return kernels->graphs ? 0 : one * host_factor(device);
 }
 
 /* ---- times ---- */
@@ -285,13 +383,15 @@ static double rate_of(const cs_accelerator *device, const cs_op *op)
                : memory_rate(device);
 }
 
-/* Of kernels, each behind the other; a loop over experts has them on several streams. */
+/* Of kernels, each behind the other; a loop over experts has them on several streams, one of whole
+ * modules on one. */
 static double starts_of(const cs_runtime_kernels *kernels, const cs_accelerator *device,
                         const cs_op *op, const cs_pass_cost *cost)
 {
     enum { STREAMS = 4 };
     const bool loop = kernels->expert_loop && op->kind == CS_OP_GROUPED_LINEAR;
-    const double rounds = loop && op->experts > STREAMS ? (double)op->experts / STREAMS : 1;
+    const double streams = kernels->expert_modules ? 1 : STREAMS;
+    const double rounds = loop && op->experts > streams ? op->experts / streams : 1;
     return cost->launches * rounds * cs_time_seconds(device->launch);
 }
 
@@ -351,7 +451,9 @@ double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_ac
         else
             seconds += cost->flop / rate + moving;
     } else if (op->kind == CS_OP_CONV) {
-        return cs_accelerator_seconds(device, op, cost, precision) * in_step(kernels, device);
+        return cs_accelerator_conv_seconds(device, op, cost, precision,
+                                           efficiency_of_product(device, op, precision)) *
+               in_step(kernels, device);
     } else {
         seconds +=
             fmax(cost->flop / device->peaks[CS_PRECISION_FP32], cost->bytes / rate_of(device, op));
@@ -364,4 +466,15 @@ double cs_runtime_kernels_update(const cs_runtime_kernels *kernels, const cs_acc
 {
     const double passes = kernels->gradient_passes * gradient_bytes;
     return cs_time_seconds(device->launch) + (bytes + passes) / memory_rate(device);
+}
+
+double cs_runtime_kernels_count_zeros(const cs_runtime_kernels *kernels,
+                                      const cs_accelerator *device, double gradients, double width,
+                                      uint32_t tensors)
+{
+    enum { KERNELS = 4 };
+    if (!kernels->given || !kernels->counts_zeros)
+        return 0;
+    const double kernel = cs_time_seconds(kernels->host_kernel) * host_factor(device);
+    return fmax(gradients * (width + 2) / memory_rate(device), KERNELS * tensors * kernel);
 }

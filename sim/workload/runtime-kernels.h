@@ -18,7 +18,8 @@
  *   a step          what the host takes besides, while the device computes nothing
  *   sums            where a product adds the gradient of weights to their sum, which micro-batches
  *                   share (memory.weight_gradients is not "apart"), the sum is read and written, in
- *                   its own type. SimuMax's products of groups on B200 (MooreThreads, 4dcaae51,
+ *                   its own type. Where gradients are apart, another kernel reads both and writes
+ *                   the sum. SimuMax's products of groups on B200 (MooreThreads, 4dcaae51,
  *                   configs/system/b200_bf16_ceperm.json: 32 experts of 1,024 rows, 7,168 by 4,096)
  *                   take 92 us with float32 sums and 77 with bf16 ones; forward they take 58
  *   in a step       all of it times a factor of the device: clocks under a lasting load, caches that
@@ -28,7 +29,11 @@
  * source; what it does not have is taken from its groups of operators. Runtimes that fuse have no
  * kernels of their own for the parts of norms, for the activation in front of a gate, for dropout
  * in front of a residual sum, and have one product where several linear layers read the same
- * input, so that their gradients need not be summed.
+ * input, so that their gradients need not be summed. A compiler leaves such products apart
+ * (`separate_products`; PyTorch, torch/_inductor/config.py: pre_grad_fusion_options and
+ * post_grad_fusion_options are empty) and sums their gradients in the last product (torch/_inductor/
+ * fx_passes/post_grad.py, is_valid_addmm_fusion) or in a kernel that reads them next; what
+ * torch._scaled_mm makes, of fp8, is no operand of an addmm.
  */
 #ifndef CS_WORKLOAD_RUNTIME_KERNELS_H
 #define CS_WORKLOAD_RUNTIME_KERNELS_H
@@ -40,25 +45,36 @@
 typedef struct cs_runtime_kernels {
     bool given;
     bool fused;
-    bool written_out;     /* of what is not fused, GELU is a kernel for each step of its formula */
-    uint32_t flash;       /* cs_flash */
-    cs_time host;         /* of the host, for a pass over an operator, or a message; */
-    cs_time host_kernel;  /* and for each kernel; both 0: the device never waits for it */
-    bool graphs;          /* CUDA graphs start all kernels but those of experts */
-    bool expert_loop;     /* products of experts are started one by one, with their casts; more
+    bool separate_products; /* with it: layers that read the same are products of their own */
+    bool written_out;    /* of what is not fused, GELU is a kernel for each step of its formula */
+    uint32_t flash;      /* cs_flash */
+    cs_time host;        /* of the host, for a pass over an operator, or a message; */
+    cs_time host_kernel; /* and for each kernel; both 0: the device never waits for it */
+    cs_time host_product_backward; /* of the host, for a linear layer backward; 0: as `host` */
+    bool graphs;                   /* CUDA graphs start all kernels but those of experts */
+    bool expert_loop;    /* products of experts are started one by one, with their casts; more
                              * of it in expert-kernels.h */
-    bool fused_experts;   /* one kernel for a product of experts, their activation and casts */
-    bool current_scaling; /* casts to fp8 look for the largest element before */
-    bool tokens_once;     /* the dispatcher sends a token once to a place, not once per expert */
-    bool deterministic;   /* each new tensor is filled before it is written */
-    bool eager_ring;      /* rings of attention merge partial results operator by operator */
-    double factor;        /* times that kernels take what the device's figures say, as with older
+    bool expert_modules; /* with it: each expert is modules of its own, all kernels on one stream */
+    bool counts_zeros;   /* once a step, of each tensor of gradients */
+    bool fused_experts;  /* one kernel for a product of experts, their activation and casts */
+    bool current_scaling;   /* casts to fp8 look for the largest element before */
+    bool tokens_once;       /* the dispatcher sends a token once to a place, not once per expert */
+    bool deterministic;     /* each new tensor is filled before it is written */
+    bool eager_ring;        /* rings of attention merge partial results operator by operator */
+    bool summed_ring;       /* or add each to a sum in the network's type, a kernel for each */
+    bool sums_apart;        /* gradients that are made apart are added to sums, by micro-batch */
+    double factor;          /* times that kernels take what the device's figures say, as with older
                     * libraries; 0 is 1 */
     double gradient_passes; /* times that all gradients are read or written besides the update */
 } cs_runtime_kernels;
 
 /* Takes away what a fused kernel saves; where kernels are not fused, adds those that scale and mask
- * the weights of attention. Sizes stay. */
+ * the weights of attention. Attention that is no fused kernel has a kernel for dropout besides, and
+ * one that copies its result in the order of tokens; backward one for dropout, and one that joins
+ * the gradients of queries, keys and values (TransformerEngine, transformer_engine/pytorch/
+ * attention/dot_product_attention/backends.py, UnfusedDotProductAttention: permute(2, 0, 1,
+ * 3).contiguous(); Megatron-LM, core/transformer/attention.py: split of mixed_qkv; transformers
+ * 4.40, models/gpt2/modeling_gpt2.py, _merge_heads and c_attn(...).split). Sizes stay. */
 void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                              cs_op_cost *cost);
 
@@ -67,6 +83,13 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
 void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *op, double width,
                                double sum_width, cs_op_cost *cost);
 
+/* Where gradients are made apart and several micro-batches share a sum, of all that an operator
+ * trains: a kernel reads a gradient of `width` bytes an element and the sum, and writes the sum.
+ * The first micro-batch may find none (torch/csrc/autograd/functions/accumulate_grad.h), which is
+ * left out. */
+void cs_runtime_kernels_add_apart(const cs_runtime_kernels *kernels, double width, double sum_width,
+                                  cs_op_cost *cost);
+
 /* Casts to fp8 with the scale of the tensor itself read it once more before, for its largest
  * element, and make the scale of it, in two kernels more (TransformerEngine, transformer_engine/
  * pytorch/csrc/quantizer.cpp, Float8CurrentScalingQuantizer; DelayedScaling takes the largest
@@ -74,10 +97,10 @@ void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *o
 void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                               uint32_t batch, cs_precision precision, cs_op_cost *cost);
 
-/* What operators of PyTorch's context parallelism move besides its kernels of fused attention, in a
- * ring of n steps, of E elements of the result: keys and values have as many heads as queries
- * (torchtitan/models/llama3/model/model.py, repeat_kv), and partial results are in float32 (torch/
- * distributed/tensor/experimental/_attention.py: _SDPAMerger, _templated_ring_attention,
+/* What operators of context parallelism move besides its kernels of fused attention, in a ring of n
+ * steps, of E elements of the result. PyTorch's (eager_ring): keys and values have as many heads as
+ * queries (torchtitan/models/llama3/model/model.py, repeat_kv), and partial results are in float32
+ * (torch/distributed/tensor/experimental/_attention.py: _SDPAMerger, _templated_ring_attention,
  * _templated_ring_attention_backward).
  *
  *   forward   each step casts its result; each but the first one merges it, out - sigmoid(...) *
@@ -87,8 +110,21 @@ void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *n
  *   backward  each step adds three gradients to sums in float32, and joins the sums of those of keys
  *             and values to send them
  *
- * Logarithms, a number a row, are left out, as is that a place which is not the last of a ring of
- * causal attention merges half of the rows in some steps: the last one waits for nobody. */
+ * TransformerEngine's (summed_ring; transformer_engine/pytorch/attention.py,
+ * AttnFuncWithCPAndKVP2P) has keys and values, K elements of a place, with their own heads, and all
+ * in the type of the network:
+ *
+ *   forward   keys and values are joined, and in each step but the first one half of them is
+ *             copied; a result of zeros, to which each step adds its own: E + 3 n E + 2 K +
+ *             (n - 1) K
+ *   backward  keys and values are copied, and half of them in each step but the last; the first
+ *             step copies its gradients of queries, the others add them: 3 n E - E. Of those of
+ *             keys and values the first step copies half, the last one adds all, the others add
+ *             half: 2 K + (n - 1) K + K + 1.5 (n - 2) K + 3 K
+ *
+ * Logarithms, a number a row, are left out (of TransformerEngine's ring, but for the kernel that
+ * merges them), as is that a place which is not the last of a ring of causal attention merges half
+ * of the rows in some steps: the last one waits for nobody. */
 void cs_runtime_kernels_ring(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                              uint32_t batch, cs_precision precision, cs_op_cost *cost);
 
@@ -101,7 +137,7 @@ void cs_runtime_kernels_fill(const cs_runtime_kernels *kernels, const cs_op *op,
 /* Seconds that the host takes for an operator: forward; and backward, which is one pass for it.
  * With the kernels that put the scales of blocks (mxfp8, nvfp4) in the order of tiles, and, where
  * gradients of weights are tensors of their own (`apart`), those that add them to sums. Attention
- * that is no fused kernel is as many operators as kernels, and one more with dropout. */
+ * that is no fused kernel is as many operators as kernels. */
 typedef struct cs_host_seconds {
     double forward, backward;
 } cs_host_seconds;
@@ -110,7 +146,7 @@ cs_host_seconds cs_runtime_kernels_host(const cs_runtime_kernels *kernels,
                                         const cs_accelerator *device, const cs_op *op,
                                         const cs_op_cost *cost, cs_precision precision, bool apart);
 
-/* For a message between devices. */
+/* For a message between devices, which is an operator with one kernel. */
 double cs_runtime_kernels_message(const cs_runtime_kernels *kernels, const cs_accelerator *device);
 
 /* Seconds of a pass over an operator. */
@@ -121,5 +157,15 @@ double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_ac
 /* Of an update that moves so many bytes, of gradients so many of which are passed over besides. */
 double cs_runtime_kernels_update(const cs_runtime_kernels *kernels, const cs_accelerator *device,
                                  double bytes, double gradient_bytes);
+
+/* Of counting the zeros in so many gradients of `width` bytes, which `tensors` tensors hold: the
+ * longer of what the device moves and what the host starts. Each tensor is compared with 0, which
+ * reads it and writes a byte for an element, these are summed, and the sum is taken from the number
+ * of elements and added to that of the others: four kernels (Megatron-LM, core/optimizer/
+ * clip_grads.py, count_zeros_fp32: grad.numel() - torch.count_nonzero(grad); PyTorch, aten/src/ATen/
+ * native/TensorAdvancedIndexing.cpp, count_nonzero_cuda: (self != 0).sum()). */
+double cs_runtime_kernels_count_zeros(const cs_runtime_kernels *kernels,
+                                      const cs_accelerator *device, double gradients, double width,
+                                      uint32_t tensors);
 
 #endif

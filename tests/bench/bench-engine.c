@@ -6,9 +6,13 @@
  * drawn from a fixed seed, so every run prints the same hashes, whatever the compiler: a speed-up
  * that changes one of them changed the answers.
  *
- *     bench-engine [--sharing none|fifo|max_min] [PxM]...      without cases: 8x64 64x512 256x2048
+ *     bench-engine [--sharing none|fifo|max_min | --window] [PxM]...
+ *
+ * Without cases: 8x64 64x512 256x2048.
  *
  * With --sharing only nvlink_switch without a record, its links shared so; else they are by fifo.
+ * With --window the same with `none`, its tasks run and dropped as they are made (task-window.h): all of
+ * the time is in `run` then.
  *
  * Each mode is measured in a process of its own, so that its peak memory is its own. It is repeated
  * until half a second has passed, but three times at least; beyond ten million tasks it runs once.
@@ -21,6 +25,7 @@
 #include "schedules/schedule.h"
 #include "sim/base/random.h"
 #include "sim/engine/engine.h"
+#include "sim/engine/task-window.h"
 #include "topologies/route.h"
 #include "topologies/topology.h"
 
@@ -47,6 +52,7 @@ typedef struct bench_mode {
     const char *topology, *link; /* the topology's keys, JSON */
     bool records;
     cs_sharing sharing;
+    bool window;
 } bench_mode;
 
 /* What is made once for a mode. */
@@ -211,6 +217,36 @@ static size_t heap(void)
     return info.uordblks + info.hblkhd;
 }
 
+/* Makes and runs the tasks, without a graph. */
+static cs_status run_window(const bench_setting *setting, cs_graph *graph, cs_trace *trace,
+                            cs_error *error)
+{
+    cs_task_window_use use = {0};
+    cs_task_window *window = cs_task_window_create(&setting->platform, NULL);
+    if (!window)
+        return cs_error_no_memory(error);
+    const cs_task_taker taker = cs_task_window_taker(window);
+    cs_status status = cs_schedule_hand_on(setting->schedule, &setting->job, setting->params,
+                                           &taker, graph, error);
+    if (status == CS_OK)
+        status = cs_task_window_end(window, graph, trace, &use, error);
+    cs_task_window_use_finish(&use);
+    cs_task_window_destroy(window);
+    return status;
+}
+
+static cs_status repeat_window(const bench_setting *setting, cs_graph *graph, cs_trace *trace,
+                               bench_samples *samples, bench_outcome *outcome, cs_error *error)
+{
+    const uint32_t n = samples->n++;
+    const size_t before = heap();
+    const double start = now();
+    const cs_status status = run_window(setting, graph, trace, error);
+    samples->run[n] = now() - start;
+    outcome->trace_bytes = heap() - before;
+    return status;
+}
+
 /* Makes and runs the graph once. `graph` and `trace` are to be finished in any case. */
 static cs_status repeat(const bench_mode *mode, const bench_setting *setting, cs_graph *graph,
                         cs_trace *trace, bench_samples *samples, bench_outcome *outcome,
@@ -253,7 +289,8 @@ static cs_status measure(const bench_mode *mode, const bench_setting *setting,
     do {
         cs_graph graph = {0};
         cs_trace trace = {0};
-        status = repeat(mode, setting, &graph, &trace, samples, outcome, error);
+        status = mode->window ? repeat_window(setting, &graph, &trace, samples, outcome, error)
+                              : repeat(mode, setting, &graph, &trace, samples, outcome, error);
         uint64_t hash = status == CS_OK ? cs_trace_hash(&trace) : 0;
         if (status == CS_OK && samples->n > 1 && hash != outcome->hash)
             status = cs_error_add(error, CS_FAILED, "repeats gave different results");
@@ -288,7 +325,10 @@ static void print_head(void)
 static void print_mode(const bench_mode *mode)
 {
     printf("%5" PRIu32 " %5" PRIu32 " %-13s %-7s", mode->n_stages, mode->micro_batches,
-           mode->topology, mode->records ? "all" : "none");
+           mode->topology,
+           mode->window    ? "window"
+           : mode->records ? "all"
+                           : "none");
 }
 
 static void print_result(const bench_mode *mode, bench_samples *samples,
@@ -375,8 +415,9 @@ static bool bench_case(uint32_t n_stages, uint32_t micro_batches)
     bool done = true;
     for (size_t t = 0; t < 2; t++) {
         for (int records = 0; records < 2; records++) {
-            bench_mode mode = {n_stages,         micro_batches, topologies[t][0],
-                               topologies[t][1], records == 1,  CS_SHARING_FIFO};
+            bench_mode mode = {
+                n_stages,        micro_batches, topologies[t][0], topologies[t][1], records == 1,
+                CS_SHARING_FIFO, false};
             done = bench_apart(&mode) && done;
         }
     }
@@ -411,24 +452,27 @@ static bool read_case(const char *word, uint32_t *n_stages, uint32_t *micro_batc
 int main(int argc, char **argv)
 {
     static const char *const usual[] = {"8x64", "64x512", "256x2048"};
+    const bool window = argc > 1 && strcmp(argv[1], "--window") == 0;
     bool given, done = true;
-    cs_sharing sharing = CS_SHARING_FIFO;
+    cs_sharing sharing = window ? CS_SHARING_NONE : CS_SHARING_FIFO;
     if (!read_sharing(argc, argv, &given, &sharing)) {
         fprintf(stderr, "bench-engine: --sharing: none, fifo, phi, count or max_min\n");
         return 2;
     }
-    const int first = given ? 3 : 1;
+    const int first = given ? 3 : window ? 2 : 1;
     const char *const *cases = argc > first ? (const char *const *)argv + first : usual;
     const int n = argc > first ? argc - first : 3;
     print_head();
     for (int i = 0; i < n; i++) {
-        bench_mode mode = {0, 0, "nvlink_switch", switch_link, false, sharing};
+        bench_mode mode = {0, 0, "nvlink_switch", switch_link, false, sharing, window};
         if (!read_case(cases[i], &mode.n_stages, &mode.micro_batches)) {
             fprintf(stderr, "usage: bench-engine [PxM]..., P from 2 and M from 1 (got \"%s\")\n",
                     cases[i]);
             return 2;
         }
-        done = (given ? bench_apart(&mode) : bench_case(mode.n_stages, mode.micro_batches)) && done;
+        done = (given || window ? bench_apart(&mode)
+                                : bench_case(mode.n_stages, mode.micro_batches)) &&
+               done;
     }
     return done ? EXIT_SUCCESS : EXIT_FAILURE;
 }

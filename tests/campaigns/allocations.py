@@ -21,6 +21,7 @@ LIMIT = 60  # s
 FIRST = 8  # allocations that are always tried
 COMMANDS = {  # SCENARIO is a small one, RUN its results
     'run': 'run SCENARIO -o OUT.h5',
+    'low memory': 'run SCENARIO --no-output --low-memory -s /platform/sharing=none',
     'check': 'check SCENARIO',
     'plan': 'plan SCENARIO -o OUT.json',
     'search': 'plan PLANNED -o OUT.json',
@@ -40,6 +41,7 @@ COMMANDS = {  # SCENARIO is a small one, RUN its results
 # The same without files. Of those that start threads a copy has one only (fail-malloc.c).
 COPIED = {
     'run': 'run SCENARIO --no-output',
+    'low memory': 'run SCENARIO --no-output --low-memory -s /platform/sharing=none',
     'check': 'check SCENARIO --resolved',
     'plan': 'plan SCENARIO',
     'search': 'plan PLANNED',

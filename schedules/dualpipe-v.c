@@ -1,0 +1,247 @@
+/* DualPipeV: the half of DeepSeek's bidirectional DualPipe that one copy of the weights needs. Each
+ * of P devices holds two stages, in a V (vee.h). In the steady state a device pairs a forward of one
+ * of its stages with a backward of the other, so that each can compute while the other sends tokens
+ * to experts; here the two passes of a pair run one after the other.
+ *
+ * F, B being a forward and a whole backward of the first stage of a device, F', B' those of the
+ * second, I and W the halves of a backward:
+ *
+ *   warm up    2(P - 1 - d) times F, then d + 1 times F F', then P - 1 - d times I' W F'
+ *   steady     F B' F' B until all F are done, then P - 1 - d times B' F' B
+ *   cool down  d + 1 times B' B, split from the middle on; then P - 1 - d times W I; then the W
+ *              that are left
+ *
+ * W is that of the earliest I without one. Weights are updated as in zb_v: each stage's when its own
+ * gradients are complete.
+ */
+#include "schedules/vee.h"
+
+static const char source[] =
+    "DeepSeek-AI, DeepSeek-V3 Technical Report (arXiv 2412.19437), section "
+    "3.2.1; github.com/deepseek-ai/DualPipe, DualPipeV";
+
+typedef struct dualpipe_v_params {
+    uint32_t micro_batches;
+} dualpipe_v_params;
+
+static const cs_field fields[] = {
+    CS_PIPELINE_MICRO_BATCHES(dualpipe_v_params),
+    {0},
+};
+
+/* ---- the lists ---- */
+
+typedef struct dual_list {
+    cs_vee_list *made;
+    uint32_t forwards[CS_VEE_STAGES], backwards[CS_VEE_STAGES]; /* of either stage, so far */
+    uint32_t weights; /* of the list's steps, those before have got their W */
+    bool splits;      /* backwards from here on */
+} dual_list;
+
+static void forward(dual_list *l, uint32_t second)
+{
+    cs_vee_add(l->made, second, CS_FORWARD, l->forwards[second]++);
+}
+
+static void backward(dual_list *l, uint32_t second)
+{
+    cs_vee_add(l->made, second, l->splits ? CS_BACKWARD_INPUT : CS_BACKWARD,
+               l->backwards[second]++);
+}
+
+/* Of the earliest I that has none yet; false if there is no such I. */
+static bool weight(dual_list *l)
+{
+    const cs_vee_list *made = l->made;
+    while (l->weights < made->n) {
+        const cs_pipeline_step step = made->steps[l->weights++];
+        if (step.kind == CS_BACKWARD_INPUT) {
+            cs_vee_add(l->made, step.stage >= made->n_devices, CS_BACKWARD_WEIGHT,
+                       step.micro_batch);
+            return true;
+        }
+    }
+    return false;
+}
+
+static void warm_up(dual_list *l, uint32_t behind)
+{
+    for (uint32_t i = 0; i < 2 * behind; i++)
+        forward(l, 0);
+    for (uint32_t i = 0; i <= l->made->device; i++) {
+        forward(l, 0);
+        forward(l, 1);
+    }
+    l->splits = true;
+    for (uint32_t i = 0; i < behind; i++) {
+        backward(l, 1);
+        weight(l);
+        forward(l, 1);
+    }
+    l->splits = false;
+}
+
+/* The first pass to be split in the cool-down is a B' on odd devices, and a B on even ones. */
+static void cool_down(dual_list *l, uint32_t behind)
+{
+    const uint32_t n = l->made->device + 1, middle = n / 2;
+    const bool odd = l->made->device % 2 == 1;
+    for (uint32_t i = 0; i < n; i++) {
+        l->splits = i > middle || (i == middle && odd);
+        backward(l, 1);
+        l->splits = i >= middle;
+        backward(l, 0);
+    }
+    for (uint32_t i = 0; i < behind; i++) {
+        weight(l);
+        backward(l, 0);
+    }
+    while (weight(l))
+        ;
+}
+
+static void fill(cs_vee_list *made)
+{
+    dual_list l = {.made = made};
+    const uint32_t behind = made->n_devices - 1 - made->device;
+    warm_up(&l, behind);
+    while (l.forwards[0] < made->n_micros) {
+        forward(&l, 0);
+        backward(&l, 1);
+        forward(&l, 1);
+        backward(&l, 0);
+    }
+    for (uint32_t i = 0; i < behind; i++) {
+        backward(&l, 1);
+        forward(&l, 1);
+        backward(&l, 0);
+    }
+    cool_down(&l, behind);
+}
+
+static cs_status check(const cs_job *job, const void *params, const cs_json_place *place,
+                       cs_error *error)
+{
+    const uint32_t least = CS_VEE_STAGES * cs_pipeline_ranks(job);
+    const cs_json_place at = {.up = place, .key = "micro_batches"};
+    (void)params;
+    if (job->micro_batches >= least)
+        return CS_OK;
+    return cs_json_invalid(&at, error, "must be at least %u, one per stage (got %u)", least,
+                           job->micro_batches);
+}
+
+static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,
+                          cs_error *error)
+{
+    (void)params;
+    return cs_vee_generate(job, fill, builder, error);
+}
+
+/* ---- closed forms ---- */
+
+static const cs_formula formulas[] = {
+    {CS_FIGURE_MAKESPAN,
+     "2M(f + b + w) + max((P - 1)(f + b - w), (P - 1)(2b - w) - f) per mini-batch"},
+    {CS_FIGURE_BUBBLE,
+     "(P - 1)(F&B + B - 3W) of this and 2M(f + b + w), F&B = f + b + w, B = b + w",
+     .comparison = true},
+    {CS_FIGURE_PEAK_ACTIVATIONS, "2P + 1 activations of a stage"},
+    {0}};
+
+/* Observed, not proven: schedules/README.md. False where it does not fit. */
+static bool find_bubble(const cs_pipeline_times *times, int64_t ranks, cs_time *bubble)
+{
+    const cs_time f = times->forward, b = times->input, w = times->weight;
+    cs_time either, other;
+    if (!cs_time_mul(cs_pipeline_add(f, b - w), ranks - 1, &either) ||
+        !cs_time_mul(cs_pipeline_add(b, b - w), ranks - 1, &other))
+        return false;
+    *bubble = other - f > either ? other - f : either;
+    return true;
+}
+
+static cs_status add_makespan(const cs_job *job, const cs_pipeline_times *times, cs_time batch,
+                              cs_forms *forms, cs_error *error)
+{
+    cs_time makespan;
+    const bool applies = times->equal_halves && times->weight <= times->input &&
+                         times->forward <= cs_pipeline_add(times->input, times->weight) &&
+                         times->update == 0 && cs_pipeline_no_network(job) && !job->blocking;
+    if (!find_bubble(times, cs_pipeline_ranks(job), &makespan) ||
+        !cs_time_add(makespan, batch, &makespan) ||
+        !cs_time_mul(makespan, job->iterations, &makespan))
+        return CS_OK; /* does not fit: no closed form */
+    return cs_forms_add(forms,
+                        &(cs_form){.figure = CS_FIGURE_MAKESPAN,
+                                   .device = CS_NONE,
+                                   .exact = makespan,
+                                   .formula = formulas[0].text,
+                                   .source = "observed (schedules/README.md)",
+                                   .applies = applies,
+                                   .assumes = "equal stages (here: the slowest), w <= b, f <= b + "
+                                              "w, free messages, no update"},
+                        error);
+}
+
+/* As the source's table has it, in which a pair takes F&B until the results of both are there. */
+static cs_status add_bubble(const cs_job *job, const cs_pipeline_times *times, cs_time batch,
+                            cs_forms *forms, cs_error *error)
+{
+    const cs_time f = times->forward, b = times->input, w = times->weight;
+    const double bubble =
+        ((double)cs_pipeline_ranks(job) - 1) * ((double)f + 2 * (double)b - (double)w);
+    const double whole = (double)batch + bubble;
+    return cs_forms_add(forms,
+                        &(cs_form){.figure = CS_FIGURE_BUBBLE,
+                                   .device = CS_NONE,
+                                   .fraction = whole > 0 ? bubble / whole : 0,
+                                   .formula = formulas[1].text,
+                                   .source = source,
+                                   .applies = times->equal_halves && job->iterations == 1 &&
+                                              times->update == 0 && cs_pipeline_no_network(job) &&
+                                              !job->blocking,
+                                   .assumes = "equal stages (here: the slowest), free messages, "
+                                              "one mini-batch without update",
+                                   .comparison = true},
+                        error);
+}
+
+static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *forms,
+                              cs_error *error)
+{
+    const int64_t P = cs_pipeline_ranks(job);
+    const cs_form peak = {
+        .formula = formulas[2].text, .source = source, .applies = true, .assumes = "equal stages"};
+    cs_pipeline_times times;
+    cs_time batch;
+    (void)params;
+    cs_pipeline_times_of(job, &times);
+    const cs_time micro =
+        cs_pipeline_add(cs_pipeline_add(times.forward, times.input), times.weight);
+    if (cs_time_mul(micro, CS_VEE_STAGES * (int64_t)job->micro_batches, &batch)) {
+        CS_TRY(add_makespan(job, &times, batch, forms, error));
+        CS_TRY(add_bubble(job, &times, batch, forms, error));
+    }
+    return cs_vee_add_peaks(job, &peak, 2 * P + 1, forms, error);
+}
+
+const cs_schedule cs_schedule_dualpipe_v = {
+    .name = "dualpipe_v",
+    .summary =
+        "two stages on every device, down and back up, in pairs of a forward and a backward: "
+        "DeepSeek's DualPipe with one copy of the weights",
+    .source = source,
+    .formulas = formulas,
+    .fields = fields,
+    .params_size = sizeof(dualpipe_v_params),
+    .mesh = {.pipeline = CS_LENGTH_RULE,
+             .ranks = cs_vee_ranks,
+             .n_stages = cs_vee_n_stages,
+             .holders = cs_vee_holders},
+    .sums_ties = true,
+    .micro_batches = offsetof(dualpipe_v_params, micro_batches),
+    .check = check,
+    .generate = generate,
+    .closed_forms = closed_forms,
+};
