@@ -27,6 +27,7 @@ UPDATE = '--update' in sys.argv
 WORDS = [word for word in sys.argv[1:] if word != '--update']
 SIM, ROOT = os.path.abspath(WORDS[0]), os.path.abspath(WORDS[1])
 SCENARIOS = os.path.join(ROOT, 'scenarios')
+SANITIZED = 'SIM_SANITIZED' in os.environ
 DOCS = os.path.join(ROOT, 'docs')
 
 UNIFORM = {
@@ -1761,14 +1762,16 @@ class Shipped(Case):
         for name in names:
             with self.subTest(name):
                 path = os.path.join(SCENARIOS, name)
-                done = run('run', path, '--no-output', '--json')
-                self.expect(done, 0)
-                result = json.loads(done.stdout)
-                self.assertEqual(result['name'] + '.json', name)
                 self.assertIn(f'`{name}`', readme)
                 resolved = write('resolved.json', run('check', path, '--resolved').stdout)
                 self.assertEqual(run('check', resolved, '--resolved').stdout.encode(),
                                  read(resolved))
+                if SANITIZED: # the test "hashes" runs them
+                    continue
+                done = run('run', path, '--no-output', '--json')
+                self.expect(done, 0)
+                result = json.loads(done.stdout)
+                self.assertEqual(result['name'] + '.json', name)
                 again = json.loads(run('run', resolved, '--no-output', '--json').stdout)
                 self.assertEqual(again['hash'], result['hash'])
 

@@ -2,7 +2,7 @@
 """Errors of predictions, as docs/reference/points.md has them: error-tables.py SIM POINTS... [--update PAGE]
 
 Prints tables in Markdown: errors of the step time by source, by kind of run beside what the project aims at, and
-by feature; where the steps go of those kinds that miss their target, and what their parts lack; errors of memory by
+by feature; where the steps go of kinds that miss their target and of sources with a bias, and what their parts lack; errors of memory by
 source; verdicts. `--update PAGE` puts them between the page's markers.
 """
 import argparse
@@ -16,6 +16,7 @@ import tempfile
 ASIDE = 'megatron-goldens'  # tests of a framework, of quality C: in the table by source only
 NARROW = ('fp8', 'mxfp8', 'nvfp4')
 FEATURES = 12
+MOST_BIAS = 3  # of a source, in %
 MEASURED = ('step_time_s', 'allocated_bytes', 'reserved_bytes', 'device_memory_bytes')  # of a run that fitted
 
 
@@ -109,11 +110,16 @@ def decompose(sim, chosen):
 
 
 def by_part(sim, points):
-    """A column for each kind of run whose target is missed."""
+    """A column for each kind of run whose target is missed, and for each source with more than so much bias."""
+    compared = [p for p in points if p['error'] is not None]
     columns = []
     for name, target, belongs in TARGETS:
-        chosen = [p for p in points if p['error'] is not None and p['dataset'] != ASIDE and belongs(p)]
+        chosen = [p for p in compared if p['dataset'] != ASIDE and belongs(p)]
         if chosen and figures([p['error'] for p in chosen])[0] > target:
+            columns.append((name, decompose(sim, chosen)))
+    for name in sorted({p['dataset'] for p in compared}):
+        chosen = [p for p in compared if p['dataset'] == name]
+        if abs(figures([p['error'] for p in chosen])[2]) > MOST_BIAS:
             columns.append((name, decompose(sim, chosen)))
     lines = ['| part |' + ''.join(f' {name} | lacks |' for name, _ in columns), '|---|' + '---:|---:|' * len(columns)]
     for key, name in PARTS.items():

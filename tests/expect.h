@@ -4,6 +4,7 @@
 #define CS_TESTS_EXPECT_H
 
 #include "sim/base/error.h"
+#include "tests/cases-drawn.h"
 
 #include <inttypes.h>
 #include <setjmp.h>
@@ -17,14 +18,6 @@
 #include <cmocka.h>
 
 #define ROWS(table) (sizeof(table) / sizeof((table)[0]))
-
-/* How many cases a test draws: all where the environment says SIM_TESTS=long, as `meson test
- * --setup long` does; else a quarter, which still meets every kind. */
-static inline uint32_t cases_drawn(uint32_t all)
-{
-    const char *tests = getenv("SIM_TESTS");
-    return tests && strcmp(tests, "long") == 0 ? all : all / 4;
-}
 
 static inline void expect_text(const char *row, const char *expected, const char *got)
 {

@@ -85,8 +85,8 @@ static void test_devices(void **state)
     }
 }
 
-/* A device of round numbers: 1 Tflop/s at half, convolutions at a quarter, 100 GB/s at half, kernels
- * of 1 us. */
+/* A device of round numbers: 1 Tflop/s at half, convolutions at a quarter, 100 GB/s at half,
+ * kernels of 1 us. */
 static cs_accelerator round_device(void)
 {
     cs_accelerator device;
@@ -109,8 +109,8 @@ static cs_accelerator round_device(void)
     }
 
 /* 10^9 flop at 0.5 Tflop/s are 2 ms, at a quarter 4 ms, 10^8 bytes at 50 GB/s are 2 ms. Winograd's
- * kernel for 64 tiles, 32 channels and 64 filters (test-winograd.c) has 4,767,744 flop, which take less than
- * the 2 x 131,072 bytes of its filters, and a second kernel transforms these. */
+ * kernel for 64 tiles, 32 channels and 64 filters (test-winograd.c) has 4,767,744 flop, which take
+ * less than the 2 x 131,072 bytes of its filters, and a second kernel transforms these. */
 static const struct {
     const char *row;
     cs_op_kind kind;

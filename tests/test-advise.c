@@ -86,12 +86,7 @@ static const struct {
 
 /* A search takes a dozen times as long with sanitizers, which see the same code in any case: then
  * every third case. */
-#if defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
-#ifdef SANITIZED
+#ifdef CS_TESTS_SANITIZED
 enum { STEP = 3 };
 #else
 enum { STEP = 1 };

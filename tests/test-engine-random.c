@@ -1,6 +1,6 @@
 /* The engine against the reference engine on thousands of small random runs.
  *
- *     test-engine-random              the seeds 1 .. 50000
+ *     test-engine-random              the seeds 1 .. 50000 (cases-drawn.h)
  *     test-engine-random SEED         that run only, printed with both results
  *     test-engine-random FIRST LAST   the seeds FIRST .. LAST
  *
@@ -15,6 +15,7 @@
  * there must be few.
  */
 #include "sim/engine/in-order.h"
+#include "tests/cases-drawn.h"
 #include "tests/random-graph.h"
 #include "tests/reference-engine.h"
 
@@ -363,7 +364,9 @@ static bool run_seed(uint64_t seed, bool print, tally *all)
 int main(int argc, char **argv)
 {
     const uint64_t first = argc > 1 ? strtoull(argv[1], NULL, 10) : 1;
-    const uint64_t last = argc > 2 ? strtoull(argv[2], NULL, 10) : argc > 1 ? first : DEFAULT_RUNS;
+    const uint64_t last = argc > 2   ? strtoull(argv[2], NULL, 10)
+                          : argc > 1 ? first
+                                     : fewer_sanitized(DEFAULT_RUNS);
     tally all = {.smallest_tasks = UINT32_MAX};
     for (uint64_t seed = first; seed <= last; seed++)
         if (!run_seed(seed, argc == 2, &all))

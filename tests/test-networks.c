@@ -194,6 +194,10 @@ static const path_row path_rows[] = {
     {"{\"topology\":\"pcie-8gpu\"}", 8, 0, 1, 12e9, 1000000},
     {"{\"topology\":\"pcie-8gpu\"}", 8, 0, 2, 12e9, 2000000},
     {"{\"topology\":\"pcie-8gpu\"}", 8, 0, 4, 10e9, 2000000},
+    {"{\"topology\":\"pcie4-8gpu\"}", 8, 0, 2, 24e9, 2000000},
+    {"{\"topology\":\"pcie4-8gpu\"}", 8, 0, 4, 20e9, 2000000},
+    {"{\"topology\":\"pcie5-8gpu\"}", 8, 0, 2, 48e9, 2000000},
+    {"{\"topology\":\"pcie5-8gpu\"}", 8, 0, 4, 40e9, 2000000},
 };
 
 static void test_paths(void **state)

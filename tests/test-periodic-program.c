@@ -81,10 +81,11 @@ static void against_everything(const tiny_limits *limits, const char *name, uint
 static void program_against_everything(void **state)
 {
     (void)state;
-    against_everything(&(tiny_limits){3, 2, 3, 1, 4, true}, "two devices", 1000, 200);
-    against_everything(&(tiny_limits){4, 2, 2, 1, 4, true}, "four stages", 1000, 200);
-    against_everything(&(tiny_limits){5, 3, 2, 0, 5, true}, "no messages", 1000, 200);
-    against_everything(&(tiny_limits){4, 3, 2, 2, 5, true}, "three devices", 1000, 200);
+    const uint32_t n = fewer_sanitized(1000);
+    against_everything(&(tiny_limits){3, 2, 3, 1, 4, true}, "two devices", n, n / 5);
+    against_everything(&(tiny_limits){4, 2, 2, 1, 4, true}, "four stages", n, n / 5);
+    against_everything(&(tiny_limits){5, 3, 2, 0, 5, true}, "no messages", n, n / 5);
+    against_everything(&(tiny_limits){4, 3, 2, 2, 5, true}, "three devices", n, n / 5);
 }
 
 /* ---- against 1F1B* ---- */

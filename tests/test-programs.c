@@ -910,7 +910,7 @@ static void test_fold(void **state)
     static const char *const schedules[] = {"gpipe", "1f1b", "zb_h1", "interleaved_1f1b"};
     const cs_lower_options delays = {.fidelity = CS_FIDELITY_ANALYTIC};
     gsl_rng *random = *state;
-    for (uint32_t i = 0; i < 2000; i++) {
+    for (uint32_t i = 0; i < fewer_sanitized(2000); i++) {
         char row[ROW_BYTES];
         drawn of;
         small_run whole, folded;

@@ -60,7 +60,7 @@ class Setup(unittest.TestCase):
 
     def setup_in(self, project):
         done = subprocess.run(['./setup.sh'], cwd=project, capture_output=True, text=True,
-                              check=False, timeout=40, env=self.environment)
+                              check=False, timeout=120, env=self.environment)
         if 'missing, and cannot be installed' in done.stderr:
             self.skipTest(done.stderr)
         self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
@@ -96,7 +96,7 @@ class Setup(unittest.TestCase):
     def test_by_another_name(self):
         os.symlink(self.first, self.path('link'))
         done = subprocess.run(['./setup.sh'], cwd=self.path('link'), capture_output=True, text=True,
-                              check=False, timeout=40, env=self.environment)
+                              check=False, timeout=120, env=self.environment)
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertNotIn('anew', done.stderr)
 

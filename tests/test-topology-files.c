@@ -87,6 +87,7 @@ static void test_round_trips(void **state)
         {"{\"topology\":\"dgx-a100\"}", 8},
         {"{\"topology\":\"dgx-h100\"}", 9},
         {"{\"topology\":\"pcie-8gpu\"}", 8},
+        {"{\"topology\":\"pcie5-8gpu\"}", 8},
         {"{\"topology\":\"pcie\",\"bandwidth\":1e9}", 4},
         {"{\"topology\":\"ring\",\"bandwidth\":1e9,\"latency\":\"1 us\"}", 5},
         {"{\"topology\":\"torus\",\"shape\":[3,3],\"bandwidth\":1e9}", 9},

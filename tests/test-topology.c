@@ -123,7 +123,7 @@ static const char *common_params(const char *topology)
 /* Of the topologies for single nodes; the others take as many as there are. */
 static uint32_t most_devices(const char *topology)
 {
-    return strcmp(topology, "dgx1") == 0 || strcmp(topology, "pcie-8gpu") == 0 ? 8 : 9;
+    return strcmp(topology, "dgx1") == 0 || strstr(topology, "-8gpu") ? 8 : 9;
 }
 
 /* "gpu0 to gpu1, gpu1 to gpu2" */

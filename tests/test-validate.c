@@ -156,6 +156,13 @@ static void finds_the_time_of_a_step(void **state)
     "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'gelu', 'norm': 'layernorm', "                 \
     "'pos': 'learned', 'tied': true, 'experts': 4, 'topk': 2}, "                                   \
     "'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
+/* One layer without experts, and in the others one that all tokens go through. */
+#define MIXED                                                                                      \
+    "'model': {'name': 'm', 'kind': 'decoder-moe', 'layers': 4, 'hidden': 256, 'heads': 4, "       \
+    "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'rmsnorm', "                 \
+    "'pos': 'rope', 'tied': true, 'experts': 4, 'topk': 2, 'moe_ffn': 512, 'shared_ffn': 512, "    \
+    "'dense_layers': 1}, 'framework': 'Megatron-LM (dev)', "                                       \
+    "'batch': {'global': 8, 'micro': 1}, "
 #define H100 "'hardware': {'gpu': 'NVIDIA H100 80GB HBM3', 'gpus': 1}, "
 #define TOLD "'measured': {}, 'recompute': 'none', 'precision': 'bf16'"
 
@@ -506,7 +513,24 @@ static const struct rule {
      "model", "recompute_operators", NULL, "[\"ln_1\",\"ln_2\"]"},
     {"activations of experts without a gate",
      EXPERTS GPUS(1) "'measured': {}, 'recompute': 'selective:[moe_act]', 'precision': 'bf16'",
-     "model", "discard_operators", NULL, "[\"act\"]"},
+     "model", "discard_operators", NULL, "[\"experts.act\"]"},
+    {"layers without experts, of which there are none",
+     EXPERTS GPUS(1) "'measured': {}, 'recompute': 'selective:[mlp, moe_act]', 'precision': "
+                     "'bf16'",
+     "model", "recompute_operators", NULL, "[\"experts.act\"]"},
+    {"and where there are some",
+     MIXED GPUS(1) "'measured': {}, 'recompute': 'selective:[mlp]', 'precision': 'bf16'", "model",
+     "recompute_operators", NULL,
+     "[\"mlp.up_proj\",\"mlp.act\",\"mlp.down_proj\",\"mlp.gate_proj\",\"mlp.mul\"]"},
+    {"experts, and those that all tokens go through",
+     MIXED GPUS(1) "'measured': {}, 'recompute': 'selective:[moe]', 'precision': 'bf16'", "model",
+     "recompute_operators", NULL,
+     "[\"mlp.gate\",\"top_k\",\"dispatch\",\"experts\",\"combine\",\"shared_experts\",\"mlp."
+     "add\"]"},
+    {"the latter alone",
+     MIXED GPUS(1) "'measured': {}, 'recompute': 'selective:[shared_experts]', 'precision': "
+                   "'bf16'",
+     "model", "recompute_operators", NULL, "[\"shared_experts\"]"},
     {"MaxText without a gate",
      GPT ", 'framework': 'MaxText', 'batch': {'global': 8, 'micro': 1}, " GPUS(
          1) "'measured': {}, 'recompute': 'unknown', 'precision': 'bf16'",

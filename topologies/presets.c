@@ -194,3 +194,26 @@ PRESET(pcie_8gpu, "pcie-8gpu",
        .source = "Miao et al., Galvatron: efficient transformer training over multiple GPUs using "
                  "automatic parallelism, PVLDB 16(3), 2022 (nodes of 8 RTX TITAN on PCIe 3); NCCL, "
                  "src/graph/topo.h")
+
+/* Servers with 8 cards and no NVLink bridges on PCIe 4, as a DGX A100 without its NVLinks, and on
+ * PCIe 5. Between the sockets of eight A100 four pairs that gather at once reach 4 GB/s each
+ * (SimuMax, MooreThreads, 4dcaae51, configs/system/a100_pcie.json: dp_fixed_bw), 0.8 of 20 GB/s in
+ * all; with PCIe 5 all has twice as much, as a DGX H100 has by a DGX A100. */
+static const char pcie4_8gpu[] =
+    "{\"topology\": \"pcie_tree\", \"sockets\": 2, \"switches_per_socket\": 2,"
+    " \"gpus_per_switch\": 2, \"bandwidth\": \"24 GB/s\", \"uplink_bandwidth\": \"24 GB/s\","
+    " \"socket_bandwidth\": \"20 GB/s\", \"latency\": \"0.5 us\"}";
+
+PRESET(pcie4_8gpu, "pcie4-8gpu",
+       .summary = "preset: 8 cards on PCIe 4 (A100 PCIe, A40, A10, L40S, RTX A6000, 3090, 4090)",
+       .source = "NCCL, src/graph/topo.h; SimuMax (MooreThreads), 4dcaae51, "
+                 "configs/system/a100_pcie.json (between sockets)")
+
+static const char pcie5_8gpu[] =
+    "{\"topology\": \"pcie_tree\", \"sockets\": 2, \"switches_per_socket\": 2,"
+    " \"gpus_per_switch\": 2, \"bandwidth\": \"48 GB/s\", \"uplink_bandwidth\": \"48 GB/s\","
+    " \"socket_bandwidth\": \"40 GB/s\", \"latency\": \"0.5 us\"}";
+
+PRESET(pcie5_8gpu, "pcie5-8gpu",
+       .summary = "preset: 8 cards on PCIe 5 (H100 PCIe and NVL, H200 NVL, RTX 5090)",
+       .source = "NCCL, src/graph/topo.h; between sockets twice what pcie4-8gpu has")

@@ -24,7 +24,9 @@
     X(hgx_h800)                                                                                    \
     X(dgx_b200)                                                                                    \
     X(gb200_nvl72)                                                                                 \
-    X(pcie_8gpu)
+    X(pcie_8gpu)                                                                                   \
+    X(pcie4_8gpu)                                                                                  \
+    X(pcie5_8gpu)
 
 #define DECLARE(name) extern const cs_topology cs_topology_##name;
 TOPOLOGY_MAP(DECLARE)

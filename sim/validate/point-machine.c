@@ -21,18 +21,18 @@ typedef struct machine {
 
 static const machine machines[] = {
     {{"laptop"}, NULL, NULL, NULL},
-    {{"a100", "pcie", "40"}, "a100-40gb-pcie", "pcie-a100", NULL},
-    {{"a100", "pcie"}, "a100-80gb-pcie", "pcie-a100", NULL},
+    {{"a100", "pcie", "40"}, "a100-40gb-pcie", "pcie4-8gpu", NULL},
+    {{"a100", "pcie"}, "a100-80gb-pcie", "pcie4-8gpu", NULL},
     {{"a100", "40"}, "a100-40gb", "dgx-a100", NULL},
     {{"a100"}, "a100", "dgx-a100", NULL},
     {{"a800", "pcie"}, NULL, NULL, NULL},
     {{"a800", "40"}, NULL, NULL, NULL},
     {{"a800"}, "a800", "hgx-a800", NULL},
-    {{"h100", "pcie"}, "h100-pcie", "pcie-h100", NULL},
-    {{"h100", "nvl"}, "h100-nvl", "pcie-h100", NULL},
+    {{"h100", "pcie"}, "h100-pcie", "pcie5-8gpu", NULL},
+    {{"h100", "nvl"}, "h100-nvl", "pcie5-8gpu", NULL},
     {{"h100", "96"}, "h100-96gb", "dgx-h100", NULL},
     {{"h100"}, "h100", "dgx-h100", NULL},
-    {{"h200", "nvl"}, "h200-nvl", "pcie-h100", NULL},
+    {{"h200", "nvl"}, "h200-nvl", "pcie5-8gpu", NULL},
     {{"h200"}, "h200", "dgx-h100", NULL},
     {{"h800", "pcie"}, NULL, NULL, NULL},
     {{"h800"}, "h800", "hgx-h800", NULL},
@@ -42,18 +42,18 @@ static const machine machines[] = {
     {{"b300"}, "b300", "dgx-b200", NULL},
     {{"gb200"}, "gb200", "gb200-nvl72", NULL},
     {{"gb300"}, "gb300", "gb200-nvl72", NULL},
-    {{"a10"}, "a10", "pcie-a100", NULL},
-    {{"a40"}, "a40", "pcie-a100", NULL},
-    {{"a6000"}, "rtx-a6000", "pcie-a100", NULL},
-    {{"l40s"}, "l40s", "pcie-a100", NULL},
-    {{"l4"}, "l4", "pcie-a100", NULL},
-    {{"6000", "ada"}, "rtx-6000-ada", "pcie-a100", NULL},
+    {{"a10"}, "a10", "pcie4-8gpu", NULL},
+    {{"a40"}, "a40", "pcie4-8gpu", NULL},
+    {{"a6000"}, "rtx-a6000", "pcie4-8gpu", NULL},
+    {{"l40s"}, "l40s", "pcie4-8gpu", NULL},
+    {{"l4"}, "l4", "pcie4-8gpu", NULL},
+    {{"6000", "ada"}, "rtx-6000-ada", "pcie4-8gpu", NULL},
     {{"3090", "ti"}, NULL, NULL, NULL},
-    {{"3090"}, "rtx-3090", "pcie-a100", NULL},
+    {{"3090"}, "rtx-3090", "pcie4-8gpu", NULL},
     {{"4090", "d"}, NULL, NULL, NULL},
-    {{"4090"}, "rtx-4090", "pcie-a100", NULL},
+    {{"4090"}, "rtx-4090", "pcie4-8gpu", NULL},
     {{"5090", "d"}, NULL, NULL, NULL},
-    {{"5090"}, "rtx-5090", "pcie-h100", NULL},
+    {{"5090"}, "rtx-5090", "pcie5-8gpu", NULL},
     {{"2080", "ti"}, "rtx-2080-ti", "pcie-8gpu", NULL},
     {{"titan", "rtx"}, "titan-rtx", "pcie-8gpu", NULL},
     {{"mi300x"}, "mi300x", "mi300x-8", NULL},
@@ -165,23 +165,6 @@ static const network networks[] = {
 static const char *const as_preset[] = {"8 x HDR", "1600 Gbit/s", "NDR 400", "400 Gbit/s",
                                         "NDR InfiniBand"};
 
-/* Two sockets with two PCIe 4 switches each, as in a DGX A100 (topologies/presets.c) without its
- * NVLinks. Between the sockets four pairs that gather at once reach 4 GB/s each (SimuMax,
- * MooreThreads, 4dcaae51, configs/system/a100_pcie.json: dp_fixed_bw), 0.8 of 20 GB/s in all. With
- * PCIe 5, twice all of it, as a DGX H100 has by a DGX A100. */
-static void write_pcie(cs_point_rules *rules, bool fifth, bool several, FILE *out)
-{
-    if (several)
-        cs_point_rules_miss(rules, "several nodes of %s", rules->point->hardware->gpu);
-    cs_point_rules_assume(rules, "cards have no bridges of NVLinks between them");
-    fprintf(out,
-            "\"topology\": \"pcie_tree\", \"sockets\": 2, \"switches_per_socket\": 2, "
-            "\"bandwidth\": \"%s\", \"uplink_bandwidth\": \"%s\", \"socket_bandwidth\": "
-            "\"%s\", \"latency\": \"0.5 us\"",
-            fifth ? "48 GB/s" : "24 GB/s", fifth ? "48 GB/s" : "24 GB/s",
-            fifth ? "40 GB/s" : "20 GB/s");
-}
-
 /* With PCIe 4 and HDR. */
 static bool is_ampere(const char *topology)
 {
@@ -290,6 +273,11 @@ static const network *find_flat(const machine *found)
     return NULL;
 }
 
+static bool is_pcie(const char *topology)
+{
+    return strncmp(topology, "pcie", strlen("pcie")) == 0;
+}
+
 static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
 {
     const cs_point_hardware *hardware = rules->point->hardware;
@@ -304,10 +292,8 @@ static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
         fputs("\"topology\": \"ideal\"", out);
     else if (!topology)
         cs_point_rules_miss(rules, "the nodes of %s", hardware->gpu);
-    else if (strcmp(topology, "pcie-8gpu") == 0 && several)
+    else if (is_pcie(topology) && several)
         cs_point_rules_miss(rules, "several nodes of %s", hardware->gpu);
-    else if (strcmp(topology, "pcie-a100") == 0 || strcmp(topology, "pcie-h100") == 0)
-        write_pcie(rules, strcmp(topology, "pcie-h100") == 0, several, out);
     else if (strncmp(topology, "mi3", strlen("mi3")) == 0)
         write_infinity(rules, topology, several, out);
     else if (is_wide(rules->point) && several && !find_network(rules->point) && find_flat(found))
@@ -322,6 +308,8 @@ static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
         if (several && strcmp(topology, "abci") != 0)
             cs_point_rules_assume(
                 rules, "nodes are joined as in %s, where the point does not say how", topology);
+        if (is_pcie(topology))
+            cs_point_rules_assume(rules, "cards have no bridges of NVLinks between them");
         fprintf(out, "\"topology\": \"%s\"", topology);
     }
 }

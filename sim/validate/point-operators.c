@@ -1,6 +1,7 @@
 /* Rules for single operators of the network: which are computed again, which have adapters. */
 #include "sim/validate/point-rules.h"
 
+#include <ctype.h>
 #include <string.h>
 
 static bool starts(const char *text, const char *with)
@@ -16,14 +17,16 @@ static bool is(const char *text, const char *word)
 /* ---- operators by name ---- */
 
 /* What a network has to have besides for an operator to be there. */
-enum { GATE = 1, ROTARY = 2, EXPERTS = 4, LATENT = 8 };
+enum { GATE = 1, ROTARY = 2, EXPERTS = 4, LATENT = 8, DENSE = 16, MIXED = 32, SHARED = 64 };
 
 static unsigned parts_of(const cs_point_model *model)
 {
     const bool rotary = is(model->pos, "rope") || is(model->pos, "yarn");
     return (is(model->act, "swiglu") || is(model->act, "geglu") ? GATE : 0U) |
-           (rotary ? ROTARY : 0U) | (model->experts > 0 ? EXPERTS : 0U) |
-           (model->mla ? LATENT : 0U);
+           (rotary ? ROTARY : 0U) | (model->experts > 0 ? EXPERTS : DENSE) |
+           (model->mla ? LATENT : 0U) |
+           (model->experts > 0 && model->dense_layers > 0 ? MIXED : 0U) |
+           (model->experts > 0 && model->shared_ffn > 0 ? SHARED : 0U);
 }
 
 /* What words of points and recipes call operators, by the families that have them. */
@@ -51,9 +54,16 @@ static const named words[] = {
     {"layernorm", CS_FAMILY_GPT, 0, "\"ln_1\", \"ln_2\"", true},
     {"layernorm", CS_FAMILY_BERT, 0, "\"LayerNorm\"", true},
     {"layernorm", CS_FAMILY_T5, 0, "\"layer_norm\"", true},
-    {"moe_act", CS_FAMILY_LLAMA, EXPERTS, "\"act\"", true},
-    {"moe_act", CS_FAMILY_LLAMA, EXPERTS | GATE, "\"mul\"", true},
-    {"mlp", CS_FAMILY_LLAMA, 0, "\"mlp\"", false},
+    {"moe_act", CS_FAMILY_LLAMA, EXPERTS, "\"experts.act\"", true},
+    {"moe_act", CS_FAMILY_LLAMA, EXPERTS | GATE, "\"experts.mul\"", true},
+    {"moe", CS_FAMILY_LLAMA, EXPERTS,
+     "\"mlp.gate\", \"top_k\", \"dispatch\", \"experts\", \"combine\"", false},
+    {"moe", CS_FAMILY_LLAMA, SHARED, "\"shared_experts\", \"mlp.add\"", false},
+    {"shared_experts", CS_FAMILY_LLAMA, SHARED, "\"shared_experts\"", false},
+    /* of layers without experts, where others have some */
+    {"mlp", CS_FAMILY_LLAMA, DENSE, "\"mlp\"", false},
+    {"mlp", CS_FAMILY_LLAMA, MIXED, "\"mlp.up_proj\", \"mlp.act\", \"mlp.down_proj\"", false},
+    {"mlp", CS_FAMILY_LLAMA, MIXED | GATE, "\"mlp.gate_proj\", \"mlp.mul\"", false},
     {"mlp", CS_FAMILY_GPT, 0, "\"mlp\"", false},
     {"mlp", CS_FAMILY_BERT, 0, "\"output\"", false},
     {"mlp", CS_FAMILY_T5, 0, "\"DenseReluDense\"", false},
@@ -64,10 +74,25 @@ static const named words[] = {
     {"every second matmul", CS_FAMILY_LLAMA, GATE, "\"mul\"", true},
 };
 
+/* Letters, digits and underscores: "moe" is no word of "moe_act". */
+static bool is_of_word(char c)
+{
+    return c == '_' || isalnum((unsigned char)c);
+}
+
+static bool has_text(const char *given, const char *text)
+{
+    const size_t length = strlen(text);
+    for (const char *at = given; (at = strstr(at, text)); at++)
+        if ((at == given || !is_of_word(at[-1])) && !is_of_word(at[length]))
+            return true;
+    return false;
+}
+
 /* Megatron Core's word for what it does where none is given. */
 static bool has_word(const char *given, const char *word)
 {
-    return strstr(given, word) || (is(word, "core_attn") && strstr(given, "default"));
+    return has_text(given, word) || (is(word, "core_attn") && has_text(given, "default"));
 }
 
 /* A list of those rows of a table that the words mean and the network has; with `discards`, of
@@ -121,6 +146,34 @@ static void write_usual(cs_point_rules *rules, FILE *out)
         cs_point_rules_assume(rules, "PaxML keeps products, as in NVIDIA's recipes");
 }
 
+static bool is_known(const char *word, size_t length)
+{
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (strlen(words[i].word) == length && strncmp(words[i].word, word, length) == 0)
+            return true;
+    return false;
+}
+
+static bool has_known(const char *given)
+{
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+        if (has_word(given, words[i].word))
+            return true;
+    return false;
+}
+
+/* Of a list in brackets: each word that no row of the table has. */
+static void note_unknown(cs_point_rules *rules, const char *given)
+{
+    const char *at = strchr(given, '[');
+    for (size_t length = 0; at && *at; at += length > 0 ? length : 1) {
+        for (length = 0; is_of_word(at[length]);)
+            length++;
+        if (length > 0 && !is_known(at, length))
+            cs_point_rules_assume(rules, "nothing is computed again for \"%.*s\"", (int)length, at);
+    }
+}
+
 static void write_recomputed(cs_point_rules *rules, FILE *out)
 {
     const size_t n = sizeof(words) / sizeof(words[0]);
@@ -129,8 +182,14 @@ static void write_recomputed(cs_point_rules *rules, FILE *out)
         write_usual(rules, out);
     if (!starts(given, "selective"))
         return;
+    note_unknown(rules, given);
     if (write_named(rules, words, n, given, "recompute_operators", false, out))
         write_named(rules, words, n, given, "discard_operators", true, out);
+    else if (has_known(given))
+        cs_point_rules_assume(rules,
+                              "nothing is computed again for \"%s\", of which the network "
+                              "has nothing",
+                              given);
     else
         cs_point_rules_miss(rules, "stated: what is computed again");
 }

@@ -12,9 +12,9 @@
  * sheet's peaks that are reached. Convolutions, linear layers and attention multiply in the units
  * of the precision, everything else in float32.
  *
- * Libraries compute convolutions in fp32, which units for matrices do not help, in several ways, and
- * frameworks take the fastest (torch.backends.cudnn.benchmark; else by cuDNN's heuristics), so that
- * a pass takes the least of
+ * Libraries compute convolutions in fp32, which units for matrices do not help, in several ways,
+ * and frameworks take the fastest (torch.backends.cudnn.benchmark; else by cuDNN's heuristics), so
+ * that a pass takes the least of
  *
  *   directly     as above. A convolution of one pixel without strides is a product of matrices as
  *                they are in memory, and reaches what linear layers do

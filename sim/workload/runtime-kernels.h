@@ -84,9 +84,9 @@ void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *o
                                double sum_width, cs_op_cost *cost);
 
 /* Where gradients are made apart and several micro-batches share a sum, of all that an operator
- * trains: a kernel reads a gradient of `width` bytes an element and the sum, and writes the sum. The
- * first micro-batch may find none (torch/csrc/autograd/functions/accumulate_grad.h), which is left
- * out. */
+ * trains: a kernel reads a gradient of `width` bytes an element and the sum, and writes the sum.
+ * The first micro-batch may find none (torch/csrc/autograd/functions/accumulate_grad.h), which is
+ * left out. */
 void cs_runtime_kernels_add_apart(const cs_runtime_kernels *kernels, double width, double sum_width,
                                   cs_op_cost *cost);
 
@@ -114,12 +114,13 @@ void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *n
  * AttnFuncWithCPAndKVP2P) has keys and values, K elements of a place, with their own heads, and all
  * in the type of the network:
  *
- *   forward   keys and values are joined, and in each step but the first one half of them is copied;
- *             a result of zeros, to which each step adds its own: E + 3 n E + 2 K + (n - 1) K
- *   backward  keys and values are copied, and half of them in each step but the last; the first step
- *             copies its gradients of queries, the others add them: 3 n E - E. Of those of keys and
- *             values the first step copies half, the last one adds all, the others add half:
- *             2 K + (n - 1) K + K + 1.5 (n - 2) K + 3 K
+ *   forward   keys and values are joined, and in each step but the first one half of them is
+ *             copied; a result of zeros, to which each step adds its own: E + 3 n E + 2 K +
+ *             (n - 1) K
+ *   backward  keys and values are copied, and half of them in each step but the last; the first
+ *             step copies its gradients of queries, the others add them: 3 n E - E. Of those of
+ *             keys and values the first step copies half, the last one adds all, the others add
+ *             half: 2 K + (n - 1) K + K + 1.5 (n - 2) K + 3 K
  *
  * Logarithms, a number a row, are left out (of TransformerEngine's ring, but for the kernel that
  * merges them), as is that a place which is not the last of a ring of causal attention merges half

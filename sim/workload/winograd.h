@@ -9,8 +9,8 @@
  *
  * A library has up to two ways to do this:
  *
- *   one kernel   transforms in registers and shared memory (section 6): a block computes 32 tiles of
- *                32 filters, two blocks to a multiprocessor, and takes in whole waves
+ *   one kernel   transforms in registers and shared memory (section 6): a block computes 32 tiles
+ *                of 32 filters, two blocks at once on a multiprocessor; in whole waves they take
  *
  *                    2 (16 T C K + 32 T C ceil(K / 32) + 24 T K + 28 C K) flop
  *
@@ -21,9 +21,10 @@
  *                numbers are written and read besides
  *
  * cuDNN has both (CUDNN_CONVOLUTION_..._ALGO_WINOGRAD and ..._WINOGRAD_NONFUSED) for the forward
- * and for the gradient of the input, and the second one for that of the filters, for kernels of 3 x 3
- * without strides and dilation. Other tiles, as F(4x4, 3x3), which MIOpen has, are left out. Kernels
- * for tensor cores do not transform, so that only fp32 can be computed so. */
+ * and for the gradient of the input, of kernels of 3 x 3 without strides and dilation; for the
+ * gradient of the filters it names both, and has the second. Other tiles, as F(4x4, 3x3), which
+ * MIOpen has, are left out. Kernels for tensor cores do not transform, so that only fp32 is
+ * computed so. */
 #ifndef CS_WORKLOAD_WINOGRAD_H
 #define CS_WORKLOAD_WINOGRAD_H
 
