@@ -175,7 +175,8 @@ class Commands(Case):
             journal = os.path.join(self.folder, 'out.h5.journal')
             if os.path.exists(journal):
                 os.remove(journal)
-        said = self.end_by(signal.SIGINT, *words, '-s', '/schedule/micro_batches=16384')
+        words[3] = '/iterations=4..64'
+        said = self.end_by(signal.SIGINT, *words, '-s', '/schedule/micro_batches=8192')
         self.assertIn('--resume', said)
 
     def test_sweep_with_planner(self):

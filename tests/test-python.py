@@ -43,7 +43,7 @@ TINY = {
     'schedule': {'kind': 'gpipe', 'micro_batches': 4},
 }
 # 1.3 million tasks: some seconds
-LARGE = {MICRO: 1024, DEVICES: 256, '/model/uniform/layers': 256, '/model/batch_size': 1024}
+LARGE = {MICRO: 4096, DEVICES: 256, '/model/uniform/layers': 256, '/model/batch_size': 4096}
 # whose planner would go on for hours
 PLANNED = {
     'schema_version': 1,
