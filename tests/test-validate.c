@@ -192,6 +192,9 @@ static const struct lack {
     {GPT ", " GPUS(3) "'parallel': {'pp': 3}, 'batch': {'global': 4, 'micro': 1}, "
                       "'schedule': 'dualpipe', 'measured': {}, " REST,
      "stated: ranks and micro-batches that two directions divide"},
+    {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, "
+         "'schedule': 'dualpipe', 'measured': {}, " REST,
+     "stated: ranks and micro-batches that two directions divide"},
     {GPT ", 'hardware': {'gpu': 'abacus', 'gpus': 1}, 'batch': {'global': 4, 'micro': 1}, "
          "'measured': {}, " REST,
      "the device abacus"},
@@ -981,7 +984,7 @@ static const struct by_hand {
      "['attention', 'ln_1', "
      "'ln_2']}, 'platform': {'topology': 'ideal', 'devices': 1}, 'runtime': {'name': "
      "'megatron-core', 'kernels': " CS_FITTED_PAXML
-     ", 'host': 0, 'host_kernel': 0, 'step': 0}, 'memory': "
+     ", 'host': 0, 'host_kernel': 0, 'host_product_backward': 0, 'step': 0}, 'memory': "
      "{'fused': [], 'weight_gradients': 'in_place', "
      "'libraries': [], 'routed_weights': 'rows', 'allocator': 'none'}, 'schedule': {'kind': "
      "'sequential'}}"},

@@ -49,8 +49,9 @@ typedef struct cs_runtime_kernels {
     bool written_out;    /* of what is not fused, GELU is a kernel for each step of its formula */
     uint32_t flash;      /* cs_flash */
     cs_time host;        /* of the host, for a pass over an operator, or a message; */
-    cs_time host_kernel; /* and for each kernel; both 0: the device never waits for it */
-    cs_time host_product_backward; /* of the host, for a linear layer backward; 0: as `host` */
+    cs_time host_kernel; /* and for each kernel */
+    cs_time host_product_backward; /* of the host, for a linear layer backward; 0: as `host`; all
+                                    * three 0: the device never waits for it */
     bool graphs;                   /* CUDA graphs start all kernels but those of experts */
     bool expert_loop;    /* products of experts are started one by one, with their casts; more
                              * of it in expert-kernels.h */
