@@ -195,6 +195,10 @@ static const struct lack {
     {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, "
          "'schedule': 'dualpipe', 'measured': {}, " REST,
      "stated: ranks and micro-batches that two directions divide"},
+    {GPT ", " TWO_GPUS ", 'parallel': {'pp': 2}, 'batch': {'global': 4, 'micro': 1}, "
+         "'schedule': 'dualpipe', 'options': {'profiled_ms': {'F': 1, 'B': 1, 'W': 1, 'comm': 1}}, "
+         "'measured': {}, " REST,
+     "measured passes of the schedule dualpipe"},
     {GPT ", 'hardware': {'gpu': 'abacus', 'gpus': 1}, 'batch': {'global': 4, 'micro': 1}, "
          "'measured': {}, " REST,
      "the device abacus"},
@@ -521,7 +525,11 @@ static const struct rule {
      EXPERTS GPUS(1) "'measured': {}, 'recompute': 'selective:[mlp, moe_act]', 'precision': "
                      "'bf16'",
      "model", "recompute_operators", NULL, "[\"experts.act\"]"},
-    {"and where there are some",
+    {"shared experts, of which there are none",
+     EXPERTS GPUS(1) "'measured': {}, 'recompute': 'selective:[shared_experts, moe_act]', "
+                     "'precision': 'bf16'",
+     "model", "recompute_operators", NULL, "[\"experts.act\"]"},
+    {"layers without experts, and where there are some",
      MIXED GPUS(1) "'measured': {}, 'recompute': 'selective:[mlp]', 'precision': 'bf16'", "model",
      "recompute_operators", NULL,
      "[\"mlp.up_proj\",\"mlp.act\",\"mlp.down_proj\",\"mlp.gate_proj\",\"mlp.mul\"]"},
