@@ -334,8 +334,8 @@ static cs_op_cost cost_of_ring(uint32_t steps, bool eager, bool summed)
  * values, as many elements as the result, read and written to join them, and halves of them in two
  * steps: 1 + 9 + 2 + 2. Backward gradients of queries, one read and written, and twice two read and
  * one written; keys and values read and written, and halves of them in two steps; of their
- * gradients half is read and written, half twice read and written, all twice read and written: 2 + 6
- * + 2 + 2 + 1 + 1.5 + 3. With two steps 1 + 6 + 2 + 1, and 2 + 3 + 2 + 1 + 1 + 3. */
+ * gradients half is read and written, half twice read and written, all twice read and written: 2 +
+ * 6 + 2 + 2 + 1 + 1.5 + 3. With two steps 1 + 6 + 2 + 1, and 2 + 3 + 2 + 1 + 1 + 3. */
 static void merges_in_a_ring(void **state)
 {
     (void)state;

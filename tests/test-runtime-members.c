@@ -424,7 +424,7 @@ static double backward_of(uint32_t micro_batches, uint32_t zero, bool accumulate
     return seconds;
 }
 
-/* Several micro-batches add gradients to sums, which is to read both and to write one: three passes.
+/* Several micro-batches add gradients to sums, which reads both and writes one: three passes.
  * With "zero" 2 or 3 each micro-batch reduces its own, unless they accumulate. Kernels
  * of an A100 take its factor longer in a step. */
 static void sums_are_of_several(void **state)

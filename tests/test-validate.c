@@ -603,6 +603,12 @@ static const struct rule {
     /* 2 micro-batches: half of the forwards and of the backwards are beside another one */
     {"whole iterations in graphs", B200("26.06", "mxfp8"), "collectives", "expert_overlap", NULL,
      "0.42"},
+    {"DualPipe, which is made for it",
+     EXPERTS GPUS(8) "'parallel': {'pp': 4, 'dp': 2, 'ep': 2}, 'schedule': 'dualpipe', " TOLD,
+     "collectives", "expert_overlap", NULL, "0.84"},
+    {"another schedule",
+     EXPERTS GPUS(8) "'parallel': {'pp': 4, 'dp': 2, 'ep': 2}, 'schedule': '1f1b', " TOLD,
+     "collectives", "expert_overlap", NULL, "-"},
     {"with their experts", B200("26.06", "mxfp8"), "runtime", "fused_experts", NULL, "true"},
     {"and attention in fp8", B200("26.06", "mxfp8"), "runtime", "flash", NULL, "\"cudnn_fp8\""},
     {"which others do not have", B200("26.06", "bf16"), "runtime", "flash", NULL, "\"cudnn\""},

@@ -163,9 +163,9 @@ static void test_times(void **state)
     expect_near("four kernels", 4, cs_winograd_seconds(&apart, DEFINED, 0, &instant));
 }
 
-/* The same of a device of 1e9 flop/s and 1e9 bytes/s, whose one kernel reaches half of both, products
- * of matrices an eighth of the former; computed directly it takes longer. On three multiprocessors
- * the blocks take 1.5 times as long. */
+/* The same of a device of 1e9 flop/s and 1e9 bytes/s, whose one kernel reaches half of both,
+ * products of matrices an eighth of the former; computed directly it takes longer. On three
+ * multiprocessors the blocks take 1.5 times as long. */
 static void test_device(void **state)
 {
     (void)state;
