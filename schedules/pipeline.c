@@ -17,22 +17,12 @@ typedef struct holders {
     uint32_t first, n;
 } holders;
 
-/* What of a micro-batch has been added on a stage. */
-typedef enum progress { NOTHING, FORWARD, BACKWARD_INPUT, COMPLETE } progress;
-
-/* A micro-batch on a stage: the first of the tasks that bring it what it needs, CS_NONE while they
- * are not there; once it has its forward, CS_LIST + how far it is in place of what brought it the
- * activation. */
-typedef struct pass_state {
-    uint32_t activation_from, gradient_from;
-} pass_state;
-
-/* A micro-batch on all stages, so that what is needed next is near. */
-typedef struct micro_row {
-    struct micro_row *next;
-    uint32_t n_complete; /* stages */
-    pass_state states[];
-} micro_row;
+/* How far a micro-batch is. Forwards go from the first stage to the last one and the gradients of
+ * activations back, so that at most one stage at a time has been brought what it needs. */
+typedef struct micro_state {
+    uint32_t n_forward, n_backward; /* stages that have it, from the first one; from the last one */
+    uint32_t from; /* the first of the tasks that bring the next stage what it needs */
+} micro_state;
 
 /* What a stage that one device holds by itself, between others that are alone too, adds for a
  * micro-batch: passes of one task, and behind it no message or one. Classes, or CS_NONE. */
@@ -72,11 +62,7 @@ typedef struct pipeline {
     uint32_t *did,
         *ended; /* per device: the latest pass' last computation, and the exchange with which
                             * it ended, or CS_NONE */
-    micro_row *
-        *rows; /* per micro-batch of the current span: what of it has been added, on all stages;
-                       * NULL before its first pass, and after its last */
-    micro_row *spare, *last_row; /* for the next ones; and what is used when there is no memory */
-    bool no_memory;
+    micro_state *micros;  /* of the current span */
     uint32_t *reductions; /* per stage and update of the span, if any stage is replicated: the first
                            * member of its all-reduce, or CS_NONE */
     uint32_t
@@ -84,53 +70,6 @@ typedef struct pipeline {
                      * or CS_NONE */
     uint32_t max_tied;
 } pipeline;
-
-static micro_row *make_row(pipeline *p)
-{
-    return cs_arena_alloc(&p->arena, 1,
-                          sizeof(micro_row) + p->n_stages * sizeof(p->spare->states[0]));
-}
-
-/* Where there is no memory for one more, it is the last one, and the span fails. */
-static micro_row *add_row(pipeline *p, uint32_t micro)
-{
-    micro_row *row = p->spare ? p->spare : make_row(p);
-    p->no_memory |= !row;
-    row = row ? row : p->last_row;
-    p->spare = p->spare ? p->spare->next : NULL;
-    row->n_complete = 0;
-    memset(row->states, 0xff, p->n_stages * sizeof(*row->states)); /* CS_NONE */
-    p->rows[micro] = row;
-    return row;
-}
-
-/* A stage is done with the micro-batch; the last one frees its row. */
-static void count_complete(pipeline *p, uint32_t micro)
-{
-    micro_row *row = p->rows[micro];
-    if (++row->n_complete < p->n_stages)
-        return;
-    row->next = p->spare;
-    p->spare = row;
-    p->rows[micro] = NULL;
-}
-
-static inline pass_state *state_of(pipeline *p, uint32_t stage, uint32_t micro)
-{
-    micro_row *row = p->rows[micro];
-    return &(row ? row : add_row(p, micro))->states[stage];
-}
-
-static inline progress progress_of(const pass_state *at)
-{
-    const uint32_t from = at->activation_from;
-    return from < CS_LIST || from == CS_NONE ? NOTHING : (progress)(from - CS_LIST);
-}
-
-static inline void set_progress(pass_state *at, progress done)
-{
-    at->activation_from = CS_LIST + done;
-}
 
 static bool has_grid(const pipeline *p)
 {
@@ -174,20 +113,20 @@ static void look_ahead(pipeline *p, uint32_t list)
 static bool waits_for(pipeline *p, const cs_pipeline_step *step, cs_pipeline_step *other)
 {
     uint32_t stage = step->stage, micro = step->micro_batch;
-    const pass_state *at = state_of(p, stage, micro);
+    const micro_state *of = &p->micros[micro];
     if (step->kind == CS_FORWARD) {
         *other = (cs_pipeline_step){CS_FORWARD, stage - 1, micro};
-        return stage > 0 && at->activation_from == CS_NONE;
+        return of->n_forward < stage;
     }
     if (step->kind == CS_BACKWARD_WEIGHT) {
         *other = (cs_pipeline_step){CS_BACKWARD_INPUT, stage, micro};
-        return progress_of(at) < BACKWARD_INPUT;
+        return of->n_backward < p->n_stages - stage;
     }
     *other = (cs_pipeline_step){CS_FORWARD, stage, micro};
-    if (progress_of(at) < FORWARD)
+    if (of->n_forward <= stage)
         return true;
     *other = (cs_pipeline_step){CS_BACKWARD, stage + 1, micro};
-    return stage + 1 < p->n_stages && at->gradient_from == CS_NONE;
+    return of->n_backward < p->n_stages - 1 - stage;
 }
 
 enum { SHOWN = 8, STEP_BYTES = 48, LINK_BYTES = 4 * STEP_BYTES };
@@ -388,17 +327,17 @@ static bool stays_gathered(const pipeline *p, uint32_t stage)
 
 static void add_forward(pipeline *p, const cs_pipeline_step *step, uint32_t item)
 {
-    pass_state *at = state_of(p, step->stage, step->micro_batch);
+    micro_state *micro = &p->micros[step->micro_batch];
     holders on = holders_of(p, step->stage, step->micro_batch);
     const uint32_t variant = stays_gathered(p, step->stage) ? CS_PASS_GATHERED : 0;
     p->in_flight[step->stage]++;
     p->begun[step->stage]++;
     const cs_stage_pass *pass = add_pass(p, step->stage, CS_FORWARD, variant, on, item);
     if (step->stage > 0)
-        receive(p, step->stage - 1, true, step, at->activation_from, pass, on);
+        receive(p, step->stage - 1, true, step, micro->from, pass, on);
     if (step->stage + 1 < p->n_stages)
-        at[1].activation_from = send(p, step->stage, true, step, pass, on);
-    set_progress(at, FORWARD);
+        micro->from = send(p, step->stage, true, step, pass, on);
+    micro->n_forward++;
 }
 
 /* Whether a stage's next gradient of weights is the last one of its mini-batch. */
@@ -416,7 +355,7 @@ static void note_computed(pipeline *p, const cs_stage_pass *pass, holders on)
 /* The whole backward or its first half. */
 static void add_backward(pipeline *p, const cs_pipeline_step *step, uint32_t item)
 {
-    pass_state *at = state_of(p, step->stage, step->micro_batch);
+    micro_state *micro = &p->micros[step->micro_batch];
     holders on = holders_of(p, step->stage, step->micro_batch);
     p->in_flight[step->stage]--;
     uint32_t variant = stays_gathered(p, step->stage) ? 0 : CS_PASS_RELEASES;
@@ -426,11 +365,11 @@ static void add_backward(pipeline *p, const cs_pipeline_step *step, uint32_t ite
         (void)add_pass(p, step->stage, CS_RECOMPUTE, 0, on, item);
     const cs_stage_pass *pass = add_pass(p, step->stage, step->kind, variant, on, item);
     if (step->stage + 1 < p->n_stages)
-        receive(p, step->stage, false, step, at->gradient_from, pass, on);
+        receive(p, step->stage, false, step, micro->from, pass, on);
     if (step->stage > 0)
-        at[-1].gradient_from = send(p, step->stage - 1, false, step, pass, on);
+        micro->from = send(p, step->stage - 1, false, step, pass, on);
+    micro->n_backward++;
     note_computed(p, pass, on);
-    set_progress(at, step->kind == CS_BACKWARD ? COMPLETE : BACKWARD_INPUT);
 }
 
 static void add_weight_gradient(pipeline *p, const cs_pipeline_step *step, uint32_t item)
@@ -438,7 +377,6 @@ static void add_weight_gradient(pipeline *p, const cs_pipeline_step *step, uint3
     holders on = holders_of(p, step->stage, step->micro_batch);
     note_computed(p, add_pass(p, step->stage, CS_BACKWARD_WEIGHT, last_variant(p, on), on, item),
                   on);
-    set_progress(state_of(p, step->stage, step->micro_batch), COMPLETE);
 }
 
 /* What add_forward, add_backward and add_weight_gradient come to on a plain stage. */
@@ -446,27 +384,22 @@ static void add_plain(pipeline *p, const cs_pipeline_step *step, uint32_t item)
 {
     const plain_stage *of = &p->plain[step->stage];
     const uint32_t cls = of->pass[step->kind];
-    pass_state *at = state_of(p, step->stage, step->micro_batch);
-    uint32_t to;
+    micro_state *micro = &p->micros[step->micro_batch];
     if (step->kind == CS_FORWARD) {
-        const uint32_t from = step->stage > 0 ? at->activation_from : CS_NONE;
-        (void)cs_builder_pass(p->builder, from, cls, of->down, item, &to);
-        if (step->stage + 1 < p->n_stages)
-            at[1].activation_from = to;
-        set_progress(at, FORWARD);
+        const uint32_t from = step->stage > 0 ? micro->from : CS_NONE;
+        (void)cs_builder_pass(p->builder, from, cls, of->down, item, &micro->from);
+        micro->n_forward++;
         return;
     }
     uint32_t task;
     if (step->kind == CS_BACKWARD_WEIGHT) {
         task = cs_builder_task(p->builder, cls, item);
     } else {
-        const uint32_t from = step->stage + 1 < p->n_stages ? at->gradient_from : CS_NONE;
-        task = cs_builder_pass(p->builder, from, cls, of->up, item, &to);
-        if (step->stage > 0)
-            at[-1].gradient_from = to;
+        const uint32_t from = step->stage + 1 < p->n_stages ? micro->from : CS_NONE;
+        task = cs_builder_pass(p->builder, from, cls, of->up, item, &micro->from);
+        micro->n_backward++;
     }
     p->computed[p->holders[step->stage].first] = task;
-    set_progress(at, step->kind == CS_BACKWARD_INPUT ? BACKWARD_INPUT : COMPLETE);
 }
 
 static uint32_t *reduction_of(const pipeline *p, uint32_t stage, uint32_t number)
@@ -616,10 +549,8 @@ static void add_step(pipeline *p, uint32_t list)
         add_weight_gradient(p, &step, item);
     else
         add_backward(p, &step, item);
-    if (progress_of(state_of(p, step.stage, step.micro_batch)) == COMPLETE) {
+    if (step.kind == CS_BACKWARD || step.kind == CS_BACKWARD_WEIGHT)
         complete(p, &step);
-        count_complete(p, step.micro_batch);
-    }
     look_ahead(p, list);
     if (state->ended && !p->options->continuous)
         end_list(p, list);
@@ -672,6 +603,7 @@ static void begin_span(pipeline *p)
         memset(p->reductions, 0xff, cells * sizeof(*p->reductions));
     if (p->classes.n_ties > 0)
         memset(p->tied, 0xff, (size_t)p->classes.n_ties * p->max_tied * sizeof(*p->tied));
+    memset(p->micros, 0, p->n_micros * sizeof(*p->micros));
     memset(p->complete, 0, p->plan->n_devices * sizeof(*p->complete));
     memset(p->n_updates, 0, p->plan->n_devices * sizeof(*p->n_updates));
     memset(p->computed, 0xff, p->plan->n_devices * sizeof(*p->computed));
@@ -684,14 +616,12 @@ static void begin_span(pipeline *p)
 }
 
 /* A failed builder adds nothing: what is missing then is no deadlock, and cs_builder_finish says
- * what is. Rows of the span before are all free by now. */
+ * what is. */
 static cs_status add_span(pipeline *p, cs_error *error)
 {
     begin_span(p);
-    while (!p->no_memory && !cs_builder_failed(p->builder) && add_round(p) > 0) {
+    while (!cs_builder_failed(p->builder) && add_round(p) > 0) {
     }
-    if (p->no_memory)
-        return cs_error_no_memory(error);
     for (uint32_t s = 0; s < p->n_stages; s++)
         close_reduction(p, s);
     return cs_builder_failed(p->builder) || all_ended(p) ? CS_OK : report_circle(p, error);
@@ -758,10 +688,9 @@ static bool reserve(pipeline *p)
            RESERVE(p, nominees, p->n_lists / 64 + 1) && RESERVE(p, next, p->n_lists) &&
            RESERVE(p, complete, n_holders) && RESERVE(p, n_updates, n_holders) &&
            RESERVE(p, computed, n_holders) && RESERVE(p, updated, n_holders) &&
-           RESERVE(p, rows, p->n_micros) && RESERVE(p, in_flight, p->n_stages) &&
+           RESERVE(p, micros, p->n_micros) && RESERVE(p, in_flight, p->n_stages) &&
            RESERVE(p, begun, p->n_stages) &&
-           RESERVE(p, reductions, cs_pipeline_replicated(p->job) ? cells : 0) &&
-           (p->last_row = make_row(p)) != NULL;
+           RESERVE(p, reductions, cs_pipeline_replicated(p->job) ? cells : 0);
 }
 
 /* What depends on the classes. */
