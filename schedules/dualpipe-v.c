@@ -1,7 +1,7 @@
 /* DualPipeV: the half of DeepSeek's bidirectional DualPipe that one copy of the weights needs. Each
- * of P devices holds two stages, in a V (vee.h). In the steady state a device pairs a forward of one
- * of its stages with a backward of the other, so that each can compute while the other sends tokens
- * to experts; here the two passes of a pair run one after the other.
+ * of P devices holds two stages, in a V (vee.h). In the steady state a device pairs a forward of
+ * one of its stages with a backward of the other, so that each can compute while the other sends
+ * tokens to experts; here the two passes of a pair run one after the other.
  *
  * F, B being a forward and a whole backward of the first stage of a device, F', B' those of the
  * second, I and W the halves of a backward:
@@ -11,8 +11,8 @@
  *   cool down  d + 1 times B' B, split from the middle on; then P - 1 - d times W I; then the W
  *              that are left
  *
- * W is that of the earliest I without one. Weights are updated as in zb_v: each stage's when its own
- * gradients are complete.
+ * W is that of the earliest I without one. Weights are updated as in zb_v: each stage's when its
+ * own gradients are complete.
  */
 #include "schedules/vee.h"
 

@@ -1,6 +1,6 @@
 /* Pipelines whose stages lie on the devices like a V: each of P devices holds two stages, device d
- * those numbered d and 2P - 1 - d, so that a micro-batch goes down all devices and back up. Internal
- * to zb-v.c and dualpipe-v.c.
+ * those numbered d and 2P - 1 - d, so that a micro-batch goes down all devices and back up.
+ * Internal to zb-v.c and dualpipe-v.c.
  */
 #ifndef CS_SCHEDULES_VEE_H
 #define CS_SCHEDULES_VEE_H

@@ -54,7 +54,10 @@ static const cs_runtime_kernels given = {.given = true}, none = {0},
                                 once = {.given = true, .tokens_once = true},
                                 both = {.given = true, .expert_loop = true, .tokens_once = true},
                                 fused = {.given = true, .fused_experts = true},
-                                modules = {.given = true, .expert_modules = true};
+                                modules = {.given = true,
+                                           .expert_loop = true,
+                                           .expert_modules = true},
+                                no_loop = {.given = true, .expert_modules = true};
 
 /* 4 rows have 16 elements of 2 bytes: ordering them reads and writes 32 bytes. With one expert a
  * place they are in order. Sent once, of the 4 tokens of 2 places each reaches a place with
@@ -157,7 +160,7 @@ static void experts_are_modules(void **state)
                 {"mul", 4, 4, {0, 0}},      {"down", 4, 1, {0, 0}}, {"combine", 0, 1, {1, 0}},
                 {"dispatch", 0, 1, {0, 1}}, {"loss", 0, 1, {0, 0}}};
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
-        const cs_op_cost plain = cost_of(rows[i].name, given, 1, CS_PRECISION_BF16);
+        const cs_op_cost plain = cost_of(rows[i].name, loop, 1, CS_PRECISION_BF16);
         const cs_op_cost cost = cost_of(rows[i].name, modules, 1, CS_PRECISION_BF16);
         expect_int(rows[i].name, rows[i].modules, cost.modules);
         expect_int(rows[i].name, rows[i].times * plain.forward.launches + rows[i].more[0],
@@ -167,6 +170,8 @@ static void experts_are_modules(void **state)
         expect_double(rows[i].name, 64 * rows[i].more[0], cost.forward.bytes - plain.forward.bytes);
         expect_double(rows[i].name, 64 * rows[i].more[1],
                       cost.backward_input.bytes - plain.backward_input.bytes);
+        const cs_op_cost without = cost_of(rows[i].name, no_loop, 1, CS_PRECISION_BF16);
+        expect_int("only with the loop", 0, without.modules);
     }
 }
 

@@ -334,8 +334,8 @@ static cs_op_cost cost_of_ring(uint32_t steps, bool eager, bool summed)
  * values, as many elements as the result, read and written to join them, and halves of them in two
  * steps: 1 + 9 + 2 + 2. Backward gradients of queries, one read and written, and twice two read and
  * one written; keys and values read and written, and halves of them in two steps; of their
- * gradients half is read and written, half twice read and written, all twice read and written: 2 + 6
- * + 2 + 2 + 1 + 1.5 + 3. With two steps 1 + 6 + 2 + 1, and 2 + 3 + 2 + 1 + 1 + 3. */
+ * gradients half is read and written, half twice read and written, all twice read and written: 2 +
+ * 6 + 2 + 2 + 1 + 1.5 + 3. With two steps 1 + 6 + 2 + 1, and 2 + 3 + 2 + 1 + 1 + 3. */
 static void merges_in_a_ring(void **state)
 {
     (void)state;
@@ -718,6 +718,31 @@ static void computes_tiles_in_waves(void **state)
     }
 }
 
+/* 8 experts' products start behind each other on four streams, so in two rounds; those of modules
+ * on one. A kernel starts in a microsecond. */
+static void modules_start_on_one_stream(void **state)
+{
+    (void)state;
+    static const struct {
+        bool loop, modules;
+        double microseconds;
+    } rows[] = {{false, false, 1}, {true, false, 2}, {true, true, 8}};
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_efficiency all = {.compute = 1, .memory = 1};
+        const cs_accelerator device = {.bandwidth = 1e12,
+                                       .launch = 1000000,
+                                       .peaks[CS_PRECISION_FP32] = 1e12,
+                                       .training = {.single = &all, .memory = &all}};
+        const cs_op op = {.kind = CS_OP_GROUPED_LINEAR, .experts = 8};
+        const cs_pass_cost cost = {.launches = 1};
+        const cs_runtime_kernels kernels = {
+            .given = true, .expert_loop = rows[i].loop, .expert_modules = rows[i].modules};
+        expect_double("us", rows[i].microseconds,
+                      1e6 * cs_runtime_kernels_seconds(&kernels, &device, &op, &cost,
+                                                       CS_PASS_FORWARD, CS_PRECISION_FP32));
+    }
+}
+
 /* ---- the host ---- */
 
 /* 2 tokens of 4 features, one linear layer, the loss. */
@@ -812,6 +837,7 @@ int main(void)
         cmocka_unit_test(experts_share_links),
         cmocka_unit_test(dispatches_have_their_own),
         cmocka_unit_test(operands_are_gathered_cast),
+        cmocka_unit_test(modules_start_on_one_stream),
         cmocka_unit_test(merges_in_a_ring),
         cmocka_unit_test(fuses),
         cmocka_unit_test(products_are_of_a_block),

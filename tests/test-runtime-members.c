@@ -394,6 +394,68 @@ static void counts_zeros(void **state)
     }
 }
 
+/* Seconds of a backward over the layers of a device, of a micro-batch of one sequence. */
+static double backward_of(uint32_t micro_batches, uint32_t zero, bool accumulate)
+{
+    cs_error error;
+    cs_scenario scenario = {0};
+    char batch[16], micro[16], level[16];
+    cs_error_init(&error);
+    cJSON *root = cJSON_Parse(network);
+    snprintf(batch, sizeof(batch), "%u", 2 * micro_batches);
+    snprintf(micro, sizeof(micro), "%u", micro_batches);
+    snprintf(level, sizeof(level), "%u", zero);
+    const char *const set[][2] = {{"/memory/weight_gradients", "\"apart\""},
+                                  {"/model/batch_size", batch},
+                                  {"/schedule/micro_batches", micro},
+                                  {"/parallel/zero", level},
+                                  {"/parallel/accumulate", accumulate ? "true" : "false"}};
+    for (size_t i = 0; i < ROWS(set); i++)
+        if (cs_json_set(root, set[i][0], set[i][1], "test", &error) != CS_OK)
+            fail_msg("%s", error.text);
+    if (cs_scenario_read(root, "test", &scenario, &error) != CS_OK)
+        fail_msg("%s", error.text);
+    double seconds = 0;
+    for (uint32_t s = 0; s < scenario.job.plan->n_stages; s++)
+        seconds += cs_time_seconds(scenario.job.stages[s].backward_input +
+                                   scenario.job.stages[s].backward_weight);
+    cs_scenario_finish(&scenario);
+    cJSON_Delete(root);
+    return seconds;
+}
+
+/* Several micro-batches add gradients to sums, which reads both and writes one: three passes.
+ * With "zero" 2 or 3 each micro-batch reduces its own, unless they accumulate. Kernels
+ * of an A100 take its factor longer in a step. */
+static void sums_are_of_several(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row;
+        uint32_t micro_batches, zero;
+        bool accumulate;
+        double passes;
+    } rows[] = {
+        {"one", 1, 0, false, 0},
+        {"two", 2, 0, false, 3},
+        {"states divided", 2, 1, false, 3},
+        {"gradients divided", 2, 2, false, 0},
+        {"one, divided", 1, 2, true, 0},
+        {"gradients accumulated", 2, 2, true, 3},
+    };
+    cs_accelerator device = {0};
+    assert_int_equal(cs_accelerator_load("a100", NULL, &device, NULL), CS_OK);
+    const double each = device.training.in_step->factor * pass();
+    cs_accelerator_finish(&device);
+    const double alone = backward_of(1, 0, false);
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        const double got =
+            backward_of(rows[i].micro_batches, rows[i].zero, rows[i].accumulate) - alone;
+        if (fabs(got - rows[i].passes * each) > 100e-12)
+            fail_msg("%s: expected %.12g s, got %.12g s", rows[i].row, rows[i].passes * each, got);
+    }
+}
+
 /* The makespan of a scenario with a key and a host that takes so much a step. */
 static double seconds_with_step(const char *text, const char *key, const char *value,
                                 const char *step)
@@ -652,6 +714,7 @@ int main(void)
         cmocka_unit_test(are_complete),
         cmocka_unit_test(passes_over_gradients),
         cmocka_unit_test(counts_zeros),
+        cmocka_unit_test(sums_are_of_several),
         cmocka_unit_test(writes_out_activations),
         cmocka_unit_test(share_one_buffer),
         cmocka_unit_test(has_groups_with_experts),

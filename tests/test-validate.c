@@ -192,6 +192,13 @@ static const struct lack {
     {GPT ", " GPUS(3) "'parallel': {'pp': 3}, 'batch': {'global': 4, 'micro': 1}, "
                       "'schedule': 'dualpipe', 'measured': {}, " REST,
      "stated: ranks and micro-batches that two directions divide"},
+    {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, "
+         "'schedule': 'dualpipe', 'measured': {}, " REST,
+     "stated: ranks and micro-batches that two directions divide"},
+    {GPT ", " TWO_GPUS ", 'parallel': {'pp': 2}, 'batch': {'global': 4, 'micro': 1}, "
+         "'schedule': 'dualpipe', 'options': {'profiled_ms': {'F': 1, 'B': 1, 'W': 1, 'comm': 1}}, "
+         "'measured': {}, " REST,
+     "measured passes of the schedule dualpipe"},
     {GPT ", 'hardware': {'gpu': 'abacus', 'gpus': 1}, 'batch': {'global': 4, 'micro': 1}, "
          "'measured': {}, " REST,
      "the device abacus"},
@@ -518,7 +525,11 @@ static const struct rule {
      EXPERTS GPUS(1) "'measured': {}, 'recompute': 'selective:[mlp, moe_act]', 'precision': "
                      "'bf16'",
      "model", "recompute_operators", NULL, "[\"experts.act\"]"},
-    {"and where there are some",
+    {"shared experts, of which there are none",
+     EXPERTS GPUS(1) "'measured': {}, 'recompute': 'selective:[shared_experts, moe_act]', "
+                     "'precision': 'bf16'",
+     "model", "recompute_operators", NULL, "[\"experts.act\"]"},
+    {"layers without experts, and where there are some",
      MIXED GPUS(1) "'measured': {}, 'recompute': 'selective:[mlp]', 'precision': 'bf16'", "model",
      "recompute_operators", NULL,
      "[\"mlp.up_proj\",\"mlp.act\",\"mlp.down_proj\",\"mlp.gate_proj\",\"mlp.mul\"]"},
@@ -592,6 +603,12 @@ static const struct rule {
     /* 2 micro-batches: half of the forwards and of the backwards are beside another one */
     {"whole iterations in graphs", B200("26.06", "mxfp8"), "collectives", "expert_overlap", NULL,
      "0.42"},
+    {"DualPipe, which is made for it",
+     EXPERTS GPUS(8) "'parallel': {'pp': 4, 'dp': 2, 'ep': 2}, 'schedule': 'dualpipe', " TOLD,
+     "collectives", "expert_overlap", NULL, "0.84"},
+    {"another schedule",
+     EXPERTS GPUS(8) "'parallel': {'pp': 4, 'dp': 2, 'ep': 2}, 'schedule': '1f1b', " TOLD,
+     "collectives", "expert_overlap", NULL, "-"},
     {"with their experts", B200("26.06", "mxfp8"), "runtime", "fused_experts", NULL, "true"},
     {"and attention in fp8", B200("26.06", "mxfp8"), "runtime", "flash", NULL, "\"cudnn_fp8\""},
     {"which others do not have", B200("26.06", "bf16"), "runtime", "flash", NULL, "\"cudnn\""},
@@ -981,7 +998,7 @@ static const struct by_hand {
      "['attention', 'ln_1', "
      "'ln_2']}, 'platform': {'topology': 'ideal', 'devices': 1}, 'runtime': {'name': "
      "'megatron-core', 'kernels': " CS_FITTED_PAXML
-     ", 'host': 0, 'host_kernel': 0, 'step': 0}, 'memory': "
+     ", 'host': 0, 'host_kernel': 0, 'host_product_backward': 0, 'step': 0}, 'memory': "
      "{'fused': [], 'weight_gradients': 'in_place', "
      "'libraries': [], 'routed_weights': 'rows', 'allocator': 'none'}, 'schedule': {'kind': "
      "'sequential'}}"},

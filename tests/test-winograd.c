@@ -88,13 +88,16 @@ static void test_passes(void **state)
         cs_error_init(&error);
         cs_net_begin(&net, "small", &error);
         cs_net_block(&net, "block");
-        cs_tensor x = cs_net_relu(&net, "relu", cs_net_image(&net, 3, (cs_extent){2, {7, 9}}));
+        cs_tensor x = cs_net_image(&net, 3, (cs_extent){2, {7, 9}});
+        x = cs_net_conv(&net, "before", x, &(cs_conv){.out = 3, .kernel = 1});
         x = cs_net_conv(&net, "conv", x, &(cs_conv){.out = 8, .kernel = 3, .pad = passes[i].pad});
         cs_net_conv(&net, "after", x, &(cs_conv){.out = 8, .kernel = 1});
         const double flop = passes[i].flop;
         cs_op_cost_of(&net, &net.ops[1], 2, CS_PRECISION_FP32, &cost);
         expect_pass(passes[i].row, &(cs_winograd){passes[i].made, 3, 8, flop, true},
                     &cost.forward.winograd);
+        expect_pass(passes[i].row, &(cs_winograd){passes[i].read, 8, 3, flop, true},
+                    &cost.backward_input.winograd);
         expect_pass(passes[i].row, &(cs_winograd){passes[i].made, 3, 8, flop, false},
                     &cost.backward_weight.winograd);
         expect_double(passes[i].row, flop, cost.forward.flop);
@@ -134,6 +137,8 @@ static const struct {
      (PRODUCTS + BLOCKS + FILTERS + 1000) / 1e9},
     {"one kernel that moves", true, 0, 0, 1e6, 1e15, 1, 1e9, (1e6 + 2 * 131072) / 1e9},
     {"products", true, 0, 0, 1e6, 1, 1e9, 1e9, (1e6 + 524288 + PRODUCTS) / 1e9},
+    {"products, with the sum of a bias", true, 0, 1000, 1e6, 1, 1e9, 1e9,
+     (1e6 + 524288 + PRODUCTS + 1000) / 1e9},
     {"products that move", true, 0, 0, 1e6, 1, 1e15, 1e9, (1e6 + 2 * 524288) / 1e9},
     {"no such kernel", false, 0, 0, 1e6, 1e15, 1e9, 1e9, (1e6 + 524288 + PRODUCTS) / 1e9},
 };
@@ -156,6 +161,31 @@ static void test_times(void **state)
     const cs_winograd_rates instant = {1e30, 1e30, 1e30, 1, 0};
     expect_near("two kernels", 2, cs_winograd_seconds(&one, DEFINED, 0, &instant));
     expect_near("four kernels", 4, cs_winograd_seconds(&apart, DEFINED, 0, &instant));
+}
+
+/* The same of a device of 1e9 flop/s and 1e9 bytes/s, whose one kernel reaches half of both,
+ * products of matrices an eighth of the former; computed directly it takes longer. On three
+ * multiprocessors the blocks take 1.5 times as long. */
+static void test_device(void **state)
+{
+    (void)state;
+    cs_tiling tiling = {.multiprocessors = 3};
+    cs_accelerator device = {.bandwidth = 1e9, .training.tiling = &tiling};
+    const cs_efficiency product = {.compute = 1.0 / 8, .memory = 1};
+    const cs_op op = {.kind = CS_OP_CONV, .groups = 1, .kernel = {2, {3, 3}}};
+    const cs_winograd one = {64, 32, 64, DEFINED, true}, apart = {64, 32, 64, DEFINED, false};
+    cs_pass_cost pass = {.flop = DEFINED, .bytes = 1e6, .winograd = one};
+    device.peaks[CS_PRECISION_FP32] = 1e9;
+    device.groups[CS_GROUP_WINOGRAD] = (cs_efficiency){.compute = 0.5, .memory = 0.5};
+    device.groups[CS_GROUP_CONV] = (cs_efficiency){.compute = 1e-3, .memory = 1};
+    expect_near("one kernel", ((PRODUCTS + BLOCKS) * 1.5 + FILTERS) / 0.5e9,
+                cs_accelerator_conv_seconds(&device, &op, &pass, CS_PRECISION_FP32, &product));
+    pass.winograd = apart;
+    expect_near("products", (1e6 + 524288) / 0.5e9 + PRODUCTS * 8 / 1e9,
+                cs_accelerator_conv_seconds(&device, &op, &pass, CS_PRECISION_FP32, &product));
+    device.groups[CS_GROUP_WINOGRAD] = (cs_efficiency){0};
+    expect_near("directly", DEFINED / 1e6,
+                cs_accelerator_conv_seconds(&device, &op, &pass, CS_PRECISION_FP32, &product));
 }
 
 /* ---- what is published ---- */
@@ -209,9 +239,8 @@ static void test_published(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_kinds),
-        cmocka_unit_test(test_passes),
-        cmocka_unit_test(test_times),
+        cmocka_unit_test(test_kinds),     cmocka_unit_test(test_passes),
+        cmocka_unit_test(test_times),     cmocka_unit_test(test_device),
         cmocka_unit_test(test_published),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

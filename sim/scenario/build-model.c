@@ -134,7 +134,6 @@ static cs_measured measured_by(pricing *p)
                          .device = device_of(p->costs)};
 }
 
-/* The model's workload on one device, at the times that are measured, which must live as long. */
 /* Micro-batches add their gradients to sums, unless each is reduced at once. */
 static bool shares_sums(const cs_sections *sections)
 {
@@ -144,6 +143,7 @@ static bool shares_sums(const cs_sections *sections)
            (zero < 2 || sections->parallel.accumulate);
 }
 
+/* The model's workload on one device, at the times that are measured, which must live as long. */
 static cs_workload priced_workload(const cs_sections *sections, const cs_costs *costs,
                                    const cs_measured *measured, const cs_parallel *parallel)
 {

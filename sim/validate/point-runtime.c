@@ -166,7 +166,7 @@ void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)
     if (kernels(point))
         fprintf(out, ", \"kernels\": %s", kernels(point));
     if (found && found->one_program)
-        fputs(", \"host\": 0, \"host_kernel\": 0, \"step\": 0", out);
+        fputs(", \"host\": 0, \"host_kernel\": 0, \"host_product_backward\": 0, \"step\": 0", out);
     if (trains_transformers(point))
         fputs(", \"written_out\": true", out);
     if (point->options->compile)

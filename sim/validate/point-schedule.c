@@ -34,12 +34,14 @@ uint32_t cs_point_rules_chunks(const cs_point *point)
 
 void cs_point_rules_halve(cs_point_rules *rules, cs_point_parallel *mesh, cs_point_batch *batch)
 {
-    if (strcmp(rules->point->schedule, "dualpipe") != 0 || mesh->pp < 2)
+    if (strcmp(rules->point->schedule, "dualpipe") != 0)
         return;
-    if (mesh->pp % 2 != 0 || batch->micro_batches % 2 != 0)
-        cs_point_rules_miss(rules, "stated: ranks and micro-batches that two directions divide");
     if (rules->point->options->profiled_ms)
         cs_point_rules_miss(rules, "measured passes of the schedule dualpipe");
+    if (mesh->pp % 2 != 0 || batch->micro_batches % 2 != 0) {
+        cs_point_rules_miss(rules, "stated: ranks and micro-batches that two directions divide");
+        return;
+    }
     mesh->pp /= 2;
     mesh->dp *= 2;
     batch->micro_batches /= 2;

@@ -128,7 +128,7 @@ void cs_expert_kernels_cost(const cs_runtime_kernels *kernels, const cs_net *net
     const double out = elements_of(net, op->output, batch);
     if (kernels->fused_experts)
         fuse(net, op, width * in, width * out, cost);
-    else if (kernels->expert_modules)
+    else if (kernels->expert_loop && kernels->expert_modules)
         divide_modules(net, op, width * in, width * out, cost);
     if (op->kind == CS_OP_DISPATCH && places > 1)
         order_rows(kernels, op, in, out, places, width, cost);

@@ -33,11 +33,11 @@
  *                        2), and multiplied by the weights, and by the biases, each product being
  *                        written, and read for a sum (4 + 4 + 4 each): 40
  *
- * Where each expert is modules of its own (Megatron Core without --moe-grouped-gemm, transformer/moe/
- * experts.py, SequentialMLP), the host goes through those of one expert after the other, and their
- * kernels follow each other on one stream: a product, an activation and a product for each. What
- * they make is put together (torch.cat), and backward the gradients of their rows: one kernel,
- * which reads and writes all rows.
+ * Where each expert is modules of its own (Megatron Core without --moe-grouped-gemm,
+ * transformer/moe/experts.py, SequentialMLP), the host goes through those of one expert after the
+ * other, and their kernels follow each other on one stream: a product, an activation and a product
+ * for each. What they make is put together (torch.cat), and backward the gradients of their rows:
+ * one kernel, which reads and writes all rows.
  *
  * Where experts are fused, what lies between two of their products is computed in the kernel of the
  * one before it, which writes operands of the next one as they are cast: activations and gates have

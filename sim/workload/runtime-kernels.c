@@ -108,8 +108,8 @@ static void scale_apart(const cs_op *op, cs_op_cost *cost)
     }
 }
 
-/* Beside attention that is no fused kernel: dropout of the weights, a copy of the result in the order
- * of tokens, and backward a copy that joins the gradients of queries, keys and values. */
+/* Beside attention that is no fused kernel: dropout of the weights, a copy of the result in the
+ * order of tokens, and backward a copy that joins the gradients of queries, keys and values. */
 static void order_attention(const cs_op *op, cs_op_cost *cost)
 {
     const uint32_t dropout = op->attention.dropout > 0;

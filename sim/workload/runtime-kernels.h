@@ -31,9 +31,9 @@
  * in front of a residual sum, and have one product where several linear layers read the same
  * input, so that their gradients need not be summed. A compiler leaves such products apart
  * (`separate_products`; PyTorch, torch/_inductor/config.py: pre_grad_fusion_options and
- * post_grad_fusion_options are empty) and sums their gradients in the last product (torch/_inductor/
- * fx_passes/post_grad.py, is_valid_addmm_fusion) or in a kernel that reads them next; what
- * torch._scaled_mm makes, of fp8, is no operand of an addmm.
+ * post_grad_fusion_options are empty) and sums their gradients in the last product
+ * (torch/_inductor/fx_passes/post_grad.py, is_valid_addmm_fusion) or in a kernel that reads them
+ * next; what torch._scaled_mm makes, of fp8, is no operand of an addmm.
  */
 #ifndef CS_WORKLOAD_RUNTIME_KERNELS_H
 #define CS_WORKLOAD_RUNTIME_KERNELS_H
@@ -49,8 +49,9 @@ typedef struct cs_runtime_kernels {
     bool written_out;    /* of what is not fused, GELU is a kernel for each step of its formula */
     uint32_t flash;      /* cs_flash */
     cs_time host;        /* of the host, for a pass over an operator, or a message; */
-    cs_time host_kernel; /* and for each kernel; both 0: the device never waits for it */
-    cs_time host_product_backward; /* of the host, for a linear layer backward; 0: as `host` */
+    cs_time host_kernel; /* and for each kernel */
+    cs_time host_product_backward; /* of the host, for a linear layer backward; 0: as `host`; all
+                                    * three 0: the device never waits for it */
     bool graphs;                   /* CUDA graphs start all kernels but those of experts */
     bool expert_loop;    /* products of experts are started one by one, with their casts; more
                              * of it in expert-kernels.h */
@@ -162,8 +163,8 @@ double cs_runtime_kernels_update(const cs_runtime_kernels *kernels, const cs_acc
  * longer of what the device moves and what the host starts. Each tensor is compared with 0, which
  * reads it and writes a byte for an element, these are summed, and the sum is taken from the number
  * of elements and added to that of the others: four kernels (Megatron-LM, core/optimizer/
- * clip_grads.py, count_zeros_fp32: grad.numel() - torch.count_nonzero(grad); PyTorch, aten/src/ATen/
- * native/TensorAdvancedIndexing.cpp, count_nonzero_cuda: (self != 0).sum()). */
+ * clip_grads.py, count_zeros_fp32: grad.numel() - torch.count_nonzero(grad); PyTorch,
+ * aten/src/ATen/native/TensorAdvancedIndexing.cpp, count_nonzero_cuda: (self != 0).sum()). */
 double cs_runtime_kernels_count_zeros(const cs_runtime_kernels *kernels,
                                       const cs_accelerator *device, double gradients, double width,
                                       uint32_t tensors);
