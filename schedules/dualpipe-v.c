@@ -127,8 +127,9 @@ static cs_status check(const cs_job *job, const void *params, const cs_json_plac
     (void)params;
     if (job->micro_batches >= least)
         return CS_OK;
-    return cs_json_invalid(&at, error, "must be at least %u, one per stage (got %u)", least,
-                           job->micro_batches);
+    return cs_json_invalid(&at, error,
+                           "must be at least %u, one for each stage of the pipeline (got %u)",
+                           least, job->micro_batches);
 }
 
 static cs_status generate(const cs_job *job, const void *params, cs_builder *builder,

@@ -287,7 +287,7 @@ static const struct {
      "/schedule/partition_communication: goes with pipelines and \"partition\": \"balanced\" only"},
     {"fewer micro-batches than stages", "/schedule",
      "{\"kind\": \"dualpipe_v\", \"micro_batches\": 3}",
-     "/schedule/micro_batches: must be at least 4, one per stage (got 3)"},
+     "/schedule/micro_batches: must be at least 4, one for each stage of the pipeline (got 3)"},
     {"partition an empty object", "/schedule/partition", "{}",
      "/schedule/partition: must have either \"file\" or \"inline\""},
     {"plan with a gap", "/schedule", PLAN("[" STAGE(0, 0, "[0]") "," STAGE(2, 3, "[1]") "]"),

@@ -40,7 +40,8 @@ const cs_field cs_scenario_runtime_fields[] = {
             "capacity, and starts their products one by one, the casts of their rows, and kernels "
             "that add their biases; the router has its number of kernels"},
     {"expert_modules", CS_FIELD_BOOL, AT(expert_modules), .fallback = "false",
-     .doc = "each expert is modules of its own: the host starts a product, an activation and a "
+     .doc = "with expert_loop: each expert is a module of its own: the host starts a product, an "
+            "activation and a "
             "product for one expert after the other, and what they make is put together"},
     {"fused_experts", CS_FIELD_BOOL, AT(fused_experts), .fallback = "false",
      .doc = "one kernel for a product of experts, their activation, and casts of its result, "
