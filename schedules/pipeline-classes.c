@@ -184,8 +184,9 @@ static void make_sends(maker *m, uint32_t stage)
         cs_replica_pair *pair = &boundary->pairs[i];
         uint32_t from = lower[pair->lower], to = upper[pair->upper];
         const uint32_t results = m->job->stage_results;
-        pair->down = make_send(m, stage, from, to, pair->bytes, results != CS_RESULTS_SENT);
-        pair->up = make_send(m, stage + 1, to, from, pair->bytes, results == CS_RESULTS_ALL);
+        pair->down = make_send(m, stage, from, to, pair->bytes, results >= CS_RESULTS_BACKWARD);
+        pair->up = make_send(m, stage + 1, to, from, pair->bytes,
+                             results == CS_RESULTS_RETURNED || results == CS_RESULTS_ALL);
     }
 }
 
@@ -573,6 +574,24 @@ static void make_receive_buffers(maker *m, uint32_t stage, uint32_t holder)
                             n * m->job->stages[stage].output_bytes);
 }
 
+/* One per device, for the largest that any of its stages hands back. */
+static bool make_returned(maker *m)
+{
+    const cs_plan *plan = m->job->plan;
+    int64_t *most = cs_arena_alloc(m->arena, m->job->n_devices, sizeof(*most));
+    if (!most)
+        return false;
+    for (uint32_t s = 1; s < plan->n_stages; s++) {
+        const uint32_t first = plan->stages[s].first_device;
+        for (uint32_t h = first; h < first + n_replicas(m, s) && cs_stage_sends(plan, s - 1); h++)
+            if (m->received[h] > most[m->made.devices[h]])
+                most[m->made.devices[h]] = m->received[h];
+    }
+    for (uint32_t d = 0; d < m->job->n_devices; d++)
+        cs_builder_resident(m->builder, d, CS_MEMORY_BUFFERS, most[d]);
+    return true;
+}
+
 static void make_slots(maker *m)
 {
     for (uint32_t s = 0; s < m->job->plan->n_stages; s++) {
@@ -633,6 +652,8 @@ cs_status cs_pipeline_make_classes(const cs_job *job, const cs_pipeline_options 
     if (has_grid(&m) && job->stands_for)
         cs_builder_fold(builder, job->stands_for);
     make_slots(&m);
+    if (job->stage_results == CS_RESULTS_RETURNED && !make_returned(&m))
+        return cs_error_no_memory(error);
     for (uint32_t s = 0; s < n_stages; s++)
         CS_TRY(make_stage(&m, s, error));
     for (uint32_t s = 0; s + 1 < n_stages; s++)

@@ -51,6 +51,7 @@ typedef struct cs_states {
 /* How long what a stage hands on stays there: see stage-buffers.h. */
 typedef enum cs_stage_results {
     CS_RESULTS_SENT,
+    CS_RESULTS_RETURNED,
     CS_RESULTS_BACKWARD,
     CS_RESULTS_LAST,
     CS_RESULTS_ALL,

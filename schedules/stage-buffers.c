@@ -56,7 +56,7 @@ static one_batch staying(const cs_job *job, uint32_t stage)
 
 int64_t cs_stage_pass_results(const cs_job *job, uint32_t stage, cs_kind kind)
 {
-    if (job->stage_results == CS_RESULTS_SENT)
+    if (job->stage_results < CS_RESULTS_BACKWARD)
         return 0;
     const one_batch of = staying(job, stage);
     const bool last = stage + 1 == job->plan->n_stages;

@@ -7,6 +7,10 @@
  *
  * Results (`stage_results`): what a stage hands on, or what the loss reads, stays
  *   sent      until it is sent
+ *   returned  the same, but the gradient that a device handed back last until its next backward
+ *             has ended, beyond the mini-batch: a device has room for one from the start on
+ *             (megatron/core/pipeline_parallel/schedules.py: input_tensor_grad; as `grad` of the
+ *             stage's last input, decoder.input_tensor, it outlives the function)
  *   backward  until the stage's backward of the micro-batch has ended (stage.py, fwd_cache); what
  *             the loss reads does so if the loss keeps it
  *   last      the same, but what the loss reads until the mini-batch is updated (stage.py,

@@ -141,6 +141,8 @@ static const struct {
      "stage_results", "\"backward\""},
     {"none without", "\"torchtitan\"", "bf16", "", MESH("\"data\": 2"), "1f1b", "memory",
      "stage_results", "-"},
+    {"the gradient handed back last", "\"megatron-core\"", "bf16", "", MESH("\"pipeline\": 2"),
+     "1f1b", "memory", "stage_results", "\"returned\""},
     {"tokens sent once", "\"megatron-core\"", "bf16", "", MESH("\"dispatcher\": \"once_per_node\""),
      "1f1b", "collectives", "dispatch", "{\"reached\":0.95,\"start\":\"0.45 ms\"}"},
     {"each copy", "\"megatron-core\"", "bf16", "", MESH("\"expert\": 2"), "1f1b", "collectives",

@@ -32,7 +32,9 @@ static void simulate(const char *row, const char *memory, bool kept, scenario_ru
  * second, whose layer then keeps its input there. A message is another 100 kB while it is sent. Of
  * results the first device has those of two micro-batches at once, or of all three, and sends them
  * from there; the second one those of three, beside the last gradient that it sends, or beside all
- * three that it has handed back. What the loss keeps until its backward is no buffer before. Where
+ * three that it has handed back. A device that keeps the gradient it handed back last has room for
+ * that, beside an activation that arrives, and sends from there; the first device of a pipeline
+ * hands nothing back. What the loss keeps until its backward is no buffer before. Where
  * nothing stays, both have what is on its way or waits: an activation and a gradient. */
 static void buffers_and_results(void **state)
 {
@@ -48,6 +50,8 @@ static void buffers_and_results(void **state)
         {"last", BUFFERS "'stage_results': 'last'", false, {500, 300 + 120 + 100}, 7},
         {"kept by the loss", BUFFERS "'stage_results': 'last'", true, {500, 300 + 120 + 100}, 47},
         {"all", BUFFERS "'stage_results': 'all'", false, {600, 300 + 120 + 300}, 7},
+        {"returned", "'stage_results': 'returned'", false, {200, 200}, 107},
+        {"returned, with buffers", BUFFERS "'stage_results': 'returned'", false, {400, 400}, 7},
         {"results alone", "'stage_results': 'backward'", false, {300, 200}, 107},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
@@ -66,7 +70,8 @@ static void buffers_and_results(void **state)
 /* ---- on the allocator ---- */
 
 /* GPipe computes all forwards first. Weights and states are too small to matter. */
-static int64_t most_allocated(const char *kind, const char *memory, uint32_t device)
+static int64_t most_allocated_on(const char *platform, const char *kind, const char *memory,
+                                 uint32_t device)
 {
     scenario_run run;
     cs_error error;
@@ -77,14 +82,19 @@ static int64_t most_allocated(const char *kind, const char *memory, uint32_t dev
         "'heads': 4, 'sequence': 1024, 'vocabulary': 4096, 'intermediate': 1024, 'dropout': 0, "
         "'attention': 'flash'}, 'device': 'a100', 'precision': 'bf16', 'optimizer': 'adam', "
         "'batch_size': 4, 'granularity': 'block', 'recompute': true}, 'platform': {'topology': "
-        "'nvlink_switch', 'devices': 2, 'bandwidth': '100 GB/s', 'latency': '1 us'}, 'parallel': "
+        "'nvlink_switch', 'devices': 2, 'bandwidth': '100 GB/s', 'latency': '1 us'%s}, 'parallel': "
         "{'pipeline': 2}, 'memory': {'allocator': 'pytorch', %s}, 'schedule': {'kind': '%s', "
         "'micro_batches': 4, 'partition': [2]}}",
-        memory, kind);
+        platform, memory, kind);
     expect_error(memory, CS_OK, "", status, &error);
     const int64_t bytes = run.simulation.allocations.devices[device].stats.peak_allocated;
     scenario_run_finish(&run);
     return bytes;
+}
+
+static int64_t most_allocated(const char *kind, const char *memory, uint32_t device)
+{
+    return most_allocated_on("", kind, memory, device);
 }
 
 /* A message is 1024 x 256 in 2 bytes, logits 1024 x 4096. GPipe's last stage has the inputs of all
@@ -107,11 +117,27 @@ static void tensors_of_stages(void **state)
                most_allocated("1f1b", "'receive_buffers': true, 'stage_results': 'last'", 1));
 }
 
+/* Messages that occupy computing are sent when the next forward begins, which has most on the last
+ * stage: then the gradient handed back last is there only where it is kept. The first stage hands
+ * none back. */
+static void last_gradient(void **state)
+{
+    (void)state;
+    const int64_t message = 1024 * 256 * 2;
+    const char *blocking = ", 'blocking': true";
+    const char *sent = "'stage_results': 'sent'", *returned = "'stage_results': 'returned'";
+    for (uint32_t d = 0; d < 2; d++)
+        expect_int("gradient handed back",
+                   most_allocated_on(blocking, "1f1b", sent, d) + d * message,
+                   most_allocated_on(blocking, "1f1b", returned, d));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(buffers_and_results),
         cmocka_unit_test(tensors_of_stages),
+        cmocka_unit_test(last_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

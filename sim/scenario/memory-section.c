@@ -11,7 +11,7 @@ static const char *const library_names[] = {"cublas", "transformer_engine", "gro
 static const cs_field fused_field = {"fused", CS_FIELD_CHOICE, .choices = cs_fused_names};
 static const cs_field library_field = {"libraries", CS_FIELD_CHOICE, .choices = library_names};
 static const char *const routed_names[] = {"rows", "features", NULL};
-static const char *const result_names[] = {"sent", "backward", "last", "all", NULL};
+static const char *const result_names[] = {"sent", "returned", "backward", "last", "all", NULL};
 static const char *const allocator_names[] = {"none", "pytorch", NULL};
 static const cs_field_word unlimited[] = {{"unlimited", INFINITY}, {0}};
 static const cs_field resident_field = {"resident", CS_FIELD_BYTES, .large = true};
@@ -93,9 +93,11 @@ const cs_field cs_scenario_memory_fields[] = {
             "sent and read; with a section parallel"},
     {"stage_results", CS_FIELD_CHOICE, AT(stage_results), .fallback = "sent",
      .choices = result_names,
-     .doc = "how long what a stage of a pipeline hands on stays there: until it is sent; until its "
-            "backward; with last, what the loss reads until the mini-batch ends, too; with all, "
-            "what each stage hands on and back (all but sent: PyTorch's pipelining); with a "
+     .doc = "how long what a stage of a pipeline hands on stays there: until it is sent; with "
+            "returned, the gradient that a device handed back last until it has the next one, too "
+            "(Megatron Core); until its backward; with last, what the loss reads until the "
+            "mini-batch ends, too; with all, what each stage hands on and back (these three: "
+            "PyTorch's pipelining); with a "
             "section parallel"},
     {"expandable_segments", CS_FIELD_BOOL, AT(expandable_segments), .fallback = "false",
      .doc = "of PYTORCH_CUDA_ALLOC_CONF: segments grow"},

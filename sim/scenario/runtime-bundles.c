@@ -305,6 +305,10 @@ static const cs_convention megatron_core[] = {
      "with "
      "the distributed optimizer",
      "/parallel/zero=1"},
+    {"/memory/stage_results", "\"returned\"",
+     "megatron/core/pipeline_parallel/schedules.py: input_tensor_grad is a variable of the loop, "
+     "and the grad of the input that set_input_tensor leaves in the model",
+     "/parallel/pipeline>1"},
     {0}};
 
 static const cs_convention megatron_2021[] = {

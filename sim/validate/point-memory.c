@@ -2,6 +2,7 @@
 #include "sim/validate/point-rules.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static bool contains(const char *text, const char *word)
@@ -128,6 +129,21 @@ static void write_libraries(const cs_point *point, FILE *out)
     fprintf(out, ", \"libraries\": [\"cublas\"%s%s%s]",
             own && point->model->experts == 0 ? "" : ", \"transformer_engine\"",
             own || single ? "" : ", \"grouped_products\"", buffers ? ", \"user_buffers\"" : "");
+}
+
+/* Of a thread, where the environment says so: pairs of a size in KiB and how many of it there are,
+ * ":4096:2:16:8" (PyTorch, aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize). */
+static void write_workspace(const cs_point *point, FILE *out)
+{
+    const char *config =
+        cJSON_GetStringValue(cs_json_member(point->env, "CUBLAS_WORKSPACE_CONFIG"));
+    double kib = 0;
+    char size[8], count[8];
+    for (int read = 0; config && sscanf(config, ":%7[0-9]:%7[0-9]%n", size, count, &read) == 2;
+         config += read)
+        kib += strtod(size, NULL) * strtod(count, NULL);
+    if (kib > 0)
+        fprintf(out, ", \"cublas_workspace\": %.0f", kib * 1024);
 }
 
 /* An argument may name the kernel; layers of its own reorder nothing. */
@@ -262,6 +278,7 @@ void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
     write_results(rules, out);
     write_weight_gradients(point, out);
     write_libraries(point, out);
+    write_workspace(point, out);
     write_attention(point, out);
     write_buffers(point, out);
     fputs("}", out);

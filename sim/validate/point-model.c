@@ -269,6 +269,15 @@ static void write_latent(const cs_point_model *model, FILE *out)
             latent(model, "v_head_dim", "v-head-dim"));
 }
 
+/* Queries and keys are normalised head by head, as stated or by Megatron-LM's argument. With latent
+ * attention the argument means norms of the latent features, which such networks have
+ * (megatron/core/models/gpt/gpt_layer_specs.py: q_layernorm, k_layernorm, kv_layernorm). */
+static bool has_head_norms(const cs_point *point)
+{
+    return point->model->qk_norm ||
+           (!point->model->mla && cJSON_IsTrue(cs_point_rules_argument(point, "qk-layernorm")));
+}
+
 /* Any decoder: what it is made of is written out. */
 static void write_choice(cs_point_rules *rules, FILE *out)
 {
@@ -280,7 +289,8 @@ static void write_choice(cs_point_rules *rules, FILE *out)
             "\"positions\": \"%s\", \"bias\": %s, \"head_norms\": %s, \"dropout\": %.9g",
             inner_features(rules->point), model->act ? model->act : "gelu",
             model->norm ? model->norm : "layernorm", positions(rules),
-            model->bias ? "true" : "false", model->qk_norm ? "true" : "false", dropout(rules));
+            model->bias ? "true" : "false", has_head_norms(rules->point) ? "true" : "false",
+            dropout(rules));
     if (model->experts > 0)
         write_experts(rules, out);
     if (model->experts > 0)
@@ -334,11 +344,12 @@ static void write_cnn(cs_point_rules *rules, FILE *out)
 /* ---- which network ---- */
 
 /* GPT-2's layout, whose queries, keys and values are one product. */
-static bool is_gpt(const cs_point_model *model)
+static bool is_gpt(const cs_point *point)
 {
-    return is(model->act, "gelu") && is(model->norm, "layernorm") && model->tied && !model->mla &&
-           or_else(model->kv_heads, model->heads) == model->heads && !is(model->pos, "rope") &&
-           !is(model->pos, "yarn");
+    const cs_point_model *model = point->model;
+    return !has_head_norms(point) && is(model->act, "gelu") && is(model->norm, "layernorm") &&
+           model->tied && !model->mla && or_else(model->kv_heads, model->heads) == model->heads &&
+           !is(model->pos, "rope") && !is(model->pos, "yarn");
 }
 
 cs_point_family cs_point_rules_family(cs_point_rules *rules)
@@ -350,15 +361,17 @@ cs_point_family cs_point_rules_family(cs_point_rules *rules)
         return CS_FAMILY_T5;
     if (!starts(model->kind, "decoder"))
         return CS_FAMILY_OTHER;
-    return is(model->kind, "decoder") && is_gpt(model) && !has_windows(rules) ? CS_FAMILY_GPT
-                                                                              : CS_FAMILY_LLAMA;
+    return is(model->kind, "decoder") && is_gpt(rules->point) && !has_windows(rules)
+               ? CS_FAMILY_GPT
+               : CS_FAMILY_LLAMA;
 }
 
 static void write_decoder(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
     const bool llama = is(model->act, "swiglu") && is(model->norm, "rmsnorm") &&
-                       is(model->pos, "rope") && !model->bias && !model->mla;
+                       is(model->pos, "rope") && !model->bias && !model->mla &&
+                       !has_head_norms(rules->point);
     if (!model->act || !model->norm)
         cs_point_rules_miss(rules, "stated: the architecture");
     else if (llama)
@@ -381,7 +394,7 @@ static void write_mixtures(cs_point_rules *rules, FILE *out)
         write_deepseek(rules, out);
     else if (gated && model->sliding_window > 0 && model->bias)
         write_mixture(rules, "gpt_oss", out);
-    else if (gated && !shared && !model->mla && !model->bias && !model->qk_norm)
+    else if (gated && !shared && !model->mla && !model->bias && !has_head_norms(rules->point))
         write_mixture(rules, "mixtral", out);
     else if (gated && !shared && !model->mla && !model->bias && !has_windows(rules))
         write_mixture(rules, "qwen3", out);

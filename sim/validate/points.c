@@ -216,6 +216,8 @@ const cs_field cs_point_fields[] = {
     {"peers", CS_FIELD_JSON, AT(peers), .fallback = "",
      .doc = "what other tools predict for the point",
      .shape = "{\"tool\": {\"step_time_s\": s}, ...}"},
+    {"env", CS_FIELD_JSON, AT(env), .fallback = "",
+     .doc = "variables of the environment that are known", .shape = "{variable: value}"},
     {"args", CS_FIELD_JSON, AT(args), .fallback = "",
      .doc = "Megatron-LM's arguments, where the point is from one of its logs",
      .shape = "{argument: value}"},
@@ -290,6 +292,7 @@ static cs_status check_open(const cs_point *point, const cs_json_place *place, c
     CS_TRY(check_kind(point->measured->per_rank, &measured, "per_rank", cJSON_IsObject, object,
                       error));
     CS_TRY(check_kind(point->peers, place, "peers", cJSON_IsObject, object, error));
+    CS_TRY(check_kind(point->env, place, "env", cJSON_IsObject, object, error));
     return check_kind(point->args, place, "args", cJSON_IsObject, object, error);
 }
 

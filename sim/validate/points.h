@@ -89,6 +89,7 @@ typedef struct cs_point {
     cs_list unknown, features; /* of const char * */
     const cJSON *peers;        /* {"tool": {"step_time_s": s, ...}, ...} or NULL */
     const cJSON *args;         /* of Megatron-LM, an object or NULL */
+    const cJSON *env;          /* variables of the environment, an object or NULL */
 } cs_point;
 
 typedef struct cs_points {
