@@ -1,5 +1,6 @@
 #include "sim/cli/validate-report.h"
 
+#include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/print/wrap.h"
@@ -38,9 +39,9 @@ static const char *percent(double share, bool sign, char text[32])
 static void print_row(const cs_error_row *row, cs_measure measure, FILE *out)
 {
     const cs_error_summary *errors = &row->measures[measure];
-    char mean[32], median[32], largest[32], bias[32];
-    fprintf(out, "  %-*s %6u %9u %8u %10s %10s %10s %10s\n", NAME_WIDTH,
-            row->grouping == CS_GROUPING_ALL ? "all" : row->name, row->n_points,
+    char mean[32], median[32], largest[32], bias[32], name[256];
+    cs_text_show(row->grouping == CS_GROUPING_ALL ? "all" : row->name, name, sizeof(name));
+    fprintf(out, "  %-*s %6u %9u %8u %10s %10s %10s %10s\n", NAME_WIDTH, name, row->n_points,
             row->n_states[CS_PREDICTION_MADE], errors->n, percent(errors->mean, false, mean),
             percent(errors->median, false, median), percent(errors->largest, true, largest),
             percent(errors->bias, true, bias));
