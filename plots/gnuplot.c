@@ -83,17 +83,28 @@ size_t cs_gnuplot_character(const char *text, size_t length, char shown[CS_GNUPL
 }
 
 /* In single quotes gnuplot takes everything as it is, and '' as one quote. */
-void cs_gnuplot_text(cs_gnuplot *job, const char *name, const char *text)
+static void put_quoted(cs_gnuplot *job, const char *name, const char *text, bool path)
 {
     FILE *out = job->parameters;
     size_t length = strlen(text);
     fprintf(out, "%s = '", name);
     for (size_t at = 0, n; at < length; at += n) {
         char shown[CS_GNUPLOT_CHARACTER];
-        n = cs_gnuplot_character(text + at, length - at, shown);
+        const size_t alone = cs_text_character(text + at, length - at);
+        n = cs_gnuplot_character(text + at, path && alone > 0 ? alone : length - at, shown);
         fputs(*shown == '\'' ? "''" : shown, out);
     }
     fputs("'\n", out);
+}
+
+void cs_gnuplot_text(cs_gnuplot *job, const char *name, const char *text)
+{
+    put_quoted(job, name, text, false);
+}
+
+void cs_gnuplot_path(cs_gnuplot *job, const char *name, const char *path)
+{
+    put_quoted(job, name, path, true);
 }
 
 void cs_gnuplot_number(cs_gnuplot *job, const char *name, double value)
@@ -180,8 +191,8 @@ static const char *programs_folder(void)
 cs_status cs_gnuplot_run(cs_gnuplot *job, const char *program, cs_error *error)
 {
     const char *folder = programs_folder();
-    cs_gnuplot_text(job, "programs", folder);
-    cs_gnuplot_text(job, "folder", job->folder);
+    cs_gnuplot_path(job, "programs", folder);
+    cs_gnuplot_path(job, "folder", job->folder);
     FILE *parameters = job->parameters;
     job->parameters = NULL;
     CS_TRY(cs_gnuplot_close(parameters, parameters_name, error));

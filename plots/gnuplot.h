@@ -37,6 +37,8 @@ size_t cs_gnuplot_character(const char *text, size_t length, char shown[CS_GNUPL
 
 /* Defines a variable of the program. Whether writing worked is said by cs_gnuplot_run. */
 void cs_gnuplot_text(cs_gnuplot *job, const char *name, const char *text);
+/* The same of the name of a file, which is no text in a picture: "]]>" stays as it is. */
+void cs_gnuplot_path(cs_gnuplot *job, const char *name, const char *path);
 void cs_gnuplot_number(cs_gnuplot *job, const char *name, double value);
 
 /* Runs `program` ("timeline.gp") and waits for it. CS_FAILED when gnuplot is missing or fails, with

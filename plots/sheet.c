@@ -765,7 +765,7 @@ cs_status cs_sheet_draw(cs_sheet *sheet, const char *output, const char *program
     CS_TRY(close_files(sheet, error));
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++)
         cs_gnuplot_number(sheet->job, numbers[i].name, numbers[i].value);
-    cs_gnuplot_text(sheet->job, "output", output);
+    cs_gnuplot_path(sheet->job, "output", output);
     CS_TRY(name_devices(sheet, error));
     return cs_gnuplot_run(sheet->job, program, error);
 }
