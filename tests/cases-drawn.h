@@ -23,8 +23,8 @@ static inline uint32_t cases_drawn(uint32_t all)
     return tests && strcmp(tests, "long") == 0 ? all : all / 4;
 }
 
-/* A quarter with AddressSanitizer, which takes five times as long: the other build checks the values
- * of all, and what hundreds of cases do to memory is what thousands do. */
+/* A quarter with AddressSanitizer, which takes five times as long: the other build checks the
+ * values of all, and what hundreds of cases do to memory is what thousands do. */
 static inline uint32_t fewer_sanitized(uint32_t n)
 {
 #ifdef CS_TESTS_SANITIZED

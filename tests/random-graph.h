@@ -4,8 +4,9 @@
  * round bandwidths) in some and nothing does in others; with program and priority queues, blocking
  * transfers, memory beyond the capacity, updates, versions of the weights chosen, held and retained
  * in all ways, all topologies and all sharings, computations that communication slows down, and
- * messages that come again and again in rounds. Every fourth one is such that the order of its tasks
- * is fixed: program queues and unshared links, ids in order, each slot on the device that uses it.
+ * messages that come again and again in rounds. Every fourth one is such that the order of its
+ * tasks is fixed: program queues and unshared links, ids in order, each slot on the device that
+ * uses it.
  */
 #ifndef CS_TESTS_RANDOM_GRAPH_H
 #define CS_TESTS_RANDOM_GRAPH_H

@@ -1,4 +1,5 @@
-/* interleaved_1f1b, zb_h1, zb_h2, zb_v and dualpipe_v: their orders by hand, their closed forms over grids. */
+/* interleaved_1f1b, zb_h1, zb_h2, zb_v and dualpipe_v: their orders by hand, their closed forms
+ * over grids. */
 #include "tests/expect.h"
 #include "tests/small-job.h"
 #include "tests/uniform-run.h"
@@ -67,7 +68,8 @@ static const char short_vee[] =
     "\"F0@0 F1@0  F0@3 B0@3 W0@3 F1@3 B1@3 W1@3  B0@0 W0@0  B1@0 W1@0\", "
     "\"F0@1  F0@2 F1@1  F1@2 B0@2 W0@2  B0@1 W0@1 B1@2 W1@2  B1@1 W1@1\"]}";
 
-/* The same V with the steps of DualPipeV: on the first device (d = 0) twice F, once F F', once I' W F';
+/* The same V with the steps of DualPipeV: on the first device (d = 0) twice F, once F F', once
+ * I' W F';
  * F B' F' B until all four F are done, which is once; B' F' B; once B' and the first pass that is
  * split, a B; once W I; a W. On the second (d = 1) twice F F', twice F B' F' B, and B' B twice, of
  * which the second pair is split. */

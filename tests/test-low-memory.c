@@ -274,8 +274,9 @@ static void test_refusals(void **state)
 }
 
 /* Tasks of device 1, which runs far behind device 0 in the order of ids, allocate on that one. Its
- * own tasks and theirs overlap: 5 + 7 bytes, if its own events wait for them. But where device 1 had
- * come further by then, and only a message that nothing holds up starts at 0, it is too late. */
+ * own tasks and theirs overlap: 5 + 7 bytes, if its own events wait for them. But where device 1
+ * had come further by then, and only a message that nothing holds up starts at 0, it is too late.
+ */
 static void test_far_memory(void **state)
 {
     (void)state;

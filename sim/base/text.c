@@ -272,7 +272,8 @@ static bool means(const char *word, const char *known)
     return false;
 }
 
-/* Of two as far from a word: fewer letters changed; and as people get a first letter right, that. */
+/* Of two as far from a word: fewer letters changed; and as first letters are
+ * mostly right, that one. */
 static bool is_closer(const char *word, const char *known, const char *than)
 {
     const unsigned int edits = edit_distance(word, known), others = edit_distance(word, than);

@@ -1,6 +1,6 @@
 /* Runs without a queue of events: where the order of tasks on each device is fixed and all delays
- * are known, the start and the end of a task follow from those of its predecessors, in one pass over
- * tasks whose ids rise along edges.
+ * are known, the start and the end of a task follow from those of its predecessors, in one pass
+ * over tasks whose ids rise along edges.
  *
  * An instant has steps (engine.h), and so have the points in time here: `step` numbers them, from
  * the ends with which the instant begins. It is above 0 only where tasks take no time.

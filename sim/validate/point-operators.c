@@ -199,7 +199,8 @@ static void write_recomputed(cs_point_rules *rules, FILE *out)
 /* MLPerf's reference adapts the two products around attention, of rank 16: that of queries, keys
  * and values, which is one there, and the one behind it. NVIDIA's recipes for speed adapt the
  * former alone (NVIDIA/NeMo, nemo/collections/llm/recipes/llama3_8b.py and llama3_70b.py,
- * finetune_performance_optimizations: target_modules; NVIDIA-NeMo/Megatron-Bridge, recipes/llama). */
+ * finetune_performance_optimizations: target_modules; NVIDIA-NeMo/Megatron-Bridge, recipes/llama).
+ */
 static const named adapted[] = {
     {"before", CS_FAMILY_GPT, 0, "\"c_attn\"", false},
     {"behind", CS_FAMILY_GPT, 0, "\"attn.c_proj\"", false},

@@ -39,8 +39,8 @@ uint32_t cs_point_rules_chunks(const cs_point *point);
 
 /* DualPipe on P ranks is two replicas of DualPipeV on P / 2 each: ranks r and P - 1 - r hold the
  * same two stages and run the same passes, of half the micro-batches each, and reduce their
- * gradients together. All that differs is that a micro-batch goes on to the other half in the middle,
- * one message, where it stays on its device in DualPipeV. Changes the point's mesh and batch, of
+ * gradients together. All that differs is that in the middle a micro-batch goes on to the other
+ * half, one message, where it stays on its device in DualPipeV. Changes the point's mesh and batch, of
  * which rules->point has copies, to those of the latter. */
 void cs_point_rules_halve(cs_point_rules *rules, cs_point_parallel *mesh, cs_point_batch *batch);
 

@@ -9,7 +9,7 @@ typedef struct order {
     const char *note; /* how the two differ */
 } order;
 
-/* PipeDream's is not among them: it has no flush, so that one step shows it filling and draining. */
+/* PipeDream's is not among them: without a flush one step shows it filling and draining. */
 static const order orders[] = {
     {"1f1b", "1f1b", NULL},
     {"interleaved_1f1b", "interleaved_1f1b", NULL},

@@ -11,8 +11,8 @@
  * Without cases: 8x64 64x512 256x2048.
  *
  * With --sharing only nvlink_switch without a record, its links shared so; else they are by fifo.
- * With --window the same with `none`, its tasks run and dropped as they are made (task-window.h): all of
- * the time is in `run` then.
+ * With --window the same with `none`, its tasks run and dropped as they are made (task-window.h):
+ * all of the time is in `run` then.
  *
  * Each mode is measured in a process of its own, so that its peak memory is its own. It is repeated
  * until half a second has passed, but three times at least; beyond ten million tasks it runs once.
