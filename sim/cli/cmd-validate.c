@@ -4,11 +4,13 @@
 #include "sim/cli/heap.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
+#include "sim/cli/share.h"
 #include "sim/cli/validate-report.h"
 #include "sim/validate/point-selection.h"
 #include "sim/validate/prediction-journal.h"
 #include "sim/validate/validation-file.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -38,10 +40,43 @@ static const cs_option options[] = {
     {0},
 };
 
+/* ---- the points ---- */
+
+static int is_points(const struct dirent *entry)
+{
+    return cs_output_ends_in(entry->d_name, ".json");
+}
+
+static int by_name(const struct dirent **a, const struct dirent **b)
+{
+    return strcmp((*a)->d_name, (*b)->d_name);
+}
+
+/* The runs that come with the program. */
+static cs_status load_shared(cs_points *points, cs_error *error)
+{
+    char folder[CS_SHARE_BYTES], path[CS_SHARE_BYTES + NAME_MAX + 2];
+    struct dirent **names;
+    const int n = scandir(cs_share_path("points", folder), &names, is_points, by_name);
+    cs_status status = CS_OK;
+    if (n < 0)
+        return cs_error_system(error, CS_IO, folder, "cannot read the folder", errno);
+    for (int i = 0; i < n; i++) {
+        snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
+        if (status == CS_OK)
+            status = cs_points_load(path, points, error);
+        free(names[i]);
+    }
+    free(names);
+    return status;
+}
+
 static cs_status load(const cs_arguments *arguments, cs_points *points, cs_error *error)
 {
     cs_status status = CS_OK;
     cs_arena_init(&points->arena);
+    if (arguments->n_words == 0)
+        return load_shared(points, error);
     for (size_t i = 0; i < arguments->n_words && status == CS_OK; i++)
         status = cs_points_load(arguments->words[i], points, error);
     return status;
@@ -297,13 +332,13 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 
 const cs_command cs_command_validate = {
     .name = "validate",
-    .words = "POINTS.json ...",
-    .min_words = 1,
+    .words = "[POINTS.json ...]",
     .max_words = MOST_FILES,
     .summary = "predict measured training runs, and print the errors",
     .doc = "Reads measured runs (docs/reference/points.md), builds a scenario for each by the "
            "same rules, simulates them in threads, and prints the errors of step time and peak "
-           "memory by dataset, machine and feature.\n\n"
+           "memory by dataset, machine and feature. Without files it reads those that come with "
+           "the program: runs that papers and public repositories report.\n\n"
            "Points that the simulator cannot express are counted by the missing feature. What "
            "scenarios assume is listed with the number of points. No figure is fitted to a "
            "single point. Processes that mpirun starts share the points "
