@@ -76,7 +76,7 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 {
     const char *ids[MOST_FIGURES], *given = cs_arguments_value(arguments, "scenarios");
     const char *output = cs_arguments_value(arguments, "output");
-    char *text = NULL, program[64], folder[CS_SHARE_BYTES];
+    char *text = NULL, program[64], folder[PATH_MAX];
     if (cs_arguments_flag(arguments, "list")) {
         list_figures(context->out);
         return CS_OK;

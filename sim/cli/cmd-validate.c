@@ -55,7 +55,7 @@ static int by_name(const struct dirent **a, const struct dirent **b)
 /* The runs that come with the program. */
 static cs_status load_shared(cs_points *points, cs_error *error)
 {
-    char folder[CS_SHARE_BYTES], path[CS_SHARE_BYTES + NAME_MAX + 2];
+    char folder[PATH_MAX], path[PATH_MAX + NAME_MAX + 2];
     struct dirent **names;
     const int n = scandir(cs_share_path("points", folder), &names, is_points, by_name);
     cs_status status = CS_OK;

@@ -249,7 +249,7 @@ void cs_command_print_usage(FILE *out)
                  "usage: sim COMMAND [ARGUMENT]...\n\ncommands:\n");
     for (size_t i = 0; cs_commands[i]; i++)
         fprintf(out, "  %-12s %s\n", cs_commands[i]->name, cs_commands[i]->summary);
-    char folder[CS_SHARE_BYTES];
+    char folder[PATH_MAX];
     fprintf(out,
             "\n`sim COMMAND --help` explains a command, `sim --version` prints the version.\n"
             "Pages (docs/README.md), scenarios and measured runs are in %s.\n",

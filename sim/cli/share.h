@@ -2,9 +2,11 @@
 #ifndef CS_CLI_SHARE_H
 #define CS_CLI_SHARE_H
 
-/* The path of `name`, "" for all, where it is installed, else in the source tree it was built from.
- * In `path`; returns it. */
-enum { CS_SHARE_BYTES = 4096 };
-const char *cs_share_path(const char *name, char path[CS_SHARE_BYTES]);
+#include <limits.h>
+
+/* Where `name` is, "" for the folder of all: installed together with this program, else in the
+ * source tree that it was built from, else where it was meant to be installed. Is in `path`;
+ * returns it. */
+const char *cs_share_path(const char *name, char path[PATH_MAX]);
 
 #endif
