@@ -2,12 +2,12 @@
 #include "sim/base/hash.h"
 #include "sim/base/version.h"
 #include "sim/cli/command.h"
-#include "sim/cli/share.h"
 #include "sim/figures/make-figures.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { MOST_FIGURES = 64, PROGRAM_BYTES = 1 << 30 };
 
@@ -76,7 +76,7 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 {
     const char *ids[MOST_FIGURES], *given = cs_arguments_value(arguments, "scenarios");
     const char *output = cs_arguments_value(arguments, "output");
-    char *text = NULL, program[64], folder[PATH_MAX];
+    char *text = NULL, program[64];
     if (cs_arguments_flag(arguments, "list")) {
         list_figures(context->out);
         return CS_OK;
@@ -84,7 +84,10 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     name_program(program, sizeof(program));
     cs_figures_request request = {.ids = ids,
                                   .output = output ? output : "figures",
-                                  .scenarios = given ? given : cs_share_path("scenarios", folder),
+                                  .scenarios = given ? given
+                                               : access(CS_SHARE_DIR "/scenarios", R_OK) == 0
+                                                   ? CS_SHARE_DIR "/scenarios"
+                                                   : CS_SOURCE_DIR "/scenarios",
                                   .program = program,
                                   .log = &context->log,
                                   .progress = context->progress};

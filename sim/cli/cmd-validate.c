@@ -4,13 +4,11 @@
 #include "sim/cli/heap.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
-#include "sim/cli/share.h"
 #include "sim/cli/validate-report.h"
 #include "sim/validate/point-selection.h"
 #include "sim/validate/prediction-journal.h"
 #include "sim/validate/validation-file.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <limits.h>
 #include <stdlib.h>
@@ -40,43 +38,12 @@ static const cs_option options[] = {
     {0},
 };
 
-/* ---- the points ---- */
-
-static int is_points(const struct dirent *entry)
-{
-    return cs_output_ends_in(entry->d_name, ".json");
-}
-
-static int by_name(const struct dirent **a, const struct dirent **b)
-{
-    return strcmp((*a)->d_name, (*b)->d_name);
-}
-
-/* The runs that come with the program. */
-static cs_status load_shared(cs_points *points, cs_error *error)
-{
-    char folder[PATH_MAX], path[PATH_MAX + NAME_MAX + 2];
-    struct dirent **names;
-    const int n = scandir(cs_share_path("points", folder), &names, is_points, by_name);
-    cs_status status = CS_OK;
-    if (n < 0)
-        return cs_error_system(error, CS_IO, folder, "cannot read the folder", errno);
-    for (int i = 0; i < n; i++) {
-        snprintf(path, sizeof(path), "%s/%s", folder, names[i]->d_name);
-        if (status == CS_OK)
-            status = cs_points_load(path, points, error);
-        free(names[i]);
-    }
-    free(names);
-    return status;
-}
-
 static cs_status load(const cs_arguments *arguments, cs_points *points, cs_error *error)
 {
     cs_status status = CS_OK;
     cs_arena_init(&points->arena);
     if (arguments->n_words == 0)
-        return load_shared(points, error);
+        return cs_points_load_shipped(points, error);
     for (size_t i = 0; i < arguments->n_words && status == CS_OK; i++)
         status = cs_points_load(arguments->words[i], points, error);
     return status;

@@ -1,13 +1,13 @@
 #include "sim/cli/command.h"
 
 #include "sim/base/text.h"
-#include "sim/cli/share.h"
 #include "sim/print/wrap.h"
 
 #include <errno.h>
 #include <getopt.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 static const char *const levels[] = {"error", "warning", "info", "debug", NULL};
 
@@ -249,11 +249,10 @@ void cs_command_print_usage(FILE *out)
                  "usage: sim COMMAND [ARGUMENT]...\n\ncommands:\n");
     for (size_t i = 0; cs_commands[i]; i++)
         fprintf(out, "  %-12s %s\n", cs_commands[i]->name, cs_commands[i]->summary);
-    char folder[PATH_MAX];
     fprintf(out,
             "\n`sim COMMAND --help` explains a command, `sim --version` prints the version.\n"
-            "Pages (docs/README.md), scenarios and measured runs are in %s.\n",
-            cs_share_path("", folder));
+            "Pages (docs/README.md) and scenarios are in %s.\n",
+            access(CS_SHARE_DIR, R_OK) == 0 ? CS_SHARE_DIR : CS_SOURCE_DIR);
 }
 
 enum { OPTION_COLUMN = 34 };

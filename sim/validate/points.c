@@ -3,6 +3,7 @@
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/vector.h"
+#include "sim/validate/shipped-points.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -392,6 +393,15 @@ cs_status cs_points_load(const char *path, cs_points *points, cs_error *error)
     CS_TRY(cs_file_read(path, CS_JSON_BYTES, &text, &length, error));
     const cs_status status = cs_points_parse(path, text, length, points, error);
     free(text);
+    return status;
+}
+
+cs_status cs_points_load_shipped(cs_points *points, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (const cs_shipped_points *file = cs_shipped_points_files; file->name && status == CS_OK;
+         file++)
+        status = cs_points_parse(file->name, file->text, strlen(file->text), points, error);
     return status;
 }
 
