@@ -229,9 +229,8 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
 
 const cs_schedule cs_schedule_dualpipe_v = {
     .name = "dualpipe_v",
-    .summary =
-        "two stages on every device, down and back up, in pairs of a forward and a backward: "
-        "DeepSeek's DualPipe with one copy of the weights",
+    .summary = "two stages on each device, down the pipeline and back up; forwards and backwards "
+               "run in pairs: DeepSeek's DualPipe with one copy of the weights",
     .source = source,
     .formulas = formulas,
     .fields = fields,

@@ -192,8 +192,8 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
 
 const cs_schedule cs_schedule_zb_v = {
     .name = "zb_v",
-    .summary = "two stages on every device, down and back up, and backwards in two halves: no "
-               "bubble but the first where f = b = w, with 1F1B's memory",
+    .summary = "two stages on each device, down the pipeline and back up, with the backward split "
+               "in two: no bubble after the start if f = b = w, with 1F1B's memory",
     .source = source,
     .formulas = formulas,
     .fields = fields,

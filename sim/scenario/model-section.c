@@ -26,28 +26,27 @@ static const char *const optimizer_names[] = {"sgd", "momentum", "adam", "none",
 
 const cs_field cs_scenario_model_fields[] = {
     {"file", CS_FIELD_TEXT, offsetof(cs_model_section, file), .fallback = "",
-     .doc = "a model file (docs/reference/model-file.md); its path is relative to the scenario"},
+     .doc = "a model file (docs/reference/model-file.md), its path relative to the scenario"},
     {"uniform", CS_FIELD_OBJECT, offsetof(cs_model_section, uniform), .fallback = "",
      .of = cs_scenario_uniform_fields, .size = sizeof(cs_uniform_section),
      .doc = "instead of a file: a chain of equal layers", .shape = "{uniform}"},
     {"inline", CS_FIELD_JSON, offsetof(cs_model_section, in_place), .fallback = "",
-     .doc = "instead of a file: its contents", .shape = "{model file}"},
+     .doc = "instead of a file: the contents of a model file", .shape = "{model file}"},
     {"batch_size", CS_FIELD_COUNT, offsetof(cs_model_section, batch_size), .fallback = "0",
-     .doc = "samples per mini-batch; times and activations scale linearly from the model's own; 0: "
-            "a micro-batch has the batch size of the model; required of a named model"},
+     .doc = "samples per mini-batch; times and activations scale linearly from the model's own "
+            "batch size; 0: a micro-batch has that batch size; required for a named model"},
     {"optimizer", CS_FIELD_CHOICE, offsetof(cs_model_section, optimizer), .fallback = "sgd",
      .choices = optimizer_names,
-     .doc = "its states: no, one or two values per weight, besides weights and gradients; none: "
+     .doc = "the optimizer: sgd has no states, momentum one and adam two values per weight; none: "
             "weights are not updated"},
     {"gradients", CS_FIELD_CHOICE, offsetof(cs_model_section, gradients), .fallback = "weights",
      .choices = gradient_names,
-     .doc = "type in which gradients are summed, kept and sent: that of the weights, or fp32 (4 "
-            "bytes) whatever that is"},
+     .doc = "type in which gradients are summed, kept and sent: the type of the weights, or always "
+            "fp32"},
     {"main_weights", CS_FIELD_CHOICE, offsetof(cs_model_section, main_weights), .fallback = "fp32",
      .choices = main_names,
-     .doc =
-         "type of the master copy of weights that are narrower, which the optimizer updates; none: "
-         "it updates the weights themselves"},
+     .doc = "type of the master copy that the optimizer updates, if the weights are narrower; "
+            "none: it updates the weights themselves"},
     {"states", CS_FIELD_CHOICE, offsetof(cs_model_section, states), .fallback = "fp32",
      .choices = state_names, .doc = "type of the optimizer's states"},
     {0},
@@ -65,7 +64,7 @@ const cs_field cs_scenario_uniform_fields[] = {
     {"weights", CS_FIELD_BYTES, offsetof(cs_uniform_section, weights), .fallback = "0 B",
      .doc = "weights of a layer"},
     {"activation", CS_FIELD_BYTES, offsetof(cs_uniform_section, activation), .fallback = "0 B",
-     .doc = "output of a layer, per micro-batch, which it also keeps for its backward"},
+     .doc = "output of a layer per micro-batch, which is also what it keeps for its backward"},
     {"workspace", CS_FIELD_BYTES, offsetof(cs_uniform_section, workspace), .fallback = "0 B",
      .doc = "memory that a layer needs only while it computes"},
     {0},
