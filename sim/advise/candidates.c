@@ -1,6 +1,7 @@
 #include "sim/advise/candidates.h"
 
 #include "sim/base/text-stream.h"
+#include "sim/base/text.h"
 #include "sim/base/vector.h"
 #include "sim/scenario/planning.h"
 #include "sim/workload/paradl.h"
@@ -685,7 +686,8 @@ char *cs_candidate_command(const cs_advise_base *base, const cs_candidate *candi
     FILE *out = changes ? cs_text_stream(&text, &length) : NULL;
     bool done = out != NULL;
     if (out) {
-        fprintf(out, "sim run %s", path);
+        fputs("sim run ", out);
+        cs_text_print_word(out, path);
         done = put_changes(changes, out);
         done = fclose(out) == 0 && done;
     }

@@ -1,6 +1,7 @@
 #include "sim/scenario/sections.h"
 
 #include "sim/base/file.h"
+#include "sim/base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -181,8 +182,8 @@ static cs_status check_source(const cJSON *value, const cs_json_place *model, cs
     for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
         if (!cs_json_member(value, sources[i]))
             continue;
-        used += (size_t)snprintf(got + used, sizeof(got) - used, "%s\"%s\"", n > 0 ? " and " : "",
-                                 sources[i]);
+        used += (size_t)cs_text_format(got + used, sizeof(got) - used, "%s\"%s\"",
+                                       n > 0 ? " and " : "", sources[i]);
         n++;
     }
     if (n == 1)

@@ -208,8 +208,8 @@ cs_status cs_model_take_times(cs_model *model, const cs_model *measured, const c
         CS_TRY(take_layer(&model->layers[i], measured, from, model->batch_size, error));
         taken++;
     }
-    snprintf(text, sizeof(text), "%s; times of %u of %u layers measured: %.200s",
-             model->provenance.notes, taken, model->n_layers, origin);
+    cs_text_format(text, sizeof(text), "%s; times of %u of %u layers measured: %.200s",
+                   model->provenance.notes, taken, model->n_layers, origin);
     model->provenance.notes = cs_arena_copy(&model->arena, text);
     *n = taken;
     return model->provenance.notes ? CS_OK : cs_error_no_memory(error);
@@ -267,7 +267,8 @@ static cs_status take_parts(const cs_workload *workload, const cs_net *net,
         if (find_layer(measured, model->layers[i].name))
             scale_layer(&estimated.layers[i], &taken.layers[i], &model->layers[i]);
     if (status == CS_OK) {
-        snprintf(text, sizeof(text), "%s, divided as the estimates are", taken.provenance.notes);
+        cs_text_format(text, sizeof(text), "%s, divided as the estimates are",
+                       taken.provenance.notes);
         model->provenance.notes = cs_arena_copy(&model->arena, text);
         status = model->provenance.notes ? CS_OK : cs_error_no_memory(error);
     }
