@@ -2,6 +2,7 @@
 
 #include "sim/base/units.h"
 #include "sim/engine/in-order.h"
+#include "sim/engine/prefetch.h"
 #include "sim/engine/state.h"
 #include "sim/engine/watch-run.h"
 
@@ -172,24 +173,10 @@ static inline cs_status begin_version(cs_engine *e, uint32_t task, const cs_run_
     return CS_OK;
 }
 
-/* What will be looked at when this task ends: by then it is in the cache. */
-static inline void prefetch_after(const cs_engine *e, uint32_t task)
-{
-    const cs_task *record = &e->graph->tasks[task];
-    uint32_t after[] = {record->next, record->successor};
-    for (size_t i = 0; i < 2; i++) {
-        if (after[i] >= CS_LIST)
-            continue;
-        __builtin_prefetch(&e->graph->tasks[after[i]]);
-        __builtin_prefetch(&e->waiting[after[i]]);
-        __builtin_prefetch(&e->spans[after[i]], 1);
-    }
-}
-
 static cs_status begin_compute(cs_engine *e, uint32_t task)
 {
     const cs_run_class *cls = class_of(e, task);
-    prefetch_after(e, task);
+    cs_prefetch_after(e, task);
     e->devices[cls->device].busy = true;
     e->spans[task].start = e->now;
     e->n_pending++;
@@ -221,7 +208,7 @@ static cs_status join_network(cs_engine *e, uint32_t task, uint32_t cls)
 static cs_status begin_transfer(cs_engine *e, uint32_t task)
 {
     const cs_run_class *cls = class_of(e, task);
-    prefetch_after(e, task);
+    cs_prefetch_after(e, task);
     e->spans[task].start = e->now;
     e->n_pending++;
     if (e->slowdown)

@@ -1,3 +1,4 @@
+#include "sim/engine/prefetch.h"
 #include "sim/engine/state.h"
 #include "sim/engine/watch-run.h"
 
@@ -13,8 +14,11 @@ static bool announce_flow(void *context, uint32_t flow, uint32_t task, cs_time t
     const uint32_t what = flow == CS_NETWORK_ENDS        ? CS_TASK_ENDS
                           : flow == CS_NETWORK_OVERFLOWS ? CS_TASK_OVERFLOWS
                                                          : CS_FLOW + flow;
-    if (*slot == CS_NONE)
+    if (*slot == CS_NONE) {
+        if (task < e->graph->n_tasks)
+            cs_prefetch_listed(e, task);
         return cs_event_queue_push(&e->events, (cs_event){time, task, what}, slot);
+    }
     e->events.what[*slot] = what;
     cs_event_queue_move(&e->events, *slot, time);
     return true;
