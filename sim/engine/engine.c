@@ -219,6 +219,8 @@ static cs_status begin_transfer(cs_engine *e, uint32_t task)
         return join_network(e, task, e->graph->tasks[task].cls);
     if (cls->duration == 0 && !cls->blocking)
         return status_of(cs_id_list_add(&e->passing, task));
+    if (cls->line != CS_NO_DELAY_LINE)
+        return cs_delay_lines_push(&e->joining, cls->line, task, e->now);
     return push_event(e, cls->competes ? CS_TRANSFER_JOINS : CS_TASK_ENDS, task, cls->duration);
 }
 
@@ -281,6 +283,10 @@ static cs_status apply_event(cs_engine *e, cs_event event)
 
 static cs_status end_all(cs_engine *e)
 {
+    while (e->joining.next == e->now) {
+        const uint32_t task = cs_delay_lines_pop(&e->joining);
+        CS_TRY(join_network(e, task, e->graph->tasks[task].cls));
+    }
     while (cs_event_queue_more_at(&e->events, e->now)) {
         CS_TRY(apply_event(e, cs_event_queue_pop(&e->events)));
     }
@@ -375,7 +381,7 @@ static cs_status find_next(cs_engine *e, cs_time *next)
         e->network_due = false;
         CS_TRY(cs_network_leave(e->network, e->now));
     }
-    *next = cs_event_queue_time(&e->events);
+    *next = cs_earlier(cs_event_queue_time(&e->events), e->joining.next);
     return CS_OK;
 }
 
