@@ -200,10 +200,13 @@ static cs_status read_capacities(const cs_sheet *sheet, const char *const *axes,
     double *capacities = cs_arena_alloc(&sheet->reader->arena, grid->n, sizeof(*capacities));
     if (!capacities)
         return cs_error_no_memory(error);
-    for (uint64_t i = 0; i < grid->n; i++)
+    bool limited = false;
+    for (uint64_t i = 0; i < grid->n; i++) {
         capacities[i] =
             array.values && count_values(&array) == grid->n ? array.values[i] / unit : (double)NAN;
-    grid->capacities = capacities;
+        limited = limited || isfinite(capacities[i]);
+    }
+    grid->capacities = limited ? capacities : NULL;
     return CS_OK;
 }
 
