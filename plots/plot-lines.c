@@ -9,6 +9,7 @@
 enum {
     WIDTH = 480,
     HEIGHT = 320,
+    LEAST_AREA = 160,  /* height between the axes, if no height is asked for */
     POINTS_SHOWN = 40, /* of more on a line about MARKED are marked */
     MARKED = 8,
     LABELLED = 12, /* values of the first key that are all labelled, if there are no more */
@@ -475,6 +476,8 @@ static void lay_out(lines *l)
     write_legend(l);
     sheet->top += 10;
     make_room(l);
+    if (sheet->asked_height <= 0)
+        sheet->height = fmax(HEIGHT, ceil(sheet->top + LEAST_AREA + sheet->bottom));
 }
 
 cs_status cs_plot_lines(cs_sheet *sheet, const char *output, cs_error *error)

@@ -224,7 +224,8 @@ const cs_schedule cs_schedule_zb_h1 = {
 
 const cs_schedule cs_schedule_zb_h2 = {
     .name = "zb_h2",
-    .summary = "zb_h1 with twice its activations: no bubble after the start if f = b = w",
+    .summary = "the backward split in two, as in zb_h1, with twice its activations: no bubble "
+               "after the start if f = b = w",
     .source = source_h2,
     .formulas =
         (const cs_formula[]){{CS_FIGURE_MAKESPAN,

@@ -546,6 +546,22 @@ class Sweep(unittest.TestCase):
                         self.assertEqual(float(line[key]), value, key)
         self.assertFalse(os.path.exists(self.path('t.csv.journal')))
 
+    def test_allocator(self):
+        """With an allocator, each figure of it is that of the device with most of it; else there is none."""
+        words = ['--vary', f'{MICRO}=1,2', '--set']
+        keys = ['peak_allocated_bytes', 'peak_reserved_bytes', 'fragmentation_fraction']
+        self.sim(*words, '/memory/allocator=pytorch', '-o', 't.csv')
+        points = self.points(*words, '/memory/allocator=pytorch')
+        with open(self.path('t.csv'), newline='', encoding='utf-8') as file:
+            for line, point in zip(csv.DictReader(file), points, strict=True):
+                for key in keys:
+                    most = max(device['allocator'][key] for device in point['result']['devices'])
+                    self.assertEqual(float(line[key]), most)
+                    self.assertGreater(most, 0)
+        self.sim('--vary', f'{MICRO}=1,2', '-o', 'none.csv')
+        with open(self.path('none.csv'), newline='', encoding='utf-8') as file:
+            self.assertEqual([key for key in csv.DictReader(file).fieldnames if key in keys], [])
+
     def test_table_refused(self):
         words = ['--vary', f'{MICRO}=1,2', '--table']
         self.refused('did you mean "makespan_s"?', *words, 'makespan', status=2)

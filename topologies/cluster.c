@@ -40,7 +40,8 @@ static const cs_field fields[] = {
          "NICs to attach to a node whose topology has none; 0: those of the topology, or else 1"},
     {"nic_bandwidth", CS_FIELD_BANDWIDTH, offsetof(cluster_params, nic_bandwidth),
      .fallback = "12 GB/s", .above_min = true,
-     .doc = "bandwidth between a GPU and a NIC attached in this way, one way"},
+     .doc = "bandwidth between a GPU and a NIC attached in this way, one way (default: PCIe 3 x16, "
+            "which may be slower than the network)"},
     {"nic_latency", CS_FIELD_TIME, offsetof(cluster_params, nic_latency), .fallback = "0 s",
      .doc = "latency between a GPU and a NIC attached in this way"},
     {0}};

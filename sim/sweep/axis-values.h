@@ -1,8 +1,7 @@
 /* The values of a varied key, for those who show or store them.
  *
- * Labels are short, for tables: a text without its quotes. Where all values are objects, the
- * members that are not the same in all of them: of {"kind": "gpipe", "micro_batches": 8} and
- * {"kind": "pipedream"} the labels are `kind=gpipe micro_batches=8` and `kind=pipedream`.
+ * Labels are short, for tables: a text without its quotes, or, where all values are objects, what
+ * tells them apart (sim/base/json-labels.h).
  */
 #ifndef CS_SWEEP_AXIS_VALUES_H
 #define CS_SWEEP_AXIS_VALUES_H
