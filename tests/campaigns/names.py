@@ -61,7 +61,7 @@ RUN = (('run', 'SCENARIO', '-o', 'out.h5'), ('run', 'SCENARIO', '--json'), ('plo
        ('compare', 'out.h5', 'run.h5', '-o', 'out.svg'), ('compare', 'out.h5', 'run.h5'),
        ('compare', 'out.h5', 'run.h5', '--json'), ('export', 'topology', 'SCENARIO', '-o', 'out.svg'),
        ('check', 'SCENARIO', '--resolved'), ('check', 'SCENARIO'), ('plan', 'SCENARIO'),
-       ('plan', 'SCENARIO', '--planner', 'all'), ('sweep', 'SCENARIO', '-v', '/iterations=1,2', '--table', 'main'),
+       ('plan', 'SCENARIO', '--planner', 'balanced'), ('sweep', 'SCENARIO', '-v', '/iterations=1,2', '--table', 'main'),
        ('sweep', 'SCENARIO', '-v', '/iterations=1,2', '--json'))
 FILES = {
     'chain.json': RUN, 'model.json': RUN, 'platform.json': RUN, 'zoo.json': RUN, 'device.json': RUN,
