@@ -836,6 +836,20 @@ class Status(Case):
         for words in ([], ['nothing'], ['run'], ['run', '--nothing'], ['list', 'nothing']):
             self.expect(run(*words), 2, 'sim: error: ')
 
+    def test_numbers_of_options_have_bounds(self):
+        for words, expected in ((['advise', 'tiny.json', '--most', '0'], 'advise: --most must be at least 1 (got 0)'),
+                                (['advise', 'tiny.json', '--top', '9' * 11], 'whole number from 1 to 1000 (got'),
+                                (['model', 'vgg16', '-b', '0'], 'model: --batch must be from 1 to 1048576 (got 0)'),
+                                (['model', 'vgg16', '-b', '1e9'], 'must be a whole number from 1 to 1048576 (got'),
+                                (['strategies', 'vgg16', '--reuse', '1e308'], 'at most 1e+15 (got "1e308")'),
+                                (['strategies', 'vgg16', '--dataset', '1e16'], 'at most 1e+15 (got "1e16")')):
+            self.expect(run(*words), 2, expected)
+
+    def test_figures_that_fail_have_no_report(self):
+        done = run('figures', '-o', '/proc/x')
+        self.expect(done, 1, '/proc/x: cannot make the folder')
+        self.assertEqual(done.stdout, '')
+
     def test_bad_input(self):
         self.expect(run('run', 'tiny.json', '-s', '/iterations=0'), 3,
                     'tiny.json: /iterations: must be from 1')
