@@ -836,6 +836,22 @@ class Status(Case):
         for words in ([], ['nothing'], ['run'], ['run', '--nothing'], ['list', 'nothing']):
             self.expect(run(*words), 2, 'sim: error: ')
 
+    def test_files_of_another_kind(self):
+        """They are told by their kind, behind the place that names them, and every message has both."""
+        named = '/model={"name": "resnet18", "batch_size": 2, "device": "%s"}'
+        for change, expected in (
+                (named % 'tiny.json', '/model/device: tiny.json: is a scenario; must be a device'),
+                ('/platform={"topology": "file", "file": "tiny.json", "devices": 2}',
+                 'tiny.json: is a scenario; must be a platform'),
+                ('/costs=tiny.json', '/costs: tiny.json: is a scenario; must be a costs file'),
+                ('/costs=none.json', '/costs: none.json: cannot read')):
+            self.expect(run('check', 'tiny.json', '-s', change), 3, 'sim: error: tiny.json: ', expected)
+        write('half.json', {'name': 'half', 'peaks': {}})
+        lines = run('check', 'tiny.json', '-s', named % 'half.json').stderr.splitlines()
+        self.assertGreater(len(lines), 1)
+        for line in lines:
+            self.assertTrue(line.startswith('sim: error: tiny.json: /model/device: half.json: '), line)
+
     def test_numbers_of_options_have_bounds(self):
         for words, expected in ((['advise', 'tiny.json', '--most', '0'], 'advise: --most must be at least 1 (got 0)'),
                                 (['advise', 'tiny.json', '--top', '9' * 11], 'whole number from 1 to 1000 (got'),
