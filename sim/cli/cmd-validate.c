@@ -43,6 +43,8 @@ static cs_status load(const cs_arguments *arguments, cs_points *points, cs_error
 {
     cs_status status = CS_OK;
     cs_arena_init(&points->arena);
+    if (arguments->n_words == 0)
+        return cs_points_load_shipped(points, error);
     for (size_t i = 0; i < arguments->n_words && status == CS_OK; i++)
         status = cs_points_load(arguments->words[i], points, error);
     return status;
@@ -330,13 +332,13 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 
 const cs_command cs_command_validate = {
     .name = "validate",
-    .words = "POINTS.json ...",
-    .min_words = 1,
+    .words = "[POINTS.json ...]",
     .max_words = MOST_FILES,
     .summary = "predict measured training runs, and print the errors",
     .doc = "Reads measured runs (docs/reference/points.md), builds a scenario for each by the "
            "same rules, simulates them in threads, and prints the errors of step time and peak "
-           "memory by dataset, machine and feature.\n\n"
+           "memory by dataset, machine and feature. Without files it reads those that come with "
+           "the program: runs that papers and public repositories report.\n\n"
            "Points that the simulator cannot express are counted by the missing feature. What "
            "scenarios assume is listed with the number of points. No figure is fitted to a "
            "single point. Processes that mpirun starts share the points "

@@ -421,7 +421,7 @@ const cs_run_figure cs_run_figures[] = {
      "first mini-batch, counted from 0, of the periodic part; null if the run is not periodic",
      NUMBER, periodic_from, may_recur, RUN, TASKS},
     {"in_flight_half_way", "in flight half-way",
-     "mini-batches in flight (begun, but it or an earlier one not yet finished) when the middle "
+     "mini-batches in flight (begun, but not finished, or an earlier one is not) when the middle "
      "mini-batch of the run enters",
      NUMBER, in_flight_half_way, may_recur, RUN, TASKS},
     {"in_flight_at_end", "in flight at the end",

@@ -373,6 +373,24 @@ static void leave_out_updates(const cs_sections *sections, cs_model *model)
             model->batches[b].layers[i].update = 0;
 }
 
+static cs_status check_optimizer(const cs_sections *sections, const cs_model *model,
+                                 cs_error *error)
+{
+    const cs_json_place up = {.up = &sections->root, .key = "model"};
+    const cs_json_place place = {.up = &up, .key = "optimizer"};
+    const cs_optimizer *optimizer = &cs_optimizers[sections->model.optimizer];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < model->n_layers; i++)
+        n += model->layers[i].n_matrices;
+    if (!(optimizer->other_ratio > 0) || n > 0)
+        return CS_OK;
+    return cs_json_invalid(&place, error, "must be another than \"%s\", which updates matrices: %s",
+                           optimizer->name,
+                           sections->model.workload.name
+                               ? "the model has no linear layers but the last one"
+                               : "no layer of the model has \"matrices\"; a named model has");
+}
+
 cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,
                             const cs_parallel *parallel, const cs_mesh *mesh, cs_arena *arena,
                             cs_model *model, cs_costs_use *use, cs_error *error)
@@ -390,7 +408,7 @@ cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,
     }
     model->float_gradients = sections->model.gradients != 0;
     leave_out_updates(sections, model);
-    return CS_OK;
+    return check_optimizer(sections, model, error);
 }
 
 cs_status cs_scenario_price(const cs_sections *sections, const cs_loaded *loaded,
