@@ -45,7 +45,8 @@ static cs_status read_workload(const cs_arguments *arguments, cs_workload *workl
                               .measured = cs_arguments_value(arguments, "measured"),
                               .recompute = cs_arguments_flag(arguments, "recompute"),
                               .date = cs_arguments_value(arguments, "date")};
-    CS_TRY(cs_arguments_count(arguments, "batch", 1, &workload->batch_size, error));
+    CS_TRY(
+        cs_arguments_between(arguments, "batch", 1, 1, CS_BATCH_MAX, &workload->batch_size, error));
     CS_TRY(cs_arguments_choice(arguments, "precision", cs_precision_names, &workload->precision,
                                error));
     CS_TRY(cs_arguments_choice(arguments, "granularity", cs_granularity_names,

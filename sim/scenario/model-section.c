@@ -130,12 +130,15 @@ static cs_status check_device(const cs_json_place *model, bool has_costs, bool p
     cs_accelerator_finish(&device);
     if (status == CS_NO_MEMORY)
         return cs_error_no_memory(error);
-    return status == CS_OK
-               ? CS_OK
-               : cs_json_invalid(&place, error, "%s%s", why.text,
-                                 precision_of_file ? " (torch_dtype of /model/name, unless "
-                                                     "/model/precision says another)"
-                                                   : "");
+    if (status == CS_OK)
+        return CS_OK;
+    if (precision_of_file && why.count == 1)
+        return cs_json_invalid(&place, error,
+                               "%s (torch_dtype of /model/name, unless /model/precision says "
+                               "another)",
+                               why.text);
+    (void)cs_json_pass_on(&place, &why, error);
+    return CS_INVALID;
 }
 
 /* The network is built at once, so that what is wrong with it is reported with everything else; its
