@@ -158,6 +158,8 @@ static cs_status end_task(cs_engine *e, uint32_t task)
     for (uint32_t s = 0; s < n && status == CS_OK; s++) {
         if (--e->waiting[successors[s]] == 0)
             status = arrive(e, successors[s]);
+        else
+            cs_prefetch_list(e, successors[s]);
     }
     return status;
 }
@@ -204,6 +206,17 @@ static cs_status join_network(cs_engine *e, uint32_t task, uint32_t cls)
     return cs_network_join(e->network, task, cls, e->now);
 }
 
+static cs_status push_join(cs_engine *e, uint32_t task, const cs_run_class *cls)
+{
+    cs_event event = {.task = task, .what = CS_TRANSFER_JOINS};
+    uint32_t slot;
+    if (!cs_time_add(e->now, cls->duration, &event.time))
+        return CS_OVERFLOW;
+    return status_of(cs_delay_lines_fit(&e->lines, cls->line, event, e->now)
+                         ? cs_delay_lines_push(&e->lines, cls->line, event, &slot)
+                         : cs_event_queue_push(&e->events, event, &slot));
+}
+
 /* Starts a transfer; one that takes no time and blocks nothing is put among the passing ones. */
 static cs_status begin_transfer(cs_engine *e, uint32_t task)
 {
@@ -219,9 +232,8 @@ static cs_status begin_transfer(cs_engine *e, uint32_t task)
         return join_network(e, task, e->graph->tasks[task].cls);
     if (cls->duration == 0 && !cls->blocking)
         return status_of(cs_id_list_add(&e->passing, task));
-    if (cls->line != CS_NO_DELAY_LINE)
-        return cs_delay_lines_push(&e->joining, cls->line, task, e->now);
-    return push_event(e, cls->competes ? CS_TRANSFER_JOINS : CS_TASK_ENDS, task, cls->duration);
+    return cls->competes ? push_join(e, task, cls)
+                         : push_event(e, CS_TASK_ENDS, task, cls->duration);
 }
 
 /* ---- messages of others: their tasks and classes are numbered from the graph's on ---- */
@@ -281,15 +293,24 @@ static cs_status apply_event(cs_engine *e, cs_event event)
     return event.task < n_tasks ? end_task(e, event.task) : end_message(e, event.task - n_tasks);
 }
 
+/* The next event of this instant, by task; false when there is none. */
+static inline bool take_event(cs_engine *e, cs_event *event)
+{
+    const bool queued = cs_event_queue_more_at(&e->events, e->now);
+    const bool in_line = cs_delay_lines_time(&e->lines) == e->now &&
+                         (!queued || e->lines.first < e->events.nodes[1]);
+    if (in_line)
+        *event = cs_delay_lines_pop(&e->lines);
+    else if (queued)
+        *event = cs_event_queue_pop(&e->events);
+    return in_line || queued;
+}
+
 static cs_status end_all(cs_engine *e)
 {
-    while (e->joining.next == e->now) {
-        const uint32_t task = cs_delay_lines_pop(&e->joining);
-        CS_TRY(join_network(e, task, e->graph->tasks[task].cls));
-    }
-    while (cs_event_queue_more_at(&e->events, e->now)) {
-        CS_TRY(apply_event(e, cs_event_queue_pop(&e->events)));
-    }
+    cs_event event;
+    while (take_event(e, &event))
+        CS_TRY(apply_event(e, event));
     return CS_OK;
 }
 
@@ -381,7 +402,9 @@ static cs_status find_next(cs_engine *e, cs_time *next)
         e->network_due = false;
         CS_TRY(cs_network_leave(e->network, e->now));
     }
-    *next = cs_earlier(cs_event_queue_time(&e->events), e->joining.next);
+    const cs_time queued = cs_event_queue_time(&e->events),
+                  in_line = cs_delay_lines_time(&e->lines);
+    *next = (uint64_t)queued < (uint64_t)in_line ? queued : in_line; /* -1 is the latest */
     return CS_OK;
 }
 

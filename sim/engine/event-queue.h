@@ -40,6 +40,11 @@ typedef struct cs_event_queue {
 #define CS_EVENT_NO_HOLE UINT32_MAX
 #define CS_EVENT_NO_KEY  (~(cs_event_key)0)
 
+static inline cs_event_key cs_event_key_of(cs_time time, uint32_t task, uint32_t slot)
+{
+    return (cs_event_key)(uint64_t)time << 64 | (uint64_t)task << 32 | slot;
+}
+
 static inline cs_time cs_event_key_time(cs_event_key key)
 {
     return (cs_time)(uint64_t)(key >> 64);
@@ -145,8 +150,7 @@ static inline bool cs_event_queue_push(cs_event_queue *queue, cs_event event, ui
     queue->hole = CS_EVENT_NO_HOLE;
     queue->what[slot] = event.what;
     cs_event_queue_note(queue, event.time);
-    cs_event_key key = (cs_event_key)(uint64_t)event.time << 64 | (uint64_t)event.task << 32 | slot;
-    cs_event_queue_set(queue, slot, key, !hole);
+    cs_event_queue_set(queue, slot, cs_event_key_of(event.time, event.task, slot), !hole);
     *at = slot;
     return true;
 }
