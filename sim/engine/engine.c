@@ -293,24 +293,23 @@ static cs_status apply_event(cs_engine *e, cs_event event)
     return event.task < n_tasks ? end_task(e, event.task) : end_message(e, event.task - n_tasks);
 }
 
-/* The next event of this instant, by task; false when there is none. */
-static inline bool take_event(cs_engine *e, cs_event *event)
+/* The time of the next event, or -1. */
+static inline cs_time next_time(const cs_engine *e)
 {
-    const bool queued = cs_event_queue_more_at(&e->events, e->now);
-    const bool in_line = cs_delay_lines_time(&e->lines) == e->now &&
-                         (!queued || e->lines.first < e->events.nodes[1]);
-    if (in_line)
-        *event = cs_delay_lines_pop(&e->lines);
-    else if (queued)
-        *event = cs_event_queue_pop(&e->events);
-    return in_line || queued;
+    return cs_event_key_time(
+        cs_event_queue_least(e->lines.first, cs_event_queue_first(&e->events)));
+}
+
+static inline cs_event take_event(cs_engine *e)
+{
+    return e->lines.first < cs_event_queue_first(&e->events) ? cs_delay_lines_pop(&e->lines)
+                                                             : cs_event_queue_pop(&e->events);
 }
 
 static cs_status end_all(cs_engine *e)
 {
-    cs_event event;
-    while (take_event(e, &event))
-        CS_TRY(apply_event(e, event));
+    while (next_time(e) == e->now)
+        CS_TRY(apply_event(e, take_event(e)));
     return CS_OK;
 }
 
@@ -389,7 +388,7 @@ static cs_status run_instant(cs_engine *e)
             status = start_transfers(e);
         if (status == CS_OK)
             status = start_devices(e);
-    } while (status == CS_OK && cs_event_queue_more_at(&e->events, e->now));
+    } while (status == CS_OK && next_time(e) == e->now);
     if (status == CS_OK && e->network_due)
         status = cs_network_settle(e->network, e->now);
     return status == CS_OK && e->slowdown ? cs_slowdown_settle(e->slowdown, e->now) : status;
@@ -398,13 +397,11 @@ static cs_status run_instant(cs_engine *e)
 /* The time of the next event, or -1. If that is another instant, all is known of this one. */
 static cs_status find_next(cs_engine *e, cs_time *next)
 {
-    if (e->network_due && !cs_event_queue_more_at(&e->events, e->now)) {
+    if (e->network_due && next_time(e) != e->now) {
         e->network_due = false;
         CS_TRY(cs_network_leave(e->network, e->now));
     }
-    const cs_time queued = cs_event_queue_time(&e->events),
-                  in_line = cs_delay_lines_time(&e->lines);
-    *next = (uint64_t)queued < (uint64_t)in_line ? queued : in_line; /* -1 is the latest */
+    *next = next_time(e);
     return CS_OK;
 }
 
