@@ -296,8 +296,9 @@ static cs_status apply_event(cs_engine *e, cs_event event)
 /* The time of the next event, or -1. */
 static inline cs_time next_time(const cs_engine *e)
 {
-    return cs_event_key_time(
-        cs_event_queue_least(e->lines.first, cs_event_queue_first(&e->events)));
+    const cs_time queued = cs_event_key_time(cs_event_queue_first(&e->events)),
+                  in_line = cs_delay_lines_time(&e->lines);
+    return (uint64_t)queued < (uint64_t)in_line ? queued : in_line; /* -1 is the latest */
 }
 
 static inline cs_event take_event(cs_engine *e)

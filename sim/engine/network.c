@@ -1371,6 +1371,8 @@ cs_status cs_network_leave(cs_network *network, cs_time now)
 {
     const arrival_list *list = &network->started;
     cs_status status = CS_OK;
+    if (list->n == 0)
+        return CS_OK;
     sort_arrivals(&network->started);
     for (uint32_t i = 0; i < list->n && status == CS_OK; i++)
         status = network->routes[list->all[i].what].known == CS_KNOWN_IF_ALONE
