@@ -87,10 +87,10 @@ const cs_field cs_lower_fields[] = {
      .max = 1,
      .doc = "of a tensor-parallel collective that is one delay: what products hide of all but its "
             "first chunk, of as many as ranks"},
-    {"expert_overlap", CS_FIELD_NUMBER, offsetof(cs_lower_options, expert_overlap), .fallback = "0",
+    {"expert_overlap", CS_FIELD_NUMBER, offsetof(cs_lower_options, expert_overlap), .fallback = "",
      .max = 1,
-     .doc =
-         "of an all_to_all of experts that is one delay: what layers of another micro-batch hide"},
+     .doc = "of an all_to_all of experts that is one delay: what layers of another micro-batch "
+            "hide, with dualpipe_v in its pairs of passes; default: 0.85 with dualpipe_v, else 0"},
     {"start", CS_FIELD_TIME, offsetof(cs_lower_options, start), .fallback = "0",
      .doc = "of a collective that is one delay: what its kernel takes to begin on all ranks"},
     {"dispatch", CS_FIELD_OBJECT, offsetof(cs_lower_options, dispatch), .fallback = "",
