@@ -49,6 +49,12 @@ const cs_field cs_scenario_model_fields[] = {
      .doc =
          "of a named model with the optimizer muon: steps that orthogonalise a matrix; 5 if left "
          "out"},
+    {"muon_tensor", CS_FIELD_CHOICE, offsetof(cs_model_section, muon_tensor),
+     .fallback = "blockwise", .choices = cs_muon_tensor_names,
+     .doc =
+         "of a named model with the optimizer muon, what a device orthogonalises of a matrix that "
+         "tensor parallelism divides: its part by itself; the whole, which it gathers; its part "
+         "of the whole, with a sum over the devices in each step"},
     {"gradients", CS_FIELD_CHOICE, offsetof(cs_model_section, gradients), .fallback = "weights",
      .choices = gradient_names,
      .doc = "type in which gradients are summed, kept and sent: that of the weights, or fp32 (4 "
@@ -169,6 +175,7 @@ static void take_optimizer(const cs_model_section *section, cs_workload *workloa
     const bool muon = optimizer->other_ratio > 0,
                given = section->newton_schulz_steps != CS_COUNT_LEFT_OUT;
     workload->optimizer_states = muon ? optimizer->other_ratio : optimizer->state_ratio;
+    workload->muon.tensor = section->muon_tensor;
     workload->muon.steps = muon ? (given ? section->newton_schulz_steps : STEPS) : 0;
 }
 
