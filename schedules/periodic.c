@@ -578,7 +578,7 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
 
 const cs_schedule cs_schedule_periodic = {
     .name = "periodic",
-    .summary = "the periodic pattern of a plan: any stages on any device, two versions of weights",
+    .summary = "the periodic pattern of a plan: any stages on any device, two weight versions",
     .source = source,
     .formulas = formulas,
     .fields = fields,

@@ -30,7 +30,7 @@ static void add_note(cs_point_rules *rules, const char **list, uint32_t *n, cons
                      va_list arguments)
 {
     char text[256];
-    if (vsnprintf(text, sizeof(text), format, arguments) >= (int)sizeof(text))
+    if (cs_text_formatv(text, sizeof(text), format, arguments) >= (int)sizeof(text))
         cut_character(text);
     for (uint32_t i = 0; i < *n; i++)
         if (strcmp(list[i], text) == 0)

@@ -221,7 +221,7 @@ typedef struct document {
 
 static const cs_field version_fields[] = {
     {"schema_version", CS_FIELD_COUNT, offsetof(document, schema_version), .min = SCHEMA_VERSION,
-     .max = SCHEMA_VERSION, .doc = "version of this format"},
+     .max = SCHEMA_VERSION, .doc = "version of the format"},
     {0}};
 
 static const cs_field part_fields[] = {

@@ -1,5 +1,6 @@
 #include "sim/workload/net-model.h"
 
+#include "sim/base/text.h"
 #include "sim/workload/articulation.h"
 #include "sim/workload/backward-memory.h"
 #include "sim/workload/expert-kernels.h"
@@ -978,19 +979,20 @@ static void describe_times(const cs_net_options *how, const cs_net_chain *chain,
         measured += chain->layers[i].n_measured;
         estimated += chain->layers[i].n_estimated;
     }
-    snprintf(hardware, size, "none; assumed %s", how->device->title);
+    cs_text_format(hardware, size, "none; assumed %s", how->device->title);
     if (!how->measured) {
-        snprintf(source, size, "%s; roofline on device \"%s\" in %s: estimated, not measured",
-                 how->source, how->device->name, precision);
+        cs_text_format(source, size, "%s; roofline on device \"%s\" in %s: estimated, not measured",
+                       how->source, how->device->name, precision);
         return;
     }
-    snprintf(source, size,
-             "%s; %u of %u times of its operators in %s measured (%.200s), the others by roofline "
-             "on device \"%s\"",
-             how->source, measured, measured + estimated, precision, how->measured->origin,
-             how->device->name);
+    cs_text_format(
+        source, size,
+        "%s; %u of %u times of its operators in %s measured (%.200s), the others by roofline "
+        "on device \"%s\"",
+        how->source, measured, measured + estimated, precision, how->measured->origin,
+        how->device->name);
     if (measured > 0)
-        snprintf(hardware, size, "%s", how->measured->device);
+        cs_text_format(hardware, size, "%s", how->measured->device);
 }
 
 /* The share of what an operator multiplies that is no padding of experts up to their capacity:
