@@ -263,6 +263,24 @@ class Muon(unittest.TestCase):
         self.assertEqual(update_of(again), update_of(devices))
         self.assertEqual(states_of(again), states_of(devices))
 
+    def test_model_file(self):
+        """A file of `sim model` has the matrices that the network has."""
+        devices = self.made()
+        with tempfile.TemporaryDirectory(prefix='test-muon-') as folder:
+            for name in ('even.json', 'model.json'):
+                with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
+                    json.dump(DEVICE, file)
+            sizes = {'layers': LAYERS, 'hidden': HIDDEN, 'heads': HEADS, 'kv_heads': KV_HEADS, 'intermediate': INNER,
+                     'vocabulary': WORDS, 'sequence': TOKENS}
+            given = [word for item in sizes.items() for word in ('-p', '%s=%d' % item)]
+            subprocess.run([SIM, 'model', 'llama', *given, '-b', '8', '-d', 'even.json', '--precision', 'bf16',
+                            '--optimizer', 'muon', '-g', 'block', '-o', 'model.json'], cwd=folder, check=True,
+                           capture_output=True)
+            with open(os.path.join(folder, 'model.json'), encoding='utf-8') as file:
+                again = self.made(model={'inline': json.load(file), 'batch_size': 8, 'optimizer': 'muon'})
+        self.assertEqual(update_of(again), update_of(devices))
+        self.assertEqual(states_of(again), states_of(devices))
+
     def test_refused(self):
         rows = (
             ({}, {'parallel': {'data': 2, 'zero': 2}, 'platform': {'topology': 'ideal', 'devices': 2}},

@@ -167,13 +167,12 @@ static void take_known(const cJSON *value, const cs_loaded *loaded, cs_model_sec
 
 static void take_optimizer(const cs_model_section *section, cs_workload *workload)
 {
-    enum { STEPS = 5 }; /* Megatron-LM, core/optimizer/optimizer_config.py: muon_num_ns_steps */
     const cs_optimizer *optimizer = &cs_optimizers[section->optimizer];
     const bool muon = optimizer->other_ratio > 0,
                given = section->newton_schulz_steps != CS_COUNT_LEFT_OUT;
     workload->optimizer_states = muon ? optimizer->other_ratio : optimizer->state_ratio;
     workload->muon.tensor = section->muon_tensor;
-    workload->muon.steps = muon ? (given ? section->newton_schulz_steps : STEPS) : 0;
+    workload->muon.steps = muon ? (given ? section->newton_schulz_steps : CS_MUON_STEPS) : 0;
 }
 
 static cs_status read_named(const cJSON *value, const cs_json_place *model, bool has_costs,

@@ -51,6 +51,8 @@ typedef enum cs_muon_tensor {
 /* "blockwise", ..., ended by NULL. */
 extern const char *const cs_muon_tensor_names[];
 
+enum { CS_MUON_STEPS = 5 }; /* Megatron-LM, core/optimizer/optimizer_config.py: muon_num_ns_steps */
+
 /* As scenarios state it; zeroed: another optimizer. */
 typedef struct cs_muon {
     uint32_t steps;  /* of Newton-Schulz */
