@@ -63,6 +63,9 @@ static void warn_of_model(const cs_sections *sections, const cs_origins *origins
     const cs_dependent_key rules[] = {
         {"newton_schulz_steps", sections->model.newton_schulz_steps != CS_COUNT_LEFT_OUT,
          workload->muon.steps > 0, "a named model and the optimizer muon"},
+        {"muon_tensor", workload->name && sections->model.muon_tensor > 0,
+         workload->muon.steps > 0 && sections->parallel.tensor > 1,
+         "the optimizer muon and \"tensor\" above 1"},
     };
     WARN_OF_EACH(rules, &place);
 }
