@@ -35,6 +35,9 @@ const cs_field cs_scenario_memory_fields[] = {
      .doc =
          "the result of fused attention is kept in two orders of tokens, where a micro-batch has "
          "several sequences (TransformerEngine with FlashAttention)"},
+    {"padding_masks", CS_FIELD_BOOL, AT(padding_masks), .fallback = "false",
+     .doc = "attention by math keeps a mask of padding in each layer, a byte for each pair of "
+            "tokens, in networks whose samples are padded: encoders (TransformerEngine)"},
     {"gather_buffer", CS_FIELD_CHOICE, AT(gather_buffer), .fallback = "none",
      .choices = cs_gather_buffer_names,
      .doc = "tokens that are gathered in front of the last matrix, with sequence parallelism, or "
@@ -178,6 +181,7 @@ cs_kept_rules cs_memory_section_rules(const cs_memory_section *section, const ch
     cs_kept_rules rules = {.weight_gradients = section->weight_gradients,
                            .attention_buffer = section->attention_buffer,
                            .attention_copy = section->attention_copy,
+                           .padding_masks = section->padding_masks,
                            .gather_buffer = section->gather_buffer,
                            .input_bytes = section->inputs,
                            .weighted_features = section->routed_weights == 1,
