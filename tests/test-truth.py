@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """sim validate as users see it: test-truth.py SIM FOLDER
 
-A file of points made here: tables, JSON, the HDF5 file, one point's scenario run by itself, errors. And,
-where FOLDER has files of measured points, that each point is predicted or names what it misses.
+A file of points made here: tables, JSON, the HDF5 file, one point's scenario run by itself, errors. The
+runs that come with the program. And, where FOLDER has files of measured points, that each point is predicted or names
+what it misses.
 """
 import glob
 import json
@@ -15,6 +16,7 @@ import unittest
 
 FOLDER = sys.argv.pop(2) if len(sys.argv) > 2 else ''
 SIM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'sim'
+POINTS_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'points')
 LONG = ('bigscience-a100',)  # minutes
 
 MODEL = {'name': 'gpt', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, 'ffn': 1024, 'vocab': 1000,
@@ -129,6 +131,25 @@ class Made(unittest.TestCase):
         done = sim('validate', self.file, '--scenario', 'made/slo', status=2)
         self.assertIn('did you mean "made/slow"?', done.stderr)
 
+    def test_what_points_share(self):
+        """A point has what `common` says, part by part, but what it says itself; null takes it away."""
+        common = {key: POINTS[0][key] for key in ('model', 'hardware', 'precision', 'framework')}
+        common['options'] = {'flash_attention': True}
+        own = [{key: value for key, value in point.items() if key not in common} for point in POINTS[:3]]
+        own[1]['hardware'] = {'gpu': 'H100-SXM5-80GB'}
+        own[2]['options'] = None
+        whole = [{**common, **point} for point in own]
+        whole[1]['hardware'] = {**common['hardware'], **own[1]['hardware']}
+        del whole[2]['options']
+        head = {'schema': 'truth/1', 'dataset': 'made'}
+        report = [json.loads(sim('validate', self.write({**head, **file}), '--json').stdout)
+                  for file in ({'common': common, 'points': own}, {'points': whole})]
+        self.assertEqual(*report)
+        self.assertEqual([p['state'] for p in report[0]['points']], ['predicted'] * 3)
+        self.assertEqual(len({p['predicted_step_time_s'] for p in report[0]['points']}), 3)
+        refused = sim('validate', self.write({**head, 'common': [], 'points': own}), status=3)
+        self.assertIn('/common: must be an object', refused.stderr)
+
     def test_results_file(self):
         path = os.path.join(self.folder, 'v.h5')
         sim('validate', self.file, '-o', path)
@@ -163,6 +184,39 @@ class Verdicts(unittest.TestCase):
         larger = self.report('--select', 'framework=torchtitan', '--set', '/platform/memory="200 GiB"')
         self.assertEqual(len(larger), 8)
         self.assertFalse(any(larger.values()))
+
+
+class Shipped(unittest.TestCase):
+    """The runs that come with the program: without files it reads these."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.files = {os.path.basename(path)[:-len('.json')]: path for path in glob.glob(os.path.join(POINTS_FOLDER, '*.json'))}
+        cls.report = json.loads(sim('validate', '--json').stdout)
+        cls.rows = {(row['grouping'], row['name']): row for row in cls.report['errors']}
+
+    def test_all_are_read(self):
+        expected, head = [], ('title', 'source', 'licence', 'notes')
+        with open(os.path.join(POINTS_FOLDER, 'README.md'), encoding='utf-8') as file:
+            page = file.read()
+        for name, path in sorted(self.files.items()):
+            with open(path, encoding='utf-8') as file:
+                document = json.load(file)
+            self.assertEqual(document['dataset'], name)
+            self.assertTrue(all(document[key] for key in head), name)
+            self.assertIn(f'| [{name}]({name}.json) | {len(document["points"])} |', page)
+            expected += [p['id'] for p in document['points']]
+        self.assertEqual([p['id'] for p in self.report['points']], expected)
+        self.assertGreater(len(expected), 300)
+
+    def test_errors_are_those_that_the_project_aims_at(self):
+        """Of the kinds of runs in docs/reference/points.md, those that make up a source."""
+        aims = [('all', '', 'step_time', 0.06), ('dataset', 'zero-bubble', 'step_time', 0.05),
+                ('dataset', 'llm-foundry', 'step_time', 0.05), ('dataset', 'nemo-24', 'step_time', 0.07),
+                ('dataset', 'simumax-b200', 'step_time', 0.03), ('dataset', 'neusight', 'step_time', 0.08),
+                ('dataset', 'simumax-b200', 'allocated', 0.015), ('dataset', 'simumax-b200', 'reserved', 0.02)]
+        for grouping, group, figure, aim in aims:
+            self.assertLess(self.rows[grouping, group][figure]['mean'], aim, (group, figure))
 
 
 class Measured(unittest.TestCase):

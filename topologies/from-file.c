@@ -25,11 +25,11 @@ typedef struct file_params {
 
 static const cs_field fields[] = {
     {"file", CS_FIELD_TEXT, offsetof(file_params, file),
-     .doc = "what `sim export topology` wrote, or what NCCL_TOPO_DUMP_FILE makes NCCL write"},
+     .doc = "a file that `sim export topology` wrote, or that NCCL wrote with NCCL_TOPO_DUMP_FILE"},
     {"nvswitch", CS_FIELD_JSON, offsetof(file_params, given_nvswitch), .fallback = "",
-     .doc = "of NCCL's XML without NVLinks: joins all GPUs by a crossbar with this, one way; none: "
-            "GPUs talk over PCIe; without this key they do so with a warning. Refused where the "
-            "file has NVLinks",
+     .doc = "for NCCL's XML without NVLinks: all GPUs are joined by a crossbar of this bandwidth, "
+            "one way; none: GPUs communicate over PCIe, which they also do, with a warning, if "
+            "this key is not given; an error if the file has NVLinks",
      .shape = "bandwidth > 0 or \"none\""},
     {0}};
 

@@ -1,4 +1,5 @@
 #include "sim/base/text-stream.h"
+#include "sim/base/text.h"
 #include "sim/base/version.h"
 #include "sim/cli/command.h"
 #include "sim/cli/heap.h"
@@ -42,6 +43,8 @@ static cs_status load(const cs_arguments *arguments, cs_points *points, cs_error
 {
     cs_status status = CS_OK;
     cs_arena_init(&points->arena);
+    if (arguments->n_words == 0)
+        return cs_points_load_shipped(points, error);
     for (size_t i = 0; i < arguments->n_words && status == CS_OK; i++)
         status = cs_points_load(arguments->words[i], points, error);
     return status;
@@ -82,25 +85,31 @@ static cs_status print_scenario(const cs_context *context, const cs_arguments *a
 
 /* ---- all points ---- */
 
+static void print_option(FILE *out, const cs_arguments *arguments, const char *name)
+{
+    const char *const *values;
+    const size_t n = cs_arguments_values(arguments, name, &values);
+    for (size_t i = 0; i < n; i++) {
+        fprintf(out, " --%s ", name);
+        cs_text_print_word(out, values[i]);
+    }
+}
+
 /* What was asked for, as a command line. */
 static char *command_text(const cs_arguments *arguments)
 {
-    const char *const *select;
-    const size_t n = cs_arguments_values(arguments, "select", &select);
-    const char *const *sets;
-    const size_t n_sets = cs_arguments_values(arguments, "set", &sets);
     char *text = NULL;
     size_t length;
     FILE *out = cs_text_stream(&text, &length);
     if (!out)
         return NULL;
     fputs("sim validate", out);
-    for (size_t i = 0; i < n; i++)
-        fprintf(out, " --select '%s'", select[i]);
-    for (size_t i = 0; i < n_sets; i++)
-        fprintf(out, " --set '%s'", sets[i]);
-    for (size_t i = 0; i < arguments->n_words; i++)
-        fprintf(out, " %s", arguments->words[i]);
+    print_option(out, arguments, "select");
+    print_option(out, arguments, "set");
+    for (size_t i = 0; i < arguments->n_words; i++) {
+        fputc(' ', out);
+        cs_text_print_word(out, arguments->words[i]);
+    }
     if (fclose(out) == 0)
         return text;
     free(text);
@@ -297,13 +306,13 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 
 const cs_command cs_command_validate = {
     .name = "validate",
-    .words = "POINTS.json ...",
-    .min_words = 1,
+    .words = "[POINTS.json ...]",
     .max_words = MOST_FILES,
     .summary = "predict measured training runs, and print the errors",
     .doc = "Reads measured runs (docs/reference/points.md), builds a scenario for each by the "
            "same rules, simulates them in threads, and prints the errors of step time and peak "
-           "memory by dataset, machine and feature.\n\n"
+           "memory by dataset, machine and feature. Without files it reads those that come with "
+           "the program: runs that papers and public repositories report.\n\n"
            "Points that the simulator cannot express are counted by the missing feature. What "
            "scenarios assume is listed with the number of points. No figure is fitted to a "
            "single point. Processes that mpirun starts share the points "

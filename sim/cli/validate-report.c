@@ -135,8 +135,9 @@ static void print_parts_of(const cs_error_parts *row, FILE *out)
     char missing[32], rest[32];
     if (row->n == 0)
         return;
-    fprintf(out, "  %s, %u points: predicted %.2f %%, missing %s\n",
-            *row->dataset ? row->dataset : "all", row->n, 100 * (1 - row->missing),
+    fputs("  ", out);
+    cs_text_puts(out, *row->dataset ? row->dataset : "all");
+    fprintf(out, ", %u points: predicted %.2f %%, missing %s\n", row->n, 100 * (1 - row->missing),
             percent(row->missing, true, missing));
     for (uint32_t p = 0; p < CS_N_STEP_PARTS; p++) {
         char predicted[32], lacking[32];
@@ -182,19 +183,32 @@ static void print_missing(const cs_prediction *prediction, FILE *out)
     fputs(prediction->made.n_missing > 1 ? ")" : "", out);
 }
 
+static void print_message(const char *before, const char *message, FILE *out)
+{
+    fputs(before, out);
+    cs_text_puts(out, message);
+}
+
 static void print_point(const cs_prediction *prediction, FILE *out)
 {
-    fputs(prediction->point->id, out);
+    cs_text_puts(out, prediction->point->id);
     if (prediction->state == CS_PREDICTION_MISSING)
         print_missing(prediction, out);
     else if (prediction->state == CS_PREDICTION_FAILED)
-        fprintf(out, "  failed: %s", prediction->message);
+        print_message("  failed: ", prediction->message, out);
     for (uint32_t m = 0; m < CS_N_MEASURES; m++)
         print_values(prediction, (cs_measure)m, out);
     if (prediction->state == CS_PREDICTION_MADE && prediction->out_of_memory)
         fprintf(
             out, "  out of memory%s%s", prediction->depends ? " (not if all is recomputed)" : "",
             prediction->knows_verdict && !prediction->was_out_of_memory ? ", measured: not" : "");
+    fputc('\n', out);
+}
+
+static void print_failure(const cs_prediction *prediction, FILE *out)
+{
+    print_message("  ", prediction->point->id, out);
+    print_message(": ", prediction->message, out);
     fputc('\n', out);
 }
 
@@ -205,8 +219,7 @@ static void print_failures(const cs_predictions *predictions, FILE *out)
     fputs("\npoints whose scenario is refused or does not run\n", out);
     for (uint32_t i = 0; i < predictions->n; i++)
         if (predictions->items[i].state == CS_PREDICTION_FAILED)
-            fprintf(out, "  %s: %s\n", predictions->items[i].point->id,
-                    predictions->items[i].message);
+            print_failure(&predictions->items[i], out);
 }
 
 void cs_validate_print(const cs_validation_shown *shown, bool each, bool decompose, FILE *out)

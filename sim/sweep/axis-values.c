@@ -1,6 +1,7 @@
 #include "sim/sweep/axis-values.h"
 
 #include "sim/base/text-stream.h"
+#include "sim/base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -108,7 +109,8 @@ static cs_status fill(const cs_axis *axis, cJSON **parsed, cs_arena *arena, cs_a
     if (objects)
         remove_common(parsed, n);
     for (uint32_t i = 0; i < n; i++) {
-        labels[i] = objects ? object_label(parsed[i], arena) : texts[i];
+        const char *label = objects ? object_label(parsed[i], arena) : texts[i];
+        labels[i] = label ? cs_text_shown(label, arena) : NULL;
         if (!labels[i])
             return cs_error_no_memory(error);
     }

@@ -144,7 +144,7 @@ static const cs_field source_fields[] = {
 
 static const cs_field document_fields[] = {
     {"schema_version", CS_FIELD_COUNT, offsetof(document, schema_version), .min = SCHEMA_VERSION,
-     .max = SCHEMA_VERSION, .doc = "version of this format"},
+     .max = SCHEMA_VERSION, .doc = "version of the format"},
     {"peaks", CS_FIELD_OBJECT, offsetof(document, peaks), .of = peak_fields,
      .size = CS_N_PRECISIONS * sizeof(double),
      .doc = "dense matrix products by precision; what is missing is not supported",
