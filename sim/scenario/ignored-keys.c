@@ -184,6 +184,7 @@ static void warn_of_memory(const cs_sections *sections, const cs_origins *origin
         {"weight_gradients", given->weight_gradients > 0, network, named},
         {"attention_buffer", given->attention_buffer, network, named},
         {"attention_copy", given->attention_copy, network, named},
+        {"padding_masks", given->padding_masks, network, named},
         {"gather_buffer", given->gather_buffer > 0, network, named},
         {"inputs", given->inputs > 0, network, named},
         {"deterministic_multiprocessors", given->deterministic_multiprocessors > 0, network, named},
