@@ -331,6 +331,8 @@ static cs_status check(const cs_job *job, const void *params, const cs_json_plac
         return cs_error_no_memory(error);
     cs_status status = generate(&once, params, builder, &reason);
     cs_builder_destroy(builder);
+    if (status == CS_NO_MEMORY)
+        return cs_error_no_memory(error);
     return status == CS_OK ? CS_OK : cs_json_invalid(&at, error, "%s", reason.text);
 }
 

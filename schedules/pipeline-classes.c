@@ -372,7 +372,7 @@ static cs_status make_pass(maker *m, const cs_program_stage *common, const spot 
         cs_stage_step *made = &pass->steps[k];
         if (!cs_step_computes(&program.steps[k]))
             enough = make_runs(m, at->stage, &program.steps[k], variant & CS_PASS_ALONE, made);
-        for (uint32_t i = 0; made->n_runs == 0 && i < n_holders; i++) {
+        for (uint32_t i = 0; enough && made->n_runs == 0 && i < n_holders; i++) {
             const uint32_t h = at->holder + i;
             make_computation(m, &(spot){at->stage, h, m->made.devices[h]}, &program, k, made);
         }

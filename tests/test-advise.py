@@ -110,6 +110,19 @@ class Advise(unittest.TestCase):
         self.assertRegex(out, r'NOT ALL: \d+ plans were not looked at, because the plans of --most were simulated')
         self.assertIn('because the time of --budget was used', self.sim('--budget', '1 us').stdout)
 
+    def test_own_plan_impossible(self):
+        """Others are tried all the same, with a file too; what is wrong outside of the plan is an error."""
+        whole = self.sim('--top', '2').stdout
+        for wrong, message in (('/schedule/micro_batches=3', '/model/batch_size: must be a multiple of 24'),
+                               ('/parallel/data=3', '/parallel/data: must be 8'),
+                               ('/schedule/kind=1f1c', '/schedule/kind: unknown schedule "1f1c"')):
+            for more in ((), ('-o', 'a.h5')):
+                out = self.sim('--top', '2', '-s', wrong, *more).stdout
+                self.assertIn(f"\nthe scenario's own plan is impossible: s.json: {message}", out)
+                self.assertEqual(out[:out.index('\nthe scen')], whole[:whole.index('\nthe scen')])
+        err = self.sim('-s', '/schedule/micro_batches=3', '-s', '/model/hidden=4', status=3).stderr
+        self.assertIn('/model: unknown key "hidden"', err)
+
     def test_nothing_fits(self):
         done = self.sim('-s', '/platform/memory=2 MB', status=4)
         self.assertIn('no plan fits', done.stdout)

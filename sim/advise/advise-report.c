@@ -243,6 +243,8 @@ static void print_costs(const cs_advice *advice, FILE *out)
 static void print_own(const cs_advice *advice, FILE *out)
 {
     const cs_step *own = &advice->own;
+    if (advice->own_refusal)
+        fprintf(out, "\nthe scenario's own plan is impossible: %s\n", advice->own_refusal);
     if (!(own->time > 0) || advice->n_rows == 0)
         return;
     const double best = advice->outcomes[advice->rows[0].candidate].step.time;

@@ -76,8 +76,9 @@ typedef struct cs_advice {
     cs_advice_row misfit; /* the fastest plan that does not fit, if it is faster than all that do;
                            * candidate CS_NO_CANDIDATE: there is none */
     cs_step own;          /* the scenario's own plan; time 0: not known */
-    const char *refusal;  /* why the first impossible candidate is so; or NULL */
-    const char *cut;      /* why the search ended early, for people; NULL: it did not */
+    const char *own_refusal; /* why it is impossible; or NULL */
+    const char *refusal;     /* why the first impossible candidate is so; or NULL */
+    const char *cut;         /* why the search ended early, for people; NULL: it did not */
     bool interrupted;
     cs_arena arena;
 } cs_advice;

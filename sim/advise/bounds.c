@@ -567,7 +567,7 @@ static cs_status run_pricing(const pricing *p, bool first, uint32_t jobs, cs_tea
 static cs_status take_devices(const cs_advise_base *base, cs_bounds *bounds, cs_error *error)
 {
     cs_scenario *whole = &bounds->whole;
-    CS_TRY(cs_scenario_read_unplanned(base->document, base->path, whole, error));
+    CS_TRY(cs_advise_read_itself(base->document, base->path, true, whole, NULL, error));
     bounds->capacity = base->section.memory;
     for (uint32_t d = 0; d < whole->platform.n_devices; d++) {
         const cs_device *device = &whole->platform.devices[d];

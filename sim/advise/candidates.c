@@ -21,6 +21,83 @@ enum {
     USUAL_BUCKET = 25 << 20,
 };
 
+/* Refers to the members of `from` but for those that are listed, ended by NULL. */
+static bool refer(cJSON *to, const cJSON *from, const char *const *but)
+{
+    for (const cJSON *at = from ? from->child : NULL; at; at = at->next) {
+        size_t i = 0;
+        while (but[i] && strcmp(but[i], at->string) != 0)
+            i++;
+        if (!but[i] && !cJSON_AddItemReferenceToObject(to, at->string, (cJSON *)(uintptr_t)at))
+            return false;
+    }
+    return true;
+}
+
+static bool add_count(cJSON *object, const char *key, uint64_t value)
+{
+    return cJSON_AddNumberToObject(object, key, (double)value) != NULL;
+}
+
+/* ---- the scenario itself ---- */
+
+/* A number of a section; 0: none that can be. */
+static uint32_t count_at(const cJSON *document, const char *section, const char *key)
+{
+    const cJSON *value = cs_json_member(cs_json_member(document, section), key);
+    const bool is_count =
+        cJSON_IsNumber(value) && value->valuedouble >= 1 && value->valuedouble <= UINT32_MAX;
+    return is_count ? (uint32_t)value->valuedouble : 0;
+}
+
+/* The scenario with data parallelism in place of its own plan. */
+static cJSON *undivided_document(const cJSON *document)
+{
+    static const char *const replaced[] = {"model", "parallel", "schedule", NULL};
+    static const char *const batch[] = {"batch_size", NULL};
+    cJSON *made = cJSON_CreateObject();
+    cJSON *model = cJSON_AddObjectToObject(made, "model");
+    cJSON *schedule = cJSON_AddObjectToObject(made, "schedule");
+    if (model && schedule && refer(made, document, replaced) &&
+        refer(model, cs_json_member(document, "model"), batch) &&
+        add_count(model, "batch_size", count_at(document, "platform", "devices")) &&
+        cJSON_AddObjectToObject(made, "parallel") &&
+        cJSON_AddStringToObject(schedule, "kind", "sequential"))
+        return made;
+    cJSON_Delete(made);
+    return NULL;
+}
+
+static cs_status read_once(const cJSON *document, const char *path, bool unplanned,
+                           cs_scenario *scenario, cs_error *error)
+{
+    return unplanned ? cs_scenario_read_unplanned(document, path, scenario, error)
+                     : cs_scenario_read(document, path, scenario, error);
+}
+
+cs_status cs_advise_read_itself(const cJSON *document, const char *path, bool unplanned,
+                                cs_scenario *scenario, bool *replaced, cs_error *error)
+{
+    cs_error own, other;
+    cs_error_init(&own);
+    cs_error_init(&other);
+    cs_status status = read_once(document, path, unplanned, scenario, &own), again = status;
+    const bool replaces = status == CS_INVALID && count_at(document, "platform", "devices") > 0 &&
+                          count_at(document, "model", "batch_size") > 0;
+    if (replaces) {
+        cJSON *undivided = undivided_document(document);
+        if (!undivided)
+            return cs_error_no_memory(error);
+        again = read_once(undivided, path, unplanned, scenario, &other);
+        cJSON_Delete(undivided);
+    }
+    if (replaced)
+        *replaced = replaces;
+    if (again != CS_OK)
+        cs_error_add_all(error, again == status ? &own : &other);
+    return again;
+}
+
 /* ---- the base ---- */
 
 static uint32_t experts_of(const cs_net *net)
@@ -51,11 +128,14 @@ cs_status cs_advise_base_read(const cJSON *document, const char *path, cs_arena 
                               cs_advise_base *base, cs_error *error)
 {
     cs_scenario scenario = {0};
+    bool replaced;
     *base = (cs_advise_base){.document = document, .path = path};
     CS_TRY(cs_advise_section_read(cs_json_member(document, "advise"), path, arena, &base->section,
                                   error));
-    CS_TRY(cs_scenario_read_unplanned(document, path, &scenario, error));
+    CS_TRY(cs_advise_read_itself(document, path, true, &scenario, &replaced, error));
     take_model(&scenario, document, base);
+    if (replaced)
+        base->batch_size = count_at(document, "model", "batch_size");
     base->devices = scenario.platform.n_devices;
     base->node_devices = scenario.platform.node_devices;
     cs_scenario_finish(&scenario);
@@ -358,24 +438,6 @@ cs_status cs_candidates_make(const cs_advise_base *base, cs_candidates *candidat
 }
 
 /* ---- as a scenario ---- */
-
-/* Refers to the members of `from` but for those that are listed, ended by NULL. */
-static bool refer(cJSON *to, const cJSON *from, const char *const *but)
-{
-    for (const cJSON *at = from ? from->child : NULL; at; at = at->next) {
-        size_t i = 0;
-        while (but[i] && strcmp(but[i], at->string) != 0)
-            i++;
-        if (!but[i] && !cJSON_AddItemReferenceToObject(to, at->string, (cJSON *)(uintptr_t)at))
-            return false;
-    }
-    return true;
-}
-
-static bool add_count(cJSON *object, const char *key, uint64_t value)
-{
-    return cJSON_AddNumberToObject(object, key, (double)value) != NULL;
-}
 
 static bool fill_model(const cs_advise_base *base, const cs_candidate *c, cJSON *model)
 {

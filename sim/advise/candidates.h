@@ -68,10 +68,17 @@ typedef struct cs_advise_base {
     bool says_bucket;     /* the scenario, or its runtime's conventions */
 } cs_advise_base;
 
-/* Reads the section, and the scenario, whose own plan need not be possible but must be valid JSON
- * for its sections. CS_INVALID where a key is wrong, or the number of devices is not given. */
+/* Reads the section, and the scenario, whose own plan need not be possible. CS_INVALID where a key is
+ * wrong, or the number of devices is not given. */
 CS_MUST_CHECK cs_status cs_advise_base_read(const cJSON *document, const char *path,
                                             cs_arena *arena, cs_advise_base *base, cs_error *error);
+
+/* Reads the scenario itself, all of it or, `unplanned`, without a plan. Where its own plan is not
+ * possible, one that always is stands in its place: data parallelism, a sample for each device; if
+ * `replaced` is not NULL it says so. CS_INVALID where that is not possible either: of its own plan. */
+CS_MUST_CHECK cs_status cs_advise_read_itself(const cJSON *document, const char *path,
+                                              bool unplanned, cs_scenario *scenario, bool *replaced,
+                                              cs_error *error);
 
 typedef struct cs_candidates {
     uint32_t n, capacity;

@@ -231,6 +231,12 @@ cs_status cs_advise_own(const cs_advise_options *options, cs_advice *advice, cs_
     cJSON_Delete(document);
     if (status == CS_INTERRUPTED)
         note_interrupt(advice);
+    if (status == CS_INVALID) {
+        const size_t length = strcspn(why.text, "\n");
+        advice->own_refusal = cs_arena_copy_length(&advice->arena, why.text, length);
+        if (!advice->own_refusal)
+            return cs_error_no_memory(error);
+    }
     return status == CS_NO_MEMORY ? cs_error_no_memory(error) : CS_OK;
 }
 

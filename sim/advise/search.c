@@ -178,7 +178,7 @@ static cs_status identify(const cs_advise_options *options, const cs_advise_base
     *identity = cs_hash_bytes(version, strlen(version) + 1, options->exhaustive);
     *identity = cs_hash_bytes(text, strlen(text) + 1, *identity);
     free(text);
-    CS_TRY(cs_scenario_read(base->document, base->path, &scenario, error));
+    CS_TRY(cs_advise_read_itself(base->document, base->path, false, &scenario, NULL, error));
     *identity = cs_hash_bytes(scenario.resolved, strlen(scenario.resolved) + 1, *identity);
     cs_scenario_finish(&scenario);
     return CS_OK;
