@@ -55,7 +55,7 @@ cs_grid_scale cs_grid_scale_of(const char *units, double largest)
         scale.unit = unit->bytes;
         snprintf(scale.name, sizeof(scale.name), "%s", unit->name);
     } else if (strcmp(units, "1") != 0) {
-        snprintf(scale.name, sizeof(scale.name), "%.15s", units);
+        cs_text_format(scale.name, sizeof(scale.name), "%.15s", units);
     }
     return scale;
 }
@@ -63,7 +63,8 @@ cs_grid_scale cs_grid_scale_of(const char *units, double largest)
 static void write_title(char *title, size_t size, const char *name, const cs_grid_scale *scale)
 {
     bool unit = *scale->name;
-    snprintf(title, size, "%.120s%s%s%s", name, unit ? " (" : "", scale->name, unit ? ")" : "");
+    cs_text_format(title, size, "%.120s%s%s%s", name, unit ? " (" : "", scale->name,
+                   unit ? ")" : "");
 }
 
 /* ---- reading ---- */
@@ -246,8 +247,8 @@ static cs_status take_values(const cs_sheet *sheet, const cs_reader_array *array
     cs_grid_scale scale = cs_grid_scale_of(array->units, largest_of(array->values, grid->n));
     char words[160];
     grid->key = array->name;
-    snprintf(grid->figure, sizeof(grid->figure), "%.150s",
-             cs_words_of_figure(array->name, words, sizeof(words)));
+    cs_text_format(grid->figure, sizeof(grid->figure), "%.150s",
+                   cs_words_of_figure(array->name, words, sizeof(words)));
     write_title(grid->title, sizeof(grid->title), grid->figure, &scale);
     grid->values = cs_arena_alloc(&sheet->reader->arena, grid->n, sizeof(*grid->values));
     if (!grid->values)
@@ -280,7 +281,7 @@ static void append(char *text, size_t size, const char *format, ...)
     const size_t used = strlen(text);
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text + used, size - used, format, arguments);
+    cs_text_formatv(text + used, size - used, format, arguments);
     va_end(arguments);
 }
 
@@ -363,8 +364,12 @@ static cs_status label_objects(const cs_sheet *sheet, cs_grid_axis *axis, const 
         cJSON_Delete(parsed[i]);
     free(parsed);
     axis->widest = 0;
-    for (uint32_t i = 0; i < axis->n; i++)
+    for (uint32_t i = 0; i < axis->n && status == CS_OK; i++) {
+        labels[i] = cs_text_shown(labels[i], &sheet->reader->arena);
+        if (!labels[i])
+            return cs_error_no_memory(error);
         axis->widest = fmax(axis->widest, cs_sheet_text_width(labels[i], CS_SHEET_FONT));
+    }
     return status;
 }
 
@@ -380,8 +385,8 @@ static cs_status shorten_labels(const cs_sheet *sheet, cs_grid_axis *axis, const
     const bool named = head > 0 && labels[0][head - 1] == '='; /* the same member of objects */
     if (axis->n < 2 || (axis->widest <= LONG && !named) || head + tail < 4)
         return CS_OK;
-    snprintf(axis->title + used, sizeof(axis->title) - used, ": %.*s...%s", (int)head, labels[0],
-             labels[0] + length - tail);
+    cs_text_format(axis->title + used, sizeof(axis->title) - used, ": %.*s...%s", (int)head,
+                   labels[0], labels[0] + length - tail);
     axis->widest = 0;
     for (uint32_t i = 0; i < axis->n; i++) {
         char *label = cs_arena_copy(&sheet->reader->arena, labels[i] + head);

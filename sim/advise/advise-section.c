@@ -6,7 +6,8 @@ enum { MOST = 1 << 20 };
 
 const char *const cs_advise_recompute_names[] = {"none", "given", "full", NULL};
 const char *const cs_advise_schedule_names[] = {"sequential", "1f1b",  "gpipe", "interleaved_1f1b",
-                                                "zb_h1",      "zb_h2", NULL};
+                                                "zb_h1",      "zb_h2", "zb_v",  "dualpipe_v",
+                                                NULL};
 const char *const cs_advise_order_names[] = {"data", "pipeline", NULL};
 
 static const cs_field size_field = {"size", CS_FIELD_COUNT, .min = 1, .max = MOST};
@@ -52,7 +53,7 @@ const cs_field cs_advise_fields[] = {
     {"schedules", CS_FIELD_LIST, offsetof(cs_advise_section, schedules), .fallback = "",
      .of = &schedule_field, .least = 1, .each = true,
      .doc = "schedules to try: sequential without a pipeline, the others with one; default: "
-            "sequential, 1f1b, interleaved_1f1b and zb_h1",
+            "all but gpipe and zb_h2",
      .shape = "name or [name, ...]"},
     {"stages_per_device", CS_FIELD_LIST, offsetof(cs_advise_section, stages_per_device),
      .fallback = "", .of = &chunks_field, .least = 1, .each = true,

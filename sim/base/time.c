@@ -13,7 +13,8 @@ bool cs_time_round(double picoseconds, cs_time *out)
 {
     if (!(picoseconds >= 0 && picoseconds <= largest))
         return false;
-    *out = llround(picoseconds);
+    const cs_time whole = (cs_time)picoseconds;
+    *out = whole + (picoseconds - (double)whole >= 0.5); /* as llround, without the call */
     return true;
 }
 

@@ -126,7 +126,9 @@ static void print_row(const cs_compare_row *row, FILE *out)
 static void print_compare(const cs_compare *compare, const char *path, const cs_net_options *how,
                           FILE *out)
 {
-    fprintf(out, "\n%s, batch %u, against estimates on %s in %s\n\n", path, how->batch_size,
+    fputc('\n', out);
+    cs_text_puts(out, path);
+    fprintf(out, ", batch %u, against estimates on %s in %s\n\n", how->batch_size,
             how->device->title, cs_precision_names[how->precision]);
     fprintf(out, "%-14s %8s %9s %11s %11s %8s %11s %11s %8s\n", "kind", "measured", "estimated",
             "forward, ms", "estimate", "error", "back, ms", "estimate", "error");

@@ -1,3 +1,4 @@
+#include "sim/base/text.h"
 #include "sim/base/version.h"
 #include "sim/cli/heap.h"
 #include "sim/cli/output-name.h"
@@ -124,8 +125,11 @@ static cs_status print(const cs_context *context, const setup *s, const cs_journ
         status = cs_sweep_table_print(shown, s->table, context->out, error);
     else
         cs_sweep_report_print(shown, context->out);
-    if (status == CS_OK && s->output)
-        fprintf(context->out, "\nresults: %s\n", s->output);
+    if (status == CS_OK && s->output) {
+        fputs("\nresults: ", context->out);
+        cs_text_puts(context->out, s->output);
+        fputc('\n', context->out);
+    }
     return status;
 }
 

@@ -2,6 +2,7 @@
 
 #include "sim/base/units.h"
 #include "sim/engine/in-order.h"
+#include "sim/engine/prefetch.h"
 #include "sim/engine/state.h"
 #include "sim/engine/watch-run.h"
 
@@ -172,24 +173,10 @@ static inline cs_status begin_version(cs_engine *e, uint32_t task, const cs_run_
     return CS_OK;
 }
 
-/* What will be looked at when this task ends: by then it is in the cache. */
-static inline void prefetch_after(const cs_engine *e, uint32_t task)
-{
-    const cs_task *record = &e->graph->tasks[task];
-    uint32_t after[] = {record->next, record->successor};
-    for (size_t i = 0; i < 2; i++) {
-        if (after[i] >= CS_LIST)
-            continue;
-        __builtin_prefetch(&e->graph->tasks[after[i]]);
-        __builtin_prefetch(&e->waiting[after[i]]);
-        __builtin_prefetch(&e->spans[after[i]], 1);
-    }
-}
-
 static cs_status begin_compute(cs_engine *e, uint32_t task)
 {
     const cs_run_class *cls = class_of(e, task);
-    prefetch_after(e, task);
+    cs_prefetch_after(e, task);
     e->devices[cls->device].busy = true;
     e->spans[task].start = e->now;
     e->n_pending++;
@@ -221,7 +208,7 @@ static cs_status join_network(cs_engine *e, uint32_t task, uint32_t cls)
 static cs_status begin_transfer(cs_engine *e, uint32_t task)
 {
     const cs_run_class *cls = class_of(e, task);
-    prefetch_after(e, task);
+    cs_prefetch_after(e, task);
     e->spans[task].start = e->now;
     e->n_pending++;
     if (e->slowdown)
@@ -232,6 +219,8 @@ static cs_status begin_transfer(cs_engine *e, uint32_t task)
         return join_network(e, task, e->graph->tasks[task].cls);
     if (cls->duration == 0 && !cls->blocking)
         return status_of(cs_id_list_add(&e->passing, task));
+    if (cls->line != CS_NO_DELAY_LINE)
+        return cs_delay_lines_push(&e->joining, cls->line, task, e->now);
     return push_event(e, cls->competes ? CS_TRANSFER_JOINS : CS_TASK_ENDS, task, cls->duration);
 }
 
@@ -294,6 +283,10 @@ static cs_status apply_event(cs_engine *e, cs_event event)
 
 static cs_status end_all(cs_engine *e)
 {
+    while (e->joining.next == e->now) {
+        const uint32_t task = cs_delay_lines_pop(&e->joining);
+        CS_TRY(join_network(e, task, e->graph->tasks[task].cls));
+    }
     while (cs_event_queue_more_at(&e->events, e->now)) {
         CS_TRY(apply_event(e, cs_event_queue_pop(&e->events)));
     }
@@ -388,7 +381,7 @@ static cs_status find_next(cs_engine *e, cs_time *next)
         e->network_due = false;
         CS_TRY(cs_network_leave(e->network, e->now));
     }
-    *next = cs_event_queue_time(&e->events);
+    *next = cs_earlier(cs_event_queue_time(&e->events), e->joining.next);
     return CS_OK;
 }
 

@@ -10,20 +10,32 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* A link that may be the tightest, by what it gave to each of its flows without a rate when it was
+ * looked at last: a lower bound, for filling other links only leaves it with more for each. A link
+ * with one flow bounds the rate of that flow, and nothing changes the bound. */
+typedef struct candidate {
+    double share;
+    uint32_t link;
+    uint32_t flow; /* the only one on it; or CS_NONE */
+} candidate;
+
 /* The links that transfers of a class take: those of finite bandwidth first, which alone can be
- * contended. */
+ * contended. Of these the ones come last that only messages of the class use, one after the other:
+ * they are a cap, and do not list their flows. */
 typedef struct route {
-    uint32_t first, n, n_finite; /* in route_links */
-    double bandwidth;            /* of the narrowest link; infinite without any */
-    int64_t bytes;               /* of a transfer of the class */
+    uint32_t first, n_shared; /* in route_links */
+    uint32_t n_finite, n;
+    uint32_t stream;  /* whose messages go one after the other, or CS_NONE */
+    uint8_t known;    /* cs_known: when the end of a message is */
+    int64_t bytes;    /* of a transfer of the class */
+    double rate;      /* of a message that has its links for itself */
+    cs_time latency;  /* of messages whose end is known: until they come to their links, */
+    cs_time alone;    /* and what their bytes take then, at that rate */
+    candidate cap;    /* the least share of links that only the class uses; or infinite */
+    double bandwidth; /* of the narrowest link; infinite without any */
     cs_pair ends;
     cs_pair slowest; /* of the messages that one stands for: whose links these are */
     uint32_t before; /* folded graphs: the class before with this source, or CS_NONE */
-    uint32_t stream; /* whose messages go one after the other, or CS_NONE */
-    double rate;     /* of a message that has its links for itself */
-    uint8_t known;   /* cs_known: when the end of a message is */
-    cs_time latency; /* of messages whose end is known: until they come to their links, */
-    cs_time alone;   /* and what their bytes take then, at that rate */
 } route;
 
 /* Messages from one device to another for one purpose, in the order in which they came. */
@@ -48,16 +60,23 @@ typedef struct flow {
  * links with the rest of its round. */
 typedef enum flow_place { AT_LINKS, ON_ITS_WAY, IN_ROUND } flow_place;
 
+enum { CACHE_LINE = 64, FEW_FLOWS = 3 };
+
+/* One line of the cache: most links have few flows, which are in place. */
 typedef struct link_state {
-    uint32_t *flows; /* on the link; fifo: in order of arrival, from `head` on */
+    uint32_t
+        *flows; /* on the link, `few` or allocated; fifo: in order of arrival, from `head` on */
     uint32_t head, n, capacity;
     uint32_t mark;
-    bool changed;  /* since the last settling */
-    uint32_t load; /* of its flows: messages, of which each stands for one or more */
     double bandwidth;
     double free;      /* max-min: not yet given away */
     uint32_t unfixed; /* max-min: messages without a rate yet */
+    uint32_t load;    /* of its flows: messages, of which each stands for one or more */
+    uint32_t few[FEW_FLOWS];
+    bool changed; /* since the last settling */
 } link_state;
+
+_Static_assert(sizeof(link_state) <= CACHE_LINE, "a link is one line of the cache");
 
 /* A message that is alone on its links, or will be: no flow, unless another one comes to use one of
  * them before it ends. */
@@ -97,13 +116,6 @@ typedef struct round_share {
     double rate;
     cs_time time; /* until all of its bytes are through at that rate */
 } round_share;
-
-/* A link that may be the tightest, by what it gave to each of its flows without a rate when it was
- * looked at last: a lower bound, for filling other links only leaves it with more for each. */
-typedef struct candidate {
-    double share;
-    uint32_t link;
-} candidate;
 
 struct cs_network {
     uint32_t n_tasks; /* of the graph; those from here on are others' */
@@ -147,6 +159,11 @@ struct cs_network {
     cs_rate_sample *rates;
     uint32_t n_rates, cap_rates;
 };
+
+static inline bool tighter(candidate a, candidate b)
+{
+    return a.share < b.share || (a.share == b.share && a.link < b.link);
+}
 
 static bool add(id_list *list, uint32_t id)
 {
@@ -238,8 +255,12 @@ static cs_status find_way(cs_network *network, const cs_platform *platform, uint
                            first + UINT64_C(1) + platform->longest_route,
                            sizeof(*network->route_links)))
         return cs_error_no_memory(error);
-    *way =
-        (route){.first = first, .bytes = bytes, .ends = ends, .slowest = ends, .stream = CS_NONE};
+    *way = (route){.first = first,
+                   .bytes = bytes,
+                   .ends = ends,
+                   .slowest = ends,
+                   .stream = CS_NONE,
+                   .cap = {INFINITY, CS_NONE, CS_NONE}};
     if (network->last_route)
         same = find_same(network, cls);
     if (same != CS_NONE)
@@ -253,6 +274,7 @@ static cs_status find_way(cs_network *network, const cs_platform *platform, uint
     way->bandwidth = found.bandwidth;
     network->n_route_links += found.n;
     order_links(platform, links, way);
+    way->n_shared = way->n_finite;
     if (network->last_route)
         CS_TRY(weigh(network, cls, same, error));
     way->rate = rate_alone(network, way);
@@ -327,6 +349,23 @@ static bool joins_at_start(uint8_t known)
     return known == CS_KNOWN_AT_START || known == CS_KNOWN_IF_ALONE;
 }
 
+/* Moves the links that serve nothing but one message of the class after the other behind those that
+ * others may share, of which one remains at least. */
+static void set_apart(cs_network *network, route *way, const bool *serial)
+{
+    uint32_t *links = network->route_links + way->first;
+    for (uint32_t i = way->n_shared; i-- > 0 && way->n_shared > 1;) {
+        const uint32_t link = links[i];
+        const candidate cap = {network->links[link].bandwidth, link, CS_NONE};
+        if (!serial[link])
+            continue;
+        links[i] = links[--way->n_shared];
+        links[way->n_shared] = link;
+        if (tighter(cap, way->cap))
+            way->cap = cap;
+    }
+}
+
 /* Finds the classes whose messages need no solver of shares (queues.h). Those of others come
  * whenever they like, and rates are recorded flow by flow: then there are none. */
 static cs_status find_known(cs_network *network, const cs_network_load *load,
@@ -338,8 +377,9 @@ static cs_status find_known(cs_network *network, const cs_network_load *load,
         return CS_OK;
     cs_queue_class *classes = calloc((size_t)graph->n_classes + 1, sizeof(*classes));
     uint8_t *known = calloc((size_t)graph->n_classes + 1, sizeof(*known));
+    bool *serial = calloc((size_t)network->n_links + 1, sizeof(*serial));
     network->free_at = calloc((size_t)network->n_links + 1, sizeof(*network->free_at));
-    bool enough = classes && known && network->free_at;
+    bool enough = classes && known && serial && network->free_at;
     for (uint32_t i = 0; enough && i < graph->n_classes; i++) {
         route *way = &network->routes[i];
         if (!deliveries[i].competes ||
@@ -355,13 +395,16 @@ static cs_status find_known(cs_network *network, const cs_network_load *load,
                                       graph->classes[i].origin != CS_TRANSFER};
     }
     enough = enough && cs_queues_find(graph, classes, network->n_links,
-                                      network->sharing == CS_SHARING_FIFO, known);
+                                      network->sharing == CS_SHARING_FIFO, known, serial);
     for (uint32_t i = 0; enough && i < graph->n_classes; i++) {
         network->routes[i].known = known[i];
         deliveries[i].at_start = joins_at_start(known[i]);
+        if (known[i] == CS_KNOWN_LATER && !network->weights && !load->watched)
+            set_apart(network, &network->routes[i], serial);
     }
     free(classes);
     free(known);
+    free(serial);
     return enough ? CS_OK : cs_error_no_memory(error);
 }
 
@@ -378,6 +421,17 @@ static cs_status begin_fold(cs_network *network, const cs_graph *graph, const cs
     return cs_fold_paths_init(&network->fold, graph, platform, error);
 }
 
+static bool reserve_links(cs_network *network, const cs_platform *platform)
+{
+    network->links = aligned_alloc(CACHE_LINE, ((size_t)platform->n_links + 1) * CACHE_LINE);
+    for (uint32_t i = 0; network->links && i < platform->n_links; i++) {
+        link_state *link = &network->links[i];
+        *link = (link_state){.capacity = FEW_FLOWS, .bandwidth = platform->links[i].bandwidth};
+        link->flows = link->few;
+    }
+    return network->links != NULL;
+}
+
 static bool reserve(cs_network *network, const cs_network_load *load, const cs_platform *platform)
 {
     network->n_tasks = load->graph->n_tasks;
@@ -388,13 +442,8 @@ static bool reserve(cs_network *network, const cs_network_load *load, const cs_p
     network->n_links = platform->n_links;
     network->routes =
         calloc((size_t)load->graph->n_classes + load->n_pairs + 1, sizeof(*network->routes));
-    network->links = calloc((size_t)platform->n_links + 1, sizeof(*network->links));
     network->users = calloc((size_t)platform->n_links + 1, sizeof(*network->users));
-    if (!network->routes || !network->links || !network->users)
-        return false;
-    for (uint32_t i = 0; i < platform->n_links; i++)
-        network->links[i].bandwidth = platform->links[i].bandwidth;
-    return true;
+    return network->routes && network->users && reserve_links(network, platform);
 }
 
 cs_status cs_network_create(const cs_network_load *load, const cs_platform *platform,
@@ -428,7 +477,8 @@ void cs_network_destroy(cs_network *network)
     if (!network)
         return;
     for (uint32_t i = 0; network->links && i < network->n_links; i++)
-        free(network->links[i].flows);
+        if (network->links[i].flows != network->links[i].few)
+            free(network->links[i].flows);
     id_list *lists[] = {&network->spare,   &network->changed, &network->first, &network->component,
                         &network->members, &network->round,   &network->gone};
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
@@ -482,10 +532,11 @@ double cs_network_rate(const cs_network *network, uint32_t id)
 
 /* ---- flows on links ---- */
 
+/* Those that list it. */
 static const uint32_t *links_of(const cs_network *network, const flow *of, uint32_t *n)
 {
     const route *way = &network->routes[of->cls];
-    *n = way->n_finite;
+    *n = way->n_shared;
     return network->route_links + way->first;
 }
 
@@ -495,16 +546,29 @@ static inline uint32_t weight_of(const cs_network *network, const flow *of, uint
     return network->weights ? network->weights[network->routes[of->cls].first + i] : 1;
 }
 
-static bool push_flow(link_state *link, uint32_t id)
+/* Makes room for another flow. */
+static bool widen(link_state *link)
 {
     /* close up what has left, if that is enough to pay for the move */
-    if (link->head > 0 && link->head >= link->capacity / 2 &&
-        link->head + link->n == link->capacity) {
+    if (link->head > 0 && link->head >= link->capacity / 2) {
         memmove(link->flows, link->flows + link->head, link->n * sizeof(*link->flows));
         link->head = 0;
+        return true;
     }
-    if (!cs_vector_reserve((void **)&link->flows, &link->capacity,
-                           (uint64_t)link->head + link->n + 1, sizeof(*link->flows)))
+    const bool few = link->flows == link->few;
+    uint32_t *flows = few ? NULL : link->flows;
+    if (!cs_vector_grow((void **)&flows, &link->capacity, (uint64_t)link->head + link->n + 1,
+                        sizeof(*flows)))
+        return false;
+    if (few)
+        memcpy(flows, link->few, sizeof(link->few));
+    link->flows = flows;
+    return true;
+}
+
+static inline bool push_flow(link_state *link, uint32_t id)
+{
+    if (link->head + link->n == link->capacity && !widen(link))
         return false;
     link->flows[link->head + link->n++] = id;
     return true;
@@ -779,11 +843,16 @@ static bool note_change(cs_network *network, uint32_t id)
     return true;
 }
 
-static void leave_links(cs_network *network, uint32_t id)
+/* Takes a flow off its links, and remembers those that others are left on as changed. */
+static bool leave_links(cs_network *network, uint32_t id)
 {
     uint32_t n;
     const uint32_t *links = links_of(network, &network->flows[id], &n);
+    id_list *changed = &network->changed;
     network->n_on_links--;
+    if (!cs_vector_reserve((void **)&changed->ids, &changed->capacity, changed->n + (uint64_t)n,
+                           sizeof(*changed->ids)))
+        return false;
     for (uint32_t i = 0; i < n; i++) {
         link_state *link = &network->links[links[i]];
         uint32_t at = 0;
@@ -791,7 +860,12 @@ static void leave_links(cs_network *network, uint32_t id)
             at++;
         link->flows[at] = link->flows[--link->n];
         link->load -= weight_of(network, &network->flows[id], i);
+        if (link->n == 0 || link->changed)
+            continue;
+        changed->ids[changed->n++] = links[i];
+        link->changed = true;
     }
+    return true;
 }
 
 /* Whether a link has one flow alone: to that it is a cap, and nothing reaches others over it. */
@@ -836,17 +910,12 @@ static void count_rates(cs_network *network)
         flow *member = &network->flows[network->members.ids[i]];
         uint32_t n;
         const uint32_t *links = links_of(network, member, &n);
-        member->next_rate = INFINITY;
+        member->next_rate = network->routes[member->cls].cap.share;
         for (uint32_t l = 0; l < n; l++) {
             const link_state *link = &network->links[links[l]];
             member->next_rate = fmin(member->next_rate, link->bandwidth / link->load);
         }
     }
-}
-
-static inline bool tighter(candidate a, candidate b)
-{
-    return a.share < b.share || (a.share == b.share && a.link < b.link);
 }
 
 /* Puts a candidate where it belongs, from place `at` of the heap on downwards. */
@@ -862,18 +931,23 @@ static void sift_down(candidate *heap, uint32_t n, uint32_t at, candidate moved)
     heap[at] = moved;
 }
 
-/* The least share that a cap leaves to a flow; of equal ones that of the lowest link. */
-static candidate find_cap(const cs_network *network, const flow *member)
+/* The least share that a cap leaves to a flow; of equal ones that of the lowest link. Infinite: no
+ * link is a cap. */
+static candidate find_cap(const cs_network *network, uint32_t id)
 {
     uint32_t n;
+    const flow *member = &network->flows[id];
     const uint32_t *links = links_of(network, member, &n);
-    candidate least = {INFINITY, CS_NONE};
+    candidate least = network->routes[member->cls].cap;
     for (uint32_t l = 0; l < n; l++) {
         const link_state *link = &network->links[links[l]];
-        const candidate cap = {link->bandwidth / link->load, links[l]};
-        if (is_cap(link) && tighter(cap, least))
+        if (!is_cap(link))
+            continue;
+        const candidate cap = {link->bandwidth / link->load, links[l], CS_NONE};
+        if (tighter(cap, least))
             least = cap;
     }
+    least.flow = id;
     return least;
 }
 
@@ -890,12 +964,12 @@ static bool list_candidates(cs_network *network)
         link->free = link->bandwidth;
         link->unfixed = link->load;
         if (link->n > 1)
-            network->candidates[n++] = (candidate){link->free / link->unfixed, id};
+            network->candidates[n++] = (candidate){link->free / link->unfixed, id, CS_NONE};
     }
     for (uint32_t i = 0; i < network->members.n; i++) {
-        flow *member = &network->flows[network->members.ids[i]];
-        const candidate cap = find_cap(network, member);
-        member->next_rate = -1;
+        const uint32_t id = network->members.ids[i];
+        const candidate cap = find_cap(network, id);
+        network->flows[id].next_rate = -1;
         if (cap.link != CS_NONE)
             network->candidates[n++] = cap;
     }
@@ -908,28 +982,33 @@ static bool list_candidates(cs_network *network)
 /* The link that gives the least to each of its flows that have no rate yet, and how much. Shares in
  * the heap are brought up to date when they come to the top; that of a cap does not change. There
  * must be flows without a rate. */
-static const link_state *tightest(cs_network *network, double *rate)
+static candidate tightest(cs_network *network)
 {
     candidate *heap = network->candidates;
     for (;;) {
         candidate top = heap[0];
-        const link_state *link = &network->links[top.link];
         assert(network->n_candidates > 0);
-        if (is_cap(link)) {
-            *rate = top.share;
-            if (network->flows[link->flows[0]].next_rate < 0)
-                return link;
+        if (top.flow != CS_NONE) {
+            if (network->flows[top.flow].next_rate < 0)
+                return top;
             top = heap[--network->n_candidates];
-        } else if (link->unfixed > 0) {
-            *rate = link->free / link->unfixed;
-            if (*rate <= top.share)
-                return link;
-            top.share = *rate;
+        } else if (network->links[top.link].unfixed > 0) {
+            const link_state *link = &network->links[top.link];
+            const double share = link->free / link->unfixed;
+            if (share <= top.share)
+                return (candidate){share, top.link, CS_NONE};
+            top.share = share;
         } else {
             top = heap[--network->n_candidates];
         }
         sift_down(heap, network->n_candidates, 0, top);
     }
+}
+
+/* As fmax, without the call. */
+static inline double at_least_0(double value)
+{
+    return value > 0 ? value : 0;
 }
 
 static void fix_rate(cs_network *network, flow *member, double rate)
@@ -942,7 +1021,7 @@ static void fix_rate(cs_network *network, flow *member, double rate)
         if (is_cap(link))
             continue;
         const uint32_t weight = weight_of(network, member, l);
-        link->free = fmax(link->free - rate * weight, 0);
+        link->free = at_least_0(link->free - rate * weight);
         link->unfixed -= weight;
     }
 }
@@ -956,20 +1035,22 @@ static void fix_rate(cs_network *network, flow *member, double rate)
 static bool max_min_rates(cs_network *network)
 {
     if (network->component.n == 1 && network->members.n == 1) { /* all of its links are caps */
-        flow *alone = &network->flows[network->members.ids[0]];
-        alone->next_rate = find_cap(network, alone).share;
+        const uint32_t alone = network->members.ids[0];
+        network->flows[alone].next_rate = find_cap(network, alone).share;
         return true;
     }
     if (!list_candidates(network))
         return false;
-    double rate;
     for (uint32_t left = network->members.n; left > 0;) {
-        const link_state *link = tightest(network, &rate);
-        for (uint32_t f = 0; f < link->n; f++) {
-            flow *member = &network->flows[link->flows[f]];
+        const candidate top = tightest(network);
+        const link_state *link = &network->links[top.link];
+        const uint32_t *flows = top.flow != CS_NONE ? &top.flow : link->flows;
+        const uint32_t n = top.flow != CS_NONE ? 1 : link->n;
+        for (uint32_t f = 0; f < n; f++) {
+            flow *member = &network->flows[flows[f]];
             if (member->next_rate >= 0)
                 continue;
-            fix_rate(network, member, rate);
+            fix_rate(network, member, top.share);
             left--;
         }
     }
@@ -981,7 +1062,8 @@ static cs_status set_rate(cs_network *network, uint32_t id, double rate, cs_time
     flow *of = &network->flows[id];
     if (rate == of->rate)
         return CS_OK;
-    of->left = fmax(of->left - of->rate * cs_time_seconds(now - of->since), 0);
+    if (of->rate > 0)
+        of->left = at_least_0(of->left - of->rate * cs_time_seconds(now - of->since));
     of->since = now;
     of->rate = rate;
     return set_end(network, id, rate, now);
@@ -1083,9 +1165,7 @@ static bool end_round(cs_network *network)
     }
     for (uint32_t i = 0; i < network->gone.n; i++) {
         const uint32_t id = network->gone.ids[i];
-        if (!over)
-            leave_links(network, id);
-        if ((!over && !note_change(network, id)) || !add(&network->spare, id))
+        if ((!over && !leave_links(network, id)) || !add(&network->spare, id))
             return false;
     }
     network->round.n = network->gone.n = 0;
@@ -1105,9 +1185,29 @@ static bool is_lone(const cs_network *network, uint32_t id)
     return is;
 }
 
-static double rate_of_lone(const cs_network *network, uint32_t id)
+/* The same of a flow that arrives: the only one that does knows it from its links' lists. */
+static inline bool arrives_alone(const cs_network *network, uint32_t id)
 {
-    return network->routes[network->flows[id].cls].rate;
+    return network->arrivals.n == 1 ? network->has_lone && network->flows[id].ahead == 0
+                                    : is_lone(network, id);
+}
+
+static cs_status set_rate_of_lone(cs_network *network, uint32_t id, cs_time now)
+{
+    return set_rate(network, id, network->routes[network->flows[id].cls].rate, now);
+}
+
+/* The same when it arrives, with all of its bytes: what they take is known from the start, if it
+ * fits. */
+static cs_status start_lone(cs_network *network, uint32_t id, cs_time now)
+{
+    flow *of = &network->flows[id];
+    const route *way = &network->routes[of->cls];
+    if (way->alone == 0)
+        return set_rate_of_lone(network, id, now);
+    of->rate = way->rate;
+    of->since = now;
+    return cs_time_add(now, way->alone, &of->end) ? announce(network, id, of->end) : CS_OVERFLOW;
 }
 
 /* Puts the flows that arrived on their links; those that wait for their turn are dropped from the
@@ -1133,8 +1233,8 @@ static cs_status settle_changed(cs_network *network, cs_time now)
         return CS_NO_MEMORY;
     for (uint32_t i = 0; i < network->arrivals.n; i++) {
         const uint32_t id = network->arrivals.all[i].what;
-        if (is_lone(network, id))
-            CS_TRY(set_rate(network, id, rate_of_lone(network, id), now));
+        if (arrives_alone(network, id))
+            CS_TRY(start_lone(network, id, now));
         else if (!note_change(network, id))
             return CS_NO_MEMORY;
     }
@@ -1146,7 +1246,7 @@ static cs_status settle_changed(cs_network *network, cs_time now)
         if (link->mark == network->mark || link->n == 0)
             continue; /* in a component that was just done, or in none */
         if (is_cap(link) && is_lone(network, link->flows[0]))
-            CS_TRY(set_rate(network, link->flows[0], rate_of_lone(network, link->flows[0]), now));
+            CS_TRY(set_rate_of_lone(network, link->flows[0], now));
         else
             CS_TRY(settle_around(network, id, now));
     }
@@ -1189,10 +1289,9 @@ cs_status cs_network_end(cs_network *network, uint32_t id, cs_time now, bool *en
         return CS_NO_MEMORY;
     if (network->sharing == CS_SHARING_FIFO)
         return leave_queues(network, id) ? CS_OK : CS_NO_MEMORY;
-    leave_links(network, id);
     if (network->routes[of->cls].known == CS_KNOWN_IF_ALONE)
         count_users(network, of->cls, UINT32_MAX);
-    return note_change(network, id) && pass_turn(network, of) ? CS_OK : CS_NO_MEMORY;
+    return leave_links(network, id) && pass_turn(network, of) ? CS_OK : CS_NO_MEMORY;
 }
 
 static int compare_arrivals(const void *left, const void *right)

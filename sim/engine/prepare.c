@@ -1,3 +1,4 @@
+#include "sim/engine/prefetch.h"
 #include "sim/engine/state.h"
 #include "sim/engine/watch-run.h"
 
@@ -13,8 +14,11 @@ static bool announce_flow(void *context, uint32_t flow, uint32_t task, cs_time t
     const uint32_t what = flow == CS_NETWORK_ENDS        ? CS_TASK_ENDS
                           : flow == CS_NETWORK_OVERFLOWS ? CS_TASK_OVERFLOWS
                                                          : CS_FLOW + flow;
-    if (*slot == CS_NONE)
+    if (*slot == CS_NONE) {
+        if (task < e->graph->n_tasks)
+            cs_prefetch_listed(e, task);
         return cs_event_queue_push(&e->events, (cs_event){time, task, what}, slot);
+    }
     e->events.what[*slot] = what;
     cs_event_queue_move(&e->events, *slot, time);
     return true;
@@ -136,10 +140,14 @@ static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_deliv
                        .series = cls->series > 0};
     split_effects(e, cls, run);
     e->order_devices |= run->policy;
+    run->line = CS_NO_DELAY_LINE;
     if (transfer) {
         e->order_devices |= cls->blocking;
         if (!cs_time_add(delivery->delay, cls->duration, &run->duration))
             return cs_error_add(error, CS_OVERFLOW, "a transfer takes 2^63 ps or more");
+        if (run->competes && !run->at_start && run->duration > 0 && !e->options.every_event &&
+            !e->options.watch)
+            run->line = cs_delay_lines_find(&e->joining, run->duration);
         return CS_OK;
     }
     if (cls->series > 0)
@@ -226,6 +234,7 @@ cs_status cs_engine_prepare(cs_engine *e, cs_error *error)
 {
     const cs_graph *graph = e->graph;
     cs_event_queue_init(&e->events);
+    cs_delay_lines_init(&e->joining);
     if (!reserve(e))
         return cs_error_no_memory(error);
     cs_status status =
@@ -275,6 +284,7 @@ void cs_engine_release(cs_engine *e)
     cs_id_list_finish(&e->passing);
     cs_id_list_finish(&e->called);
     cs_event_queue_finish(&e->events);
+    cs_delay_lines_finish(&e->joining);
     cs_network_destroy(e->network);
     cs_slowdown_destroy(e->slowdown);
     cs_sources_destroy(e->sources);

@@ -39,9 +39,10 @@ typedef struct cs_queue_class {
     bool collective; /* they are of one */
 } cs_queue_class;
 
-/* Fills `known`, one per class of the graph; `every_link`: each link serves one message after the
- * other. False when memory runs out. */
+/* Fills `known`, one per class of the graph, and `serial`, one per link: only messages of one class
+ * take it, of which each waits for the end of the one before. `every_link`: each link serves one
+ * message after the other, and `serial` is left alone. False when memory runs out. */
 CS_MUST_CHECK bool cs_queues_find(const cs_graph *graph, const cs_queue_class *classes,
-                                  uint32_t n_links, bool every_link, uint8_t *known);
+                                  uint32_t n_links, bool every_link, uint8_t *known, bool *serial);
 
 #endif

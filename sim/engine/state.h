@@ -3,6 +3,7 @@
 #ifndef CS_ENGINE_STATE_H
 #define CS_ENGINE_STATE_H
 
+#include "sim/engine/delay-lines.h"
 #include "sim/engine/engine.h"
 #include "sim/engine/event-queue.h"
 #include "sim/engine/memory.h"
@@ -36,6 +37,7 @@ typedef struct cs_run_class {
     bool policy : 1;   /* it has one */
     bool timed : 1;    /* it has release times */
     bool series : 1;   /* it is one */
+    uint8_t line;      /* of those that join after their delay; CS_NO_DELAY_LINE: by the queue */
 } cs_run_class;
 
 typedef struct cs_device_state {
@@ -60,6 +62,7 @@ typedef struct cs_engine {
     cs_ready_set *compute;  /* per device: ready tasks of a priority queue */
     cs_ready_set *blocking; /* per device: ready blocking transfers that it sends or receives */
     cs_event_queue events;
+    cs_delay_lines joining; /* transfers on their way to their links */
     cs_network *network;
     bool network_due;      /* something joined the network, or left it, at this instant */
     cs_slowdown *slowdown; /* NULL: communication slows nothing down */

@@ -1,5 +1,6 @@
 #include "sim/print/report.h"
 
+#include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/print/mesh-report.h"
 #include "sim/print/origins-report.h"
@@ -882,7 +883,8 @@ static void print_costs(const cs_scenario *scenario, const cs_lower_report *lowe
     const uint32_t times = use->n_measured + use->n_estimated;
     if (!use->given)
         return;
-    fprintf(out, "costs %s", use->files);
+    fputs("costs ", out);
+    cs_text_puts(out, use->files);
     fprintf(out, use->devices[0] ? " (%s): " : ": ", use->devices);
     if (times > 0)
         fprintf(out, "%u of %u times of operators measured%s\n", use->n_measured, times,

@@ -1,5 +1,6 @@
 #include "sim/run/figures.h"
 
+#include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/run/simulate.h"
 #include "sim/workload/precision.h"
@@ -249,9 +250,9 @@ static const char *of_a_device(const cs_outcome *of, char *text, size_t size)
 static const char *of_its_peak(const cs_outcome *of, char *text, size_t size)
 {
     const cs_model *model = of->scenario->model;
-    snprintf(text, size, " of %.80s's peak in %s",
-             model->work.device ? model->work.device : "the device",
-             cs_precision_names[model->precision]);
+    cs_text_format(text, size, " of %.80s's peak in %s",
+                   model->work.device ? model->work.device : "the device",
+                   cs_precision_names[model->precision]);
     return text;
 }
 

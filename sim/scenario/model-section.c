@@ -1,12 +1,16 @@
 #include "sim/scenario/sections.h"
 
 #include "sim/base/file.h"
+#include "sim/base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-const cs_optimizer cs_optimizers[] = {
-    {"sgd", 0}, {"momentum", 1}, {"adam", 2}, {"none", 0, .is_none = true}};
+const cs_optimizer cs_optimizers[] = {{"sgd", 0},
+                                      {"momentum", 1},
+                                      {"adam", 2},
+                                      {"muon", 1, .other_ratio = 2},
+                                      {"none", 0, .is_none = true}};
 
 static const char *const gradient_names[] = {"weights", "fp32", NULL};
 
@@ -22,7 +26,7 @@ cs_optimizer_storage cs_model_section_storage(const cs_model_section *section)
                                   .no_main = section->main_weights != 0};
 }
 
-static const char *const optimizer_names[] = {"sgd", "momentum", "adam", "none", NULL};
+static const char *const optimizer_names[] = {"sgd", "momentum", "adam", "muon", "none", NULL};
 
 const cs_field cs_scenario_model_fields[] = {
     {"file", CS_FIELD_TEXT, offsetof(cs_model_section, file), .fallback = "",
@@ -37,8 +41,13 @@ const cs_field cs_scenario_model_fields[] = {
             "batch size; 0: a micro-batch has that batch size; required for a named model"},
     {"optimizer", CS_FIELD_CHOICE, offsetof(cs_model_section, optimizer), .fallback = "sgd",
      .choices = optimizer_names,
-     .doc = "the optimizer: sgd has no states, momentum one and adam two values per weight; none: "
-            "weights are not updated"},
+     .doc = "the optimizer: sgd has no states, momentum one and adam two values per weight; muon: "
+            "one for each weight of a matrix, and adam for all others; none: weights are not "
+            "updated"},
+    {"newton_schulz_steps", CS_FIELD_COUNT, offsetof(cs_model_section, newton_schulz_steps),
+     .fallback = "", .min = 1, .max = 1000,
+     .doc = "for a named model with the optimizer muon: Newton-Schulz iterations per matrix; "
+            "default: 5"},
     {"gradients", CS_FIELD_CHOICE, offsetof(cs_model_section, gradients), .fallback = "weights",
      .choices = gradient_names,
      .doc = "type in which gradients are summed, kept and sent: the type of the weights, or always "
@@ -151,6 +160,16 @@ static void take_known(const cJSON *value, const cs_loaded *loaded, cs_model_sec
     section->device_memory = loaded->device_memory;
 }
 
+static void take_optimizer(const cs_model_section *section, cs_workload *workload)
+{
+    enum { STEPS = 5 }; /* Megatron-LM, core/optimizer/optimizer_config.py: muon_num_ns_steps */
+    const cs_optimizer *optimizer = &cs_optimizers[section->optimizer];
+    const bool muon = optimizer->other_ratio > 0,
+               given = section->newton_schulz_steps != CS_COUNT_LEFT_OUT;
+    workload->optimizer_states = muon ? optimizer->other_ratio : optimizer->state_ratio;
+    workload->muon.steps = muon ? (given ? section->newton_schulz_steps : STEPS) : 0;
+}
+
 static cs_status read_named(const cJSON *value, const cs_json_place *model, bool has_costs,
                             cs_model_section *section, cs_loaded *loaded, cs_error *error)
 {
@@ -160,7 +179,7 @@ static cs_status read_named(const cJSON *value, const cs_json_place *model, bool
     workload->from = model->up->file;
     workload->float_gradients = section->gradients != 0;
     workload->storage = cs_model_section_storage(section);
-    workload->optimizer_states = cs_optimizers[section->optimizer].state_ratio;
+    take_optimizer(section, workload);
     if (section->batch_size == 0)
         status = cs_json_invalid(&batch, error, "must be >= 1 for a named model (got %s)",
                                  cs_json_member(value, "batch_size") ? "0" : "none");
@@ -181,8 +200,8 @@ static cs_status check_source(const cJSON *value, const cs_json_place *model, cs
     for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
         if (!cs_json_member(value, sources[i]))
             continue;
-        used += (size_t)snprintf(got + used, sizeof(got) - used, "%s\"%s\"", n > 0 ? " and " : "",
-                                 sources[i]);
+        used += (size_t)cs_text_format(got + used, sizeof(got) - used, "%s\"%s\"",
+                                       n > 0 ? " and " : "", sources[i]);
         n++;
     }
     if (n == 1)

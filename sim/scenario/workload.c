@@ -150,6 +150,7 @@ cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *devic
         .batch_size = workload->batch_size,
         .precision = (cs_precision)workload->precision,
         .optimizer_states = workload->optimizer_states,
+        .muon = workload->muon,
         .float_gradients = workload->float_gradients,
         .storage = workload->storage,
         .kept = workload->kept,
@@ -180,6 +181,15 @@ static const cs_layer *find_layer(const cs_model *model, const char *name)
     return NULL;
 }
 
+/* Its matrices take the part of it that they took, rounded down. */
+static void take_update(cs_layer *layer, cs_time update)
+{
+    const double by = layer->update > 0 ? (double)update / (double)layer->update : 0;
+    for (uint32_t i = 0; i < layer->n_matrices; i++)
+        layer->matrices[i].update = (cs_time)floor(by * (double)layer->matrices[i].update);
+    layer->update = update;
+}
+
 /* Of the layer alone, for the samples of the model that takes them. */
 static cs_status take_layer(cs_layer *layer, const cs_model *measured, const cs_layer *from,
                             uint32_t samples, cs_error *error)
@@ -191,7 +201,7 @@ static cs_status take_layer(cs_layer *layer, const cs_model *measured, const cs_
     layer->backward_input = sum.backward_input;
     layer->backward_weight = sum.backward_weight;
     if (sum.update > 0)
-        layer->update = sum.update;
+        take_update(layer, sum.update);
     layer->timing = "measured";
     return CS_OK;
 }
@@ -208,8 +218,8 @@ cs_status cs_model_take_times(cs_model *model, const cs_model *measured, const c
         CS_TRY(take_layer(&model->layers[i], measured, from, model->batch_size, error));
         taken++;
     }
-    snprintf(text, sizeof(text), "%s; times of %u of %u layers measured: %.200s",
-             model->provenance.notes, taken, model->n_layers, origin);
+    cs_text_format(text, sizeof(text), "%s; times of %u of %u layers measured: %.200s",
+                   model->provenance.notes, taken, model->n_layers, origin);
     model->provenance.notes = cs_arena_copy(&model->arena, text);
     *n = taken;
     return model->provenance.notes ? CS_OK : cs_error_no_memory(error);
@@ -225,7 +235,7 @@ static cs_time part_of(cs_time part, cs_time estimated, cs_time measured)
 static void scale_layer(const cs_layer *estimated, const cs_layer *measured, cs_layer *part)
 {
     cs_layer_piece *sum = &(cs_layer_piece){0};
-    part->update = part_of(part->update, estimated->update, measured->update);
+    take_update(part, part_of(part->update, estimated->update, measured->update));
     for (uint32_t i = 0; i < part->n_pieces; i++) {
         cs_layer_piece *piece = &part->pieces[i];
         piece->forward = part_of(piece->forward, estimated->forward, measured->forward);
@@ -267,7 +277,8 @@ static cs_status take_parts(const cs_workload *workload, const cs_net *net,
         if (find_layer(measured, model->layers[i].name))
             scale_layer(&estimated.layers[i], &taken.layers[i], &model->layers[i]);
     if (status == CS_OK) {
-        snprintf(text, sizeof(text), "%s, divided as the estimates are", taken.provenance.notes);
+        cs_text_format(text, sizeof(text), "%s, divided as the estimates are",
+                       taken.provenance.notes);
         model->provenance.notes = cs_arena_copy(&model->arena, text);
         status = model->provenance.notes ? CS_OK : cs_error_no_memory(error);
     }

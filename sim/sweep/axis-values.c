@@ -1,6 +1,7 @@
 #include "sim/sweep/axis-values.h"
 
 #include "sim/base/json-labels.h"
+#include "sim/base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -47,6 +48,11 @@ static cs_status fill(const cs_axis *axis, cJSON **parsed, cs_arena *arena, cs_a
     memcpy(labels, texts, n * sizeof(*labels));
     if (cs_json_labels_apply(parsed, n))
         CS_TRY(cs_json_labels_make(parsed, n, arena, labels, error));
+    for (uint32_t i = 0; i < n; i++) {
+        labels[i] = cs_text_shown(labels[i], arena);
+        if (!labels[i])
+            return cs_error_no_memory(error);
+    }
     *values = (cs_axis_values){n, all ? numbers : NULL, texts, labels, units[axis->quantity]};
     return CS_OK;
 }

@@ -12,7 +12,7 @@ typedef struct cs_axis_values {
     uint32_t n;
     const double *numbers;     /* in SI base units; NULL where not all values are numbers */
     const char *const *texts;  /* a text without its quotes, else JSON; never NULL */
-    const char *const *labels; /* never NULL */
+    const char *const *labels; /* never NULL; as cs_text_show shows them */
     const char *unit;          /* of the numbers: "s", "bytes", ...; "1" where there is none */
 } cs_axis_values;
 

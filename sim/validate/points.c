@@ -3,6 +3,7 @@
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/vector.h"
+#include "sim/validate/shipped-points.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -301,11 +302,38 @@ static cs_status check_open(const cs_point *point, const cs_json_place *place, c
     return check_kind(point->args, place, "args", cJSON_IsObject, object, error);
 }
 
+static bool add_copy(cJSON *object, const cJSON *member)
+{
+    cJSON *copy = cJSON_Duplicate(member, true);
+    const bool added = copy && cJSON_AddItemToObject(object, member->string, copy);
+    if (!added)
+        cJSON_Delete(copy);
+    return added;
+}
+
+/* Adds what the points of a file share to one of them, which may say otherwise, also null. False
+ * when memory runs out. */
+static bool add_common(cJSON *point, const cJSON *common)
+{
+    bool added = true;
+    for (const cJSON *member = common ? common->child : NULL; member && added;
+         member = member->next) {
+        cJSON *own = cJSON_GetObjectItemCaseSensitive(point, member->string);
+        if (!own)
+            added = add_copy(point, member);
+        else if (cJSON_IsObject(own) && cJSON_IsObject(member))
+            added = add_common(own, member);
+    }
+    return added;
+}
+
 static cs_status add_point(cJSON *value, const cs_json_place *place, const char *dataset,
-                           cs_points *points, cs_error *error)
+                           const cJSON *common, cs_points *points, cs_error *error)
 {
     cs_point made = {.dataset = dataset};
     const cs_json_place *root = place->up->up;
+    if (cJSON_IsObject(value) && !add_common(value, common))
+        return cs_error_no_memory(error);
     keep_known(value, cs_point_fields);
     CS_TRY(cs_field_read(value, place, (const cs_field *const[]){cs_point_fields, NULL},
                          (void *const[]){&made}, &points->arena, error));
@@ -327,6 +355,7 @@ static cs_status read_document(cJSON *document, const cs_json_place *root, cs_po
     const cs_json_place named = {.up = root, .key = "dataset"};
     const char *version = cJSON_GetStringValue(cs_json_member(document, "schema"));
     const char *name = cJSON_GetStringValue(cs_json_member(document, "dataset"));
+    const cJSON *common = cs_json_member(document, "common");
     const cJSON *values = cs_json_member(document, "points");
     if (!version || strcmp(version, "truth/1") != 0)
         return cs_json_invalid(&schema, error, "must be \"truth/1\" (docs/reference/points.md)");
@@ -334,13 +363,14 @@ static cs_status read_document(cJSON *document, const cs_json_place *root, cs_po
         return cs_json_invalid(&named, error, "must be a text: the name of the dataset");
     if (!cJSON_IsArray(values))
         return cs_json_invalid(&list, error, "must be a list of points");
+    CS_TRY(check_kind(common, root, "common", cJSON_IsObject, "an object", error));
     const char *dataset = cs_arena_copy(&points->arena, name);
     if (!dataset)
         return cs_error_no_memory(error);
     cs_json_place place = {.up = &list};
     cs_status status = CS_OK;
     for (cJSON *value = values->child; value; value = value->next, place.index++) {
-        const cs_status one = add_point(value, &place, dataset, points, error);
+        const cs_status one = add_point(value, &place, dataset, common, points, error);
         status = status != CS_OK ? status : one;
     }
     return status;
@@ -368,6 +398,15 @@ cs_status cs_points_load(const char *path, cs_points *points, cs_error *error)
     CS_TRY(cs_file_read(path, CS_JSON_BYTES, &text, &length, error));
     const cs_status status = cs_points_parse(path, text, length, points, error);
     free(text);
+    return status;
+}
+
+cs_status cs_points_load_shipped(cs_points *points, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (const cs_shipped_points *file = cs_shipped_points_files; file->name && status == CS_OK;
+         file++)
+        status = cs_points_parse(file->name, file->text, strlen(file->text), points, error);
     return status;
 }
 
