@@ -8,11 +8,26 @@
 typedef struct load {
     int64_t bytes;
     cs_time update;
+    cs_matrix_messages messages;
 } load;
 
 static bool is_less(const load *a, const load *b)
 {
     return a->bytes < b->bytes;
+}
+
+/* False when messages do not fit. */
+static bool add(load *to, const cs_layer_matrix *matrix)
+{
+    cs_matrix_messages *m = &to->messages;
+    int64_t summed;
+    to->bytes += matrix->bytes;
+    to->update += matrix->update;
+    m->n_gathered += matrix->gather_bytes > 0;
+    return !__builtin_add_overflow(m->n_summed, matrix->n_sums, &m->n_summed) &&
+           !__builtin_mul_overflow(matrix->sum_bytes, (int64_t)matrix->n_sums, &summed) &&
+           !__builtin_add_overflow(m->summed, summed, &m->summed) &&
+           !__builtin_add_overflow(m->gathered, matrix->gather_bytes, &m->gathered);
 }
 
 /* The first of a heap has become larger. */
@@ -36,12 +51,21 @@ static int compare_sizes(const void *a, const void *b)
     return order != 0 ? order : (left->update < right->update) - (left->update > right->update);
 }
 
+static void take_most(cs_matrix_messages *most, const cs_matrix_messages *one)
+{
+    most->gathered = one->gathered > most->gathered ? one->gathered : most->gathered;
+    most->summed = one->summed > most->summed ? one->summed : most->summed;
+    most->n_gathered = one->n_gathered > most->n_gathered ? one->n_gathered : most->n_gathered;
+    most->n_summed = one->n_summed > most->n_summed ? one->n_summed : most->n_summed;
+}
+
 static load most_of(const load *places, uint32_t n)
 {
     load most = {0};
     for (uint32_t i = 0; i < n; i++) {
         most.bytes = places[i].bytes > most.bytes ? places[i].bytes : most.bytes;
         most.update = places[i].update > most.update ? places[i].update : most.update;
+        take_most(&most.messages, &places[i].messages);
     }
     return most;
 }
@@ -51,19 +75,20 @@ static cs_status divide(cs_layer_matrix *matrices, uint32_t n_matrices, uint32_t
                         cs_error *error)
 {
     load *places = calloc(n, sizeof(*places));
+    bool fits = true;
     if (!places)
         return cs_error_no_memory(error);
     qsort(matrices, n_matrices, sizeof(*matrices), compare_sizes);
     for (uint32_t i = 0; i < n_matrices; i++) {
         for (uint32_t k = 0; k < matrices[i].n; k++) {
-            places[0].bytes += matrices[i].bytes;
-            places[0].update += matrices[i].update;
+            fits &= add(&places[0], &matrices[i]);
             sink(places, n);
         }
     }
     *most = most_of(places, n);
     free(places);
-    return CS_OK;
+    return fits ? CS_OK
+                : cs_error_add(error, CS_OVERFLOW, "messages of matrices do not fit 64 bits");
 }
 
 /* Copies those of a kind; returns how many. */
@@ -100,14 +125,19 @@ static cs_status find_kind(const cs_job *job, uint32_t stage, bool expert, load 
     return status;
 }
 
+/* Dense ones and experts. */
+static cs_matrices join(const load of[2])
+{
+    return (cs_matrices){of[0].bytes, of[1].bytes, of[0].update + of[1].update, of[0].messages,
+                         of[1].messages};
+}
+
 cs_status cs_stage_matrices_find(const cs_job *job, uint32_t stage, cs_stage_matrices *found,
                                  cs_error *error)
 {
     load all[2], most[2];
     for (int expert = 0; expert < 2; expert++)
         CS_TRY(find_kind(job, stage, expert > 0, &all[expert], &most[expert], error));
-    *found = (cs_stage_matrices){
-        .all = {all[0].bytes, all[1].bytes, all[0].update + all[1].update},
-        .most = {most[0].bytes, most[1].bytes, most[0].update + most[1].update}};
+    *found = (cs_stage_matrices){join(all), join(most)};
     return CS_OK;
 }

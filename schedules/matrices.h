@@ -13,10 +13,18 @@
 
 #include "schedules/schedule.h"
 
-/* Bytes of weights of matrices, and what updating them takes. */
+/* What is exchanged in front of an update, over TENSOR or, for experts, EXPERT_TENSOR: so many
+ * messages, of so many bytes together. */
+typedef struct cs_matrix_messages {
+    int64_t gathered, summed;
+    uint32_t n_gathered, n_summed;
+} cs_matrix_messages;
+
+/* Matrices: bytes of weights, what updating them takes, and what is exchanged for it. */
 typedef struct cs_matrices {
     int64_t dense, expert;
     cs_time update;
+    cs_matrix_messages dense_messages, expert_messages;
 } cs_matrices;
 
 /* Of a stage: all, and the most of each that one place has. */
@@ -24,7 +32,8 @@ typedef struct cs_stage_matrices {
     cs_matrices all, most;
 } cs_stage_matrices;
 
-/* Of a job whose plan and sums of stages are there. CS_NO_MEMORY. */
+/* Of a job whose plan and sums of stages are there. CS_NO_MEMORY; CS_OVERFLOW for messages beyond
+ * 64 bits. */
 CS_MUST_CHECK cs_status cs_stage_matrices_find(const cs_job *job, uint32_t stage,
                                                cs_stage_matrices *found, cs_error *error);
 

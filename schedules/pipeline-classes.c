@@ -235,7 +235,8 @@ static uint32_t holder_at(const maker *m, uint32_t place)
 }
 
 /* Adds the classes of a collective over all groups that have a holder. */
-static bool make_runs(maker *m, uint32_t stage, const cs_program_step *step, cs_stage_step *made)
+static bool make_runs(maker *m, uint32_t stage, const cs_program_step *step, bool alone,
+                      cs_stage_step *made)
 {
     const cs_axes axes = cs_grid_axes(m->job->plan->grid, step->axes);
     const uint32_t places = cs_grid_places(m->job->plan->grid), n = m->made.n_holders[stage];
@@ -254,9 +255,9 @@ static bool make_runs(maker *m, uint32_t stage, const cs_program_step *step, cs_
             if (holder != CS_NONE)
                 made->members[holder] = members++;
         }
-        const cs_exchange_class cls = {step->kind,      step->purpose,   stage,
-                                       first + group,   step->bytes,     step->effects,
-                                       step->n_effects, step->bytes_back};
+        const cs_exchange_class cls = {step->kind,      step->purpose,    stage,
+                                       first + group,   step->bytes,      step->effects,
+                                       step->n_effects, step->bytes_back, alone};
         if (members > before)
             made->classes[made->n_runs++] = cs_builder_exchange(m->builder, &cls);
         group++;
@@ -370,7 +371,7 @@ static cs_status make_pass(maker *m, const cs_program_stage *common, const spot 
     for (uint32_t k = 0; status == CS_OK && enough && k < program.n; k++) {
         cs_stage_step *made = &pass->steps[k];
         if (!cs_step_computes(&program.steps[k]))
-            enough = make_runs(m, at->stage, &program.steps[k], made);
+            enough = make_runs(m, at->stage, &program.steps[k], variant & CS_PASS_ALONE, made);
         for (uint32_t i = 0; made->n_runs == 0 && i < n_holders; i++) {
             const uint32_t h = at->holder + i;
             make_computation(m, &(spot){at->stage, h, m->made.devices[h]}, &program, k, made);
@@ -385,9 +386,9 @@ static cs_status make_pass(maker *m, const cs_program_stage *common, const spot 
 /* The variants of a pass that differ from each other. */
 static bool has_variant(const maker *m, cs_kind kind, uint32_t variant)
 {
-    static const uint8_t bits[] = {[CS_FORWARD] = CS_PASS_GATHERED,
-                                   [CS_BACKWARD] = CS_PASS_RELEASES | CS_PASS_LAST,
-                                   [CS_BACKWARD_INPUT] = CS_PASS_RELEASES,
+    static const uint8_t bits[] = {[CS_FORWARD] = CS_PASS_GATHERED | CS_PASS_ALONE,
+                                   [CS_BACKWARD] = CS_PASS_RELEASES | CS_PASS_LAST | CS_PASS_ALONE,
+                                   [CS_BACKWARD_INPUT] = CS_PASS_RELEASES | CS_PASS_ALONE,
                                    [CS_BACKWARD_WEIGHT] = CS_PASS_LAST,
                                    [CS_RECOMPUTE] = 0,
                                    [CS_UPDATE] = 0};
@@ -623,14 +624,16 @@ static bool reserve(maker *m)
     return true;
 }
 
-static uint32_t variants_of(const cs_job *job)
+static uint32_t variants_of(const cs_job *job, const cs_pipeline_options *options)
 {
     if (!job->plan->grid)
         return 0;
     bool keeps = false;
     for (uint32_t s = 0; s < job->plan->n_stages && cs_states_zero(job) >= 3; s++)
         keeps |= cs_states_keeps(job, s);
-    return CS_PASS_LAST | (keeps ? CS_PASS_GATHERED | CS_PASS_RELEASES : 0);
+    const bool experts = cs_grid_axes(job->plan->grid, CS_AXES_EXPERT).size > 1;
+    return CS_PASS_LAST | (keeps ? CS_PASS_GATHERED | CS_PASS_RELEASES : 0) |
+           (options->pairs && experts ? CS_PASS_ALONE : 0);
 }
 
 cs_status cs_pipeline_make_classes(const cs_job *job, const cs_pipeline_options *options,
@@ -639,7 +642,7 @@ cs_status cs_pipeline_make_classes(const cs_job *job, const cs_pipeline_options 
 {
     maker m = {job, options, n_micros, builder, arena, {0}, NULL, NULL, NULL, 0};
     const uint32_t n_stages = job->plan->n_stages;
-    m.made.variants = variants_of(job);
+    m.made.variants = variants_of(job, options);
     if (has_grid(&m))
         CS_TRY(check_grid(&m, error));
     bool enough = reserve(&m);

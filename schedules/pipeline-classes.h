@@ -27,7 +27,8 @@ enum {
     CS_PASS_GATHERED = 1, /* of a forward */
     CS_PASS_RELEASES = 1, /* of a backward, or its first half */
     CS_PASS_LAST = 2,     /* of a backward, or its second half */
-    CS_N_PASS_VARIANTS = 4
+    CS_PASS_ALONE = 4,    /* of what exchanges with experts: not paired, where others are */
+    CS_N_PASS_VARIANTS = 8
 };
 
 /* Two replicas that send each other something of a micro-batch, one of the stage before a boundary

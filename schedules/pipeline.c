@@ -325,11 +325,17 @@ static bool stays_gathered(const pipeline *p, uint32_t stage)
            (p->job->states.gather_once && p->begun[stage] % p->job->micro_batches != 0);
 }
 
+static uint32_t alone_variant(const cs_pipeline_step *step)
+{
+    return step->paired ? 0 : CS_PASS_ALONE;
+}
+
 static void add_forward(pipeline *p, const cs_pipeline_step *step, uint32_t item)
 {
     micro_state *micro = &p->micros[step->micro_batch];
     holders on = holders_of(p, step->stage, step->micro_batch);
-    const uint32_t variant = stays_gathered(p, step->stage) ? CS_PASS_GATHERED : 0;
+    const uint32_t variant =
+        (stays_gathered(p, step->stage) ? CS_PASS_GATHERED : 0) | alone_variant(step);
     p->in_flight[step->stage]++;
     p->begun[step->stage]++;
     const cs_stage_pass *pass = add_pass(p, step->stage, CS_FORWARD, variant, on, item);
@@ -358,7 +364,8 @@ static void add_backward(pipeline *p, const cs_pipeline_step *step, uint32_t ite
     micro_state *micro = &p->micros[step->micro_batch];
     holders on = holders_of(p, step->stage, step->micro_batch);
     p->in_flight[step->stage]--;
-    uint32_t variant = stays_gathered(p, step->stage) ? 0 : CS_PASS_RELEASES;
+    uint32_t variant =
+        (stays_gathered(p, step->stage) ? 0 : CS_PASS_RELEASES) | alone_variant(step);
     if (step->kind == CS_BACKWARD)
         variant |= last_variant(p, on);
     if (p->options->recompute)

@@ -45,6 +45,8 @@
 typedef struct cs_pipeline_step {
     cs_kind kind; /* CS_FORWARD, CS_BACKWARD, CS_BACKWARD_INPUT or CS_BACKWARD_WEIGHT */
     uint32_t stage, micro_batch;
+    bool paired; /* a neighbour in the list is of another micro-batch, and the layers of either hide
+                  * messages to experts of the other */
 } cs_pipeline_step;
 
 typedef struct cs_pipeline_shape {
@@ -83,6 +85,7 @@ typedef struct cs_pipeline_options {
     cs_pipeline_list *list_of; /* NULL: a list per stage */
     bool recompute; /* keep the stage's input only, and run its forward again before the backward */
     bool splits;    /* `order` has halves of backwards */
+    bool pairs;     /* and steps that are paired; else whatever is hidden is hidden in all steps */
     bool continuous; /* no flush: `order` runs over all micro-batches, and an update comes after
                       * every micro_batches-th backward of a holder; else at the end of the list */
     /* Makes the policies of a holder, or is NULL. slots[h] has its weights, and slots are numbered

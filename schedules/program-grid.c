@@ -1,3 +1,4 @@
+#include "schedules/matrices.h"
 #include "schedules/program.h"
 #include "schedules/stage-buffers.h"
 #include "schedules/states.h"
@@ -530,6 +531,38 @@ static void walk_stage(walk *w)
     end_pass(w);
 }
 
+/* Adds messages of equal size, one behind the other. */
+static uint32_t add_messages(walk *w, cs_kind kind, cs_axes_name axes, int64_t bytes, uint32_t n,
+                             uint32_t after)
+{
+    if (n == 0 || cs_grid_axes(w->job->plan->grid, axes).size <= 1)
+        return after;
+    const cs_state_exchange each = {.kind = kind, .axes = axes, .bytes = bytes / n};
+    for (uint32_t i = 0; i < n; i++)
+        after = add_states(w, &each, 1, CS_PURPOSE_TENSOR, after);
+    return after;
+}
+
+/* What the update of Muon's matrices waits for; returns the last step, CS_NONE: nothing. */
+static uint32_t exchange_matrices(walk *w)
+{
+    if (!w->job->matrices)
+        return CS_NONE;
+    const cs_matrices *most = &w->job->matrices[w->stage].most;
+    const cs_matrix_messages *dense = &most->dense_messages, *expert = &most->expert_messages;
+    const uint32_t first = w->made->n;
+    uint32_t last = CS_NONE;
+    last = add_messages(w, CS_ALL_GATHER, CS_AXES_TENSOR, dense->gathered, dense->n_gathered, last);
+    last = add_messages(w, CS_ALL_REDUCE, CS_AXES_TENSOR, dense->summed, dense->n_summed, last);
+    last = add_messages(w, CS_ALL_GATHER, CS_AXES_EXPERT_TENSOR, expert->gathered,
+                        expert->n_gathered, last);
+    last = add_messages(w, CS_ALL_REDUCE, CS_AXES_EXPERT_TENSOR, expert->summed, expert->n_summed,
+                        last);
+    if (last != CS_NONE)
+        step_at(w, first)->flags |= CS_STEP_BEGINS | CS_STEP_SUMS;
+    return last;
+}
+
 /* The update of what a device has of the states; then the weights are gathered. */
 static void make_update(walk *w)
 {
@@ -537,14 +570,16 @@ static void make_update(walk *w)
         cs_states_weights(w->job, w->stage, w->of->first_layer, w->of->end_layer);
     cs_state_exchange gathers[CS_STATES_MOST];
     const uint32_t n = cs_states_gather_updated(w->job, &all, gathers);
-    cs_program_step *update = step_at(w, add_step(w, CS_UPDATE));
+    const uint32_t exchanged = exchange_matrices(w), id = add_step(w, CS_UPDATE);
+    cs_program_step *update = step_at(w, id);
     update->duration = cs_states_update(w->job, w->stage);
-    update->flags = CS_STEP_BEGINS | CS_STEP_SUMS | CS_STEP_ENDS;
+    update->flags = CS_STEP_ENDS | (exchanged == CS_NONE ? CS_STEP_BEGINS | CS_STEP_SUMS : 0);
+    wait_for(update, exchanged);
     cs_step_add_results(update, w->pass->results);
     cs_step_add_effect(update, CS_MEMORY_GRADIENTS, cs_states_reduced(w->job, w->stage), false);
     cs_step_add_effect(update, CS_MEMORY_GRADIENTS, -cs_states_reduced(w->job, w->stage), true);
     if (n > 0)
-        step_at(w, add_states(w, gathers, n, CS_PURPOSE_WEIGHTS, 0))->flags |= CS_STEP_READY;
+        step_at(w, add_states(w, gathers, n, CS_PURPOSE_WEIGHTS, id))->flags |= CS_STEP_READY;
 }
 
 /* ---- what passes have in common ---- */

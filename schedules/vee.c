@@ -35,7 +35,8 @@ void cs_vee_add(cs_vee_list *list, bool second, cs_kind kind, uint32_t micro_bat
     const uint32_t stage =
         second ? CS_VEE_STAGES * list->n_devices - 1 - list->device : list->device;
     if (micro_batch < list->n_micros)
-        list->steps[list->n++] = (cs_pipeline_step){kind, stage, micro_batch};
+        list->steps[list->n++] =
+            (cs_pipeline_step){.kind = kind, .stage = stage, .micro_batch = micro_batch};
 }
 
 static uint32_t list_of(const cs_pipeline_shape *shape, uint32_t stage)
@@ -54,7 +55,7 @@ static bool order(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
     return true;
 }
 
-cs_status cs_vee_generate(const cs_job *job, cs_vee_fill *fill, cs_builder *builder,
+cs_status cs_vee_generate(const cs_job *job, cs_vee_fill *fill, bool pairs, cs_builder *builder,
                           cs_error *error)
 {
     const uint32_t P = cs_pipeline_ranks(job), M = job->micro_batches;
@@ -71,10 +72,9 @@ cs_status cs_vee_generate(const cs_job *job, cs_vee_fill *fill, cs_builder *buil
             .n_devices = P, .device = d, .n_micros = M, .steps = steps + (size_t)d * most};
         fill(&lists[d]);
     }
-    const cs_status status = cs_pipeline_generate(
-        job,
-        &(cs_pipeline_options){.order = order, .list_of = list_of, .splits = true, .params = lists},
-        builder, error);
+    const cs_pipeline_options options = {
+        .order = order, .list_of = list_of, .splits = true, .pairs = pairs, .params = lists};
+    const cs_status status = cs_pipeline_generate(job, &options, builder, error);
     free(steps);
     free(lists);
     return status;

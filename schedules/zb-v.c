@@ -102,7 +102,7 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
                           cs_error *error)
 {
     (void)params;
-    return cs_vee_generate(job, fill, builder, error);
+    return cs_vee_generate(job, fill, false, builder, error);
 }
 
 /* ---- closed forms ---- */

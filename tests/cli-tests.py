@@ -839,6 +839,36 @@ class Status(Case):
         for words in ([], ['nothing'], ['run'], ['run', '--nothing'], ['list', 'nothing']):
             self.expect(run(*words), 2, 'sim: error: ')
 
+    def test_files_of_another_kind(self):
+        """They are told by their kind, behind the place that names them, and every message has both."""
+        named = '/model={"name": "resnet18", "batch_size": 2, "device": "%s"}'
+        for change, expected in (
+                (named % 'tiny.json', '/model/device: tiny.json: is a scenario; must be a device'),
+                ('/platform={"topology": "file", "file": "tiny.json", "devices": 2}',
+                 'tiny.json: is a scenario; must be a platform'),
+                ('/costs=tiny.json', '/costs: tiny.json: is a scenario; must be a costs file'),
+                ('/costs=none.json', '/costs: none.json: cannot read')):
+            self.expect(run('check', 'tiny.json', '-s', change), 3, 'sim: error: tiny.json: ', expected)
+        write('half.json', {'name': 'half', 'peaks': {}})
+        lines = run('check', 'tiny.json', '-s', named % 'half.json').stderr.splitlines()
+        self.assertGreater(len(lines), 1)
+        for line in lines:
+            self.assertTrue(line.startswith('sim: error: tiny.json: /model/device: half.json: '), line)
+
+    def test_numbers_of_options_have_bounds(self):
+        for words, expected in ((['advise', 'tiny.json', '--most', '0'], 'advise: --most must be at least 1 (got 0)'),
+                                (['advise', 'tiny.json', '--top', '9' * 11], 'whole number from 1 to 1000 (got'),
+                                (['model', 'vgg16', '-b', '0'], 'model: --batch must be from 1 to 1048576 (got 0)'),
+                                (['model', 'vgg16', '-b', '1e9'], 'must be a whole number from 1 to 1048576 (got'),
+                                (['strategies', 'vgg16', '--reuse', '1e308'], 'at most 1e+15 (got "1e308")'),
+                                (['strategies', 'vgg16', '--dataset', '1e16'], 'at most 1e+15 (got "1e16")')):
+            self.expect(run(*words), 2, expected)
+
+    def test_figures_that_fail_have_no_report(self):
+        done = run('figures', '-o', '/proc/x')
+        self.expect(done, 1, '/proc/x: cannot make the folder')
+        self.assertEqual(done.stdout, '')
+
     def test_bad_input(self):
         self.expect(run('run', 'tiny.json', '-s', '/iterations=0'), 3,
                     'tiny.json: /iterations: must be from 1')

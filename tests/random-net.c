@@ -274,6 +274,7 @@ static cs_tensor add_heads(gsl_rng *random, cs_net *net, const pool *p)
                                     .kernel = random_from_to(random, 0, 1) ? CS_ATTENTION_FLASH
                                                                            : CS_ATTENTION_MATH,
                                     .causal = true,
+                                    .padded = true,
                                     .dropout = random_from_to(random, 0, 1) ? 0.1 : 0};
     cs_tensor qkv[3];
     for (int i = 0; i < 3; i++)

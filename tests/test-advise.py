@@ -79,6 +79,19 @@ class Advise(unittest.TestCase):
                              {'links_slower', 'links_faster', 'devices_slower', 'devices_faster'})
         self.assertGreater(printed['own_plan']['step_time_s'], best[0]['step_time_s'])
 
+    def test_strategies(self):
+        """Of each strategy the fastest that fits, of all plans."""
+        few = ('-s', '/advise/zero=[0, 1]', '-s', '/advise/micro_batch=[2, 4]', '-s', '/advise/recompute="full"')
+        best = {}
+        for row in json.loads(self.sim('--exhaustive', '--json', '--top', '1000', *few).stdout)['best']:
+            best.setdefault(row['strategy'], row['step_time_s'])
+        table = self.sim('--top', '1', *few).stdout.split('fastest plan of each strategy')[1].split('\n\n')[0]
+        lines, times = table.splitlines()[1:], sorted(best.values())
+        self.assertGreater(len(times), 3)
+        self.assertEqual(len(lines), min(10, len(times)))
+        for line, time in zip(lines, times):
+            self.assertAlmostEqual(float(line.split()[2]), 100 * (time / times[0] - 1), delta=0.051)
+
     def test_command_of_the_best(self):
         """The line at the end runs the best plan."""
         out = self.sim('--top', '1').stdout

@@ -102,6 +102,41 @@ class DualPipe(unittest.TestCase):
                 self.assertEqual((makespan, peak[:ranks // 2]), replica(ranks, micro_batches, forward, half))
                 self.assertEqual(peak, peak[::-1])
 
+    def test_hidden_experts(self):
+        """Messages to experts are hidden in pairs of passes: of each stage of rank r of P and of all M micro-batches,
+        in all forwards and backwards but 3 P - 1 - r. A backward sends as much as a forward, all of it exposed in
+        zb_v. Embedding, six blocks with experts and head are 1, 2, 2 and 1 of them on four stages."""
+        for micro_batches in (4, 7):
+            passes = [layers * 2 * micro_batches for layers in (1, 2)]
+            alone = [layers * (3 * 2 - 1 - rank) for rank, layers in enumerate((1, 2))]
+            exposed = sum(alone) / sum(passes)
+            whole = mixture('zb_v', micro_batches, {'fidelity': 'analytic'})
+            for given, hidden in (({}, 0.85), ({'fidelity': 'analytic'}, 0.85), ({'expert_overlap': 0.5}, 0.5),
+                                  ({'expert_overlap': 1}, 1), ({'fidelity': 'analytic', 'expert_overlap': 0}, 0)):
+                with self.subTest(micro_batches=micro_batches, given=given):
+                    part = mixture('dualpipe_v', micro_batches, given) / whole
+                    self.assertAlmostEqual(part, exposed + (1 - hidden) * (1 - exposed), 6)
+
+    def test_messages_are_flows(self):
+        self.assertGreater(mixture('dualpipe_v', 4, {'fidelity': 'flow'}),
+                           0.999 * mixture('dualpipe_v', 4, {'fidelity': 'analytic', 'expert_overlap': 0}))
+
+
+def mixture(kind, micro_batches, collectives):
+    """Seconds of a step in which messages to experts are exposed, a mean over devices."""
+    scenario = {'schema_version': 1,
+                'model': {'name': 'mixtral', 'parameters': {'layers': 6, 'hidden': 256, 'heads': 4, 'kv_heads': 4,
+                                                            'expert_intermediate': 512, 'sequence': 256,
+                                                            'vocabulary': 1024, 'experts': 4},
+                          'device': 'h100', 'precision': 'bf16', 'granularity': 'block', 'optimizer': 'adam',
+                          'batch_size': 2 * micro_batches},
+                'platform': {'topology': 'nvlink_switch', 'devices': 4, 'bandwidth': '2 GB/s', 'latency': '1 us'},
+                'parallel': {'pipeline': 2, 'expert': 2}, 'collectives': collectives,
+                'schedule': {'kind': kind, 'micro_batches': micro_batches}}
+    done = subprocess.run([SIM, 'run', '/dev/stdin', '--no-output', '--json'], input=json.dumps(scenario), capture_output=True,
+                          text=True, check=True)
+    return json.loads(done.stdout)['exposed_expert_s']
+
 
 if __name__ == '__main__':
     unittest.main()

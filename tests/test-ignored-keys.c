@@ -134,6 +134,8 @@ static const ignored rows[] = {
      named},
     {"/memory/attention_copy", CHAIN, ", 'memory': {'libraries': []", "'attention_copy': true",
      named},
+    {"/memory/padding_masks", CHAIN, ", 'memory': {'libraries': []", "'padding_masks': true",
+     named},
     {"/memory/gather_buffer", CHAIN, ", 'memory': {'libraries': []",
      "'gather_buffer': 'last_matrix'", named},
     {"/memory/inputs", CHAIN, ", 'memory': {'libraries': []", "'inputs': '1 GB'", named},

@@ -232,7 +232,9 @@ static int64_t of_attention(const walk *w, const cs_op *op)
     if (op->attention.kernel == CS_ATTENTION_FLASH)
         return 4 * op->attention.heads * rows(w, op->output) +
                (copies ? width_of(w) * elements(w, op->output) : 0);
-    return weights * width_of(w) + (op->attention.dropout > 0 ? weights * (1 + width_of(w)) : 0);
+    const bool masks = w->how->kept.padding_masks && op->attention.padded;
+    return weights * width_of(w) + (masks ? weights / op->attention.heads : 0) +
+           (op->attention.dropout > 0 ? weights * (1 + width_of(w)) : 0);
 }
 
 /* Bytes that an operator keeps and that are no tensor of the network, but for halos. */
@@ -929,7 +931,8 @@ static void compare_drawn(gsl_rng *random, const char *kind, uint32_t number, dr
                                    .narrow_weights = random_from_to(random, 0, 2),
                                    .one_copy = random_from_to(random, 0, 1),
                                    .wide_inputs = random_from_to(random, 0, 3) == 0,
-                                   .attention_copy = random_from_to(random, 0, 1)},
+                                   .attention_copy = random_from_to(random, 0, 1),
+                                   .padding_masks = number % 3 > 0},
                           .device = &device,
                           .source = "test",
                           .split = &d->split,

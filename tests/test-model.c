@@ -28,6 +28,8 @@
     ", \"layers\": [{" key "}]}"
 #define LAYER_A "\"name\": \"a\", \"forward\": 1, \"weights\": 8, \"output\": 16"
 #define A_LAYER "{" LAYER_A ", \"backward\": 2}"
+#define MATRICES(of)                                                                               \
+    LAYER(LAYER_A ", \"backward\": 1, \"update\": \"9 ps\", \"matrices\": [" of "]")
 
 static cs_status read_text(const char *text, cs_model *model, cs_error *error)
 {
@@ -59,6 +61,13 @@ static void layer_text(const cs_layer *layer, char *text, size_t size)
     if (layer->tied_to)
         snprintf(text + strlen(text), size - strlen(text), " %" PRId64 " of %s", layer->tied_bytes,
                  layer->tied_to);
+    for (uint32_t i = 0; i < layer->n_matrices; i++) {
+        const cs_layer_matrix *m = &layer->matrices[i];
+        snprintf(text + strlen(text), size - strlen(text),
+                 " %u%s of %" PRId64 " u=%" PRId64 " gather=%" PRId64 " sums=%u of %" PRId64, m->n,
+                 m->expert ? " experts" : "", m->bytes, m->update, m->gather_bytes, m->n_sums,
+                 m->sum_bytes);
+    }
 }
 
 static const struct {
@@ -224,6 +233,20 @@ static const struct {
      "m.json: /layers/1/tied_to: must be the name of a layer before it (got \"b\")"},
     {"tied to more than there is", TIED("\"tied_to\": \"a\", \"tied_weights\": 9"),
      "m.json: /layers/1/tied_weights: must be at most 8, the weights of that layer (got 9)"},
+    {"matrices of more weights than there are", MATRICES("{\"weights\": 5}, {\"weights\": 4}"),
+     "m.json: /layers/0/matrices/1: must be part of the layer's weights, of which 3 bytes are left "
+     "(got 1 of 4)"},
+    {"more matrices than there are", MATRICES("{\"weights\": 3, \"n\": 3}"),
+     "m.json: /layers/0/matrices/0: must be part of the layer's weights, of which 8 bytes are left "
+     "(got 3 of 3)"},
+    {"matrices that take longer",
+     MATRICES("{\"weights\": 1, \"update\": \"2 ps\", \"n\": 2}, {\"weights\": 1, \"update\": \"3 "
+              "ps\", \"n\": 2}"),
+     "m.json: /layers/0/matrices/1: must be part of the layer's update, of which 5 ps are left "
+     "(got "
+     "2 of 3)"},
+    {"no matrix", MATRICES("{\"weights\": 1, \"n\": 0}"),
+     "m.json: /layers/0/matrices/0/n: must be"},
     {"batches without samples",
      "{\"schema_version\": 1, \"name\": \"m\", \"batch_size\": 0, " PROVENANCE
      ", \"layers\": [" A_LAYER "], \"batches\": [{\"batch_size\": 1, \"layers\": [" A_LAYER "]}]}",
@@ -545,6 +568,16 @@ static void test_round_trip(void **state)
     cs_model_finish(&model);
     check(read_text(TIED("\"tied_to\": \"a\", \"tied_weights\": 8"), &model, &error), &error);
     assert_int_equal(model.layers[1].tied_bytes, 8);
+    check_round_trip(&model);
+    cs_model_finish(&model);
+    check(read_text(MATRICES("{\"weights\": 2, \"update\": \"4 ps\", \"n\": 2, \"gathered\": 8}, "
+                             "{\"weights\": 3, \"expert\": true, \"summed\": 7, \"sums\": 5}"),
+                    &model, &error),
+          &error);
+    cs_layer_sum sum;
+    check(cs_model_sum(&model, 0, 1, 4, &sum, &error), &error);
+    assert_int_equal(sum.matrix_bytes, 2 * 2 + 3);
+    assert_int_equal(model.layers[0].n_matrices, 2);
     check_round_trip(&model);
     cs_model_finish(&model);
 }

@@ -77,10 +77,13 @@ def others(tensor=1):
     return 2 * WORDS // tensor * HIDDEN + (2 * LAYERS + 1) * HIDDEN
 
 
-def steps(rows, columns, n=5, add=max):
+def steps(rows, columns, **how):
+    return steps_along(min(rows, columns), max(rows, columns), **how)
+
+
+def steps_along(m, k, n=5, add=max):
     """Seconds of orthogonalising: each product reads and writes its matrices of 2 bytes once, and a sum is copied
     before a product adds to it. `add`: how flop and bytes of a product meet."""
-    m, k = min(rows, columns), max(rows, columns)
     seconds = 0
     for _ in range(n):
         for flop, elements in ((2 * m * m * k, m * k + m * m), (2 * m * m * m, 3 * m * m),
@@ -169,6 +172,40 @@ class Muon(unittest.TestCase):
         self.expect(devices, self.all_matrices(tensor=2), others(tensor=2), 'tensor')
         self.assertLess(norms, others(tensor=2))
 
+    def tensor(self, mode, **parallel):
+        n = parallel.pop('devices', 2)
+        devices = self.made({'muon_tensor': mode}, parallel={'tensor': 2, **parallel},
+                            platform={'topology': 'nvlink_switch', 'bandwidth': '1 GB/s', 'devices': n})
+        return devices, devices[0]['exposed_collectives_s']
+
+    def test_duplicated(self):
+        """Both devices orthogonalise all of each matrix, which they gather in 4 bytes and join."""
+        devices, sent = self.tensor('duplicated')
+        wholes = self.all_matrices()
+        form = sum(steps(*m) + ((AROUND - 24) * size(m) / 2 + (24 + 8) * size(m)) / RATE for m in wholes)
+        self.near(update_of(devices), form + others(tensor=2) * ADAM / RATE, 'duplicated')
+        self.assertEqual(states_of(devices), sum(map(size, wholes)) / 2 * 8 + others(tensor=2) * 12)
+        self.near(sent - self.tensor('blockwise')[1], sum(map(size, wholes)) * 4 / 2 / 1e9, 'gathered')
+
+    def test_distributed(self):
+        """The side that is not divided is the first; both devices sum its square in each of five steps."""
+        devices, sent = self.tensor('distributed')
+        parts = self.all_matrices(tensor=2)
+        wholes = self.all_matrices()
+        sides = [whole[1] if part[0] < whole[0] else whole[0] for part, whole in zip(parts, wholes)]
+        form = sum(steps_along(side, size(m) // side) + AROUND * size(m) / RATE for side, m in zip(sides, parts))
+        self.near(update_of(devices), form + others(tensor=2) * ADAM / RATE, 'distributed')
+        self.near(sent - self.tensor('blockwise')[1], sum(5 * 2 * side * side for side in sides) / 1e9, 'summed')
+
+    def test_gathered_by_owners(self):
+        """With zero 1 a device gathers its own matrices only: those with the same place on the tensor axis own the
+        same."""
+        devices, sent = self.tensor('duplicated', data=2, zero=1, devices=4)
+        _, before = self.tensor('blockwise', data=2, zero=1, devices=4)
+        most = max(load for load, _ in (shares(self.all_matrices(tensor=2), 2),))
+        self.near(sent - before, most * 2 * 4 / 2 / 1e9, 'gathered')
+        self.assertLess(update_of(devices), update_of(self.tensor('duplicated')[0]))
+
     def test_replicas(self):
         """Plain data parallelism: all do the same."""
         devices = self.made(parallel={'data': 4}, platform={'topology': 'ideal', 'devices': 4})
@@ -189,7 +226,7 @@ class Muon(unittest.TestCase):
         moved = {}
         for optimizer in ('muon', 'adam'):
             devices = self.made({'optimizer': optimizer}, parallel={'data': n, 'zero': 1},
-                             platform={'topology': 'ring', 'bandwidth': '1 GB/s', 'latency': '0 s', 'devices': n})
+                             platform={'topology': 'nvlink_switch', 'bandwidth': '1 GB/s', 'devices': n})
             moved[optimizer] = devices[0]['exposed_collectives_s']
         weights = 2 * (sum(map(size, self.all_matrices())) + others())
         self.near(moved['muon'], 3 * (n - 1) / n * weights / 1e9, 'muon sends')
@@ -223,6 +260,24 @@ class Muon(unittest.TestCase):
         inline = scenario['model']['inline']['layers']
         self.assertEqual(sum(m['n'] for layer in inline for m in layer.get('matrices', [])), len(self.all_matrices()))
         again = self.made(**{key: scenario[key] for key in ('model', 'platform', 'parallel', 'schedule')})
+        self.assertEqual(update_of(again), update_of(devices))
+        self.assertEqual(states_of(again), states_of(devices))
+
+    def test_model_file(self):
+        """A file of `sim model` has the matrices that the network has."""
+        devices = self.made()
+        with tempfile.TemporaryDirectory(prefix='test-muon-') as folder:
+            for name in ('even.json', 'model.json'):
+                with open(os.path.join(folder, name), 'w', encoding='utf-8') as file:
+                    json.dump(DEVICE, file)
+            sizes = {'layers': LAYERS, 'hidden': HIDDEN, 'heads': HEADS, 'kv_heads': KV_HEADS, 'intermediate': INNER,
+                     'vocabulary': WORDS, 'sequence': TOKENS}
+            given = [word for item in sizes.items() for word in ('-p', '%s=%d' % item)]
+            subprocess.run([SIM, 'model', 'llama', *given, '-b', '8', '-d', 'even.json', '--precision', 'bf16',
+                            '--optimizer', 'muon', '-g', 'block', '-o', 'model.json'], cwd=folder, check=True,
+                           capture_output=True)
+            with open(os.path.join(folder, 'model.json'), encoding='utf-8') as file:
+                again = self.made(model={'inline': json.load(file), 'batch_size': 8, 'optimizer': 'muon'})
         self.assertEqual(update_of(again), update_of(devices))
         self.assertEqual(states_of(again), states_of(devices))
 

@@ -74,42 +74,52 @@ static uint32_t list_splits(const cs_net *net, cs_split splits[6])
     return n;
 }
 
+/* Returns whether it divides somehow. */
+static bool check_model(const char *name, const char *params, const cs_accelerator *device)
+{
+    const cs_json_place place = {.file = "n.json"};
+    const cs_zoo_entry *entry;
+    cs_split splits[6];
+    cs_net net, read;
+    cs_error error;
+    cs_error_init(&error);
+    cJSON *parameters = cJSON_Parse(params);
+    assert_int_equal(cs_zoo_find(name, &entry, &error), CS_OK);
+    assert_int_equal(cs_zoo_build(entry, parameters, &place, &net, &error), CS_OK);
+    cs_net_options how = {.batch_size = 4,
+                          .precision = CS_PRECISION_BF16,
+                          .optimizer_states = 2,
+                          .device = device,
+                          .source = "test"};
+    cJSON *root = print_net(&net, &how);
+    if (cs_net_read(root, &place, &read, &error) != CS_OK)
+        fail_msg("%s: %s", name, error.text);
+    for (how.granularity = 0; how.granularity <= CS_GRANULARITY_BLOCK; how.granularity++)
+        compare(name, &net, &read, &how);
+    how.granularity = CS_GRANULARITY_BLOCK;
+    const uint32_t n = list_splits(&net, splits);
+    for (uint32_t s = 0; s < n; s++) {
+        how.split = &splits[s];
+        compare(name, &net, &read, &how);
+    }
+    cJSON_Delete(root);
+    cJSON_Delete(parameters);
+    cs_net_finish(&net);
+    cs_net_finish(&read);
+    return n > 0;
+}
+
 static void test_zoo(void **state)
 {
     (void)state;
     cs_accelerator device;
     uint32_t n_divided = 0, n_models = 0;
     assert_int_equal(cs_accelerator_load("h100", NULL, &device, NULL), CS_OK);
-    for (; cs_zoo[n_models]; n_models++) {
-        const char *name = cs_zoo[n_models]->name;
-        const cs_json_place place = {.file = "n.json"};
-        cs_split splits[6];
-        cs_net net, read;
-        cs_error error;
-        cs_error_init(&error);
-        assert_int_equal(cs_zoo_build(cs_zoo[n_models], NULL, &place, &net, &error), CS_OK);
-        cs_net_options how = {.batch_size = 4,
-                              .precision = CS_PRECISION_BF16,
-                              .optimizer_states = 2,
-                              .device = &device,
-                              .source = "test"};
-        cJSON *root = print_net(&net, &how);
-        if (cs_net_read(root, &place, &read, &error) != CS_OK)
-            fail_msg("%s: %s", name, error.text);
-        for (how.granularity = 0; how.granularity <= CS_GRANULARITY_BLOCK; how.granularity++)
-            compare(name, &net, &read, &how);
-        how.granularity = CS_GRANULARITY_BLOCK;
-        const uint32_t n = list_splits(&net, splits);
-        for (uint32_t s = 0; s < n; s++) {
-            how.split = &splits[s];
-            compare(name, &net, &read, &how);
-        }
-        n_divided += n > 0;
-        cJSON_Delete(root);
-        cs_net_finish(&net);
-        cs_net_finish(&read);
-    }
+    for (; cs_zoo[n_models]; n_models++)
+        n_divided += check_model(cs_zoo[n_models]->name, "{}", &device);
     expect_int("every model divides somehow", n_models, n_divided);
+    assert_true(check_model("t5", "{\"form\": \"megatron\"}", &device));
+    assert_true(check_model("bert", "{\"form\": \"megatron\", \"head\": true}", &device));
     cs_accelerator_finish(&device);
 }
 

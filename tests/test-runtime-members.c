@@ -283,6 +283,7 @@ static const effect effects[] = {
     {"/memory/attention_buffer", network, "false", "true", resident, false,
      4.0 * TOKENS *TOKENS * 2, NULL},
     {.key = "/memory/attention_copy", .elsewhere = "tape: keeps_two_orders"},
+    {.key = "/memory/padding_masks", .elsewhere = "tape: keeps_masks_of_padding"},
     {.key = "/memory/deterministic_multiprocessors", .elsewhere = "tape: sums_queries"},
     {.key = "/memory/gather_buffer", .elsewhere = "share_one_buffer"},
     /* two threads' */

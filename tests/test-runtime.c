@@ -75,6 +75,8 @@ static const struct {
      "attention_copy", "-"},
     {"unless it is deterministic", DETERMINISTIC, "bf16", ON("b200"), "", "1f1b", "memory",
      "attention_copy", "true"},
+    {"masks of padding", "\"megatron-core\"", "bf16", ON("h100"), "", "1f1b", "memory",
+     "padding_masks", "true"},
     {"with its sums", DETERMINISTIC, "bf16", ON("b200"), "", "1f1b", "memory",
      "deterministic_multiprocessors", "148"},
     {"which cuDNN has not", DETERMINISTIC, "bf16", ON("h100"), "", "1f1b", "memory",

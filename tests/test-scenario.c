@@ -663,8 +663,9 @@ static void resolves_defaults(void **state)
     static const char expected[] =
         "{\n  \"schema_version\": 1,\n  \"name\": \"s\",\n  \"iterations\": 1,\n"
         "  \"dataset\": 0,\n  \"seed\": 1,\n"
-        "  \"model\": {\n    \"batch_size\": 2,\n    \"optimizer\": \"sgd\",\n    \"gradients\": "
-        "\"weights\",\n    \"main_weights\": \"fp32\",\n    \"states\": \"fp32\",\n"
+        "  \"model\": {\n    \"batch_size\": 2,\n    \"optimizer\": \"sgd\",\n    \"muon_tensor\": "
+        "\"blockwise\",\n    \"gradients\": \"weights\",\n    \"main_weights\": \"fp32\",\n    "
+        "\"states\": \"fp32\",\n"
         "    \"uniform\": {\n"
         "      \"layers\": 4,\n      \"forward\": 1,\n      \"backward\": 2,\n      \"update\": "
         "0,\n"

@@ -567,6 +567,29 @@ class Sweep(unittest.TestCase):
         self.refused('did you mean "makespan_s"?', *words, 'makespan', status=2)
         self.refused('--table excludes --json', *words, 'main', '--json', status=2)
 
+    def test_table_of_failures(self):
+        """The messages of the points help, not that they have no figures."""
+        words = ['--vary', f'{MICRO}=0', '--table', 'main']
+        for more in (['--no-output'], ['-o', 't.csv']):
+            done = self.sim(*words, *more, status=1)
+            self.assertIn('the only point failed', done.stderr)
+            self.assertRegex(done.stdout, r'\n0 +FAILED: .*/schedule/micro_batches: must be from 1')
+
+    def test_unknown_figure_after_the_points(self):
+        """What was simulated is not lost."""
+        words = ['--vary', f'{MICRO}=1,2', '-o', 't.csv', '--table']
+        done = self.sim(*words, 'makespan', status=2)
+        self.assertIn('2 of 2 points are done; --resume continues', done.stderr)
+        self.assertIn('2 of 2 points were done before', self.sim(*words, 'makespan_s', '--resume').stderr)
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ['s.json', 't.csv'])
+
+    def test_what_a_terminal_obeys_is_shown(self):
+        """Also of an object, whose members differ, and of a point that failed."""
+        out = self.sim('--vary', '/name="a\\u001b[31m","b\\u202e"', '--no-output', '--table', 'main', status=1).stdout
+        self.assertEqual(set(re.findall(r'^(?:a|b)\S*', out, re.M)), {'a\\u001b[31m', 'b\\u202e'})
+        out = self.sim('--vary', '/schedule={"kind": "dp"},{"kind": "\\u009b"}', '--no-output').stdout
+        self.assertIn('from kind=dp to kind=\\u009b', out)
+
     def test_what_fits(self):
         """More micro-batches are faster, until they do not fit (see test_table)."""
         words = ['--no-output', '--vary', f'{MICRO}=1,2,4,8', '--set']

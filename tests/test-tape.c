@@ -241,6 +241,60 @@ static void keeps_two_orders(void **state)
     }
 }
 
+/* Bytes that masks of padding add to what is kept. */
+static int64_t more_kept(const cs_net *net, cs_net_options how)
+{
+    int64_t kept[2];
+    for (int on = 0; on < 2; on++) {
+        cs_net_chain chain = {0};
+        how.kept.padding_masks = on > 0;
+        assert_int_equal(cs_net_chain_find(net, &how, &chain, &error), CS_OK);
+        kept[on] = chain.kept_bytes;
+        cs_net_chain_finish(&chain);
+    }
+    return kept[1] - kept[0];
+}
+
+/* Attention over 3 tokens of 4 features, of one product for queries, keys and values each. */
+static void build_products(cs_net *net, const cs_attention *attention)
+{
+    cs_error_init(&error);
+    cs_net_begin(net, "products", &error);
+    cs_net_block(net, "all");
+    cs_tensor x = cs_net_embedding(net, "embedding", cs_net_token_ids(net, 3), 8, 4);
+    const cs_tensor qkv[] = {cs_net_linear(net, "q", x, &(cs_linear){.out = 4}),
+                             cs_net_linear(net, "k", x, &(cs_linear){.out = 4}),
+                             cs_net_linear(net, "v", x, &(cs_linear){.out = 4})};
+    x = cs_net_attention(net, "attention", qkv, attention);
+    cs_net_cross_entropy(net, "loss", cs_net_linear(net, "head", x, &(cs_linear){.out = 5}));
+    assert_int_equal(cs_net_end(net), CS_OK);
+}
+
+/* A byte for each of 3 x 3 pairs of tokens of a sequence, for both heads together. */
+static void keeps_masks_of_padding(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        cs_attention attention;
+        uint32_t batch;
+        int64_t more;
+    } rows[] = {
+        {"math", {2, 2, CS_ATTENTION_MATH, .padded = true}, 1, 3 * 3},
+        {"of four sequences", {2, 2, CS_ATTENTION_MATH, .padded = true}, 4, 4 * 3 * 3},
+        {"without padding", {2, 2, CS_ATTENTION_MATH}, 4, 0},
+        {"fused", {2, 2, CS_ATTENTION_FLASH, .padded = true}, 4, 0},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_net net = {0};
+        cs_net_options how = options(0);
+        how.batch_size = rows[i].batch;
+        build_products(&net, &rows[i].attention);
+        expect_int(rows[i].name, rows[i].more, more_kept(&net, how));
+        cs_net_finish(&net);
+    }
+}
+
 /* Logits: 2 sequences x 3 tokens x 5 classes; in float32 4 bytes each. Inputs: 7 bytes a
  * sequence. */
 static void holds_beside_loss(void **state)
@@ -377,6 +431,74 @@ static void keep_what_layers_do(void **state)
     free(all);
 }
 
+/* Tensors that a layer's forward takes of so many bytes. */
+static uint32_t count_takes(const cs_layer *layer, int64_t bytes)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < layer->n_forward_tape; i++)
+        n += layer->forward_tape[i].what == CS_TAPE_TAKE && layer->forward_tape[i].bytes == bytes;
+    return n;
+}
+
+/* Of 2 sequences with 2 bytes an element: queries, keys and values are 2 x 3 x 4 elements, 48 bytes
+ * each; where they are one product and attention by math reads them, a tensor of 144. So are the
+ * embedding's rows and the attention's result, 48 each. By math, 2 heads have weights of 2 x 2 x 3
+ * x 3 elements, 72 bytes: a workspace, the weights, and with dropout the weights behind it, whose
+ * mask has 36; the mask of padding has 18. A fused kernel keeps a logarithm of 4 bytes for each head
+ * and token, 48 together. */
+static void takes_tensors_apart(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        cs_attention attention;
+        uint32_t fused, of_48, of_144, of_72, of_36, of_18;
+    } rows[] = {
+        {"three products", {2, 2, CS_ATTENTION_MATH}, 0, 5, 0, 2, 0, 0},
+        {"one", {2, 2, CS_ATTENTION_MATH}, 1u << CS_FUSED_LINEAR, 2, 1, 2, 0, 0},
+        {"dropout",
+         {2, 2, CS_ATTENTION_MATH, .dropout = 0.1},
+         1u << CS_FUSED_LINEAR,
+         2,
+         1,
+         3,
+         1,
+         0},
+        {"padding",
+         {2, 2, CS_ATTENTION_MATH, .dropout = 0.1, .padded = true},
+         1u << CS_FUSED_LINEAR,
+         2,
+         1,
+         3,
+         1,
+         1},
+        {"fused attention",
+         {2, 2, CS_ATTENTION_FLASH, .padded = true},
+         1u << CS_FUSED_LINEAR,
+         6,
+         0,
+         0,
+         0,
+         0},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_net net = {0};
+        cs_model model = {0};
+        cs_net_options how = options(rows[i].fused);
+        how.batch_size = 2;
+        how.kept.padding_masks = true;
+        build_products(&net, &rows[i].attention);
+        assert_int_equal(cs_net_model(&net, &how, &model, &error), CS_OK);
+        expect_int(rows[i].name, rows[i].of_48, count_takes(&model.layers[0], 48));
+        expect_int(rows[i].name, rows[i].of_144, count_takes(&model.layers[0], 144));
+        expect_int(rows[i].name, rows[i].of_72, count_takes(&model.layers[0], 72));
+        expect_int(rows[i].name, rows[i].of_36, count_takes(&model.layers[0], 36));
+        expect_int(rows[i].name, rows[i].of_18, count_takes(&model.layers[0], 18));
+        cs_model_finish(&model);
+        cs_net_finish(&net);
+    }
+}
+
 /* Of the gated network with a fused loss 200 bytes are kept (keeps_less). The loss's backward frees
  * the targets, 2 x 8 bytes; the gradient of the logits takes the logits' 16, which the product
  * before them then reads, while it makes the gradient of its input, 2 x 6 x 2 bytes. */
@@ -409,11 +531,18 @@ static void keeps_logits_for_their_gradient(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(keeps_less),          cmocka_unit_test(has_placeholders),
-        cmocka_unit_test(has_one_matrix),      cmocka_unit_test(weighs_features),
-        cmocka_unit_test(sums_queries),        cmocka_unit_test(keeps_two_orders),
-        cmocka_unit_test(holds_beside_loss),   cmocka_unit_test(holds_beside_gradients),
-        cmocka_unit_test(keep_what_layers_do), cmocka_unit_test(keeps_logits_for_their_gradient),
+        cmocka_unit_test(keeps_less),
+        cmocka_unit_test(has_placeholders),
+        cmocka_unit_test(has_one_matrix),
+        cmocka_unit_test(weighs_features),
+        cmocka_unit_test(sums_queries),
+        cmocka_unit_test(keeps_two_orders),
+        cmocka_unit_test(holds_beside_loss),
+        cmocka_unit_test(holds_beside_gradients),
+        cmocka_unit_test(keeps_masks_of_padding),
+        cmocka_unit_test(takes_tensors_apart),
+        cmocka_unit_test(keep_what_layers_do),
+        cmocka_unit_test(keeps_logits_for_their_gradient),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

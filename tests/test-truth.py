@@ -137,6 +137,24 @@ class Made(InFolder):
         done = sim('validate', self.file, '--scenario', 'made/slo', status=2)
         self.assertIn('did you mean "made/slow"?', done.stderr)
 
+    def test_scenario_excludes_what_is_about_predictions(self):
+        for words in (['-o', os.path.join(self.folder, 'v.h5')], ['--points'], ['--decompose'], ['--json']):
+            done = sim('validate', self.file, '--scenario', 'made/v', *words, status=2)
+            self.assertIn('validate: --scenario and --', done.stderr)
+        self.assertEqual(os.listdir(self.folder), ['p.json'])
+
+    def test_nothing_but_failures_is_one(self):
+        done = sim('validate', self.file, '--select', 'id=made/slow', '--set', '/iterations=0', status=1)
+        self.assertIn('all of 1 points failed; the first, made/slow: ', done.stderr)
+        self.assertIn('/iterations: must be from 1', done.stderr)
+        self.assertIn('1 points: 0 predicted', done.stdout)
+
+    def test_huge_errors_keep_their_power_of_ten(self):
+        path = self.write({'schema': 'truth/1', 'dataset': 'made', 'points': [point('slow', {'step_time_s': 1e-300})]})
+        predicted = json.loads(sim('validate', path, '--json').stdout)['points'][0]['predicted_step_time_s']
+        share = 100 * (predicted / 1e-300 - 1)
+        self.assertIn(f'{share:+.3g} %', sim('validate', path, '--points').stdout)
+
     def test_what_points_share(self):
         """A point has what `common` says, part by part, but what it says itself; null takes it away."""
         common = {key: POINTS[0][key] for key in ('model', 'hardware', 'precision', 'framework')}

@@ -73,6 +73,22 @@ static const struct {
     {"t5", "{\"layers\": 24, \"hidden\": 1024, \"heads\": 16, \"intermediate\": 4096}", 737668096,
      0},
     {"t5", "{\"gated\": true, \"tied\": false, \"intermediate\": 2048}", 247577856, 0},
+    /* As Megatron Core builds them, of h = 768 features: 512 learned positions; 12 h^2 + 13 h in a
+     * block of an encoder, and in one of a decoder another attention and norm, 4 h^2 + 6 h; a norm
+     * behind the last block, and a bias for each token. BERT has the heads of its training: two of
+     * h^2 + h, a norm, and 2 h + 2. */
+    {"t5", "{\"form\": \"megatron\"}",
+     (32128 + 512) * 768 + 12 * (12 * 768 * 768 + 13 * 768) + 12 * (16 * 768 * 768 + 19 * 768) +
+         4 * 768 + 32128,
+     0},
+    {"t5", "{\"form\": \"megatron\", \"decoder_sequence\": 640, \"tied\": false}",
+     (2 * 32128 + 640) * 768 + 12 * (12 * 768 * 768 + 13 * 768) + 12 * (16 * 768 * 768 + 19 * 768) +
+         4 * 768,
+     0},
+    {"bert", "{\"form\": \"megatron\", \"head\": true}",
+     (30522 + 512 + 2) * 768 + 12 * (12 * 768 * 768 + 13 * 768) + 2 * 768 + 2 * (768 * 768 + 768) +
+         2 * 768 + 2 * 768 + 2 + 30522,
+     0},
     /* Convolutions without biases 4715712, linear layers 2048 * 2048 + 2048, 2048 * 256 + 256,
      * 256 * 4 + 4: the paper's 9.44 M, whatever the cube. */
     {"cosmoflow", "{}", 9437636, 0},

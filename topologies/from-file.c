@@ -4,6 +4,7 @@
 /* A topology from a file: our own JSON form (fabric-json.h) or NCCL's XML (nccl-xml.h), told apart
  * by their first character. Scenarios may use fewer devices than the file has GPUs: the first ones.
  */
+#include "sim/base/document-kind.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "topologies/fabric-json.h"
@@ -99,7 +100,9 @@ static cs_status read_json(const file_params *of, cs_fabric **net, uint32_t *rel
     cJSON *root;
     CS_TRY(cs_json_parse(of->path, of->text, of->length, &root, error));
     const cs_json_place place = {.file = of->path};
-    cs_status status = cs_fabric_from_json(root, &place, net, relays, error);
+    cs_status status = cs_document_expect(CS_DOCUMENT_PLATFORM, root, &place, error);
+    if (status == CS_OK)
+        status = cs_fabric_from_json(root, &place, net, relays, error);
     cJSON_Delete(root);
     return status;
 }

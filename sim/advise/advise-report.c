@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { MOST_STRATEGIES = 10 };
+
 static const char *const doubts[CS_N_DOUBTS] = {"links -10 %", "links +10 %", "devices -10 %",
                                                 "devices +10 %"};
 static const char *const doubt_keys[CS_N_DOUBTS] = {"links_slower", "links_faster",
@@ -113,7 +115,9 @@ typedef struct ordered {
 static int by_time(const void *left, const void *right)
 {
     const ordered *a = left, *b = right;
-    return a->time < b->time ? -1 : a->time > b->time;
+    if (a->time < b->time || a->time > b->time)
+        return a->time < b->time ? -1 : 1;
+    return a->candidate < b->candidate ? -1 : a->candidate > b->candidate;
 }
 
 static cs_status print_front(const cs_advice *advice, FILE *out, cs_error *error)
@@ -139,6 +143,55 @@ static cs_status print_front(const cs_advice *advice, FILE *out, cs_error *error
     return CS_OK;
 }
 
+/* ---- strategies ---- */
+
+static bool has_strategy(const cs_advice *advice, const ordered *of, uint32_t n, uint32_t plan)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (cs_candidates_compete(plan_of(advice, of[i].candidate), plan_of(advice, plan)))
+            return true;
+    return false;
+}
+
+/* The fastest plans of the fastest strategies. */
+static cs_status find_strategies(const cs_advice *advice, ordered best[MOST_STRATEGIES],
+                                 uint32_t *n_best, cs_error *error)
+{
+    ordered *plans = malloc((advice->candidates.n + 1ULL) * sizeof(*plans));
+    uint32_t n = 0;
+    if (!plans)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < advice->candidates.n; i++)
+        if (advice->outcomes[i].state == CS_CANDIDATE_SIMULATED)
+            plans[n++] = (ordered){advice->outcomes[i].step.time, i};
+    qsort(plans, n, sizeof(*plans), by_time);
+    *n_best = 0;
+    for (uint32_t k = 0; k < n && *n_best < MOST_STRATEGIES; k++)
+        if (!has_strategy(advice, best, *n_best, plans[k].candidate))
+            best[(*n_best)++] = plans[k];
+    free(plans);
+    return CS_OK;
+}
+
+/* What it costs to do without an axis. */
+static cs_status print_strategies(const cs_advice *advice, FILE *out, cs_error *error)
+{
+    ordered best[MOST_STRATEGIES];
+    uint32_t n = 0;
+    char plan[CS_CANDIDATE_TEXT_BYTES];
+    CS_TRY(find_strategies(advice, best, &n, error));
+    if (n > 1)
+        fputs("\nfastest plan of each strategy, and how much longer it takes than the best:\n",
+              out);
+    for (uint32_t k = 0; k < n && n > 1; k++) {
+        const double peak = (double)advice->outcomes[best[k].candidate].step.peak;
+        fprintf(out, "      %-9s %+6.1f %%  %-9s %s\n", time_text(best[k].time).s,
+                share(best[k].time - best[0].time, best[0].time), bytes_text(peak).s,
+                cs_candidate_text(plan_of(advice, best[k].candidate), plan, sizeof(plan)));
+    }
+    return CS_OK;
+}
+
 /* ---- what if ---- */
 
 static void print_doubts(const cs_advice *advice, FILE *out)
@@ -155,6 +208,20 @@ static void print_doubts(const cs_advice *advice, FILE *out)
             fprintf(out, "  %+6.2f %% %5u", share(row->times[d] - time, time), row->ranks[d]);
         fputc('\n', out);
     }
+}
+
+/* What is known of it. */
+static void print_rates(const cs_advice *advice, FILE *out)
+{
+    const cs_limits *limits = &advice->rows[0].limits;
+    if (!advice->rows[0].complete)
+        return;
+    fprintf(out, "the best: %.4g samples/s", limits->throughput);
+    if (!isnan(limits->tokens))
+        fprintf(out, ", %.4g tokens/s", limits->tokens);
+    if (!isnan(limits->utilisation))
+        fprintf(out, ", model flop %.3g %% of the devices' peak", 100 * limits->utilisation);
+    fputc('\n', out);
 }
 
 static void print_costs(const cs_advice *advice, FILE *out)
@@ -179,8 +246,9 @@ static void print_own(const cs_advice *advice, FILE *out)
     if (!(own->time > 0) || advice->n_rows == 0)
         return;
     const double best = advice->outcomes[advice->rows[0].candidate].step.time;
-    fprintf(out, "\nthe scenario's own plan: %s, %.4g %% above the best; %s",
-            time_text(own->time).s, share(own->time - best, best), bytes_text((double)own->peak).s);
+    fprintf(out, "\nthe scenario's own plan: %s, %.4g %% %s the best; %s", time_text(own->time).s,
+            share(fabs(own->time - best), best), own->time < best ? "below" : "above",
+            bytes_text((double)own->peak).s);
     if (own->over > 0)
         fprintf(out, ", %s more than there is", bytes_text((double)own->over).s);
     fputc('\n', out);
@@ -291,7 +359,9 @@ cs_status cs_advice_print(const cs_advice_shown *shown, FILE *out, cs_error *err
         print_refusal(advice->refusal, out);
     if (advice->n_rows > 0) {
         print_rows(advice, out);
+        print_rates(advice, out);
         CS_TRY(print_front(advice, out, error));
+        CS_TRY(print_strategies(advice, out, error));
         if (advice->rows[0].complete)
             print_doubts(advice, out);
         print_costs(advice, out);

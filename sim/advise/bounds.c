@@ -128,11 +128,20 @@ static bool have_one_model(const cs_candidate *a, const cs_candidate *b)
            a->recompute == b->recompute && a->more == b->more;
 }
 
+/* What schedules with the same stages differ in: where they are, and what exchanges with experts take
+ * that one of them hides. */
+static uint32_t price_kind(const cs_candidate *c)
+{
+    if (!cs_candidate_is_vee(c))
+        return CS_ADVISE_1F1B;
+    return c->expert > 1 ? c->schedule : CS_ADVISE_ZB_V;
+}
+
 /* Those with the same stages and micro-batches have the same prices. */
 static bool have_one_price(const cs_candidate *a, const cs_candidate *b)
 {
     return have_one_model(a, b) && a->pipeline == b->pipeline && a->inner == b->inner &&
-           a->chunks == b->chunks && cs_candidate_is_vee(a) == cs_candidate_is_vee(b);
+           a->chunks == b->chunks && price_kind(a) == price_kind(b);
 }
 
 /* Communication slows no computation down: what is beside the only micro-batch, like sums of
@@ -154,6 +163,18 @@ static cJSON *vee_passes(uint32_t ranks, uint32_t rank)
     return cJSON_CreateString(text);
 }
 
+/* What a schedule hides by itself is hidden in all passes: in none of them there is less. */
+static bool price_overlap(const cs_candidate *c, cJSON *document)
+{
+    const cs_schedule *schedule = cs_schedule_find(cs_advise_schedule_names[c->schedule]);
+    cJSON *collectives = cJSON_GetObjectItemCaseSensitive(document, "collectives");
+    const char *fidelity = cJSON_GetStringValue(cs_json_member(collectives, "fidelity"));
+    const bool delays = !fidelity || strcmp(fidelity, "flow") != 0;
+    if (c->expert == 1 || !delays || cs_json_member(collectives, "expert_overlap"))
+        return true;
+    return cJSON_AddNumberToObject(collectives, "expert_overlap", schedule->expert_overlap);
+}
+
 /* The schedules of a V ask for more micro-batches, or divide backwards: an exchange beside a whole
  * one may take less than beside its halves. */
 static bool price_vee(const cs_candidate *c, cJSON *document)
@@ -172,7 +193,7 @@ static bool price_vee(const cs_candidate *c, cJSON *document)
                cJSON_AddItemToArray(passes, vee_passes(c->pipeline, r));
     for (uint32_t r = c->pipeline; done && r > 0; r--)
         done = cJSON_AddItemToArray(devices, cJSON_CreateNumber(r - 1));
-    return done;
+    return done && price_overlap(c, document);
 }
 
 /* One micro-batch, without ZeRO. */

@@ -96,10 +96,11 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     cs_status status = read_ids(arguments, &text, ids, &request.n_ids, error);
     if (status == CS_OK)
         status = cs_figures_make(&request, tell, context->out, error);
-    if (status == CS_OK)
+    if (status == CS_OK) {
         fputs("\nreport: ", context->out);
-    cs_text_puts(context->out, request.output);
-    fputs("/report.html\n", context->out);
+        cs_text_puts(context->out, request.output);
+        fputs("/report.html\n", context->out);
+    }
     free(text);
     return status;
 }

@@ -14,6 +14,9 @@
 #include <string.h>
 #include <time.h>
 
+enum { ADAM = 2, MUON }; /* in step with: */
+static const char *const optimizer_names[] = {"sgd", "momentum", "adam", "muon", NULL};
+
 static const cs_option options[] = {
     {"batch", 'b', "SAMPLES", "Samples of a batch (default: 1)"},
     CS_OPTION_IMAGE,
@@ -22,7 +25,7 @@ static const cs_option options[] = {
      false, NULL, "devices"},
     {"precision", 0, "NAME", "Numbers (default: torch_dtype of CONFIG.json, else fp32)", false,
      cs_precision_names},
-    {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false, cs_optimizer_names},
+    {"optimizer", 0, "NAME", "What updates the weights (default: sgd)", false, optimizer_names},
     {"granularity", 'g', "NAME", "Layers of the chain (default: layer)", false,
      cs_granularity_names},
     {"recompute", 0, NULL, "Recompute all layers but the head: keep only their inputs"},
@@ -39,19 +42,21 @@ static const cs_option options[] = {
 static cs_status read_workload(const cs_arguments *arguments, cs_workload *workload,
                                cs_error *error)
 {
-    uint32_t states;
+    uint32_t optimizer;
     *workload = (cs_workload){.name = arguments->words[0],
                               .device = cs_arguments_value(arguments, "device"),
                               .measured = cs_arguments_value(arguments, "measured"),
                               .recompute = cs_arguments_flag(arguments, "recompute"),
                               .date = cs_arguments_value(arguments, "date")};
-    CS_TRY(cs_arguments_count(arguments, "batch", 1, &workload->batch_size, error));
+    CS_TRY(
+        cs_arguments_between(arguments, "batch", 1, 1, CS_BATCH_MAX, &workload->batch_size, error));
     CS_TRY(cs_arguments_choice(arguments, "precision", cs_precision_names, &workload->precision,
                                error));
     CS_TRY(cs_arguments_choice(arguments, "granularity", cs_granularity_names,
                                &workload->granularity, error));
-    CS_TRY(cs_arguments_choice(arguments, "optimizer", cs_optimizer_names, &states, error));
-    workload->optimizer_states = states;
+    CS_TRY(cs_arguments_choice(arguments, "optimizer", optimizer_names, &optimizer, error));
+    workload->optimizer_states = optimizer < MUON ? optimizer : ADAM;
+    workload->muon.steps = optimizer == MUON ? CS_MUON_STEPS : 0;
     if (!workload->device && cs_arguments_value(arguments, "output"))
         return cs_error_add(error, CS_USAGE, "model: --output needs the times of a --device");
     if (workload->date && !cs_text_is_date(workload->date))

@@ -188,10 +188,10 @@ static cs_status sweep(const cs_context *context, const setup *s, bool resume, c
         cs_log_write(&context->log, CS_LOG_INFO, "%u of %u points were done before",
                      results->n_done, results->n_points);
     cs_status status = cs_sweep_run(&s->swept.sweep, context->progress, journal, results, error);
-    if (status != CS_OK && s->journal)
-        tell_rest(&context->log, s, results);
     if (status == CS_OK)
         status = show(context, s, journal, results, error);
+    if (status != CS_OK && s->journal)
+        tell_rest(&context->log, s, results);
     if (status == CS_OK)
         cs_journal_remove(journal);
     return status == CS_OK ? tell_failures(context, s, results, error) : status;

@@ -244,6 +244,16 @@ static cs_status predict(const cs_context *context, work *w, cs_predictions *pre
     return status;
 }
 
+/* A table without a prediction says nothing. */
+static cs_status refuse_failures(const cs_predictions *predictions, cs_error *error)
+{
+    if (predictions->n_states[CS_PREDICTION_FAILED] < predictions->n)
+        return CS_OK;
+    const cs_prediction *first = &predictions->items[0];
+    return cs_error_add(error, CS_FAILED, "all of %u points failed; the first, %s: %s",
+                        predictions->n, first->point->id, first->message);
+}
+
 static cs_status validate_points(const cs_context *context, const cs_arguments *arguments,
                                  const cs_point **points, uint32_t n, work *w, cs_error *error)
 {
@@ -258,6 +268,8 @@ static cs_status validate_points(const cs_context *context, const cs_arguments *
             status = show(context, arguments, &predictions, &w->likeness, error);
         if (status == CS_OK)
             cs_journal_remove(&w->journal);
+        if (status == CS_OK)
+            status = refuse_failures(&predictions, error);
     }
     cs_predictions_finish(&predictions);
     return status;
@@ -321,12 +333,26 @@ static cs_status validate(const cs_context *context, const cs_arguments *argumen
     return status;
 }
 
+/* --scenario predicts nothing that these could be about. */
+static cs_status check_options(const cs_arguments *arguments, cs_error *error)
+{
+    static const char *const flags[] = {"points", "decompose", "resume", "json"};
+    if (!cs_arguments_value(arguments, "scenario"))
+        return cs_output_check(arguments, "output", cs_endings_of_results, error);
+    const char *other = cs_arguments_value(arguments, "output") ? "output" : NULL;
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]) && !other; i++)
+        other = cs_arguments_flag(arguments, flags[i]) ? flags[i] : NULL;
+    return other ? cs_error_add(error, CS_USAGE, "validate: --scenario and --%s exclude each other",
+                                other)
+                 : CS_OK;
+}
+
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     const char *id = cs_arguments_value(arguments, "scenario");
     cs_points points = {0};
     cs_heap_keep();
-    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_results, error));
+    CS_TRY(check_options(arguments, error));
     cs_status status = load(arguments, &points, error);
     if (status == CS_OK && id)
         status = print_scenario(context, arguments, &points, id, error);

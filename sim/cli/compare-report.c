@@ -100,10 +100,10 @@ static text quantity_text(double value, cs_quantity quantity)
     return isfinite(value) ? cs_units_text(value, quantity, DIGITS) : (text){"-"};
 }
 
-/* "+2.31 %" */
+/* "+2.31 %", of large ones "+2.31e+09 %" */
 static text error_text(double error)
 {
-    return number_text(100 * error, "%+.2f %%");
+    return number_text(100 * error, fabs(error) < 1e4 ? "%+.2f %%" : "%+.3g %%");
 }
 
 /* What the columns are called, and what the last one is. */

@@ -28,12 +28,13 @@ static const struct measure {
 
 /* ---- the table ---- */
 
-/* "6.31 %" or "+6.31 %"; "-" of what is not known. */
+/* "6.31 %" or "+6.31 %", of large ones "+6.31e+09 %"; "-" of what is not known. */
 static const char *percent(double share, bool sign, char text[32])
 {
+    static const char *const forms[2][2] = {{"%.2f %%", "%+.2f %%"}, {"%.3g %%", "%+.3g %%"}};
     if (!isfinite(share))
         return "-";
-    snprintf(text, 32, sign ? "%+.2f %%" : "%.2f %%", 100 * share);
+    snprintf(text, 32, forms[fabs(share) >= 1e4][sign], 100 * share);
     return text;
 }
 

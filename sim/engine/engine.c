@@ -158,6 +158,8 @@ static cs_status end_task(cs_engine *e, uint32_t task)
     for (uint32_t s = 0; s < n && status == CS_OK; s++) {
         if (--e->waiting[successors[s]] == 0)
             status = arrive(e, successors[s]);
+        else
+            cs_prefetch_list(e, successors[s]);
     }
     return status;
 }
@@ -204,6 +206,17 @@ static cs_status join_network(cs_engine *e, uint32_t task, uint32_t cls)
     return cs_network_join(e->network, task, cls, e->now);
 }
 
+static cs_status push_join(cs_engine *e, uint32_t task, const cs_run_class *cls)
+{
+    cs_event event = {.task = task, .what = CS_TRANSFER_JOINS};
+    uint32_t slot;
+    if (!cs_time_add(e->now, cls->duration, &event.time))
+        return CS_OVERFLOW;
+    return status_of(cs_delay_lines_fit(&e->lines, cls->line, event, e->now)
+                         ? cs_delay_lines_push(&e->lines, cls->line, event, &slot)
+                         : cs_event_queue_push(&e->events, event, &slot));
+}
+
 /* Starts a transfer; one that takes no time and blocks nothing is put among the passing ones. */
 static cs_status begin_transfer(cs_engine *e, uint32_t task)
 {
@@ -219,9 +232,8 @@ static cs_status begin_transfer(cs_engine *e, uint32_t task)
         return join_network(e, task, e->graph->tasks[task].cls);
     if (cls->duration == 0 && !cls->blocking)
         return status_of(cs_id_list_add(&e->passing, task));
-    if (cls->line != CS_NO_DELAY_LINE)
-        return cs_delay_lines_push(&e->joining, cls->line, task, e->now);
-    return push_event(e, cls->competes ? CS_TRANSFER_JOINS : CS_TASK_ENDS, task, cls->duration);
+    return cls->competes ? push_join(e, task, cls)
+                         : push_event(e, CS_TASK_ENDS, task, cls->duration);
 }
 
 /* ---- messages of others: their tasks and classes are numbered from the graph's on ---- */
@@ -281,15 +293,24 @@ static cs_status apply_event(cs_engine *e, cs_event event)
     return event.task < n_tasks ? end_task(e, event.task) : end_message(e, event.task - n_tasks);
 }
 
+/* The time of the next event, or -1. */
+static inline cs_time next_time(const cs_engine *e)
+{
+    const cs_time queued = cs_event_key_time(cs_event_queue_first(&e->events)),
+                  in_line = cs_delay_lines_time(&e->lines);
+    return (uint64_t)queued < (uint64_t)in_line ? queued : in_line; /* -1 is the latest */
+}
+
+static inline cs_event take_event(cs_engine *e)
+{
+    return e->lines.first < cs_event_queue_first(&e->events) ? cs_delay_lines_pop(&e->lines)
+                                                             : cs_event_queue_pop(&e->events);
+}
+
 static cs_status end_all(cs_engine *e)
 {
-    while (e->joining.next == e->now) {
-        const uint32_t task = cs_delay_lines_pop(&e->joining);
-        CS_TRY(join_network(e, task, e->graph->tasks[task].cls));
-    }
-    while (cs_event_queue_more_at(&e->events, e->now)) {
-        CS_TRY(apply_event(e, cs_event_queue_pop(&e->events)));
-    }
+    while (next_time(e) == e->now)
+        CS_TRY(apply_event(e, take_event(e)));
     return CS_OK;
 }
 
@@ -368,7 +389,7 @@ static cs_status run_instant(cs_engine *e)
             status = start_transfers(e);
         if (status == CS_OK)
             status = start_devices(e);
-    } while (status == CS_OK && cs_event_queue_more_at(&e->events, e->now));
+    } while (status == CS_OK && next_time(e) == e->now);
     if (status == CS_OK && e->network_due)
         status = cs_network_settle(e->network, e->now);
     return status == CS_OK && e->slowdown ? cs_slowdown_settle(e->slowdown, e->now) : status;
@@ -377,11 +398,11 @@ static cs_status run_instant(cs_engine *e)
 /* The time of the next event, or -1. If that is another instant, all is known of this one. */
 static cs_status find_next(cs_engine *e, cs_time *next)
 {
-    if (e->network_due && !cs_event_queue_more_at(&e->events, e->now)) {
+    if (e->network_due && next_time(e) != e->now) {
         e->network_due = false;
         CS_TRY(cs_network_leave(e->network, e->now));
     }
-    *next = cs_earlier(cs_event_queue_time(&e->events), e->joining.next);
+    *next = next_time(e);
     return CS_OK;
 }
 

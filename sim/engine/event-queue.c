@@ -7,7 +7,7 @@ enum { FIRST_CAPACITY = 64, LARGEST_CAPACITY = 1 << 30 };
 
 void cs_event_queue_init(cs_event_queue *queue)
 {
-    *queue = (cs_event_queue){.hole = CS_EVENT_NO_HOLE, .none_at = -1};
+    *queue = (cs_event_queue){0};
 }
 
 void cs_event_queue_finish(cs_event_queue *queue)
@@ -24,8 +24,7 @@ bool cs_event_queue_grow(cs_event_queue *queue)
     uint32_t old = queue->capacity, capacity = old ? 4 * old : FIRST_CAPACITY;
     if (old >= LARGEST_CAPACITY)
         return false;
-    cs_event_queue grown = {
-        .capacity = capacity, .hole = CS_EVENT_NO_HOLE, .none_at = queue->none_at};
+    cs_event_queue grown = {.capacity = capacity};
     grown.nodes = malloc(2 * (size_t)capacity * sizeof(*grown.nodes));
     grown.what = malloc((size_t)capacity * sizeof(*grown.what));
     grown.spare = malloc((size_t)capacity * sizeof(*grown.spare));

@@ -366,6 +366,14 @@ static void set_apart(cs_network *network, route *way, const bool *serial)
     }
 }
 
+/* Of a message: from when its end is announced, if it is alone. 0: it is not known. */
+static cs_time time_alone(const route *way)
+{
+    cs_time time;
+    const cs_time latency = joins_at_start(way->known) ? way->latency : 0;
+    return way->alone > 0 && cs_time_add(latency, way->alone, &time) ? time : 0;
+}
+
 /* Finds the classes whose messages need no solver of shares (queues.h). Those of others come
  * whenever they like, and rates are recorded flow by flow: then there are none. */
 static cs_status find_known(cs_network *network, const cs_network_load *load,
@@ -399,6 +407,7 @@ static cs_status find_known(cs_network *network, const cs_network_load *load,
     for (uint32_t i = 0; enough && i < graph->n_classes; i++) {
         network->routes[i].known = known[i];
         deliveries[i].at_start = joins_at_start(known[i]);
+        deliveries[i].alone = time_alone(&network->routes[i]);
         if (known[i] == CS_KNOWN_LATER && !network->weights && !load->watched)
             set_apart(network, &network->routes[i], serial);
     }
@@ -1362,6 +1371,8 @@ cs_status cs_network_leave(cs_network *network, cs_time now)
 {
     const arrival_list *list = &network->started;
     cs_status status = CS_OK;
+    if (list->n == 0)
+        return CS_OK;
     sort_arrivals(&network->started);
     for (uint32_t i = 0; i < list->n && status == CS_OK; i++)
         status = network->routes[list->all[i].what].known == CS_KNOWN_IF_ALONE

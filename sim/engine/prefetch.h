@@ -17,6 +17,14 @@ CS_INLINED void cs_prefetch_task(const cs_engine *e, uint32_t task)
     __builtin_prefetch(&e->spans[task], 1);
 }
 
+/* Where a task has several successors: the list of them. Long before it starts. */
+CS_INLINED void cs_prefetch_list(const cs_engine *e, uint32_t task)
+{
+    const uint32_t successor = e->graph->tasks[task].successor;
+    if (successor >= CS_LIST && successor != CS_NONE)
+        __builtin_prefetch(&e->graph->listed[successor - CS_LIST]);
+}
+
 /* At the start of a task: its successor, or the list of them, and the next task of its device. */
 CS_INLINED void cs_prefetch_after(const cs_engine *e, uint32_t task)
 {
@@ -25,8 +33,7 @@ CS_INLINED void cs_prefetch_after(const cs_engine *e, uint32_t task)
         cs_prefetch_task(e, record->next);
     if (record->successor < CS_LIST)
         cs_prefetch_task(e, record->successor);
-    else if (record->successor != CS_NONE)
-        __builtin_prefetch(&e->graph->listed[record->successor - CS_LIST]);
+    cs_prefetch_list(e, task);
 }
 
 enum { CS_PREFETCHED = 2 };

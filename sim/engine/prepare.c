@@ -8,16 +8,30 @@
 
 /* ---- before the run ---- */
 
+static bool announce_first(cs_engine *e, cs_event event, uint32_t *slot)
+{
+    uint8_t line = CS_NO_DELAY_LINE;
+    if (event.task < e->graph->n_tasks) {
+        cs_prefetch_listed(e, event.task);
+        line = e->classes[e->graph->tasks[event.task].cls].end_line;
+    }
+    return cs_delay_lines_fit(&e->lines, line, event, e->now)
+               ? cs_delay_lines_push(&e->lines, line, event, slot)
+               : cs_event_queue_push(&e->events, event, slot);
+}
+
 static bool announce_flow(void *context, uint32_t flow, uint32_t task, cs_time time, uint32_t *slot)
 {
     cs_engine *e = context;
     const uint32_t what = flow == CS_NETWORK_ENDS        ? CS_TASK_ENDS
                           : flow == CS_NETWORK_OVERFLOWS ? CS_TASK_OVERFLOWS
                                                          : CS_FLOW + flow;
-    if (*slot == CS_NONE) {
-        if (task < e->graph->n_tasks)
-            cs_prefetch_listed(e, task);
-        return cs_event_queue_push(&e->events, (cs_event){time, task, what}, slot);
+    const cs_event event = {time, task, what};
+    if (*slot == CS_NONE)
+        return announce_first(e, event, slot);
+    if (*slot >= CS_DELAY_SLOT) {
+        cs_delay_lines_remove(&e->lines, *slot);
+        return cs_event_queue_push(&e->events, event, slot);
     }
     e->events.what[*slot] = what;
     cs_event_queue_move(&e->events, *slot, time);
@@ -122,6 +136,16 @@ static cs_status prepare_series(cs_engine *e, const cs_class *cls, cs_run_class 
     return status;
 }
 
+/* A watch looks at the events of the queue only. */
+static void find_lines(cs_engine *e, const cs_delivery *delivery, cs_run_class *run)
+{
+    if (!run->competes || e->options.every_event || e->options.watch)
+        return;
+    if (!run->at_start)
+        run->line = cs_delay_lines_find(&e->lines, run->duration);
+    run->end_line = cs_delay_lines_find(&e->lines, delivery->alone);
+}
+
 static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_delivery *delivery,
                                cs_run_class *run, cs_error *error)
 {
@@ -140,14 +164,12 @@ static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_deliv
                        .series = cls->series > 0};
     split_effects(e, cls, run);
     e->order_devices |= run->policy;
-    run->line = CS_NO_DELAY_LINE;
+    run->line = run->end_line = CS_NO_DELAY_LINE;
     if (transfer) {
         e->order_devices |= cls->blocking;
         if (!cs_time_add(delivery->delay, cls->duration, &run->duration))
             return cs_error_add(error, CS_OVERFLOW, "a transfer takes 2^63 ps or more");
-        if (run->competes && !run->at_start && run->duration > 0 && !e->options.every_event &&
-            !e->options.watch)
-            run->line = cs_delay_lines_find(&e->joining, run->duration);
+        find_lines(e, delivery, run);
         return CS_OK;
     }
     if (cls->series > 0)
@@ -234,7 +256,7 @@ cs_status cs_engine_prepare(cs_engine *e, cs_error *error)
 {
     const cs_graph *graph = e->graph;
     cs_event_queue_init(&e->events);
-    cs_delay_lines_init(&e->joining);
+    cs_delay_lines_init(&e->lines);
     if (!reserve(e))
         return cs_error_no_memory(error);
     cs_status status =
@@ -284,7 +306,7 @@ void cs_engine_release(cs_engine *e)
     cs_id_list_finish(&e->passing);
     cs_id_list_finish(&e->called);
     cs_event_queue_finish(&e->events);
-    cs_delay_lines_finish(&e->joining);
+    cs_delay_lines_finish(&e->lines);
     cs_network_destroy(e->network);
     cs_slowdown_destroy(e->slowdown);
     cs_sources_destroy(e->sources);

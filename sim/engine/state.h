@@ -37,7 +37,8 @@ typedef struct cs_run_class {
     bool policy : 1;   /* it has one */
     bool timed : 1;    /* it has release times */
     bool series : 1;   /* it is one */
-    uint8_t line;      /* of those that join after their delay; CS_NO_DELAY_LINE: by the queue */
+    uint8_t line;      /* of those that join after their delay, or CS_NO_DELAY_LINE */
+    uint8_t end_line;  /* of the ends of those that are alone on their links; or that */
 } cs_run_class;
 
 typedef struct cs_device_state {
@@ -62,7 +63,7 @@ typedef struct cs_engine {
     cs_ready_set *compute;  /* per device: ready tasks of a priority queue */
     cs_ready_set *blocking; /* per device: ready blocking transfers that it sends or receives */
     cs_event_queue events;
-    cs_delay_lines joining; /* transfers on their way to their links */
+    cs_delay_lines lines; /* of events: transfers come to their links, or end */
     cs_network *network;
     bool network_due;      /* something joined the network, or left it, at this instant */
     cs_slowdown *slowdown; /* NULL: communication slows nothing down */

@@ -438,6 +438,7 @@ static void add_member_class(cs_builder *builder, const cs_exchange_class *excha
     cs_builder_class(builder, &(cs_class){.kind = (uint8_t)exchange->kind,
                                           .origin = (uint8_t)exchange->kind,
                                           .purpose = (uint8_t)exchange->purpose,
+                                          .alone = exchange->alone,
                                           .stage = exchange->stage,
                                           .device = device,
                                           .peer = exchange->group,

@@ -80,6 +80,7 @@ typedef struct cs_exchange_class {
     const cs_effect *effects;
     uint32_t n_effects;
     int64_t bytes_back; /* see cs_class */
+    bool alone;         /* likewise */
 } cs_exchange_class;
 uint32_t cs_builder_exchange(cs_builder *builder, const cs_exchange_class *exchange);
 

@@ -126,11 +126,13 @@ typedef struct cs_effect {
 } cs_effect;
 
 typedef struct cs_class {
-    uint8_t kind;     /* cs_kind */
-    uint8_t origin;   /* cs_kind of what a transfer was lowered from; else equal to kind */
-    bool blocking;    /* a transfer that occupies the compute of both ends */
-    bool updates;     /* makes a new version of its weights at its end; always so of CS_UPDATE */
-    uint8_t purpose;  /* cs_purpose, of what is not computed */
+    uint8_t kind;    /* cs_kind */
+    uint8_t origin;  /* cs_kind of what a transfer was lowered from; else equal to kind */
+    bool blocking;   /* a transfer that occupies the compute of both ends */
+    bool updates;    /* makes a new version of its weights at its end; always so of CS_UPDATE */
+    uint8_t purpose; /* cs_purpose, of what is not computed */
+    bool alone; /* a collective that no layers of another micro-batch are beside, in a schedule that
+                 * has them beside others */
     int32_t priority; /* of a device with CS_QUEUE_PRIORITY; higher first */
     uint32_t stage;
     uint32_t device;  /* where it computes, sends from, or is a rank */

@@ -72,12 +72,12 @@ static cs_dispatch_cost cost_beside(const cs_lower_options *options, const cs_wa
 
 /* Delays reach less than the links have, and take a while to begin. Tensor-parallel ones that are
  * cut into a chunk per rank go on beside the product that reads or writes them, all but one; those
- * of experts beside the layers of another micro-batch. */
+ * of experts beside the layers of another micro-batch, if there are any. */
 cs_status cs_way_delay(const cs_lower_options *options, cs_way *way, cs_time *time, cs_error *error)
 {
     const double rest = way->tensor ? 1 - 1.0 / way->collective.n : 0;
-    const double exposed =
-        (1 - rest * options->tensor_overlap) * (way->expert ? 1 - options->expert_overlap : 1);
+    const double hidden = way->expert && !way->alone ? options->expert_overlap : 0;
+    const double exposed = (1 - rest * options->tensor_overlap) * (1 - hidden);
     const cs_dispatch_cost by = cost_beside(options, way);
     if (by.reached == 1 && by.start == 0 && exposed >= 1 && !way->by_nccl)
         return CS_OK;
@@ -248,6 +248,7 @@ cs_status cs_way_decide(cs_prices *prices, const cs_class *cls, cs_way *way, cs_
                    .group = cls->peer,
                    .tensor = cls->purpose == CS_PURPOSE_TENSOR,
                    .expert = cls->kind == CS_ALL_TO_ALL && cls->purpose == CS_PURPOSE_EXPERT,
+                   .alone = cls->alone,
                    .order = malloc(group.n * sizeof(*made.order)),
                    .devices = malloc(group.n * sizeof(*made.devices)),
                    .n_members = cs_graph_count_members(graph, cls->peer),

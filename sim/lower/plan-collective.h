@@ -24,6 +24,7 @@ typedef struct cs_way {
     cs_nccl_choice choice; /* of the last delay that was computed */
     bool tensor;           /* between devices that divide layers */
     bool expert;           /* all_to_all of experts */
+    bool alone;            /* see cs_class */
     bool network;          /* ranks in several nodes */
     bool
         one_nic; /* a ring that nobody asked for, through one of the NICs of nodes that are unlike */

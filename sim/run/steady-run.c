@@ -66,12 +66,12 @@ static bool same_tasks(const cs_graph *a, uint32_t from, uint32_t to, const cs_g
 static bool same_class(const cs_class *a, const cs_class *b)
 {
     return a->kind == b->kind && a->origin == b->origin && a->blocking == b->blocking &&
-           a->updates == b->updates && a->purpose == b->purpose && a->priority == b->priority &&
-           a->device == b->device && a->peer == b->peer && a->weights == b->weights &&
-           a->policy == b->policy && a->ranks == b->ranks && a->series == 0 && b->series == 0 &&
-           a->first_effect == b->first_effect && a->n_effects == b->n_effects &&
-           a->duration == b->duration && a->release == b->release && a->interval == b->interval &&
-           a->bytes == b->bytes;
+           a->updates == b->updates && a->purpose == b->purpose && a->alone == b->alone &&
+           a->priority == b->priority && a->device == b->device && a->peer == b->peer &&
+           a->weights == b->weights && a->policy == b->policy && a->ranks == b->ranks &&
+           a->series == 0 && b->series == 0 && a->first_effect == b->first_effect &&
+           a->n_effects == b->n_effects && a->duration == b->duration && a->release == b->release &&
+           a->interval == b->interval && a->bytes == b->bytes;
 }
 
 static bool same_effects(const cs_graph *a, const cs_graph *b)

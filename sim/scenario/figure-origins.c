@@ -55,6 +55,7 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/memory/stage_results", false},
     {"/memory/attention_buffer", true},
     {"/memory/attention_copy", true},
+    {"/memory/padding_masks", true},
     {"/memory/deterministic_multiprocessors", true},
     {"/memory/gather_buffer", true},
     {"/memory/cublas_workspace", true},

@@ -63,6 +63,9 @@ static void warn_of_model(const cs_sections *sections, const cs_origins *origins
     const cs_dependent_key rules[] = {
         {"newton_schulz_steps", sections->model.newton_schulz_steps != CS_COUNT_LEFT_OUT,
          workload->muon.steps > 0, "a named model and the optimizer muon"},
+        {"muon_tensor", workload->name && sections->model.muon_tensor > 0,
+         workload->muon.steps > 0 && sections->parallel.tensor > 1,
+         "the optimizer muon and \"tensor\" above 1"},
     };
     WARN_OF_EACH(rules, &place);
 }
@@ -181,6 +184,7 @@ static void warn_of_memory(const cs_sections *sections, const cs_origins *origin
         {"weight_gradients", given->weight_gradients > 0, network, named},
         {"attention_buffer", given->attention_buffer, network, named},
         {"attention_copy", given->attention_copy, network, named},
+        {"padding_masks", given->padding_masks, network, named},
         {"gather_buffer", given->gather_buffer > 0, network, named},
         {"inputs", given->inputs > 0, network, named},
         {"deterministic_multiprocessors", given->deterministic_multiprocessors > 0, network, named},

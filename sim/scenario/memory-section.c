@@ -34,6 +34,9 @@ const cs_field cs_scenario_memory_fields[] = {
     {"attention_copy", CS_FIELD_BOOL, AT(attention_copy), .fallback = "false",
      .doc = "the result of fused attention is kept in two token orders if a micro-batch has "
             "several sequences (TransformerEngine with FlashAttention)"},
+    {"padding_masks", CS_FIELD_BOOL, AT(padding_masks), .fallback = "false",
+     .doc = "with attention \"math\", in encoders, whose samples are padded: each layer keeps a "
+            "mask of one byte per pair of tokens (TransformerEngine)"},
     {"gather_buffer", CS_FIELD_CHOICE, AT(gather_buffer), .fallback = "none",
      .choices = cs_gather_buffer_names,
      .doc = "with sequence parallelism: tokens gathered before the last matrix (last_matrix), or "
@@ -175,6 +178,7 @@ cs_kept_rules cs_memory_section_rules(const cs_memory_section *section, const ch
     cs_kept_rules rules = {.weight_gradients = section->weight_gradients,
                            .attention_buffer = section->attention_buffer,
                            .attention_copy = section->attention_copy,
+                           .padding_masks = section->padding_masks,
                            .gather_buffer = section->gather_buffer,
                            .input_bytes = section->inputs,
                            .weighted_features = section->routed_weights == 1,

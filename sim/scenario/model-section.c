@@ -48,6 +48,11 @@ const cs_field cs_scenario_model_fields[] = {
      .fallback = "", .min = 1, .max = 1000,
      .doc = "for a named model with the optimizer muon: Newton-Schulz iterations per matrix; "
             "default: 5"},
+    {"muon_tensor", CS_FIELD_CHOICE, offsetof(cs_model_section, muon_tensor),
+     .fallback = "blockwise", .choices = cs_muon_tensor_names,
+     .doc = "for a named model with the optimizer muon and tensor parallelism: a device "
+            "orthogonalises its part of a matrix by itself; the whole matrix, which it gathers; or "
+            "its part of the whole, with an all-reduce per iteration"},
     {"gradients", CS_FIELD_CHOICE, offsetof(cs_model_section, gradients), .fallback = "weights",
      .choices = gradient_names,
      .doc = "type in which gradients are summed, kept and sent: the type of the weights, or always "
@@ -130,12 +135,15 @@ static cs_status check_device(const cs_json_place *model, bool has_costs, bool p
     cs_accelerator_finish(&device);
     if (status == CS_NO_MEMORY)
         return cs_error_no_memory(error);
-    return status == CS_OK
-               ? CS_OK
-               : cs_json_invalid(&place, error, "%s%s", why.text,
-                                 precision_of_file ? " (torch_dtype of /model/name, unless "
-                                                     "/model/precision says another)"
-                                                   : "");
+    if (status == CS_OK)
+        return CS_OK;
+    if (precision_of_file && why.count == 1)
+        return cs_json_invalid(&place, error,
+                               "%s (torch_dtype of /model/name, unless /model/precision says "
+                               "another)",
+                               why.text);
+    (void)cs_json_pass_on(&place, &why, error);
+    return CS_INVALID;
 }
 
 /* The network is built at once, so that what is wrong with it is reported with everything else; its
@@ -162,12 +170,12 @@ static void take_known(const cJSON *value, const cs_loaded *loaded, cs_model_sec
 
 static void take_optimizer(const cs_model_section *section, cs_workload *workload)
 {
-    enum { STEPS = 5 }; /* Megatron-LM, core/optimizer/optimizer_config.py: muon_num_ns_steps */
     const cs_optimizer *optimizer = &cs_optimizers[section->optimizer];
     const bool muon = optimizer->other_ratio > 0,
                given = section->newton_schulz_steps != CS_COUNT_LEFT_OUT;
     workload->optimizer_states = muon ? optimizer->other_ratio : optimizer->state_ratio;
-    workload->muon.steps = muon ? (given ? section->newton_schulz_steps : STEPS) : 0;
+    workload->muon.tensor = section->muon_tensor;
+    workload->muon.steps = muon ? (given ? section->newton_schulz_steps : CS_MUON_STEPS) : 0;
 }
 
 static cs_status read_named(const cJSON *value, const cs_json_place *model, bool has_costs,

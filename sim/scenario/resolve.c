@@ -85,7 +85,7 @@ static bool add_memory(const cs_sections *sections, const cs_scenario *scenario,
     cs_memory_section section = sections->memory;
     section.fused = section.libraries = section.resident = (cs_list){0};
     section.weight_gradients = 0;
-    section.attention_buffer = section.attention_copy = false;
+    section.attention_buffer = section.attention_copy = section.padding_masks = false;
     section.gather_buffer = 0;
     section.inputs = 0;
     section.deterministic_multiprocessors = section.routed_weights = 0;

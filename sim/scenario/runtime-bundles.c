@@ -292,6 +292,9 @@ static const cs_convention megatron_core[] = {
     GATHER_BUFFER("megatron/core/tensor_parallel/layers.py, "
                   "LinearWithGradAccumulationAndAsyncCommunication: get_global_memory_buffer()"),
     MEGATRON_ATTENTION,
+    KEEPS("padding_masks", "true",
+          "transformer_engine/pytorch/attention/dot_product_attention/backends.py, "
+          "UnfusedDotProductAttention: masked_fill by the mask of utils.py, get_full_mask"),
     ONE_COPY("b200*"),
     ONE_COPY("b300*"),
     ONE_COPY("gb200*"),

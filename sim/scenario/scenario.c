@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -229,6 +230,14 @@ static void count_copies(const cs_sections *sections, const cs_net *net, cs_lowe
     }
 }
 
+/* What the schedule is made to hide, where experts are divided and messages can be delays. */
+static void settle_overlap(const cs_sections *sections, cs_lower_options *to)
+{
+    const bool hides = sections->parallel.expert > 1 && to->fidelity != CS_FIDELITY_FLOW;
+    if (isnan(to->expert_overlap))
+        to->expert_overlap = hides ? sections->schedule.kind->expert_overlap : 0;
+}
+
 /* What is taken over from the sections as it is. */
 static cs_status take_over(const cs_sections *sections, const cs_loaded *loaded, cs_scenario *made,
                            cs_error *error)
@@ -249,6 +258,7 @@ static cs_status take_over(const cs_sections *sections, const cs_loaded *loaded,
     made->storage = cs_model_section_storage(&sections->model);
     made->collectives = sections->collectives;
     made->collectives.file = made->file;
+    settle_overlap(sections, &made->collectives);
     count_copies(sections, &loaded->net, &made->collectives);
     return CS_OK;
 }

@@ -43,6 +43,7 @@ typedef struct cs_model_section {
     uint32_t batch_size;           /* 0: so that a micro-batch is what the model was made for */
     uint32_t optimizer;            /* position in cs_optimizers */
     uint32_t newton_schulz_steps;  /* CS_COUNT_LEFT_OUT: as many as Megatron Core makes */
+    uint32_t muon_tensor;          /* cs_muon_tensor */
     uint32_t gradients;            /* position in its choices; 0: as the weights */
     uint32_t main_weights, states; /* positions in their choices; 0: float32 */
     cs_workload workload;          /* of a model that is built from its architecture */
@@ -164,7 +165,7 @@ typedef enum cs_library {
 typedef struct cs_memory_section {
     cs_list fused;             /* uint32_t, cs_fused */
     uint32_t weight_gradients; /* cs_weight_gradients */
-    bool attention_buffer, attention_copy;
+    bool attention_buffer, attention_copy, padding_masks;
     uint32_t gather_buffer;                 /* cs_gather_buffer */
     int64_t inputs;                         /* bytes of a sample's, besides token ids */
     uint32_t deterministic_multiprocessors; /* 0: another backward of attention */

@@ -43,8 +43,8 @@ static cs_status choose_one(const cs_figure_table *figures, const char *name, bo
                             choice *chosen, cs_error *error)
 {
     const cs_figure_column *column = cs_figure_table_find(figures, name);
-    if (!column)
-        return optional ? CS_OK : unknown(figures, name, error);
+    if (!column) /* where all points failed, it is their messages that help */
+        return optional || figures->n_columns == 0 ? CS_OK : unknown(figures, name, error);
     if (!is_chosen(chosen, column))
         chosen->columns[chosen->n++] = column;
     return CS_OK;

@@ -153,7 +153,7 @@ static void write_attention(const cs_point *point, FILE *out)
     const bool given = backend && strcmp(backend, "auto") != 0;
     const bool flash = given && strcmp(backend, "flash") == 0 && cs_point_rules_engine(point);
     if (has_own_layers(point))
-        fputs(", \"attention_buffer\": true", out);
+        fputs(", \"attention_buffer\": true, \"padding_masks\": false", out);
     if (given || has_own_layers(point))
         fprintf(out, ", \"attention_copy\": %s", flash ? "true" : "false");
     if (given && !flash)

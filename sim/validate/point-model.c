@@ -109,15 +109,22 @@ static void write_gpt(cs_point_rules *rules, FILE *out)
             dropout(rules), attention(rules));
 }
 
+/* Megatron-LM and what is built on it build BERT and T5 of the blocks of GPT
+ * (megatron/core/models/bert, megatron/core/models/T5). */
+static const char *encoder_form(cs_point_rules *rules)
+{
+    return cs_point_rules_megatron(rules->point) ? "megatron" : "paper";
+}
+
 static void write_bert(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
     fprintf(out,
             "\"name\": \"bert\", \"parameters\": {\"layers\": %u, \"hidden\": %u, \"heads\": %u, "
             "\"sequence\": %u, \"positions\": %u, \"vocabulary\": %u, \"intermediate\": %u, "
-            "\"dropout\": %.9g, \"attention\": \"%s\", \"head\": true}",
+            "\"dropout\": %.9g, \"attention\": \"%s\", \"head\": true, \"form\": \"%s\"}",
             model->layers, model->hidden, model->heads, model->seq, model->seq, vocabulary(rules),
-            model->ffn, dropout(rules), attention(rules));
+            model->ffn, dropout(rules), attention(rules), encoder_form(rules));
 }
 
 /* Tokens of a sample, where it is shorter than the sequence that it shares; else 0. */
@@ -309,22 +316,20 @@ static uint32_t argument_or(cs_point_rules *rules, const char *name, uint32_t fa
                                                             : fallback;
 }
 
-/* Megatron-LM's has learned positions and layer norms, where T5 has relative ones and RMS norms. */
 static void write_t5(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
-    cs_point_rules_assume(rules, "an encoder and decoder with the norms and positions of T5");
     fprintf(out,
             "\"name\": \"t5\", \"parameters\": {\"layers\": %u, \"decoder_layers\": %u, "
             "\"hidden\": %u, \"heads\": %u, \"head\": %u, \"intermediate\": %u, "
             "\"sequence\": %u, \"decoder_sequence\": %u, \"vocabulary\": %u, \"tied\": %s, "
-            "\"dropout\": %.9g, \"attention\": \"%s\"}",
+            "\"dropout\": %.9g, \"attention\": \"%s\", \"form\": \"%s\"}",
             argument_or(rules, "encoder-num-layers", model->layers),
             argument_or(rules, "decoder-num-layers", model->layers), model->hidden, model->heads,
             or_else(model->head_dim, model->hidden / or_else(model->heads, 1)), model->ffn,
             argument_or(rules, "encoder-seq-length", model->seq),
             argument_or(rules, "decoder-seq-length", model->seq), vocabulary(rules),
-            model->tied ? "true" : "false", dropout(rules), attention(rules));
+            model->tied ? "true" : "false", dropout(rules), attention(rules), encoder_form(rules));
 }
 
 static void write_cnn(cs_point_rules *rules, FILE *out)

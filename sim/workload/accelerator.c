@@ -1,5 +1,6 @@
 #include "sim/workload/accelerator.h"
 
+#include "sim/base/document-kind.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 
@@ -180,6 +181,7 @@ cs_status cs_accelerator_read(const cJSON *root, const cs_json_place *place, cs_
 {
     cs_accelerator made = {0};
     document parts = {0};
+    CS_TRY(cs_document_expect(CS_DOCUMENT_DEVICE, root, place, error));
     cs_arena_init(&made.arena);
     cs_status status =
         cs_field_read(root, place, (const cs_field *const[]){head_fields, document_fields, NULL},

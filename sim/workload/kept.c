@@ -110,6 +110,19 @@ static bool may_be_flash_attention(const cs_net *net, const cs_op *op)
            cs_net_tensor(net, op->inputs[0])->elements == cs_net_tensor(net, op->output)->elements;
 }
 
+/* Of the mask by which attention by math leaves out padding, for all heads. */
+static int64_t mask_bytes(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                          uint32_t batch)
+{
+    if (!rules->padding_masks || op->kind != CS_OP_ATTENTION || !op->attention.padded ||
+        op->attention.kernel == CS_ATTENTION_FLASH)
+        return 0;
+    const cs_shape *queries = &cs_net_tensor(net, op->output)->shape;
+    const cs_shape *keys = &cs_net_tensor(net, op->inputs[1])->shape;
+    const int64_t steps = op->attention.steps > 0 ? op->attention.steps : 1;
+    return steps * batch * queries->dims[0] * keys->dims[0];
+}
+
 void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules, uint32_t batch,
                   cs_precision precision, cs_op_cost *cost)
 {
@@ -121,6 +134,8 @@ void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules
         return; /* no gradient of it is computed */
     if (rules->attention_copy && batch > 1 && may_be_flash_attention(net, op))
         cost->extra_kept_bytes += cs_tensor_bytes(net, op->output, batch, precision);
+    cost->kept_apart[CS_KEPT_PADDING] = mask_bytes(net, op, rules, batch);
+    cost->extra_kept_bytes += cost->kept_apart[CS_KEPT_PADDING];
     if (op->kind == CS_OP_RMS_NORM && is_fused(rules, CS_FUSED_NORM))
         cost->extra_kept_bytes -= cs_tensor_bytes(net, op->inputs[0], batch, precision);
     if (op->kind == CS_OP_CROSS_ENTROPY && is_fused(rules, CS_FUSED_CROSS_ENTROPY)) {

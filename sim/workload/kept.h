@@ -62,6 +62,11 @@
  * FlashAttention.forward). It takes no queries wider than values, as latent attention has; another
  * kernel then does (dot_product_attention/utils.py, get_attention_backend).
  *
+ * Attention by math that leaves out the padding of samples sets its weights to zero there by a mask
+ * of a byte for each pair of tokens, which all heads share and each layer makes by itself and keeps
+ * for its backward (TransformerEngine, the same file, UnfusedDotProductAttention: masked_fill by the
+ * mask of utils.py, get_full_mask).
+ *
  * Megatron-LM gathers tokens in front of the last matrix, and in front of experts whose dispatcher
  * gathers them, into one buffer that grows and stays (megatron/core/utils.py, GlobalMemoryBuffer;
  * tensor_parallel/layers.py, LinearWithGradAccumulationAndAsyncCommunication; transformer/moe/
@@ -129,6 +134,7 @@ typedef struct cs_kept_rules {
                                 * dot_product_attention.py, the global memory buffer "mpu") */
     uint32_t gather_buffer;    /* cs_gather_buffer */
     bool attention_copy;       /* the result of fused attention is there in two orders of tokens */
+    bool padding_masks;        /* attention by math keeps a mask of its padding */
     int64_t input_bytes;       /* of a sample's inputs besides token ids, while a forward runs */
     uint32_t loss;             /* cs_loss_steps */
     uint32_t narrow_weights;   /* cs_narrow_weights */

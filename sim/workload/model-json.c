@@ -128,6 +128,12 @@ static const cs_field matrix_fields[] = {
      .doc = "how many there are"},
     {"expert", CS_FIELD_BOOL, offsetof(cs_layer_matrix, expert), .fallback = "false",
      .doc = "of experts, whose gradients are summed over \"expert_data\""},
+    {"gathered", CS_FIELD_BYTES, offsetof(cs_layer_matrix, gather_bytes), .fallback = "0",
+     .doc = "by an all-gather over the tensor axis in front of its update"},
+    {"summed", CS_FIELD_BYTES, offsetof(cs_layer_matrix, sum_bytes), .fallback = "0",
+     .doc = "by an all-reduce over the tensor axis in front of its update"},
+    {"sums", CS_FIELD_COUNT, offsetof(cs_layer_matrix, n_sums), .fallback = "0",
+     .doc = "how many of these there are"},
     {0}};
 
 static const cs_field matrix_field = {"matrix", CS_FIELD_OBJECT, .of = matrix_fields,

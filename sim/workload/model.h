@@ -62,6 +62,9 @@ typedef struct cs_layer_matrix {
     cs_time update;
     uint32_t n;
     bool expert; /* as the weights of EXPERT_DATA */
+    /* exchanged for one over TENSOR, or EXPERT_TENSOR, in front of the update: */
+    int64_t gather_bytes, sum_bytes; /* of an all-gather, 0: none; and of each of */
+    uint32_t n_sums;                 /* so many all-reduces */
 } cs_layer_matrix;
 
 /* Memory that is there for good once a layer has been trained, and that layers of the same kind

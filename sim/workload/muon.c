@@ -1,6 +1,9 @@
 #include "sim/workload/muon.h"
 
 #include <math.h>
+#include <stddef.h>
+
+const char *const cs_muon_tensor_names[] = {"blockwise", "duplicated", "distributed", NULL};
 
 /* ---- which matrices ---- */
 
@@ -35,16 +38,24 @@ static bool are_halves(const cs_net *net, const cs_kept_rules *rules, const cs_o
            (reader_of(net, a) == CS_OP_MUL) != (reader_of(net, b) == CS_OP_MUL);
 }
 
+/* Of one matrix of an operator, by itself. */
+static void find_sides(const cs_net *net, const cs_op *op, int64_t *rows, int64_t *columns)
+{
+    const cs_shape *shape = &cs_net_tensor(net, op->inputs[0])->shape;
+    *columns = shape->dims[shape->rank - 1];
+    *rows = op->weights / (op->kind == CS_OP_GROUPED_LINEAR ? op->experts : 1) / *columns;
+}
+
 cs_muon_matrices cs_muon_matrices_of(const cs_net *net, const cs_kept_rules *rules, uint32_t first,
-                                     uint32_t end, uint32_t p)
+                                     uint32_t end, uint32_t p, const cs_net *whole, const cs_op *of)
 {
     const cs_op *op = &net->ops[p];
+    cs_muon_matrices made = {.n = op->kind == CS_OP_GROUPED_LINEAR ? op->experts : 1};
+    int64_t halves = 1;
     if (!cs_muon_updates(net, op))
         return (cs_muon_matrices){0};
-    const cs_shape *shape = &cs_net_tensor(net, op->inputs[0])->shape;
-    const uint32_t n = op->kind == CS_OP_GROUPED_LINEAR ? op->experts : 1;
-    const int64_t columns = shape->dims[shape->rank - 1], rows = op->weights / n / columns;
-    int64_t halves = 1;
+    find_sides(net, op, &made.rows, &made.columns);
+    find_sides(whole, of, &made.whole_rows, &made.whole_columns);
     for (uint32_t q = first; q < end; q++) {
         if (q == p || !are_halves(net, rules, op, &net->ops[q]))
             continue;
@@ -52,7 +63,9 @@ cs_muon_matrices cs_muon_matrices_of(const cs_net *net, const cs_kept_rules *rul
             return (cs_muon_matrices){0};
         halves++;
     }
-    return (cs_muon_matrices){halves * rows, columns, n};
+    made.rows *= halves;
+    made.whole_rows *= halves;
+    return made;
 }
 
 /* ---- what they take ---- */
@@ -103,31 +116,71 @@ static double step(const cs_muon_costs *costs, double m, double n)
  * kernel that all matrices share copies them to the weights. */
 enum { KERNELS_OF_STEP = 5, KERNELS_AROUND = 11 };
 
-/* Bytes of the kernels around the steps, for each element. */
-static double bytes_around(const cs_muon_costs *costs)
+/* Bytes of an element in these kernels: those of a part, and of the norm and the casts, which are
+ * of what is orthogonalised. */
+typedef struct around {
+    double part, orthogonal;
+} around;
+
+static around bytes_around(const cs_muon_costs *costs)
 {
     const double weight = cs_precision_bytes(costs->precision);
     const double w = cs_precision_updated_bytes(costs->precision, costs->storage);
     const double s = costs->storage.state_bytes > 0 ? costs->storage.state_bytes : 4;
     const double b = cs_precision_bytes(type_of_steps(costs));
-    const double casts = b < w ? 2 * (w + b) : 0;
-    return 2 * w + (w + 2 * s) + (2 * w + s) + 3 * w + casts + 4 * w + 3 * w +
-           (weight < w ? w + weight : 0);
+    return (around){2 * w + (w + 2 * s) + (2 * w + s) + 4 * w + 3 * w +
+                        (weight < w ? w + weight : 0),
+                    3 * w + (b < w ? 2 * (w + b) : 0)};
 }
 
-double cs_muon_seconds(const cs_muon_costs *costs, int64_t rows, int64_t columns)
+/* Of `part` elements, when `orthogonal` ones are orthogonalised and `steps` take so long. */
+static double seconds_around(const cs_muon_costs *costs, double steps, double part,
+                             double orthogonal)
 {
-    const double m = (double)(rows < columns ? rows : columns);
-    const double n = (double)(rows < columns ? columns : rows);
-    const double bytes = m * n * bytes_around(costs);
+    const around each = bytes_around(costs);
+    const double w = cs_precision_updated_bytes(costs->precision, costs->storage);
+    const double joined = orthogonal > part ? 2 * w * orthogonal : 0;
+    const double bytes = each.part * part + each.orthogonal * orthogonal + joined;
     const double gradient = costs->float_gradients ? 4 : cs_precision_bytes(costs->precision);
     const double launch = cs_time_seconds(costs->device->launch);
-    const double kernels = KERNELS_AROUND + KERNELS_OF_STEP * (double)costs->muon.steps;
+    const double kernels =
+        KERNELS_AROUND + (joined > 0) + KERNELS_OF_STEP * (double)costs->muon.steps;
     if (!costs->kernels->given)
-        return costs->muon.steps * step(costs, m, n) +
-               cs_accelerator_update_seconds(costs->device, bytes);
-    const double around =
-        cs_runtime_kernels_update(costs->kernels, costs->device, bytes, m * n * gradient);
-    return fmax(costs->muon.steps * step(costs, m, n) + around + (KERNELS_AROUND - 1) * launch,
-                cs_runtime_kernels_starts(costs->kernels, costs->device, kernels));
+        return steps + cs_accelerator_update_seconds(costs->device, bytes);
+    return fmax(
+        steps + (KERNELS_AROUND - 1 + (joined > 0)) * launch +
+            cs_runtime_kernels_update(costs->kernels, costs->device, bytes, part * gradient),
+        cs_runtime_kernels_starts(costs->kernels, costs->device, kernels));
+}
+
+static double steps_of(const cs_muon_costs *costs, double a, double b)
+{
+    return costs->muon.steps * step(costs, fmin(a, b), fmax(a, b));
+}
+
+cs_muon_update cs_muon_update_of(const cs_muon_costs *costs, const cs_muon_matrices *of,
+                                 bool expert)
+{
+    const double rows = (double)of->rows, columns = (double)of->columns;
+    const double whole = (double)of->whole_rows * (double)of->whole_columns;
+    const uint32_t mode = whole > rows * columns ? costs->muon.tensor : CS_MUON_BLOCKWISE;
+    cs_muon_update made = {.elements = of->rows * of->columns, .n = of->n, .expert = expert};
+    if (mode == CS_MUON_DUPLICATED) {
+        const double all = steps_of(costs, (double)of->whole_rows, (double)of->whole_columns);
+        made.seconds = seconds_around(costs, all, rows * columns, whole);
+        made.gather_bytes = of->whole_rows * of->whole_columns *
+                            cs_precision_updated_bytes(costs->precision, costs->storage);
+    } else if (mode == CS_MUON_DISTRIBUTED) {
+        const bool over_columns = of->whole_columns > of->columns;
+        const int64_t m = over_columns ? of->rows : of->columns;
+        const double all =
+            costs->muon.steps * step(costs, (double)m, over_columns ? columns : rows);
+        made.seconds = seconds_around(costs, all, rows * columns, rows * columns);
+        made.sum_bytes = m * m * cs_precision_bytes(type_of_steps(costs));
+        made.n_sums = costs->muon.steps;
+    } else {
+        made.seconds =
+            seconds_around(costs, steps_of(costs, rows, columns), rows * columns, rows * columns);
+    }
+    return made;
 }

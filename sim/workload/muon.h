@@ -38,9 +38,25 @@
 #include "sim/workload/net.h"
 #include "sim/workload/runtime-kernels.h"
 
+/* What a device orthogonalises of a matrix that tensor parallelism divides (Megatron-LM,
+ * muon_tp_mode; muon_utils.py, newton_schulz_tp). */
+typedef enum cs_muon_tensor {
+    CS_MUON_BLOCKWISE, /* its part, as if it were a matrix */
+    CS_MUON_DUPLICATED, /* the whole, which is gathered before in the type that is updated, and joined
+                         * by a kernel that reads and writes it */
+    CS_MUON_DISTRIBUTED, /* its part of the whole: m is the side that is not divided, and A is summed
+                          * in bf16 in each step (the sum of the norm is left out) */
+} cs_muon_tensor;
+
+/* "blockwise", ..., ended by NULL. */
+extern const char *const cs_muon_tensor_names[];
+
+enum { CS_MUON_STEPS = 5 }; /* Megatron-LM, core/optimizer/optimizer_config.py: muon_num_ns_steps */
+
 /* As scenarios state it; zeroed: another optimizer. */
 typedef struct cs_muon {
-    uint32_t steps; /* of Newton-Schulz */
+    uint32_t steps;  /* of Newton-Schulz */
+    uint32_t tensor; /* cs_muon_tensor */
 } cs_muon;
 
 /* Whether it updates the weights of an operator. */
@@ -50,19 +66,25 @@ bool cs_muon_updates(const cs_net *net, const cs_op *op);
 typedef struct cs_muon_matrices {
     int64_t rows, columns;
     uint32_t n;
+    int64_t whole_rows, whole_columns; /* of which they are one device's part */
 } cs_muon_matrices;
 
 /* Those of operator p, with what it has in one matrix with an operator of the layer [first, end)
- * behind it, which then has none. */
+ * behind it, which then has none. `of` is the operator of the network `whole` that it is part of. */
 cs_muon_matrices cs_muon_matrices_of(const cs_net *net, const cs_kept_rules *rules, uint32_t first,
-                                     uint32_t end, uint32_t p);
+                                     uint32_t end, uint32_t p, const cs_net *whole,
+                                     const cs_op *of);
 
-/* Of a layer: `n` matrices alike, of so many elements, each of which takes so long. */
+/* Of a layer: `n` matrices alike, of so many elements, each of which takes so long, and what is
+ * exchanged over the tensor axis, or that of experts, for each: bytes of a gather, and of each of so
+ * many sums. */
 typedef struct cs_muon_update {
     int64_t elements;
     double seconds;
     uint32_t n;
     bool expert;
+    int64_t gather_bytes, sum_bytes;
+    uint32_t n_sums;
 } cs_muon_update;
 
 /* What its update depends on besides its size. */
@@ -75,7 +97,8 @@ typedef struct cs_muon_costs {
     bool float_gradients;
 } cs_muon_costs;
 
-/* Seconds of updating one matrix, with the passes over its gradient that the runtime makes. */
-double cs_muon_seconds(const cs_muon_costs *costs, int64_t rows, int64_t columns);
+/* What updating them takes, with the passes over their gradients that the runtime makes. */
+cs_muon_update cs_muon_update_of(const cs_muon_costs *costs, const cs_muon_matrices *of,
+                                 bool expert);
 
 #endif

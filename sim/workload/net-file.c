@@ -90,6 +90,7 @@ static bool add_flags(cJSON *object, const cs_op *op)
         {"causal", op->attention.causal},
         {"math", op->kind == CS_OP_ATTENTION && op->attention.kernel == CS_ATTENTION_MATH},
         {"sinks", op->attention.sinks},
+        {"padded", op->attention.padded},
         {"wide", op->wide},
         {"frozen", op->frozen},
     };
@@ -203,7 +204,7 @@ typedef struct op_entry {
     uint32_t experts, top_k, window, buckets;
     double capacity, dropout;
     int64_t weights, biases;
-    bool causal, math, sinks, wide, frozen, in_place;
+    bool causal, math, sinks, padded, wide, frozen, in_place;
 } op_entry;
 
 static const char *const kind_names[] = {
@@ -276,6 +277,7 @@ static const cs_field op_fields[] = {
     FLAG("causal", causal, "a token attends to those before it"),
     FLAG("math", math, "attention keeps the matrix of its weights"),
     FLAG("sinks", sinks, "a learned logit per head joins each softmax"),
+    FLAG("padded", padded, "a mask leaves out the padding of samples"),
     FLAG("wide", wide, "no operand is cast to a narrow type"),
     FLAG("frozen", frozen, "its weights are not trained"),
     FLAG("in_place", in_place, "an addition writes over its first input"),
@@ -422,6 +424,8 @@ static cs_tensor make_mul(making *m)
 static cs_tensor make_add(making *m)
 {
     cs_net *net = m->r->net;
+    if (m->n == 1 && m->entry->tied_to)
+        return cs_net_add_table_of(net, m->name, m->in[0], m->lender);
     if (m->n == 1)
         return cs_net_add_table(net, m->name, m->in[0], m->entry->weights);
     return m->entry->in_place ? cs_net_add_to(net, m->name, m->in[0], m->in[1])
@@ -461,7 +465,8 @@ static cs_tensor make_attention(making *m)
                                     .dropout = e->dropout,
                                     .window = e->window,
                                     .buckets = e->buckets,
-                                    .sinks = e->sinks};
+                                    .sinks = e->sinks,
+                                    .padded = e->padded};
     return cs_net_attention(m->r->net, m->name, m->in, &attention);
 }
 

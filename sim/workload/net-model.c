@@ -265,20 +265,29 @@ static double update_seconds(const cs_net_options *how, int64_t parameters)
     return parameters > 0 ? cs_accelerator_update_seconds(how->device, bytes) : 0;
 }
 
+/* A network, and what is counted of it: all, or what one place has. */
+typedef struct divided {
+    const cs_net *whole;
+    const cs_net_local *local; /* NULL: it is not divided */
+    const cs_net *net;
+} divided;
+
 /* Adds what Muon updates of an operator; returns how many elements these are. */
-static int64_t add_matrices(const cs_net *net, const cs_net_options *how, uint32_t p,
+static int64_t add_matrices(const divided *d, const cs_net_options *how, uint32_t p,
                             cs_net_layer *layer)
 {
     const cs_muon_costs costs = {how->muon,      &how->kernels, how->device,
                                  how->precision, how->storage,  how->float_gradients};
-    const cs_muon_matrices of = cs_muon_matrices_of(net, &how->kept, layer->first, layer->end, p);
+    const cs_op *op = &d->net->ops[p];
+    const cs_op *origin = &d->whole->ops[d->local ? d->local->ops[p].origin : p];
+    const cs_muon_matrices of =
+        cs_muon_matrices_of(d->net, &how->kept, layer->first, layer->end, p, d->whole, origin);
     if (of.n > 0) {
-        const double seconds = cs_muon_seconds(&costs, of.rows, of.columns);
-        layer->matrices[layer->n_matrices++] = (cs_muon_update){
-            of.rows * of.columns, seconds, of.n, net->ops[p].kind == CS_OP_GROUPED_LINEAR};
-        layer->update += of.n * seconds;
+        cs_muon_update *made = &layer->matrices[layer->n_matrices++];
+        *made = cs_muon_update_of(&costs, &of, op->kind == CS_OP_GROUPED_LINEAR);
+        layer->update += made->n * made->seconds;
     }
-    return cs_muon_updates(net, &net->ops[p]) ? net->ops[p].weights : 0;
+    return cs_muon_updates(d->net, op) ? op->weights : 0;
 }
 
 static double zeros_seconds(const cs_net_options *how, int64_t parameters, uint32_t tensors)
@@ -594,9 +603,10 @@ static void cost_of_runtime(const cs_net *net, const cs_net_options *how, const 
     cs_runtime_kernels_fill(&how->kernels, op, how->precision, makes_apart(how), cost);
 }
 
-static bool cost_layers(const cs_net *net, const cs_net_local *local, const cs_net_options *how,
-                        cs_net_chain *chain, counts *of)
+static bool cost_layers(const divided *d, const cs_net_options *how, cs_net_chain *chain,
+                        counts *of)
 {
+    const cs_net *net = d->net;
     bool fits = true;
     for (uint32_t i = 0; i < chain->n_layers; i++) {
         cs_net_layer *layer = &chain->layers[i];
@@ -620,14 +630,14 @@ static bool cost_layers(const cs_net *net, const cs_net_local *local, const cs_n
             fits = fits && add_op(how, &net->ops[p], &cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases - cost.frozen));
             tensors += times.update >= 0 ? 0 : trained_tensors(&net->ops[p], &cost);
-            muon += how->muon.steps > 0 ? add_matrices(net, how, p, layer) : 0;
+            muon += how->muon.steps > 0 ? add_matrices(d, how, p, layer) : 0;
             visit_op(net, how, p, i, &cost, of, layer);
             fits = fits && keep_extra(net, of, p, &cost, layer);
             if (p == layer->first)
                 layer->read_bytes = cost.input_bytes;
             layer->written_bytes = cost.output_bytes;
         }
-        add_messages(local, how, layer, &host.all);
+        add_messages(d->local, how, layer, &host.all);
         wait_for_host(&host, of, layer);
         layer->update +=
             update_seconds(how, estimated - muon) + zeros_seconds(how, estimated, tensors);
@@ -806,13 +816,6 @@ static cs_status check_options(const cs_net *net, const cs_net_options *how, cs_
     return cs_accelerator_check(how->device, how->precision, error);
 }
 
-/* A network, and what is counted of it: all, or what one place has. */
-typedef struct divided {
-    const cs_net *whole;
-    const cs_net_local *local; /* NULL: it is not divided */
-    const cs_net *net;
-} divided;
-
 /* `local` is the caller's to finish. */
 static cs_status divide(const cs_net *net, const cs_net_options *how, cs_net_local *local,
                         divided *d, cs_error *error)
@@ -855,8 +858,7 @@ static cs_status count_layers(const divided *d, const cs_net_options *how, cs_ne
     const cs_net *net = d->net;
     uint32_t exchange = 0;
     CS_TRY(find_runs(net, how, chain, of->runs, of->discards, error));
-    if (!cost_layers(net, d->local, how, chain, of) ||
-        (d->local && !move_gathered(d->local, how, chain, of)) ||
+    if (!cost_layers(d, how, chain, of) || (d->local && !move_gathered(d->local, how, chain, of)) ||
         (d->local && !add_halos(d->local, how, chain, of)) || !keep_storages(net, how, of, chain) ||
         !spread_held(net, of) || !sum_kept(chain))
         return cs_error_add(error, CS_OVERFLOW, "%s: the sizes of a layer do not fit 64 bits",
@@ -1120,6 +1122,9 @@ static cs_status fill_matrices(const cs_net_options *how, const cs_net_layer *fr
         cs_layer_matrix *made = &to->matrices[to->n_matrices++];
         made->n = of->n;
         made->expert = of->expert;
+        made->gather_bytes = of->gather_bytes;
+        made->sum_bytes = of->sum_bytes;
+        made->n_sums = of->n_sums;
         made->bytes = of->elements * cs_precision_bytes(how->precision);
         fits = cs_time_from_seconds(of->seconds, &made->update) &&
                cs_time_mul(made->update, of->n, &all) && cs_time_add(sum, all, &sum);

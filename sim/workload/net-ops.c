@@ -487,6 +487,19 @@ cs_tensor cs_net_add_table(cs_net *net, const char *name, cs_tensor x, int64_t p
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
 
+cs_tensor cs_net_add_table_of(cs_net *net, const char *name, cs_tensor x, cs_tensor of)
+{
+    const cs_tensor inputs[] = {x, of};
+    if (!cs_net_usable(net, inputs, 2))
+        return CS_NO_TENSOR;
+    cs_op op = cs_net_op(CS_OP_ADD, &x, 1);
+    const uint32_t lender = writer_of(net, of);
+    op.weights = net->ops[lender].weights;
+    op.tied = true;
+    op.lender = lender + 1;
+    return cs_net_add_op(net, name, &op, &cs_net_tensor(net, x)->shape, CS_ELEMENT_ACTIVATION);
+}
+
 cs_tensor cs_net_add_learned(cs_net *net, const char *name, cs_tensor x)
 {
     return x == CS_NO_TENSOR ? x : cs_net_add_table(net, name, x, cs_net_tensor(net, x)->elements);

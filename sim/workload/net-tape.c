@@ -18,7 +18,7 @@ typedef struct storage {
 
 /* What an operator does to memory besides its gradients. */
 typedef struct op_memory {
-    int64_t extra, forward_workspace;
+    int64_t extra[1 + CS_KEPT_APART], forward_workspace;
     bool keeps_output;
     uint32_t keeps; /* bits of inputs */
     uint32_t gives; /* the storage whose gradient its backward is the last to read, + 1; or 0 */
@@ -27,6 +27,7 @@ typedef struct op_memory {
 
 typedef struct maker {
     const cs_net *net;
+    uint32_t *shared; /* per storage: the one that it is a part of, or itself */
     const cs_net_local *local;
     const cs_net_options *how;
     storage *storages;
@@ -39,29 +40,74 @@ typedef struct maker {
 
 /* ---- numbers of memory ---- */
 
-static uint32_t number_of_extra(const maker *m, uint32_t p)
+enum { EXTRAS = 1 + CS_KEPT_APART };
+
+static uint32_t number_of_extra(const maker *m, uint32_t p, uint32_t i)
 {
-    return m->net->n_storages + p;
+    return m->net->n_storages + EXTRAS * p + i;
 }
 
 static uint32_t number_of_workspace(const maker *m, uint32_t p)
 {
-    return m->net->n_storages + m->net->n_ops + p;
+    return m->net->n_storages + EXTRAS * m->net->n_ops + p;
 }
 
 static uint32_t number_of_gathered(const maker *m, uint32_t p)
 {
-    return m->net->n_storages + 2 * m->net->n_ops + p;
+    return m->net->n_storages + (EXTRAS + 1) * m->net->n_ops + p;
 }
 
 static uint32_t number_of_gradient(const maker *m, uint32_t gradient)
 {
-    return m->net->n_storages + 3 * m->net->n_ops + gradient;
+    return m->net->n_storages + (EXTRAS + 2) * m->net->n_ops + gradient;
 }
 
+/* Where it is, with what shares its memory. */
 static uint32_t storage_of(const maker *m, cs_tensor tensor)
 {
-    return cs_net_tensor(m->net, tensor)->storage;
+    return m->shared[cs_net_tensor(m->net, tensor)->storage];
+}
+
+/* The linear layer that writes an input of an attention, in its block; or the attention. */
+static uint32_t product_of(const cs_net *net, uint32_t attention, uint32_t input)
+{
+    const cs_op *op = &net->ops[attention];
+    const uint32_t read = cs_net_tensor(net, op->inputs[input])->storage;
+    for (uint32_t p = attention; p-- > 0 && net->ops[p].block == op->block;)
+        if (net->ops[p].kind == CS_OP_LINEAR &&
+            cs_net_tensor(net, net->ops[p].output)->storage == read)
+            return p;
+    return attention;
+}
+
+/* Of queries, keys and values that one product makes, each is a part of the first one's memory. */
+static void share_product(maker *m, uint32_t attention)
+{
+    const cs_net *net = m->net;
+    for (uint32_t i = 0; i < 3; i++) {
+        const uint32_t own = product_of(net, attention, i);
+        uint32_t first = own;
+        for (uint32_t k = 0; k < 3; k++) {
+            const uint32_t other = product_of(net, attention, k);
+            if (other < first &&
+                cs_kept_one_matrix(&net->ops[other], &net->ops[own], &m->how->kept))
+                first = other;
+        }
+        m->shared[cs_net_tensor(net, net->ops[own].output)->storage] =
+            cs_net_tensor(net, net->ops[first].output)->storage;
+    }
+}
+
+/* Attention by math reads them there; fused kernels of several sequences read copies, sequence by
+ * sequence (kept.h). */
+static void share_products(maker *m)
+{
+    for (uint32_t s = 0; s < m->net->n_storages; s++)
+        m->shared[s] = s;
+    for (uint32_t p = 0; p < m->net->n_ops; p++)
+        if (m->net->ops[p].kind == CS_OP_ATTENTION &&
+            m->net->ops[p].attention.kernel == CS_ATTENTION_MATH)
+            share_product(m, p);
 }
 
 /* ---- what there is ---- */
@@ -69,6 +115,9 @@ static uint32_t storage_of(const maker *m, cs_tensor tensor)
 static void find_storage(maker *m, uint32_t p, cs_tensor tensor, bool is_output)
 {
     storage *at = &m->storages[storage_of(m, tensor)];
+    const bool is_part = cs_net_tensor(m->net, tensor)->storage != storage_of(m, tensor);
+    if (is_part && is_output)
+        at->bytes += cs_tensor_bytes(m->net, tensor, m->how->batch_size, m->how->precision);
     if (!at->used) {
         at->bytes = cs_tensor_bytes(m->net, tensor, m->how->batch_size, m->how->precision);
         at->writer = is_output ? p : CS_NO_TENSOR;
@@ -94,6 +143,16 @@ static uint32_t last_of_gradient(const maker *m, cs_tensor tensor)
     return 0;
 }
 
+/* What it keeps is one tensor, but for those apart. */
+static void find_extra(const cs_op_cost *cost, op_memory *made)
+{
+    made->extra[0] = cost->extra_kept_bytes;
+    for (uint32_t i = 0; i < CS_KEPT_APART && cost->extra_kept_bytes > 0; i++) {
+        made->extra[1 + i] = cost->kept_apart[i];
+        made->extra[0] -= cost->kept_apart[i];
+    }
+}
+
 static void find_op(maker *m, uint32_t p)
 {
     const cs_op *op = &m->net->ops[p];
@@ -103,7 +162,7 @@ static void find_op(maker *m, uint32_t p)
     cs_op_cost cost;
     cs_op_cost_of(m->net, op, how->batch_size, how->precision, &cost);
     cs_kept_fuse(m->net, op, &how->kept, how->batch_size, how->precision, &cost);
-    made->extra = cost.extra_kept_bytes;
+    find_extra(&cost, made);
     made->forward_workspace =
         cost.workspace_bytes +
         cs_kept_beside_loss(m->net, op, &how->kept, how->batch_size, how->precision);
@@ -123,7 +182,8 @@ static void find_op(maker *m, uint32_t p)
     find_storage(m, p, op->output, true);
     if (!m->local)
         return;
-    *(cost.keeps_input ? &made->extra : &made->forward_workspace) += each * m->local->ops[p].halo;
+    *(cost.keeps_input ? &made->extra[0] : &made->forward_workspace) +=
+        each * m->local->ops[p].halo;
     m->workspaces[p] += each * m->local->ops[p].gradient_halo;
     if (op->gathers_again) {
         made->gathered =
@@ -155,8 +215,10 @@ static bool add_kept(maker *m, uint32_t p, cs_tape_what what)
     const cs_op *op = &m->net->ops[p];
     const op_memory *of = &m->ops[p];
     const uint32_t output = storage_of(m, op->output);
-    bool enough = of->extra == 0 || cs_tape_add(&m->tape, what, number_of_extra(m, p), 0);
-    bool has_output = of->keeps_output && is_kept(m, output);
+    bool enough = true, has_output = of->keeps_output && is_kept(m, output);
+    for (uint32_t i = 0; i < EXTRAS; i++)
+        if (of->extra[i] > 0)
+            enough = enough && cs_tape_add(&m->tape, what, number_of_extra(m, p, i), 0);
     if (has_output)
         enough = enough && cs_tape_add(&m->tape, what, output, 0);
     for (uint32_t i = 0; i < op->n_inputs; i++) {
@@ -216,6 +278,14 @@ static bool add_last_reads(maker *m, uint32_t p)
     return enough;
 }
 
+static bool take_extra(maker *m, uint32_t p)
+{
+    bool enough = true;
+    for (uint32_t i = 0; enough && i < EXTRAS; i++)
+        enough = cs_tape_add(&m->tape, CS_TAPE_TAKE, number_of_extra(m, p, i), m->ops[p].extra[i]);
+    return enough;
+}
+
 static bool add_forward(maker *m, uint32_t layer, const cs_net_layer *of)
 {
     bool enough = true;
@@ -224,7 +294,7 @@ static bool add_forward(maker *m, uint32_t layer, const cs_net_layer *of)
         const uint32_t workspace = number_of_workspace(m, p);
         const bool works = memory->forward_workspace > 0;
         enough = add_reads(m, p, layer, of->first) && add_output(m, p, of->end) &&
-                 cs_tape_add(&m->tape, CS_TAPE_TAKE, number_of_extra(m, p), memory->extra) &&
+                 take_extra(m, p) &&
                  cs_tape_add(&m->tape, CS_TAPE_TAKE, workspace, memory->forward_workspace) &&
                  (!works || cs_tape_add(&m->tape, CS_TAPE_GIVE, workspace, 0)) &&
                  add_kept(m, p, CS_TAPE_KEEP) && add_last_reads(m, p);
@@ -309,6 +379,7 @@ static cs_status make(maker *m, const cs_net_chain *chain, cs_layer *to, cs_aren
     const cs_backward_observer observer = {see, begin_op, end_op, &b};
     if (m->local)
         cs_net_local_weights_at(m->local, m->weights_at);
+    share_products(m);
     for (uint32_t p = 0; p < m->net->n_ops; p++)
         find_op(m, p);
     for (uint32_t l = 0; l < chain->n_layers; l++) {
@@ -395,18 +466,20 @@ cs_status cs_net_tape_make(const cs_net *net, const cs_net_local *local, const c
     maker m = {.net = net,
                .local = local,
                .how = how,
+               .shared = calloc(net->n_storages + 1ULL, sizeof(*m.shared)),
                .storages = calloc(net->n_storages + 1ULL, sizeof(*m.storages)),
                .ops = calloc(net->n_ops + 1ULL, sizeof(*m.ops)),
                .workspaces = calloc(net->n_ops + 1ULL, sizeof(*m.workspaces)),
                .steps = calloc(net->n_ops + 1ULL, sizeof(*m.steps)),
                .weights_at = calloc(net->n_ops + 1ULL, sizeof(*m.weights_at))};
-    const bool enough = m.storages && m.ops && m.workspaces && m.steps && m.weights_at;
+    const bool enough = m.shared && m.storages && m.ops && m.workspaces && m.steps && m.weights_at;
     cs_status status = enough ? CS_OK : cs_error_no_memory(error);
     for (uint32_t l = 0; l < chain->n_layers && status == CS_OK; l++)
         status = find_parameters(net, how, &chain->layers[l], &to[l], arena, error);
     if (status == CS_OK && how->n_recompute_ops == 0)
         status = make(&m, chain, to, arena, error);
     cs_tape_finish(&m.tape);
+    free(m.shared);
     free(m.storages);
     free(m.ops);
     free(m.workspaces);

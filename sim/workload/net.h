@@ -149,6 +149,7 @@ typedef struct cs_attention {
     uint32_t
         buckets; /* of relative positions, each with a learned bias per head; 0: there are none */
     bool sinks;  /* a learned logit per head joins each softmax (Xiao et al., ICLR 2024) */
+    bool padded; /* samples are shorter than the sequence, and a mask leaves the rest out */
     /* of a local network (net-local.h): */
     uint32_t
         shares; /* its queries are one of so many shares of the sequence, which have equally many
@@ -291,6 +292,9 @@ cs_tensor cs_net_embedding_of(cs_net *net, const char *name, cs_tensor ids, cs_t
  * learned first token in front of the others. */
 cs_tensor cs_net_add_learned(cs_net *net, const char *name, cs_tensor x);
 cs_tensor cs_net_add_table(cs_net *net, const char *name, cs_tensor x, int64_t parameters);
+
+/* x + rows of the table of another such sum, whose output `of` is. */
+cs_tensor cs_net_add_table_of(cs_net *net, const char *name, cs_tensor x, cs_tensor of);
 cs_tensor cs_net_first_token(cs_net *net, const char *name, cs_tensor x);
 
 /* Of (tokens, heads x features) each, the features of a head side by side; a part with `shared` has

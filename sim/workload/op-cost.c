@@ -276,8 +276,12 @@ static void cost_attention(const subject *s, cs_op_cost *cost)
     cost->forward.unaligned = cost->backward_input.unaligned = !aligned;
     cost->extra_kept_bytes = (int64_t)(weights * s->width);
     cost->workspace_bytes = (int64_t)(weights * s->width);
-    if (a->dropout > 0)
-        cost->extra_kept_bytes += (int64_t)(weights * (MASK + s->width));
+    if (a->dropout > 0) {
+        cost->kept_apart[CS_KEPT_DROPPED] = (int64_t)(weights * s->width);
+        cost->kept_apart[CS_KEPT_DROPOUT] = (int64_t)(weights * MASK);
+        cost->extra_kept_bytes +=
+            cost->kept_apart[CS_KEPT_DROPPED] + cost->kept_apart[CS_KEPT_DROPOUT];
+    }
 }
 
 /* The part that all heads share is written to each of them, and its gradient is the sum over

@@ -62,6 +62,9 @@ typedef struct cs_pass_cost {
     cs_winograd winograd; /* of a convolution that can be computed so */
 } cs_pass_cost;
 
+/* What attention by math keeps besides its weights, each a tensor by itself. */
+enum { CS_KEPT_DROPPED, CS_KEPT_DROPOUT, CS_KEPT_PADDING, CS_KEPT_APART };
+
 typedef struct cs_op_cost {
     cs_pass_cost forward;
     cs_pass_cost backward_input;  /* gradients of what it reads */
@@ -76,7 +79,8 @@ typedef struct cs_op_cost {
     int64_t narrowed_bytes;            /* of its weights, which are there in that type only */
     int64_t frozen;                    /* of these, how many are not trained */
     int64_t extra_kept_bytes;          /* what is kept and is no tensor of the network, */
-    int64_t kept_cast;                 /* of it, the input as it was cast */
+    int64_t kept_cast;                 /* of it, the input as it was cast, */
+    int64_t kept_apart[CS_KEPT_APART]; /* and tensors by themselves; all else of it is one */
     bool keeps_input, keeps_output;
     int64_t workspace_bytes;
 } cs_op_cost;

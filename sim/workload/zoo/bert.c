@@ -1,5 +1,6 @@
 /* BERT: encoder blocks with layer norms behind, and a pooler. The loss on the pooler's output
- * stands for that of a task. */
+ * stands for that of a task. Or as Megatron Core builds it, with norms in front
+ * (megatron/core/models/bert: bert_model.py, bert_layer_specs.py). */
 #include "sim/workload/zoo/families.h"
 #include "sim/workload/zoo/transformer.h"
 
@@ -19,21 +20,36 @@ static const cs_field fields[] = {
     {"head", CS_FIELD_BOOL, offsetof(cs_bert, head), .fallback = "false",
      .doc = "with the heads of pre-training (masked tokens, next sentence) instead of the head of "
             "a task"},
+    CS_FORM_FIELD(cs_bert),
     {0},
 };
+
+/* The norm behind what a block adds, or in front of it. */
+static cs_tensor norm(cs_net *net, const cs_bert *p, cs_tensor x, cs_encoder_form form)
+{
+    return p->form == (uint32_t)form ? cs_net_layer_norm(net, "LayerNorm", x) : x;
+}
+
+static cs_tensor weigh(cs_net *net, const cs_bert *p, cs_tensor x)
+{
+    const cs_attention attention = {p->heads, p->heads, p->kernel, .dropout = p->dropout,
+                                    .padded = true};
+    const cs_linear same = {.out = p->hidden, .bias = true};
+    if (p->form == CS_FORM_MEGATRON)
+        return cs_net_attend_packed(net, x, x, p->hidden, &attention);
+    const cs_tensor qkv[] = {cs_net_linear(net, "query", x, &same),
+                             cs_net_linear(net, "key", x, &same),
+                             cs_net_linear(net, "value", x, &same)};
+    return cs_net_attention(net, "attention", qkv, &attention);
+}
 
 static cs_tensor attend(cs_net *net, const cs_bert *p, cs_tensor x)
 {
     const cs_linear same = {.out = p->hidden, .bias = true};
     uint32_t mark = cs_net_enter(net, "attention");
-    const cs_tensor qkv[] = {cs_net_linear(net, "query", x, &same),
-                             cs_net_linear(net, "key", x, &same),
-                             cs_net_linear(net, "value", x, &same)};
-    cs_tensor y =
-        cs_net_attention(net, "attention", qkv,
-                         &(cs_attention){p->heads, p->heads, p->kernel, .dropout = p->dropout});
+    cs_tensor y = weigh(net, p, norm(net, p, x, CS_FORM_MEGATRON));
     y = cs_net_dropout(net, "dropout", cs_net_linear(net, "dense", y, &same), p->dropout);
-    y = cs_net_layer_norm(net, "LayerNorm", cs_net_add(net, "add", y, x));
+    y = norm(net, p, cs_net_add(net, "add", y, x), CS_FORM_PAPER);
     cs_net_leave(net, mark);
     return y;
 }
@@ -42,11 +58,12 @@ static cs_tensor add_mlp(cs_net *net, const cs_bert *p, cs_tensor x)
 {
     uint32_t inner = p->intermediate ? p->intermediate : 4 * p->hidden;
     uint32_t mark = cs_net_enter(net, "output");
-    cs_tensor y = cs_net_linear(net, "intermediate", x, &(cs_linear){.out = inner, .bias = true});
+    cs_tensor y = cs_net_linear(net, "intermediate", norm(net, p, x, CS_FORM_MEGATRON),
+                                &(cs_linear){.out = inner, .bias = true});
     y = cs_net_gelu(net, "act", y);
     y = cs_net_linear(net, "dense", y, &(cs_linear){.out = p->hidden, .bias = true});
     y = cs_net_add(net, "add", cs_net_dropout(net, "dropout", y, p->dropout), x);
-    y = cs_net_layer_norm(net, "LayerNorm", y);
+    y = norm(net, p, y, CS_FORM_PAPER);
     cs_net_leave(net, mark);
     return y;
 }
@@ -80,10 +97,14 @@ void cs_bert_build(cs_net *net, const cs_bert *p)
                                    p->vocabulary, p->hidden);
     x = cs_net_add_table(net, "token_type_embeddings", x, (int64_t)p->types * p->hidden);
     x = cs_net_positions(net, "position_embeddings", x, p->positions);
-    x = cs_net_dropout(net, "dropout", cs_net_layer_norm(net, "LayerNorm", x), p->dropout);
+    x = cs_net_dropout(net, "dropout", norm(net, p, x, CS_FORM_PAPER), p->dropout);
     for (uint32_t i = 0; i < p->layers; i++) {
         cs_net_block(net, "layer.%u", i);
         x = add_mlp(net, p, attend(net, p, x));
+    }
+    if (p->form == CS_FORM_MEGATRON) {
+        cs_net_block(net, "final");
+        x = norm(net, p, x, CS_FORM_MEGATRON);
     }
     if (p->head) {
         add_head(net, p, x);

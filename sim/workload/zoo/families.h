@@ -73,12 +73,22 @@ typedef struct cs_decoder {
     cs_decoder_style style;
 } cs_decoder;
 
+/* How BERT and T5 are laid out: as in their papers, or as Megatron Core builds both
+ * (megatron/core/models/{bert,T5}), with layer norms in front and behind the last block, learned
+ * positions, biases, one product for queries, keys and values, and dropout of what blocks add and
+ * of attention only. */
+typedef enum cs_encoder_form {
+    CS_FORM_PAPER,
+    CS_FORM_MEGATRON,
+} cs_encoder_form;
+
 /* Encoder with layer norms behind, and a pooler (BERT). */
 typedef struct cs_bert {
     uint32_t layers, hidden, heads, sequence, vocabulary, positions, types, intermediate;
     double dropout;
     uint32_t kernel;
-    bool head; /* that it was trained with: tokens, and whether sentences follow each other */
+    bool head;     /* that it was trained with: tokens, and whether sentences follow each other */
+    uint32_t form; /* cs_encoder_form */
 } cs_bert;
 
 /* Encoder of image patches (ViT). */
@@ -95,6 +105,7 @@ typedef struct cs_t5 {
     bool gated, tied;
     double dropout;
     uint32_t kernel;
+    uint32_t form; /* cs_encoder_form */
 } cs_t5;
 
 void cs_t5_build(cs_net *net, const cs_t5 *t5);
@@ -111,5 +122,8 @@ bool cs_net_check_heads(cs_net *net, uint32_t hidden, uint32_t heads);
 
 /* "flash", "math", ended by NULL: the choices of `kernel`. */
 extern const char *const cs_attention_kernels[];
+
+/* "paper", "megatron", ended by NULL: the choices of `form`. */
+extern const char *const cs_encoder_forms[];
 
 #endif

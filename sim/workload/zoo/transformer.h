@@ -37,6 +37,19 @@ enum { CS_DIM_MAX = 1 << 20 };
             .doc = "flash: a fused kernel; math: one that keeps the attention matrix"              \
     }
 
+#define CS_FORM_FIELD(struct_)                                                                     \
+    {                                                                                              \
+        "form", CS_FIELD_CHOICE, offsetof(struct_, form),                                          \
+            .fallback = "paper", .choices = cs_encoder_forms,                                      \
+            .doc = "paper: as in its paper; megatron: as in Megatron Core, with layer norms in "   \
+                   "front, learned positions, biases, GELU, and no dropout within MLPs"            \
+    }
+
+/* x attends to `from`, which may be x: queries, keys and values of `inner` features each are one
+ * product with biases, or of another `from` queries are one and the others one. */
+cs_tensor cs_net_attend_packed(cs_net *net, cs_tensor x, cs_tensor from, uint32_t inner,
+                               const cs_attention *attention);
+
 /* x plus the first rows of a learned table of positions. */
 cs_tensor cs_net_positions(cs_net *net, const char *name, cs_tensor x, uint32_t positions);
 
