@@ -364,8 +364,12 @@ static cs_status label_objects(const cs_sheet *sheet, cs_grid_axis *axis, const 
         cJSON_Delete(parsed[i]);
     free(parsed);
     axis->widest = 0;
-    for (uint32_t i = 0; i < axis->n; i++)
+    for (uint32_t i = 0; i < axis->n && status == CS_OK; i++) {
+        labels[i] = cs_text_shown(labels[i], &sheet->reader->arena);
+        if (!labels[i])
+            return cs_error_no_memory(error);
         axis->widest = fmax(axis->widest, cs_sheet_text_width(labels[i], CS_SHEET_FONT));
+    }
     return status;
 }
 
