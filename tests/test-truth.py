@@ -138,7 +138,8 @@ class Made(InFolder):
         self.assertIn('did you mean "made/slow"?', done.stderr)
 
     def test_scenario_excludes_what_is_about_predictions(self):
-        for words in (['-o', os.path.join(self.folder, 'v.h5')], ['--points'], ['--decompose'], ['--json']):
+        for words in (['-o', os.path.join(self.folder, 'v.h5')], ['--points'], ['--decompose'], ['--json'],
+                      ['--like', 'any.json']):
             done = sim('validate', self.file, '--scenario', 'made/v', *words, status=2)
             self.assertIn('validate: --scenario and --', done.stderr)
         self.assertEqual(os.listdir(self.folder), ['p.json'])
@@ -244,8 +245,29 @@ class Like(InFolder):
             document.pop(key, None)
         path = self.write(document, 'uniform.json')
         refused = sim('validate', self.file, '--like', path, status=2).stderr
-        self.assertIn('no measured run has the network any and given times', refused)
+        self.assertIn("no measured run shares the scenario's times (given) and network (any)", refused)
         self.assertTrue(sim('validate', '--like', path).stdout.startswith('12 measured runs are like'))
+
+    def test_what_a_scenario_leaves_to_others(self):
+        """The precision of a config.json, ZeRO 3 of a section with a runtime's name alone, and no section "runtime"."""
+        self.write({'model_type': 'llama', 'hidden_size': 256, 'intermediate_size': 512, 'num_hidden_layers': 2,
+                    'num_attention_heads': 4, 'vocab_size': 1000, 'torch_dtype': 'bfloat16'}, 'config.json')
+        scenario = {'schema_version': 1, 'platform': {'topology': 'nvlink_switch', 'devices': 4, 'bandwidth': '300 GB/s'},
+                    'model': {'name': 'config.json', 'parameters': {'sequence': 128}, 'device': 'a100', 'batch_size': 4,
+                              'optimizer': 'adam'},
+                    'parallel': {'zero': 3}, 'schedule': {'kind': 'sequential', 'micro_batches': 1}}
+        for given, runtime in (({'runtime': 'pytorch-fsdp'}, 'pytorch-fsdp'),
+                               ({'runtime': {'name': 'pytorch-ddp'}}, 'pytorch-ddp'), ({}, 'ideal')):
+            path = self.write({**scenario, **given}, 'own.json')
+            like = json.loads(sim('validate', self.file, '--json', '--like', path).stdout)['like']
+            values = {trait['name']: trait['value'] for trait in like['traits']}
+            self.assertEqual((values['precision'], values['runtime'], values['sharded weights']), ('bf16', runtime, 'yes'))
+
+    def test_one_run_and_parts(self):
+        path = self.like('a0')[3]
+        text = sim('validate', self.file, '--like', path, '--select', 'id=made/a0', '--decompose').stdout
+        self.assertTrue(text.startswith('1 measured run is like '), text)
+        self.assertIn('where predicted steps go', text)
 
     def test_wrong_scenario(self):
         self.assertIn('missing.json: cannot read', sim('validate', '--like', 'missing.json', status=3).stderr)

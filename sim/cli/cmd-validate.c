@@ -302,7 +302,7 @@ static cs_status find_like(const char *file, const cs_point *const *points, uint
     if (status == CS_OK)
         status = cs_scenario_read(document, file, &scenario, error);
     if (status == CS_OK)
-        status = cs_likeness_find(&scenario, document, points, n, likeness, error);
+        status = cs_likeness_find(&scenario, points, n, likeness, error);
     cs_scenario_finish(&scenario);
     cJSON_Delete(document);
     return status;
@@ -337,9 +337,12 @@ static cs_status validate(const cs_context *context, const cs_arguments *argumen
 static cs_status check_options(const cs_arguments *arguments, cs_error *error)
 {
     static const char *const flags[] = {"points", "decompose", "resume", "json"};
+    static const char *const values[] = {"output", "like"};
     if (!cs_arguments_value(arguments, "scenario"))
         return cs_output_check(arguments, "output", cs_endings_of_results, error);
-    const char *other = cs_arguments_value(arguments, "output") ? "output" : NULL;
+    const char *other = NULL;
+    for (size_t i = 0; i < sizeof(values) / sizeof(values[0]) && !other; i++)
+        other = cs_arguments_value(arguments, values[i]) ? values[i] : NULL;
     for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]) && !other; i++)
         other = cs_arguments_flag(arguments, flags[i]) ? flags[i] : NULL;
     return other ? cs_error_add(error, CS_USAGE, "validate: --scenario and --%s exclude each other",

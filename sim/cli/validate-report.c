@@ -275,9 +275,10 @@ static void print_summary(const cs_validation_shown *shown, cs_measure measure, 
                 percent(errors->bias, true, bias));
 }
 
-static void print_like(const cs_validation_shown *shown, FILE *out)
+static void print_like(const cs_validation_shown *shown, bool decompose, FILE *out)
 {
-    fprintf(out, "%u measured runs are like ", shown->predictions->n);
+    const uint32_t n = shown->predictions->n;
+    fprintf(out, n == 1 ? "%u measured run is like " : "%u measured runs are like ", n);
     cs_text_puts(out, shown->like);
     fputc('\n', out);
     print_traits("  they share its ", shown->likeness, true, out);
@@ -285,8 +286,10 @@ static void print_like(const cs_validation_shown *shown, FILE *out)
     fputs("an error is predicted over measured, less 1\n\n", out);
     for (uint32_t m = 0; m < CS_N_MEASURES; m++)
         print_summary(shown, (cs_measure)m, out);
+    if (decompose)
+        print_parts(shown->parts, out);
     fputc('\n', out);
-    for (uint32_t i = 0; i < shown->predictions->n; i++)
+    for (uint32_t i = 0; i < n; i++)
         print_point(&shown->predictions->items[i], out);
 }
 
@@ -294,7 +297,7 @@ void cs_validate_print(const cs_validation_shown *shown, bool each, bool decompo
 {
     const cs_predictions *predictions = shown->predictions;
     if (shown->like) {
-        print_like(shown, out);
+        print_like(shown, decompose, out);
         return;
     }
     const uint32_t *n = predictions->n_states;

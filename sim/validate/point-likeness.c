@@ -25,7 +25,7 @@ typedef struct candidate {
 
 static void set(traits to, cs_trait trait, const char *text)
 {
-    cs_text_format(to[trait], CS_TRAIT_BYTES, "%s", text ? text : "none");
+    cs_text_format(to[trait], CS_TRAIT_BYTES, "%s", text);
 }
 
 static void set_use(traits to, cs_trait trait, bool used)
@@ -54,19 +54,19 @@ static bool has_stages(const cJSON *document)
 }
 
 /* Times that are given are of some device, network and precision, which may not be known. */
-static void read_model(const cJSON *document, const char *device, const char *network, traits to)
+static void read_model(const char *device, const char *network, const char *precision, traits to)
 {
-    const char *precision = text_at(document, "model", "precision");
     set(to, CS_TRAIT_TIMES, device ? "estimated" : "given");
     set(to, CS_TRAIT_NETWORK, device ? network : "any");
     set(to, CS_TRAIT_DEVICE, device ? device : "any");
-    set(to, CS_TRAIT_PRECISION, !device ? "any" : precision ? precision : "fp32");
+    set(to, CS_TRAIT_PRECISION, device ? precision : "any");
 }
 
 static void read_rest(const cJSON *document, traits to)
 {
     enum { FULLY_SHARDED = 3 };
-    set(to, CS_TRAIT_RUNTIME, text_at(document, "runtime", "name"));
+    const char *runtime = text_at(document, "runtime", "name");
+    set(to, CS_TRAIT_RUNTIME, runtime ? runtime : "ideal");
     set_use(to, CS_TRAIT_SHARDED, size_at(document, "zero") >= FULLY_SHARDED);
     set_use(to, CS_TRAIT_PIPELINE, has_stages(document));
     set_use(to, CS_TRAIT_TENSOR, size_at(document, "tensor") > 1);
@@ -100,8 +100,8 @@ static cs_status read_candidate(const cs_point *point, candidate *to, bool *is, 
     *is = status == CS_OK && made.document;
     if (*is) {
         to->point = point;
-        read_model(made.document, text_at(made.document, "model", "device"),
-                   network_of_point(point), to->traits);
+        read_model(text_at(made.document, "model", "device"), network_of_point(point),
+                   text_at(made.document, "model", "precision"), to->traits);
         read_rest(made.document, to->traits);
     }
     cs_point_scenario_finish(&made);
@@ -145,9 +145,9 @@ static cs_status choose(candidate *candidates, uint32_t n, cs_likeness *likeness
         n = keep(candidates, n, trait, 0, likeness);
     if (n == 0)
         return cs_error_add(error, CS_USAGE,
-                            "--like: no measured run has the network %s and %s times; name files "
-                            "with such runs",
-                            likeness->traits[CS_TRAIT_NETWORK], likeness->traits[CS_TRAIT_TIMES]);
+                            "--like: no measured run shares the scenario's times (%s) and network "
+                            "(%s); name files with such runs",
+                            likeness->traits[CS_TRAIT_TIMES], likeness->traits[CS_TRAIT_NETWORK]);
     for (cs_trait trait = CS_N_REQUIRED_TRAITS; trait < CS_N_TRAITS; trait++)
         n = keep(candidates, n, trait, CS_LIKE_LEAST, likeness);
     likeness->points = calloc(n, sizeof(*likeness->points));
@@ -164,17 +164,26 @@ void cs_likeness_finish(cs_likeness *likeness)
     *likeness = (cs_likeness){0};
 }
 
-cs_status cs_likeness_find(const cs_scenario *scenario, const cJSON *document,
-                           const cs_point *const *points, uint32_t n, cs_likeness *likeness,
-                           cs_error *error)
+/* With every default, and where a section may be a name or come from a file, what that stands for. */
+static cs_status read_scenario(const cs_scenario *scenario, traits to, cs_error *error)
 {
-    candidate *candidates = calloc(n + 1ULL, sizeof(*candidates));
+    const cs_model *model = scenario->model;
+    cJSON *document = NULL;
+    CS_TRY(cs_json_parse("", scenario->resolved, strlen(scenario->resolved), &document, error));
+    read_model(model->work.device, network_of(model), cs_precision_names[model->precision], to);
+    read_rest(document, to);
+    cJSON_Delete(document);
+    return CS_OK;
+}
+
+cs_status cs_likeness_find(const cs_scenario *scenario, const cs_point *const *points, uint32_t n,
+                           cs_likeness *likeness, cs_error *error)
+{
     uint32_t n_read;
+    CS_TRY(read_scenario(scenario, likeness->traits, error));
+    candidate *candidates = calloc(n + 1ULL, sizeof(*candidates));
     if (!candidates)
         return cs_error_no_memory(error);
-    read_model(document, scenario->model->work.device, network_of(scenario->model),
-               likeness->traits);
-    read_rest(document, likeness->traits);
     cs_status status = read_candidates(points, n, candidates, &n_read, error);
     if (status == CS_OK)
         status = choose(candidates, n_read, likeness, error);

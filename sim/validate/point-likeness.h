@@ -37,10 +37,9 @@ void cs_likeness_finish(cs_likeness *likeness);
 
 /* Of `n` points with a measured time of a step, those that share the required traits of a scenario,
  * then those of them that share its device, then its precision, and so on; a trait that would leave
- * fewer than CS_LIKE_LEAST is not asked for. `document` is what the scenario was read from.
+ * fewer than CS_LIKE_LEAST is not asked for. The scenario must have its `resolved` text.
  * CS_USAGE: no point shares the required traits. CS_NO_MEMORY. */
-CS_MUST_CHECK cs_status cs_likeness_find(const cs_scenario *scenario, const cJSON *document,
-                                         const cs_point *const *points, uint32_t n,
-                                         cs_likeness *likeness, cs_error *error);
+CS_MUST_CHECK cs_status cs_likeness_find(const cs_scenario *scenario, const cs_point *const *points,
+                                         uint32_t n, cs_likeness *likeness, cs_error *error);
 
 #endif
