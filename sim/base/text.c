@@ -181,11 +181,12 @@ void cs_text_print_word(FILE *out, const char *word)
 size_t cs_text_keep_characters(char *text)
 {
     const size_t length = strlen(text);
-    size_t kept = 0;
-    for (size_t at = 0, n; at<length; at += n> 0 ? n : 1) {
-        n = cs_text_character(text + at, length - at);
+    size_t kept = 0, at = 0;
+    while (at < length) {
+        const size_t n = cs_text_character(text + at, length - at);
         memmove(text + kept, text + at, n);
         kept += n;
+        at += n > 0 ? n : 1;
     }
     text[kept] = '\0';
     return kept;

@@ -356,12 +356,10 @@ static void print_details(const entry *one, FILE *out)
 
 static const char letters_of_forms[] =
     "In closed forms, P is the number of stages, s one of them, counted from 0, and M the number "
-    "of "
-    "micro-batches per mini-batch; f, b and c are the times of a forward, a backward and a "
-    "message. "
-    "Where w occurs, it is the time of the gradients of the weights, and b only that of the "
-    "inputs'. "
-    "All other letters are those of the source. `sim run` says which closed forms hold for a run.";
+    "of micro-batches per mini-batch; f, b and c are the times of a forward, a backward and a "
+    "message. Where w occurs, it is the time of the gradients of the weights, and b only that of "
+    "the inputs'. All other letters are those of the source. `sim run` says which closed forms "
+    "hold for a run.";
 
 static void print_section(const cs_arguments *arguments, size_t section, FILE *out)
 {

@@ -51,11 +51,10 @@ typedef struct cs_lower_options {
     uint32_t order;        /* cs_rank_order */
     uint32_t sharing;      /* of links, by delays: 0: the platform's, 1: max_min */
     double tensor_overlap; /* of all but the first chunk, hidden by products */
-    double
-        expert_overlap; /* of all_to_alls of experts, hidden by another micro-batch's layers; read
-                            * as NaN where it is left to the schedule */
-    cs_reached reached; /* of the links' bandwidths, by delays */
-    cs_time start;      /* of a delay, whatever its bytes */
+    double expert_overlap; /* of all_to_alls of experts, hidden by another micro-batch's layers;
+                            * read as NaN where it is left to the schedule */
+    cs_reached reached;    /* of the links' bandwidths, by delays */
+    cs_time start;         /* of a delay, whatever its bytes */
     cs_dispatch_cost *dispatch; /* in place of these two; or NULL */
     uint32_t nccl;              /* cs_nccl_generation whose latencies and protocols delays have */
     uint32_t nccl_algorithm;    /* 0: as NCCL picks; else 1 + cs_nccl_algorithm */

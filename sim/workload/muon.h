@@ -4,10 +4,9 @@
  * Matrices are the weights of linear layers, one for each expert, and tables that are added to
  * activations; Adam updates all else: embeddings, the last matrix, filters of convolutions, norms
  * and biases (Megatron-LM, megatron/core/optimizer/layer_wise_optimizer.py,
- * is_managed_by_layer_wise_optimizer: two dimensions and no
- * is_embedding_or_output_parameter). Linear layers that are one product have one matrix where they
- * are the two halves of a gated MLP; queries, keys and values have one each (muon_split_qkv), where they are
- * layers of their own.
+ * is_managed_by_layer_wise_optimizer: two dimensions and no is_embedding_or_output_parameter). The
+ * two halves of a gated MLP have one matrix if they are one product. Queries, keys and values have
+ * one each (muon_split_qkv) if they are layers of their own.
  *
  * A step of Newton-Schulz takes an m x n matrix X, m <= n, the other way round where it is taller:
  *
@@ -28,7 +27,7 @@
  *     weight decay            2 W          to bf16 and back        2 (W + B)
  *     momentum                W + 2 S      two factors             4 W
  *     Nesterov's momentum     2 W + S      update                  3 W
- *     norm, and division      3 W          copy to the weights     W + their type, where it is another
+ *     norm, and division      3 W          copy to the weights     W + their type, if another
  *
  * The host starts a kernel at a time: a matrix takes the longer of the two. */
 #ifndef CS_WORKLOAD_MUON_H
