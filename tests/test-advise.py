@@ -122,6 +122,8 @@ class Advise(unittest.TestCase):
                 self.assertEqual(out[:out.index('\nthe scen')], whole[:whole.index('\nthe scen')])
         err = self.sim('-s', '/schedule/micro_batches=3', '-s', '/model/hidden=4', status=3).stderr
         self.assertIn('/model: unknown key "hidden"', err)
+        err = self.sim('-s', '/parallel/tensr=2', status=3).stderr  # in all plans
+        self.assertIn('/parallel: unknown key "tensr"', err)
 
     def test_nothing_fits(self):
         done = self.sim('-s', '/platform/memory=2 MB', status=4)

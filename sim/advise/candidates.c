@@ -50,6 +50,25 @@ static uint32_t count_at(const cJSON *document, const char *section, const char 
     return is_count ? (uint32_t)value->valuedouble : 0;
 }
 
+/* Keys of the section "parallel" that candidates decide. */
+static const char *const decided[] = {"tensor",
+                                      "sequence_parallel",
+                                      "filter",
+                                      "channel",
+                                      "space",
+                                      "context",
+                                      "data",
+                                      "pipeline",
+                                      "expert",
+                                      "zero",
+                                      "shard",
+                                      "order",
+                                      "ranks",
+                                      "fold",
+                                      "expert_tensor",
+                                      "bucket",
+                                      NULL};
+
 /* The scenario with data parallelism in place of its own plan. */
 static cJSON *undivided_document(const cJSON *document)
 {
@@ -57,11 +76,12 @@ static cJSON *undivided_document(const cJSON *document)
     static const char *const batch[] = {"batch_size", NULL};
     cJSON *made = cJSON_CreateObject();
     cJSON *model = cJSON_AddObjectToObject(made, "model");
+    cJSON *parallel = cJSON_AddObjectToObject(made, "parallel");
     cJSON *schedule = cJSON_AddObjectToObject(made, "schedule");
-    if (model && schedule && refer(made, document, replaced) &&
+    if (model && parallel && schedule && refer(made, document, replaced) &&
         refer(model, cs_json_member(document, "model"), batch) &&
         add_count(model, "batch_size", count_at(document, "platform", "devices")) &&
-        cJSON_AddObjectToObject(made, "parallel") &&
+        refer(parallel, cs_json_member(document, "parallel"), decided) &&
         cJSON_AddStringToObject(schedule, "kind", "sequential"))
         return made;
     cJSON_Delete(made);
@@ -502,23 +522,6 @@ static bool add_bucket(const cs_advise_base *base, const cs_candidate *c, cJSON 
 static bool fill_parallel(const cs_advise_base *base, const cs_candidate *c, cJSON *parallel)
 {
     static const char *const methods[] = {"tensor", "filter", "channel"};
-    const char *const decided[] = {"tensor",
-                                   "sequence_parallel",
-                                   "filter",
-                                   "channel",
-                                   "space",
-                                   "context",
-                                   "data",
-                                   "pipeline",
-                                   "expert",
-                                   "zero",
-                                   "shard",
-                                   "order",
-                                   "ranks",
-                                   "fold",
-                                   "expert_tensor",
-                                   "bucket",
-                                   NULL};
     const cJSON *from = cs_json_member(base->document, "parallel");
     const bool sequences = c->method == CS_BY_TENSOR && c->layer > 1;
     return refer(parallel, from, decided) && add_count(parallel, methods[c->method], c->layer) &&
