@@ -253,6 +253,18 @@ class Muon(unittest.TestCase):
         vectors = LAYERS * (9 + 4) * HIDDEN + 2 * HIDDEN
         self.expect(devices, LAYERS * layer + [(TOKENS, HIDDEN)], WORDS * HIDDEN + vectors, 'tables')
 
+    def test_shared_table(self):
+        """The decoder of Megatron Core's T5 adds the encoder's table of positions: a matrix, once. An encoder's layer has
+        four others (queries, keys and values in one), a decoder's seven (with queries, keys and values, output)."""
+        sizes = {'layers': LAYERS, 'hidden': HIDDEN, 'heads': HEADS, 'head': HIDDEN // HEADS, 'intermediate': INNER,
+                 'sequence': TOKENS, 'decoder_sequence': TOKENS, 'vocabulary': WORDS, 'form': 'megatron'}
+        devices, resolved = run({'name': 't5', 'parameters': sizes})
+        self.assertIsNotNone(devices, resolved)
+        found = [(m['weights'], m.get('n', 1)) for layer in json.loads(resolved)['model']['inline']['layers']
+                 for m in layer.get('matrices', [])]
+        self.assertEqual(sum(n for _, n in found), (4 + 7) * LAYERS + 1)
+        self.assertEqual(sum(n for size_, n in found if size_ == 2 * TOKENS * HIDDEN), 1)
+
     def test_resolved(self):
         """The resolved scenario has the matrices in its layers, and needs no network."""
         devices, resolved = run(parallel={'data': 4, 'zero': 1}, platform={'topology': 'ideal', 'devices': 4})
