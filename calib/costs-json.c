@@ -185,7 +185,7 @@ ENTRY(overhead, overhead_fields, overhead_parts);
 
 static const cs_field document_fields[] = {
     {"schema_version", CS_FIELD_COUNT, offsetof(document, schema_version), .min = SCHEMA_VERSION,
-     .max = SCHEMA_VERSION, .doc = "version of this format"},
+     .max = SCHEMA_VERSION, .doc = "version of the format"},
     {"sources", CS_FIELD_LIST, offsetof(document, sources), .of = &source_field,
      .doc = "where measurements come from", .shape = "[{\"source\": ...}, ...]"},
     {"compute", CS_FIELD_LIST, offsetof(document, compute), .fallback = "", .of = &compute_field,

@@ -66,8 +66,8 @@ static cs_status add_all(cs_import *import, const char *tool, cs_costs *costs)
     char source[CS_IMPORT_BYTES], shown[CS_IMPORT_BYTES - 32];
     const char *file = strrchr(import->log.name, '/');
     uint32_t id;
-    snprintf(source, sizeof(source), "%s, %s", tool,
-             cs_text_show(file ? file + 1 : import->log.name, shown, sizeof(shown)));
+    cs_text_format(source, sizeof(source), "%s, %s", tool,
+                   cs_text_show(file ? file + 1 : import->log.name, shown, sizeof(shown)));
     const cs_cost_source made = {.source = source,
                                  .device = import->device,
                                  .driver = "",
@@ -86,7 +86,7 @@ cs_status cs_import_end(cs_import *import, cs_status status, const char *tool, c
     char shown[CS_IMPORT_BYTES];
     cs_text_show(import->log.name, shown, sizeof(shown));
     if (import->options->device)
-        snprintf(import->device, sizeof(import->device), "%s", import->options->device);
+        cs_text_format(import->device, sizeof(import->device), "%s", import->options->device);
     if (status == CS_OK && import->measurements.n_tables == 0)
         status =
             cs_error_add(import->error, CS_INVALID, "%s: has no known table of %s", shown, tool);

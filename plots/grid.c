@@ -2,12 +2,15 @@
 
 #include "plots/slice.h"
 #include "plots/words.h"
+#include "sim/base/json-labels.h"
+#include "sim/base/json.h"
 #include "sim/base/text.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { SLANT = 35 }; /* degrees, of labels that have no room side by side */
@@ -52,7 +55,7 @@ cs_grid_scale cs_grid_scale_of(const char *units, double largest)
         scale.unit = unit->bytes;
         snprintf(scale.name, sizeof(scale.name), "%s", unit->name);
     } else if (strcmp(units, "1") != 0) {
-        snprintf(scale.name, sizeof(scale.name), "%.15s", units);
+        cs_text_format(scale.name, sizeof(scale.name), "%.15s", units);
     }
     return scale;
 }
@@ -60,7 +63,8 @@ cs_grid_scale cs_grid_scale_of(const char *units, double largest)
 static void write_title(char *title, size_t size, const char *name, const cs_grid_scale *scale)
 {
     bool unit = *scale->name;
-    snprintf(title, size, "%.120s%s%s%s", name, unit ? " (" : "", scale->name, unit ? ")" : "");
+    cs_text_format(title, size, "%.120s%s%s%s", name, unit ? " (" : "", scale->name,
+                   unit ? ")" : "");
 }
 
 /* ---- reading ---- */
@@ -197,10 +201,13 @@ static cs_status read_capacities(const cs_sheet *sheet, const char *const *axes,
     double *capacities = cs_arena_alloc(&sheet->reader->arena, grid->n, sizeof(*capacities));
     if (!capacities)
         return cs_error_no_memory(error);
-    for (uint64_t i = 0; i < grid->n; i++)
+    bool limited = false;
+    for (uint64_t i = 0; i < grid->n; i++) {
         capacities[i] =
             array.values && count_values(&array) == grid->n ? array.values[i] / unit : (double)NAN;
-    grid->capacities = capacities;
+        limited = limited || isfinite(capacities[i]);
+    }
+    grid->capacities = limited ? capacities : NULL;
     return CS_OK;
 }
 
@@ -240,8 +247,8 @@ static cs_status take_values(const cs_sheet *sheet, const cs_reader_array *array
     cs_grid_scale scale = cs_grid_scale_of(array->units, largest_of(array->values, grid->n));
     char words[160];
     grid->key = array->name;
-    snprintf(grid->figure, sizeof(grid->figure), "%.150s",
-             cs_words_of_figure(array->name, words, sizeof(words)));
+    cs_text_format(grid->figure, sizeof(grid->figure), "%.150s",
+                   cs_words_of_figure(array->name, words, sizeof(words)));
     write_title(grid->title, sizeof(grid->title), grid->figure, &scale);
     grid->values = cs_arena_alloc(&sheet->reader->arena, grid->n, sizeof(*grid->values));
     if (!grid->values)
@@ -274,7 +281,7 @@ static void append(char *text, size_t size, const char *format, ...)
     const size_t used = strlen(text);
     va_list arguments;
     va_start(arguments, format);
-    vsnprintf(text + used, size - used, format, arguments);
+    cs_text_formatv(text + used, size - used, format, arguments);
     va_end(arguments);
 }
 
@@ -327,8 +334,43 @@ static void find_common(const char *const *texts, uint32_t n, size_t *head, size
     }
 }
 
-/* Of long texts, what they share goes to the title: {"kind":"gpipe","x":1} and
- * {"kind":"1f1b","x":1} become gpipe and 1f1b. */
+static cs_status label_parsed(const cs_sheet *sheet, cJSON **parsed, const char **labels,
+                              uint32_t n, cs_error *error)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const cs_status status =
+            cs_json_parse("label", labels[i], strlen(labels[i]), &parsed[i], NULL);
+        if (status == CS_NO_MEMORY)
+            return cs_error_no_memory(error);
+        if (status != CS_OK)
+            return CS_OK;
+    }
+    return cs_json_labels_apply(parsed, n)
+               ? cs_json_labels_make(parsed, n, &sheet->reader->arena, labels, error)
+               : CS_OK;
+}
+
+/* Of objects, what tells them apart. */
+static cs_status label_objects(const cs_sheet *sheet, cs_grid_axis *axis, const char **labels,
+                               cs_error *error)
+{
+    if (axis->n < 2 || *labels[0] != '{')
+        return CS_OK;
+    cJSON **parsed = calloc(axis->n, sizeof(cJSON *));
+    if (!parsed)
+        return cs_error_no_memory(error);
+    const cs_status status = label_parsed(sheet, parsed, labels, axis->n, error);
+    for (uint32_t i = 0; i < axis->n; i++)
+        cJSON_Delete(parsed[i]);
+    free(parsed);
+    axis->widest = 0;
+    for (uint32_t i = 0; i < axis->n; i++)
+        axis->widest = fmax(axis->widest, cs_sheet_text_width(labels[i], CS_SHEET_FONT));
+    return status;
+}
+
+/* Of long texts, what they share goes to the title: kind=gpipe and kind=1f1b become gpipe and
+ * 1f1b. */
 static cs_status shorten_labels(const cs_sheet *sheet, cs_grid_axis *axis, const char **labels,
                                 cs_error *error)
 {
@@ -336,10 +378,11 @@ static cs_status shorten_labels(const cs_sheet *sheet, cs_grid_axis *axis, const
     size_t head, tail, used = strlen(axis->title);
     find_common(labels, axis->n, &head, &tail);
     const size_t length = strlen(labels[0]);
-    if (axis->n < 2 || axis->widest <= LONG || head + tail < 4)
+    const bool named = head > 0 && labels[0][head - 1] == '='; /* the same member of objects */
+    if (axis->n < 2 || (axis->widest <= LONG && !named) || head + tail < 4)
         return CS_OK;
-    snprintf(axis->title + used, sizeof(axis->title) - used, ": %.*s...%s", (int)head, labels[0],
-             labels[0] + length - tail);
+    cs_text_format(axis->title + used, sizeof(axis->title) - used, ": %.*s...%s", (int)head,
+                   labels[0], labels[0] + length - tail);
     axis->widest = 0;
     for (uint32_t i = 0; i < axis->n; i++) {
         char *label = cs_arena_copy(&sheet->reader->arena, labels[i] + head);
@@ -399,7 +442,10 @@ static cs_status make_labels(const cs_sheet *sheet, const cs_reader_array *array
     }
     axis->numbers = array->values ? numbers : NULL;
     axis->labels = labels;
-    return array->values ? CS_OK : shorten_labels(sheet, axis, labels, error);
+    if (array->values)
+        return CS_OK;
+    CS_TRY(label_objects(sheet, axis, labels, error));
+    return shorten_labels(sheet, axis, labels, error);
 }
 
 static double radians(int degrees)

@@ -35,7 +35,7 @@ typedef struct cs_sheet_grid {
     cs_grid_axis axes[2];
     double *values;           /* as shown; NaN where missing; the second axis' follow each other */
     const uint8_t *states;    /* cs_grid_state of each value; a file without them: all fit */
-    const double *capacities; /* as shown, of figures that they bound, else NULL; NaN: no limit */
+    const double *capacities; /* as shown, of figures that they bound; NaN: no limit; NULL: none */
     uint64_t n;
     double lowest, highest;
     double fit_lowest, fit_highest; /* of what fits: infinite where nothing does */

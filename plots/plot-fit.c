@@ -1,5 +1,7 @@
 #include "plots/plot-fit.h"
 
+#include "sim/base/text.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -182,8 +184,8 @@ static void lay_out(const fit_plot *p)
     }
     const cs_cost_source *source = &p->costs->sources[p->series[0]->source];
     char subtitle[300];
-    snprintf(subtitle, sizeof(subtitle), "%.120s; %.80s; %.16s", source->device, source->source,
-             source->date);
+    cs_text_format(subtitle, sizeof(subtitle), "%.120s; %.80s; %.16s", source->device,
+                   source->source, source->date);
     cs_sheet_title(sheet, "alpha + beta x bytes: timings, fits and residuals", subtitle);
     cs_sheet_legend(sheet, entries, n);
     sheet->top += 10;

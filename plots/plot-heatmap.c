@@ -1,5 +1,7 @@
 #include "plots/grid.h"
 
+#include "sim/base/text.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -86,7 +88,7 @@ static void write_title(heatmap *h)
 {
     char title[300], subtitle[400];
     const cs_sheet_grid *grid = &h->grid;
-    snprintf(title, sizeof(title), "%.80s: %.160s", h->sheet->reader->name, grid->title);
+    cs_text_format(title, sizeof(title), "%.80s: %.160s", h->sheet->reader->name, grid->title);
     cs_sheet_grid_summary(grid, subtitle, sizeof(subtitle));
     cs_sheet_title(h->sheet, title, subtitle);
 }
@@ -239,7 +241,7 @@ static void write_axes(const heatmap *h)
     char value[sizeof(h->grid.title)];
     cs_sheet_axis_titles(h->sheet, x->title, 2 * fmin(middle, sheet->width - middle), y->title,
                          2 * fmin(height, sheet->height - height));
-    snprintf(value, sizeof(value), "%s", h->grid.title);
+    cs_text_format(value, sizeof(value), "%s", h->grid.title);
     cs_sheet_shorten(value, CS_SHEET_FONT, 2 * fmin(height, sheet->height - height));
     cs_gnuplot_text(sheet->job, "value_title", value);
     cs_gnuplot_number(sheet->job, "turn", h->turn);

@@ -1,6 +1,7 @@
 #include "plots/grid.h"
 
 #include "sim/base/number.h"
+#include "sim/base/text.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -8,6 +9,7 @@
 enum {
     WIDTH = 480,
     HEIGHT = 320,
+    LEAST_AREA = 160,  /* height between the axes, if no height is asked for */
     POINTS_SHOWN = 40, /* of more on a line about MARKED are marked */
     MARKED = 8,
     LABELLED = 12, /* values of the first key that are all labelled, if there are no more */
@@ -402,7 +404,7 @@ static uint32_t add_series(const lines *l, char *title, size_t size, cs_legend_e
     uint32_t n = 0;
     if (l->grid.rank < 2)
         return 0;
-    snprintf(title, size, "%.62s:", l->grid.axes[1].title);
+    cs_text_format(title, size, "%.62s:", l->grid.axes[1].title);
     entries[n++] = (cs_legend_entry){.text = title, .exact = true};
     for (uint32_t i = 0; i < l->n; i++)
         entries[n++] = (cs_legend_entry){
@@ -468,12 +470,14 @@ static void lay_out(lines *l)
     sheet->width = sheet->asked_width > 0 ? sheet->asked_width : WIDTH;
     sheet->height = sheet->asked_height > 0 ? sheet->asked_height : HEIGHT;
     sheet->left = 64;
-    snprintf(title, sizeof(title), "%.80s: %.160s", sheet->reader->name, grid->title);
+    cs_text_format(title, sizeof(title), "%.80s: %.160s", sheet->reader->name, grid->title);
     cs_sheet_grid_summary(grid, subtitle, sizeof(subtitle));
     cs_sheet_title(sheet, title, subtitle);
     write_legend(l);
     sheet->top += 10;
     make_room(l);
+    if (sheet->asked_height <= 0)
+        sheet->height = fmax(HEIGHT, ceil(sheet->top + LEAST_AREA + sheet->bottom));
 }
 
 cs_status cs_plot_lines(cs_sheet *sheet, const char *output, cs_error *error)

@@ -1,5 +1,7 @@
 #include "plots/sheet.h"
 
+#include "sim/base/text.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -340,7 +342,7 @@ static void name_panel(const memory *m, char *text, size_t size)
     char name[128];
     *text = '\0';
     if (m->sheet->n_readers > 1)
-        snprintf(text, size, "%s, ", cs_sheet_run_name(m->sheet, m->run, name, sizeof(name)));
+        cs_text_format(text, size, "%s, ", cs_sheet_run_name(m->sheet, m->run, name, sizeof(name)));
     else if (m->bars)
         snprintf(text, size, "the fullest one, ");
 }

@@ -2,6 +2,7 @@
 #include "plots/sheet.h"
 
 #include "sim/base/number.h"
+#include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/base/vector.h"
 
@@ -255,7 +256,7 @@ static void lay_out(plans *p)
     sheet->width = sheet->asked_width > 0 ? sheet->asked_width : WIDTH;
     sheet->height = sheet->asked_height > 0 ? sheet->asked_height : HEIGHT;
     sheet->left = 64;
-    snprintf(title, sizeof(title), "%.120s: plans", sheet->reader->name);
+    cs_text_format(title, sizeof(title), "%.120s: plans", sheet->reader->name);
     snprintf(subtitle, sizeof(subtitle),
              "%llu of %llu plans were simulated, the best takes %s a step",
              (unsigned long long)simulated, (unsigned long long)p->n,

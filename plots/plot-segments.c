@@ -1,5 +1,6 @@
 #include "plots/sheet.h"
 
+#include "sim/base/text.h"
 #include "sim/base/vector.h"
 
 #include <math.h>
@@ -325,8 +326,8 @@ static void write_legend(const segment_plot *p)
         const uint32_t colour = rest ? FREE_COLOUR : cs_style_of(p->categories[c])->colour;
         if (p->held[c] == 0)
             continue;
-        snprintf(texts[c], sizeof(texts[c]), "%.24s %.38s", rest ? "free" : p->categories[c],
-                 cs_sheet_bytes(p->held[c], bytes, sizeof(bytes)));
+        cs_text_format(texts[c], sizeof(texts[c]), "%.24s %.38s", rest ? "free" : p->categories[c],
+                       cs_sheet_bytes(p->held[c], bytes, sizeof(bytes)));
         entries[n++] = (cs_legend_entry){.text = texts[c],
                                          .colour = colour,
                                          .other = rest ? HOLE_COLOUR : colour,

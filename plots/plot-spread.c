@@ -1,6 +1,7 @@
 #include "plots/sheet.h"
 
 #include "sim/base/number.h"
+#include "sim/base/text.h"
 #include "sim/run/figures.h"
 
 #include "plots/grid.h"
@@ -121,8 +122,8 @@ static void lay_out(spread *s)
         n += s->n[r];
     }
     sheet->left = CS_SHEET_MARGIN + (sheet->n_readers > 1 ? widest + 8 : 4);
-    snprintf(title, sizeof(title), "%.80s: %.80s of repeated runs", sheet->reader->name,
-             s->figure->label);
+    cs_text_format(title, sizeof(title), "%.80s: %.80s of repeated runs", sheet->reader->name,
+                   s->figure->label);
     snprintf(subtitle, sizeof(subtitle), "%llu runs", (unsigned long long)n);
     cs_sheet_title(sheet, title, subtitle);
     const cs_legend_entry entries[] = {{.text = "box: quartiles and median"},

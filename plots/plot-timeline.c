@@ -1,5 +1,6 @@
 #include "plots/timeline.h"
 
+#include "sim/base/text.h"
 #include "sim/base/units.h"
 
 #include <math.h>
@@ -37,7 +38,7 @@ static double choose_row_height(const cs_timeline *t)
 static void label_of(const cs_timeline *t, const cs_timeline_box *b, char *text, size_t size)
 {
     if (t->named)
-        snprintf(text, size, "%s", b->name);
+        cs_text_format(text, size, "%s", b->name);
     else
         snprintf(text, size, "%u", b->number);
 }
@@ -149,7 +150,7 @@ static void write_heading(const cs_timeline *t, uint32_t p)
     const double own = cs_reader_figure(sheet->readers[p], "iteration_time_s");
     const double base =
         sheet->side_by_side ? first : cs_reader_figure(sheet->readers[1], "iteration_time_s");
-    size_t used = (size_t)snprintf(
+    size_t used = (size_t)cs_text_format(
         text, sizeof(text), "%s",
         sheet->side_by_side ? cs_sheet_run_name(sheet, p, name, sizeof(name)) : pair[p]);
     if (isfinite(own))

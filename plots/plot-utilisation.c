@@ -1,5 +1,6 @@
 #include "plots/sheet.h"
 
+#include "sim/base/text.h"
 #include "sim/base/vector.h"
 
 #include <inttypes.h>
@@ -201,9 +202,9 @@ static void shown_name(const utilisation *u, const char *name, char *text, size_
     const bool same = to && slash && slash < to && strncmp(to + 4, name, place) == 0;
     const char *from = u->one_place ? name + place : name;
     if (same)
-        snprintf(text, size, "%.*s to %s", (int)(to - from), from, to + 4 + place);
+        cs_text_format(text, size, "%.*s to %s", (int)(to - from), from, to + 4 + place);
     else
-        snprintf(text, size, "%s", name);
+        cs_text_format(text, size, "%s", name);
     cs_sheet_shorten(text, CS_SHEET_FONT, LINK_NAME_WIDTH);
 }
 

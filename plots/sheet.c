@@ -266,7 +266,7 @@ void cs_sheet_mark(FILE *out, double x, double y, cs_sheet_sign sign, uint32_t c
 
 static void legend_words(const char *text, char *words, size_t size)
 {
-    snprintf(words, size, "%s", text);
+    cs_text_format(words, size, "%s", text);
     for (char *at = words; *at; at++) {
         if (*at == '_')
             *at = ' ';
@@ -313,7 +313,7 @@ static void legend_entry(cs_sheet *sheet, const cs_legend_entry *entry, double x
     for (uint32_t i = 0; i < entry->n_swatches; i++)
         cs_sheet_box(sheet, x + i * SWATCH, x + (i + 1) * SWATCH, top, bottom, entry->swatches[i]);
     if (entry->exact)
-        snprintf(words, sizeof(words), "%.63s", entry->text);
+        cs_text_format(words, sizeof(words), "%.63s", entry->text);
     else
         legend_words(entry->text, words, sizeof(words));
     if (swatch_width(entry) > 0 && entry->sign < CS_SIGN_RING && entry->n_swatches == 0)
@@ -394,7 +394,7 @@ static void add_part(cs_sheet *sheet, char *line, size_t size, const char *part)
         *line = '\0';
     }
     size_t used = strlen(line);
-    snprintf(line + used, size - used, "%s%s", *line ? ", " : "", part);
+    cs_text_format(line + used, size - used, "%s%s", *line ? ", " : "", part);
 }
 
 static void add_figures(cs_sheet *sheet, char *line, size_t size)
@@ -441,10 +441,10 @@ static void add_common(cs_sheet *sheet, char *line, size_t size)
     char part[3 * TITLE_BYTES];
     const cs_reader *reader = sheet->reader;
     if (all_same(sheet, schedule_of))
-        snprintf(part, sizeof(part), "%.*s on %.*s", TITLE_BYTES, reader->schedule, TITLE_BYTES,
-                 reader->topology);
+        cs_text_format(part, sizeof(part), "%.*s on %.*s", TITLE_BYTES, reader->schedule,
+                       TITLE_BYTES, reader->topology);
     else
-        snprintf(part, sizeof(part), "on %.*s", TITLE_BYTES, reader->topology);
+        cs_text_format(part, sizeof(part), "on %.*s", TITLE_BYTES, reader->topology);
     if (all_same(sheet, topology_of))
         add_part(sheet, line, size, part);
 }
@@ -454,8 +454,8 @@ static void write_title(cs_sheet *sheet, const char *title)
 {
     char line[3 * TITLE_BYTES];
     const char *asked = sheet->options->title;
-    snprintf(line, sizeof(line), "%.*s", asked ? 2 * TITLE_BYTES : TITLE_BYTES,
-             asked ? asked : title);
+    cs_text_format(line, sizeof(line), "%.*s", asked ? 2 * TITLE_BYTES : TITLE_BYTES,
+                   asked ? asked : title);
     cs_sheet_shorten(line, CS_SHEET_FONT + 2, sheet->width - 2 * CS_SHEET_MARGIN);
     cs_gnuplot_text(sheet->job, "heading", line);
     if (asked)
@@ -473,8 +473,8 @@ void cs_sheet_run_title(cs_sheet *sheet)
     if (sheet->n_readers > 1) {
         add_common(sheet, line, sizeof(line));
     } else {
-        snprintf(part, sizeof(part), "%.*s on %.*s", TITLE_BYTES, reader->schedule, TITLE_BYTES,
-                 reader->topology);
+        cs_text_format(part, sizeof(part), "%.*s on %.*s", TITLE_BYTES, reader->schedule,
+                       TITLE_BYTES, reader->topology);
         cs_sheet_shorten(part, CS_SHEET_FONT, room);
         add_part(sheet, line, sizeof(line), part);
         add_figures(sheet, line, sizeof(line));
@@ -491,7 +491,7 @@ void cs_sheet_title(cs_sheet *sheet, const char *title, const char *subtitle)
         return;
     for (const char *at = subtitle, *end; at; at = end ? end + 2 : NULL) {
         end = strstr(at, ", ");
-        snprintf(part, sizeof(part), "%.*s", end ? (int)(end - at) : 2 * TITLE_BYTES, at);
+        cs_text_format(part, sizeof(part), "%.*s", end ? (int)(end - at) : 2 * TITLE_BYTES, at);
         cs_sheet_shorten(part, CS_SHEET_FONT, sheet->width - 2 * CS_SHEET_MARGIN);
         add_part(sheet, line, sizeof(line), part);
     }
@@ -506,7 +506,7 @@ static void file_stem(const char *path, char *text, size_t size)
 {
     const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
     const char *dot = strrchr(name, '.');
-    snprintf(text, size, "%.*s", (int)(dot ? (size_t)(dot - name) : strlen(name)), name);
+    cs_text_format(text, size, "%.*s", (int)(dot ? (size_t)(dot - name) : strlen(name)), name);
 }
 
 char *cs_sheet_run_name(const cs_sheet *sheet, uint32_t i, char *text, size_t size)
@@ -515,11 +515,11 @@ char *cs_sheet_run_name(const cs_sheet *sheet, uint32_t i, char *text, size_t si
     char stem[TITLE_BYTES];
     file_stem(reader->path, stem, sizeof(stem));
     if (!all_same(sheet, scenario_of))
-        snprintf(text, size, "%.100s", reader->name);
+        cs_text_format(text, size, "%.100s", reader->name);
     else if (strcmp(stem, reader->schedule) == 0 || !all_same(sheet, schedule_of))
-        snprintf(text, size, "%.100s", reader->schedule);
+        cs_text_format(text, size, "%.100s", reader->schedule);
     else
-        snprintf(text, size, "%.100s", stem);
+        cs_text_format(text, size, "%.100s", stem);
     return text;
 }
 
@@ -528,7 +528,7 @@ char *cs_sheet_device_name(const cs_sheet *sheet, uint32_t run, uint32_t row, ch
 {
     const cs_reader *reader = sheet->readers[run];
     if (reader->kinds && row < reader->n_kinds)
-        snprintf(text, size, "%s", reader->kinds[row]);
+        cs_text_format(text, size, "%s", reader->kinds[row]);
     else
         snprintf(text, size, "%u", row);
     return text;
@@ -550,7 +550,7 @@ static void axis_title(cs_sheet *sheet, const char *variable, const char *asked,
                        double room)
 {
     char text[3 * TITLE_BYTES];
-    snprintf(text, sizeof(text), "%.*s", 2 * TITLE_BYTES, asked ? asked : chosen);
+    cs_text_format(text, sizeof(text), "%.*s", 2 * TITLE_BYTES, asked ? asked : chosen);
     cs_sheet_shorten(text, CS_SHEET_FONT, room);
     cs_gnuplot_text(sheet->job, variable, text);
 }
@@ -732,7 +732,8 @@ static cs_status name_devices(const cs_sheet *sheet, cs_error *error)
     if (!names)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < n; i++)
-        used += (size_t)snprintf(names + used, 32, "%s%s", i > 0 ? " " : "", reader->kinds[i]);
+        used +=
+            (size_t)cs_text_format(names + used, 32, "%s%s", i > 0 ? " " : "", reader->kinds[i]);
     cs_gnuplot_text(sheet->job, "device_names", names);
     free(names);
     return CS_OK;

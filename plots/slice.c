@@ -140,7 +140,8 @@ cs_status cs_slice_take(const cs_sheet *sheet, const char **names, cs_reader_arr
             return cs_error_add(error, CS_USAGE, "--at %s: leaves no key to draw", fixed);
         CS_TRY(take(sheet, names, array, dimension, index, error));
         if (used < size)
-            used += (size_t)snprintf(text + used, size - used, "%s%s", i > 0 ? ", " : "", fixed);
+            used +=
+                (size_t)cs_text_format(text + used, size - used, "%s%s", i > 0 ? ", " : "", fixed);
     }
     return CS_OK;
 }
@@ -154,8 +155,8 @@ cs_status cs_slice_too_many(const cs_sheet *sheet, const char *const *names, uin
         cs_reader_array axis;
         CS_TRY(cs_reader_read_array(sheet->reader, names[a], &axis, error));
         if (used < sizeof(keys))
-            used += (size_t)snprintf(keys + used, sizeof(keys) - used, "%s%s", a > 0 ? ", " : "",
-                                     key_of(&axis));
+            used += (size_t)cs_text_format(keys + used, sizeof(keys) - used, "%s%s",
+                                           a > 0 ? ", " : "", key_of(&axis));
     }
     return cs_error_add(error, CS_USAGE,
                         "%s: %s varies %u keys (%s); fix all but two, --at /key=VALUE each",

@@ -1,5 +1,7 @@
 #include "plots/viewer-run.h"
 
+#include "sim/base/text.h"
+
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -231,7 +233,7 @@ static uint64_t name_of(writer *w, uint64_t track, uint32_t task, uint32_t kind)
     const uint64_t place = (uint64_t)kind * w->n_numbers + (number < last ? number : last);
     if (w->named[place] != track) {
         char name[TEXT];
-        snprintf(name, sizeof(name), "%.60s %" PRIu32, w->run->tasks.kinds[kind], number);
+        cs_text_format(name, sizeof(name), "%.60s %" PRIu32, w->run->tasks.kinds[kind], number);
         write_interned(w, track, INTERNED_NAME, place + 1, name);
         w->named[place] = track;
     }
@@ -309,7 +311,7 @@ static void write_tracks(writer *w, uint64_t device)
     write_lanes(w, device, "sends", first + 1, d->sends);
     write_lanes(w, device, "receives", first + 1 + d->sends, d->receives);
     for (uint32_t c = 0; c < run->n_categories; c++) {
-        snprintf(name, sizeof(name), "memory: %.60s", run->categories[c]);
+        cs_text_format(name, sizeof(name), "memory: %.60s", run->categories[c]);
         if (run->held[device * run->n_categories + c])
             write_track(w, device, counter_of(w, device, c), name, true);
     }

@@ -1,5 +1,6 @@
 #include "plots/words.h"
 
+#include "sim/base/text.h"
 #include "sim/run/figures.h"
 
 #include <stdbool.h>
@@ -11,7 +12,7 @@ static void write_words(const char *name, size_t length, char *text, size_t size
 {
     static const char *const joined[] = {"micro", "mini", "all"};
     size_t begin = 0;
-    snprintf(text, size, "%.*s", (int)length, name);
+    cs_text_format(text, size, "%.*s", (int)length, name);
     for (size_t i = 0; text[i]; i++) {
         if (text[i] != '_')
             continue;

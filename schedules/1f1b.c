@@ -21,12 +21,13 @@ static const cs_field fields[] = {
     CS_PIPELINE_RECOMPUTE(params_1f1b),
     {"warm_up", CS_FIELD_CHOICE, offsetof(params_1f1b, warm_up), .fallback = "shortest",
      .choices = warm_ups,
-     .doc = "forwards before the first backward: P - s, or eager, 2(P - s) - 1, which hides "
-            "messages behind what is computed and keeps more activations"},
+     .doc = "forwards before the first backward of stage s; shortest: P - s; eager: 2(P - s) - 1, "
+            "which hides messages behind computation but keeps more activations"},
     {"replicas", CS_FIELD_CHOICE, offsetof(params_1f1b, replicas), .fallback = "all_reduce",
      .choices = cs_order_1f1b_replica_names,
-     .doc = "of a plan whose stages have several devices: these take micro-batches in turn, or "
-            "each computes a share of every one; gradients are summed either way"},
+     .doc =
+         "if stages have several devices; round_robin: these take micro-batches in turn; "
+         "all_reduce: each computes a share of every micro-batch; gradients are summed either way"},
     {0},
 };
 
@@ -146,7 +147,7 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
 
 const cs_schedule cs_schedule_1f1b = {
     .name = "1f1b",
-    .summary = "synchronous pipeline: warm up, then one forward and one backward in turn",
+    .summary = "synchronous pipeline: warm-up, then one forward and one backward in turn",
     .source = source,
     .formulas =
         (const cs_formula[]){

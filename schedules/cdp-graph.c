@@ -129,7 +129,7 @@ static void add_states(const generator *c, uint32_t j, uint32_t device, int64_t 
 {
     int64_t weights = c->job->stages[j].weight_bytes;
     int64_t gradients = c->job->stages[j].gradient_bytes;
-    int64_t states = cs_optimizer_bytes(c->job, weights);
+    int64_t states = cs_optimizer_bytes(c->job, weights, c->job->stages[j].matrix_bytes);
     bool two = needs_two(c, j);
     cs_builder_effect(c->builder, CS_MEMORY_WEIGHTS, device, sign * weights, at_end);
     cs_builder_effect(c->builder, CS_MEMORY_GRADIENTS, device, sign * gradients, at_end);
@@ -142,7 +142,7 @@ static int64_t states_bytes(const generator *c, uint32_t j)
 {
     int64_t weights = c->job->stages[j].weight_bytes;
     return (needs_two(c, j) ? 2 : 1) * weights + c->job->stages[j].gradient_bytes +
-           cs_optimizer_bytes(c->job, weights);
+           cs_optimizer_bytes(c->job, weights, c->job->stages[j].matrix_bytes);
 }
 
 /* Activations that the end of a backward frees. */

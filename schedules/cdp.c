@@ -22,32 +22,33 @@ static const char *const places[] = {"replace", "beside", NULL};
     {                                                                                              \
         "setting", CS_FIELD_CHOICE, offsetof(cs_cdp_params, setting),                              \
             .fallback = "multi_gpu", .choices = settings,                                          \
-            .doc = "1 device; N, each with the whole model; N(N + 1)/2 (dp: N^2), each with a "    \
-                   "stage; N, each with a stage; N, each stage's states on the device that needs " \
+            .doc = "devices; single_gpu: 1; multi_gpu: N, each with the whole model; "             \
+                   "model_parallel: N(N + 1)/2 (dp: N^2), each with a stage; pipeline: N, each "   \
+                   "with a stage; zero: N, with each stage's states on the device that needs "     \
                    "them (dp: on one device, which broadcasts its weights)"                        \
     }
 #define RETENTION                                                                                  \
     {                                                                                              \
         "retention", CS_FIELD_CHOICE, offsetof(cs_cdp_params, retention),                          \
             .fallback = "stage", .choices = retentions,                                            \
-            .doc = "activations are freed after the backward of their stage, or all after the "    \
-                   "last one"                                                                      \
+            .doc = "when activations are freed; stage: after the backward of their stage; "        \
+                   "micro_batch: all after the micro-batch's last backward"                        \
     }
 #define START_DELAY                                                                                \
     {                                                                                              \
         "start_delay", CS_FIELD_CHOICE, offsetof(cs_cdp_params, delay),                            \
             .fallback = "uniform", .choices = delays,                                              \
-            .doc = "with multi_gpu, model_parallel, zero: micro-batch g of the run starts g T/N "  \
-                   "after the first or later, T being the time that one takes to compute; or "     \
-                   "when the one before has ended two tasks"                                       \
+            .doc = "with multi_gpu, model_parallel and zero: when micro-batch g of the run "       \
+                   "starts; uniform: g T/N after the first, or later, where T is the time that "   \
+                   "a micro-batch computes; two_tasks: when the one before has ended two tasks"    \
     }
 #define NEW_WEIGHTS                                                                                \
     {                                                                                              \
         "new_weights", CS_FIELD_CHOICE, offsetof(cs_cdp_params, new_weights),                      \
             .fallback = "replace", .choices = places,                                              \
-            .doc = "with multi_gpu, model_parallel: weights that arrive replace those of the "     \
-                   "device, once the last backward that reads them has ended; or they come "       \
-                   "earlier, and the device keeps both meanwhile"                                  \
+            .doc = "with multi_gpu and model_parallel; replace: weights that arrive replace "      \
+                   "those of the device once the last backward that reads these has ended; "       \
+                   "beside: they arrive earlier, and the device holds both meanwhile"              \
     }
 
 static const cs_field dp_fields[] = {MICRO_BATCHES, SETTING, RETENTION, {0}};
@@ -297,10 +298,13 @@ static const char no_grid[] = "puts micro-batches and stages on devices by a rul
                                           .closed_forms = id##_forms};
 
 CDP_SCHEDULE(cdp_dp, CS_CDP_DP, dp,
-             "data parallelism with a barrier in the settings of CDP: its baseline")
+             "data parallelism with a barrier, in the settings of CDP: the baseline for the other "
+             "cdp_* schedules")
 CDP_SCHEDULE(cdp_v1, CS_CDP_V1, cyclic,
-             "cyclic data parallelism, all micro-batches with theta_{t-1}")
+             "cyclic data parallelism: all micro-batches use the weights before the last update, "
+             "theta_{t-1}")
 CDP_SCHEDULE(cdp_v2, CS_CDP_V2, v2,
-             "cyclic data parallelism, theta_t wherever it can be there in time")
+             "cyclic data parallelism: the newest weights, theta_t, wherever they can arrive in "
+             "time, else theta_{t-1}")
 CDP_SCHEDULE(cdp_freshest, CS_CDP_FRESHEST, cyclic,
-             "cyclic data parallelism, the newest version that has arrived")
+             "cyclic data parallelism: the newest version of the weights that has arrived")

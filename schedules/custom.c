@@ -39,14 +39,12 @@ static const cs_field fields[] = {
      .max = 1 << 20, .doc = "micro-batches per mini-batch, M"},
     {"device_tasks", CS_FIELD_LIST, offsetof(custom_params, device_tasks),
      .of = &device_tasks_field, .least = 1,
-     .doc =
-         "of each device the tasks in order: F3 forward, B3 backward, W3 gradient of the weights "
-         "(then B3 is that of the input only) of micro-batch 3; F3@1 on stage 1, where the "
-         "device has several",
+     .doc = "for each device, its tasks in order: F3 forward, B3 backward, W3 weight gradient of "
+            "micro-batch 3 (with W3, B3 is the input gradient only); F3@1: on stage 1, if the "
+            "device has several stages",
      .shape = "[\"F0 F1 B0 B1\" or [\"F0\", ...], ...]"},
     {"stage_devices", CS_FIELD_LIST, offsetof(custom_params, stage_devices), .fallback = "",
-     .of = &device_field, .least = 1,
-     .doc = "the device of each stage; stage s on device s when not given",
+     .of = &device_field, .least = 1, .doc = "device of each stage; default: stage s on device s",
      .shape = "[device, ...]"},
     {0},
 };
@@ -348,7 +346,7 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
 
 const cs_schedule cs_schedule_custom = {
     .name = "custom",
-    .summary = "a pipeline in an order of your own: the tasks of each device, written out",
+    .summary = "a pipeline in your own order: you write out the tasks of each device",
     .source = "the scenario",
     .fields = fields,
     .params_size = sizeof(custom_params),

@@ -16,9 +16,9 @@ static const cs_field fields[] = {
     {"micro_batches", CS_FIELD_COUNT, offsetof(dp_params, micro_batches), .fallback = "1", .min = 1,
      .max = 1 << 20, .doc = "micro-batches per device whose gradients are accumulated"},
     {"bucket", CS_FIELD_BYTES, offsetof(dp_params, bucket), .fallback = "0 B",
-     .doc = "gradients are reduced while the backward still runs, whenever this many bytes have "
-            "accumulated, as PyTorch's DDP does with 25 MB; 0: one all-reduce after the backward, "
-            "which overlaps with nothing"},
+     .doc =
+         "bytes of gradients that are reduced together while the backward still runs, as PyTorch's "
+         "DDP does with 25 MB; 0: one all-reduce after the backward, which overlaps with nothing"},
     {0},
 };
 
@@ -115,8 +115,8 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
 
 const cs_schedule cs_schedule_dp = {
     .name = "dp",
-    .summary = "synchronous data parallelism: one all-reduce after the backward, or in buckets "
-               "meanwhile",
+    .summary = "synchronous data parallelism: one all-reduce after the backward, or one per bucket "
+               "during it",
     .source = source,
     .formulas =
         (const cs_formula[]){

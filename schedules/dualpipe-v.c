@@ -229,17 +229,13 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
 
 const cs_schedule cs_schedule_dualpipe_v = {
     .name = "dualpipe_v",
-    .summary =
-        "two stages on every device, down and back up, in pairs of a forward and a backward: "
-        "DeepSeek's DualPipe with one copy of the weights",
+    .summary = "two stages on each device, down the pipeline and back up; forwards and backwards "
+               "run in pairs: DeepSeek's DualPipe with one copy of the weights",
     .source = source,
     .formulas = formulas,
     .fields = fields,
     .params_size = sizeof(dualpipe_v_params),
-    .mesh = {.pipeline = CS_LENGTH_RULE,
-             .ranks = cs_vee_ranks,
-             .n_stages = cs_vee_n_stages,
-             .holders = cs_vee_holders},
+    .mesh = CS_VEE_MESH,
     .sums_ties = true,
     .micro_batches = offsetof(dualpipe_v_params, micro_batches),
     .check = check,

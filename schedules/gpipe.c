@@ -21,9 +21,9 @@ static const cs_field fields[] = {
     CS_PIPELINE_MICRO_BATCHES(gpipe_params),
     {"backward_order", CS_FIELD_CHOICE, offsetof(gpipe_params, backward_order),
      .fallback = "reversed", .choices = order_names,
-     .doc =
-         "of the micro-batches: the last one first, as in the paper's figure 2, or first in, first "
-         "out, as in Megatron-LM's figure 3; makespan and memory are the same"},
+     .doc = "order of the micro-batches in the backward; reversed: the last one first, as in the "
+            "paper's figure 2; fifo: the first one first, as in Megatron-LM's figure 3; makespan "
+            "and memory are the same"},
     CS_PIPELINE_RECOMPUTE(gpipe_params),
     {0},
 };

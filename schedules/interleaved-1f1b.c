@@ -28,7 +28,7 @@ static const cs_field fields[] = {
     {"micro_batches", CS_FIELD_COUNT, offsetof(interleaved_params, micro_batches), .min = 1,
      .max = 1 << 20, .doc = "micro-batches per mini-batch, M"},
     {"stages_per_device", CS_FIELD_COUNT, offsetof(interleaved_params, stages_per_device),
-     .fallback = "2", .min = 2, .max = 1 << 16, .doc = "stages that a device holds, v"},
+     .fallback = "2", .min = 2, .max = 1 << 16, .doc = "stages per device, v"},
     CS_PIPELINE_RECOMPUTE(interleaved_params),
     {0},
 };
@@ -226,7 +226,7 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
 
 const cs_schedule cs_schedule_interleaved_1f1b = {
     .name = "interleaved_1f1b",
-    .summary = "1F1B with several stages on every device, which makes the bubble shorter",
+    .summary = "1F1B with several stages on each device, which shortens the bubble",
     .source = source,
     .formulas = formulas,
     .fields = fields,

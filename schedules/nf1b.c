@@ -45,27 +45,25 @@ typedef struct nf1b_params {
 
 static const cs_field fields[] = {
     {"workers", CS_FIELD_COUNT, offsetof(nf1b_params, workers), .fallback = "0", .max = 1 << 20,
-     .doc = "workers, W, one per device; 0: as many as the platform has devices"},
+     .doc = "number of workers, W, one per device; 0: as many as the platform has devices"},
     {"micro_batches", CS_FIELD_COUNT, offsetof(nf1b_params, micro_batches), .min = 1,
      .max = 1 << 20, .doc = "micro-batches per mini-batch, N"},
     {"backward", CS_FIELD_NUMBER, offsetof(nf1b_params, backward), .fallback = "0", .max = 1e9,
-     .doc = "time of a mini-batch's backward over that of a micro-batch's forward, on each worker; "
-            "0: as the model has it"},
+     .doc = "time of a mini-batch's backward, divided by that of a micro-batch's forward, on each "
+            "worker; 0: as in the model"},
     {"backward_pass", CS_FIELD_CHOICE, offsetof(nf1b_params, backward_pass),
      .fallback = "mini_batch", .choices = pass_names,
-     .doc =
-         "what a backward computes at once, and is priced for in time and workspace: all samples "
-         "of the mini-batch, as in the paper, or a micro-batch, N times"},
+     .doc = "what one backward computes, which determines its time and workspace; mini_batch: all "
+            "samples of the mini-batch, as in the paper; micro_batches: one micro-batch, N times"},
     {"in_flight", CS_FIELD_COUNT, offsetof(nf1b_params, in_flight), .fallback = "0",
-     .doc = "mini-batches injected and not yet updated on worker 1; 0: no limit, and memory that "
-            "grows "
-            "with the run where a later worker is slower"},
+     .doc = "most mini-batches that have entered and are not yet updated on worker 1; 0: no limit; "
+            "memory then grows with the run if a later worker is slower"},
     {"version_at", CS_FIELD_CHOICE, offsetof(nf1b_params, version_at), .fallback = "first_worker",
      .choices = version_names,
-     .doc = "where a mini-batch's update makes its version complete for all, or each stage for "
-            "itself"},
+     .doc = "the worker whose update makes a mini-batch's version complete for all; per_stage: "
+            "each stage for itself"},
     {"strict", CS_FIELD_BOOL, offsetof(nf1b_params, strict), .fallback = "false",
-     .doc = "an update that ends at the very instant of a start is not seen by it"},
+     .doc = "a task does not see an update that ends at the very instant the task starts"},
     {0},
 };
 

@@ -83,7 +83,8 @@ static cs_status make_chain(periodic *p, cs_error *error)
                                 .memory = job->pattern ? INT64_MAX : job->memory,
                                 .bandwidth = job->bandwidth,
                                 .latency = job->latency,
-                                .optimizer_ratio = job->optimizer_ratio};
+                                .optimizer_ratio = job->optimizer_ratio,
+                                .other_ratio = job->other_ratio};
     cs_chain_apply_rules(&p->params->rules, &options);
     return cs_chain_make(&options, &p->chain, error);
 }
@@ -163,10 +164,11 @@ static holding hold(const periodic *p, uint32_t stage)
     const cs_stage *at = &p->job->plan->stages[stage];
     const cs_chain *chain = &p->chain;
     int64_t one = p->job->stages[stage].weight_bytes;
+    int64_t matrices = p->job->stages[stage].matrix_bytes;
     int64_t fixed = chain->sum_fixed[at->end_layer] - chain->sum_fixed[at->first_layer];
     holding held;
     held.weights = least(one + p->job->stages[stage].frozen_bytes, fixed);
-    held.states = least(cs_optimizer_bytes(p->job, one), fixed - held.weights);
+    held.states = least(cs_optimizer_bytes(p->job, one, matrices), fixed - held.weights);
     held.version = least(one, fixed - held.weights - held.states);
     held.gradients = fixed - held.weights - held.states - held.version;
     return held;
@@ -576,7 +578,7 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
 
 const cs_schedule cs_schedule_periodic = {
     .name = "periodic",
-    .summary = "the periodic pattern of a plan: any stages on any device, two versions of weights",
+    .summary = "the periodic pattern of a plan: any stages on any device, two weight versions",
     .source = source,
     .formulas = formulas,
     .fields = fields,

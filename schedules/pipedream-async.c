@@ -25,12 +25,13 @@ typedef struct pipedream_params {
 
 static const cs_field fields[] = {
     {"vertical_sync", CS_FIELD_BOOL, offsetof(pipedream_params, vertical_sync), .fallback = "false",
-     .doc = "all stages use the version that was current on stage 0 when the mini-batch entered; "
-            "goes with a device per stage"},
+     .doc = "all stages use the weight version that was current on stage 0 when the mini-batch "
+            "entered; needs one device per stage"},
     {"replicas", CS_FIELD_CHOICE, offsetof(pipedream_params, replicas), .fallback = "round_robin",
      .choices = cs_order_1f1b_replica_names,
-     .doc = "of a plan whose stages have several devices: these take mini-batches in turn, or each "
-            "computes a share of every one; gradients are summed either way"},
+     .doc =
+         "if stages have several devices; round_robin: these take mini-batches in turn; "
+         "all_reduce: each computes a share of every mini-batch; gradients are summed either way"},
     {0},
 };
 

@@ -38,7 +38,8 @@
     {                                                                                              \
         "recompute", CS_FIELD_BOOL, offsetof(params, recompute),                                   \
             .fallback = "false",                                                                   \
-            .doc = "keep a stage's input only, and run its forward again before each backward"     \
+            .doc =                                                                                 \
+                "keep only the input of a stage, and run its forward again before each backward"   \
     }
 
 typedef struct cs_pipeline_step {

@@ -1,5 +1,6 @@
 #include "schedules/states.h"
 
+#include "schedules/matrices.h"
 #include "schedules/ties.h"
 
 #include <math.h>
@@ -118,9 +119,10 @@ uint32_t cs_states_shards(const cs_job *job, bool expert)
     return expert ? job->plan->grid->expert_shard : job->plan->grid->shard;
 }
 
-int64_t cs_optimizer_bytes(const cs_job *job, int64_t weights)
+int64_t cs_optimizer_bytes(const cs_job *job, int64_t weights, int64_t matrices)
 {
-    return (int64_t)ceil((double)weights * job->optimizer_ratio);
+    return (int64_t)ceil((double)weights * job->optimizer_ratio) +
+           (int64_t)ceil((double)(weights - matrices) * job->other_ratio);
 }
 
 /* What one place holds when weights at stage `least` and above are divided. */
@@ -157,15 +159,35 @@ static void rest_wide(const cs_job *job, const cs_weights *all, int64_t *weights
         *frozen -= cs_states_share(besides, cs_states_shards(job, false));
 }
 
+/* Weights of a stage that are no matrices of Muon. */
+static cs_weights other_weights(const cs_job *job, uint32_t stage, const cs_weights *all)
+{
+    cs_weights others = *all;
+    others.at[job->states.zero].dense -= job->matrices[stage].all.dense;
+    others.at[job->states.zero].expert -= job->matrices[stage].all.expert;
+    return others;
+}
+
+static int64_t divided_states(const cs_job *job, uint32_t stage, const cs_weights *all)
+{
+    if (!job->matrices)
+        return cs_optimizer_bytes(job, divided(job, all, 1, 1), 0);
+    const cs_matrices *most = &job->matrices[stage].most;
+    const cs_weights others = other_weights(job, stage, all);
+    const int64_t matrices = most->dense + most->expert;
+    return cs_optimizer_bytes(job, matrices + divided(job, &others, 1, 1), matrices);
+}
+
 cs_residents cs_residents_of(const cs_job *job, uint32_t stage)
 {
     const cs_layer_sum *sum = &job->stages[stage];
     const cs_stage *of = &job->plan->stages[stage];
-    int64_t weights = sum->weight_bytes, gradients = sum->gradient_bytes, updated = weights;
+    int64_t weights = sum->weight_bytes, gradients = sum->gradient_bytes;
+    int64_t optimizer = cs_optimizer_bytes(job, weights, sum->matrix_bytes);
     int64_t frozen = sum->frozen_bytes, resting = weights;
     if (has_grid(job)) {
         const cs_weights all = cs_states_weights(job, stage, of->first_layer, of->end_layer);
-        updated = divided(job, &all, 1, 1);
+        optimizer = divided_states(job, stage, &all);
         if (!job->states.accumulate)
             gradients = divided(job, &all, 2, cs_model_gradient_ratio(job->model));
         weights = resting = divided(job, &all, 3, 1);
@@ -173,8 +195,7 @@ cs_residents cs_residents_of(const cs_job *job, uint32_t stage)
         if (job->states.wide_shards)
             rest_wide(job, &all, &resting, &gradients, &frozen);
     }
-    return (cs_residents){stage, weights, resting + frozen, gradients,
-                          cs_optimizer_bytes(job, updated)};
+    return (cs_residents){stage, weights, resting + frozen, gradients, optimizer};
 }
 
 int64_t cs_states_reduced(const cs_job *job, uint32_t stage)
@@ -210,6 +231,24 @@ cs_time cs_states_host(const cs_job *job, uint32_t stage)
     return n > 0 ? job->host / n : 0;
 }
 
+/* What takes as long as its part of these weights, rounded up. */
+static cs_time part_of_update(const cs_job *job, const cs_weights *weights, cs_time whole)
+{
+    const wide bytes = (wide)divided(job, weights, CS_ZERO_STAGES, 1);
+    const wide part = (wide)divided(job, weights, 1, 1);
+    return bytes == 0 ? whole : (cs_time)(((wide)whole * part + bytes - 1) / bytes);
+}
+
+/* The matrices of the slowest place, and its part of all else. */
+static cs_time update_with_matrices(const cs_job *job, uint32_t stage, const cs_weights *all,
+                                    cs_time whole)
+{
+    const cs_stage_matrices *matrices = &job->matrices[stage];
+    const cs_weights others = other_weights(job, stage, all);
+    const cs_time rest = whole > matrices->all.update ? whole - matrices->all.update : 0;
+    return matrices->most.update + part_of_update(job, &others, rest);
+}
+
 cs_time cs_states_update(const cs_job *job, uint32_t stage)
 {
     const cs_stage *of = &job->plan->stages[stage];
@@ -217,9 +256,8 @@ cs_time cs_states_update(const cs_job *job, uint32_t stage)
         return job->stages[stage].update;
     const cs_time host = cs_states_host(job, stage), whole = job->stages[stage].update - host;
     const cs_weights all = cs_states_weights(job, stage, of->first_layer, of->end_layer);
-    const wide bytes = (wide)divided(job, &all, CS_ZERO_STAGES, 1);
-    const wide part = (wide)divided(job, &all, 1, 1);
-    return host + (bytes == 0 ? whole : (cs_time)(((wide)whole * part + bytes - 1) / bytes));
+    return host + (job->matrices ? update_with_matrices(job, stage, &all, whole)
+                                 : part_of_update(job, &all, whole));
 }
 
 /* ---- exchanges ---- */
@@ -249,16 +287,22 @@ typedef struct reduction {
     uint32_t n;
 } reduction;
 
+/* Whether each place gets all of the sum. */
+static bool is_whole(const reduction *r)
+{
+    return r->zero == 0 || r->job->matrices;
+}
+
 /* What a place has of the sum over the places that share it. */
 static int64_t share_of(const reduction *r, int64_t bytes, bool expert)
 {
-    return r->zero == 0 ? bytes : cs_states_share(bytes, cs_states_shards(r->job, expert));
+    return is_whole(r) ? bytes : cs_states_share(bytes, cs_states_shards(r->job, expert));
 }
 
 static void reduce(reduction *r, const axes_of *axes, int64_t bytes, bool expert)
 {
     const bool each = cs_states_scatters_each(r->job, r->zero);
-    if (r->zero == 0) {
+    if (is_whole(r)) {
         add(r->job, CS_ALL_REDUCE, axes->all, r->last ? bytes : 0, false, r->made, &r->n);
         return;
     }

@@ -52,8 +52,8 @@ static inline int64_t cs_states_share(int64_t bytes, uint32_t n)
     return bytes / n + (bytes % n != 0);
 }
 
-/* Optimizer states of `weights` bytes of weights. */
-int64_t cs_optimizer_bytes(const cs_job *job, int64_t weights);
+/* Optimizer states of `weights` bytes of weights, of which so many are matrices of Muon. */
+int64_t cs_optimizer_bytes(const cs_job *job, int64_t weights, int64_t matrices);
 
 /* What a device that holds a stage has of it for the whole run, in bytes: `resting` is what there
  * is of weights, those that are not trained included, and `weights` is a version of its share. */
@@ -92,7 +92,7 @@ typedef struct cs_state_exchange {
 enum { CS_STATES_MOST = 22, CS_STATES_MOST_OF_LAYER = 10 };
 
 /* The sums of the gradients of some weights behind a micro-batch, stage by stage and in their
- * order; returns how many there are. Behind the last one of a mini-batch each place gets the sum of
+ * order; with Muon, which needs those of whole matrices, all as at stage 0; returns how many there are. Behind the last one of a mini-batch each place gets the sum of
  * its shard, or all of it at stage 0, over all places; behind the others, of what is scattered each
  * time, that of its shard over the places that share the states. */
 uint32_t cs_states_reduce(const cs_job *job, const cs_weights *weights, bool last,

@@ -9,7 +9,12 @@
 
 enum { CS_VEE_STAGES = 2 }; /* of a device */
 
-/* For cs_mesh_shape. */
+/* The mesh of such a schedule, and what it consists of. */
+#define CS_VEE_MESH                                                                                \
+    {                                                                                              \
+        .pipeline = CS_LENGTH_RULE, .ranks = cs_vee_ranks, .n_stages = cs_vee_n_stages,            \
+        .holders = cs_vee_holders                                                                  \
+    }
 uint32_t cs_vee_ranks(const void *params, uint32_t n_layers);
 uint32_t cs_vee_n_stages(const void *params, uint32_t n_ranks);
 uint32_t cs_vee_holders(const void *params, uint32_t n_ranks, uint32_t stage, uint32_t *held);

@@ -192,16 +192,13 @@ static cs_status closed_forms(const cs_job *job, const void *params, cs_forms *f
 
 const cs_schedule cs_schedule_zb_v = {
     .name = "zb_v",
-    .summary = "two stages on every device, down and back up, and backwards in two halves: no "
-               "bubble but the first where f = b = w, with 1F1B's memory",
+    .summary = "two stages on each device, down the pipeline and back up, with the backward split "
+               "in two: no bubble after the start if f = b = w, with 1F1B's memory",
     .source = source,
     .formulas = formulas,
     .fields = fields,
     .params_size = sizeof(zb_v_params),
-    .mesh = {.pipeline = CS_LENGTH_RULE,
-             .ranks = cs_vee_ranks,
-             .n_stages = cs_vee_n_stages,
-             .holders = cs_vee_holders},
+    .mesh = CS_VEE_MESH,
     .sums_ties = true,
     .micro_batches = offsetof(zb_v_params, micro_batches),
     .generate = generate,

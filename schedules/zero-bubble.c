@@ -203,7 +203,8 @@ static cs_status h2_forms(const cs_job *job, const void *params, cs_forms *forms
 
 const cs_schedule cs_schedule_zb_h1 = {
     .name = "zb_h1",
-    .summary = "1F1B with the backward in two halves: a third of its bubble at best, more memory",
+    .summary =
+        "1F1B with the backward split in two: at best a third of its bubble, but more memory",
     .source = source,
     .formulas =
         (const cs_formula[]){
@@ -223,7 +224,8 @@ const cs_schedule cs_schedule_zb_h1 = {
 
 const cs_schedule cs_schedule_zb_h2 = {
     .name = "zb_h2",
-    .summary = "zb_h1 with twice its activations: no bubble but the first where f = b = w",
+    .summary = "the backward split in two, as in zb_h1, with twice its activations: no bubble "
+               "after the start if f = b = w",
     .source = source_h2,
     .formulas =
         (const cs_formula[]){{CS_FIGURE_MAKESPAN,

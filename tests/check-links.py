@@ -14,6 +14,9 @@ NAMED = re.compile(r'(?<![\w./-])((?:docs|scenarios|schedules|topologies|sim|cal
 NAMING = ('.c', '.h', '.py', '.sh', '.json', '.md', '.build')
 
 
+OTHERS = ('tests/fuzz/corpus/', 'points/')  # name files of other trees
+
+
 def files_of(root):
     for folder, names, files in os.walk(root):
         names[:] = sorted(n for n in names if not n.startswith(('.', 'build', '__pycache__'))
@@ -71,7 +74,7 @@ def check_reached(pages, linked):
 
 def check_named(root, paths):
     for path in paths:
-        if not path.endswith(NAMING) or path.startswith('tests/fuzz/corpus'):
+        if not path.endswith(NAMING) or path.startswith(OTHERS):
             continue
         for name in sorted(set(NAMED.findall(read(root, path)))):
             if not os.path.exists(os.path.join(root, name)):

@@ -200,7 +200,10 @@ class Messages(Case):
             self.assertEqual(run(command, '-h').stdout, run('help', command).stdout)
 
     def test_lines_fit(self):
-        text = run('list').stdout + run('run', 'tiny.json', '--no-output').stdout
+        sections = re.findall(r'^(\w+)$', run('list').stdout, re.MULTILINE)
+        self.assertGreater(len(sections), 8)
+        text = ''.join(run('list', section).stdout for section in sections)
+        text += run('list').stdout + run('run', 'tiny.json', '--no-output').stdout
         for line in text.splitlines():
             self.assertLess(len(line), 100, line)
             self.assertEqual(line, line.rstrip())
@@ -412,7 +415,7 @@ class Messages(Case):
     def test_list_of_one(self):
         text = run('list', '1f1b').stdout
         self.assertEqual(re.findall(r'^ {0,2}(\w+)', text, re.MULTILINE), ['schedules', '1f1b'])
-        self.assertIn(text.split('\n', 1)[1], run('list', 'schedules').stdout)
+        self.assertIn(text[text.index('  1f1b:'):], run('list', 'schedules').stdout)
         listed = json.loads(run('list', 'dp', '--json').stdout)
         self.assertEqual([(key, [e['name'] for e in of]) for key, of in listed.items()
                           if not key.endswith('_version')], [('schedules', ['dp'])])
@@ -420,7 +423,7 @@ class Messages(Case):
     def test_list_of_formulas(self):
         """Of each closed form its figure is said, and whether it is a comparison only."""
         self.assertIn('closed form of the makespan: (M + P - 1)(f + b)', run('list', 'gpipe').stdout)
-        self.assertIn('closed form of the version difference (a comparison, never promised): '
+        self.assertIn('closed form of the version difference (for comparison only): '
                       'floor((W + N - 2) / N)', run('list', 'nf1b').stdout)
         (nf1b,) = json.loads(run('list', 'nf1b', '--json').stdout)['schedules']
         self.assertEqual([(f['figure'], f['comparison']) for f in nf1b['closed_forms']],
@@ -835,6 +838,36 @@ class Status(Case):
     def test_usage(self):
         for words in ([], ['nothing'], ['run'], ['run', '--nothing'], ['list', 'nothing']):
             self.expect(run(*words), 2, 'sim: error: ')
+
+    def test_files_of_another_kind(self):
+        """They are told by their kind, behind the place that names them, and every message has both."""
+        named = '/model={"name": "resnet18", "batch_size": 2, "device": "%s"}'
+        for change, expected in (
+                (named % 'tiny.json', '/model/device: tiny.json: is a scenario; must be a device'),
+                ('/platform={"topology": "file", "file": "tiny.json", "devices": 2}',
+                 'tiny.json: is a scenario; must be a platform'),
+                ('/costs=tiny.json', '/costs: tiny.json: is a scenario; must be a costs file'),
+                ('/costs=none.json', '/costs: none.json: cannot read')):
+            self.expect(run('check', 'tiny.json', '-s', change), 3, 'sim: error: tiny.json: ', expected)
+        write('half.json', {'name': 'half', 'peaks': {}})
+        lines = run('check', 'tiny.json', '-s', named % 'half.json').stderr.splitlines()
+        self.assertGreater(len(lines), 1)
+        for line in lines:
+            self.assertTrue(line.startswith('sim: error: tiny.json: /model/device: half.json: '), line)
+
+    def test_numbers_of_options_have_bounds(self):
+        for words, expected in ((['advise', 'tiny.json', '--most', '0'], 'advise: --most must be at least 1 (got 0)'),
+                                (['advise', 'tiny.json', '--top', '9' * 11], 'whole number from 1 to 1000 (got'),
+                                (['model', 'vgg16', '-b', '0'], 'model: --batch must be from 1 to 1048576 (got 0)'),
+                                (['model', 'vgg16', '-b', '1e9'], 'must be a whole number from 1 to 1048576 (got'),
+                                (['strategies', 'vgg16', '--reuse', '1e308'], 'at most 1e+15 (got "1e308")'),
+                                (['strategies', 'vgg16', '--dataset', '1e16'], 'at most 1e+15 (got "1e16")')):
+            self.expect(run(*words), 2, expected)
+
+    def test_figures_that_fail_have_no_report(self):
+        done = run('figures', '-o', '/proc/x')
+        self.expect(done, 1, '/proc/x: cannot make the folder')
+        self.assertEqual(done.stdout, '')
 
     def test_bad_input(self):
         self.expect(run('run', 'tiny.json', '-s', '/iterations=0'), 3,

@@ -1,5 +1,6 @@
 /* The search for plans, held against simulating all of them. */
 #include "sim/advise/advise.h"
+#include "sim/base/random.h"
 #include "sim/base/text.h"
 #include "tests/expect.h"
 
@@ -40,7 +41,8 @@ static const struct {
 } cases[] = {
     {"transformer",
      GPT NODES("16 GB") "'advise': {'schedules': ['sequential', '1f1b', 'gpipe', "
-                        "'interleaved_1f1b', 'zb_h1', 'zb_h2'], 'stages_per_device': [2, 3], "
+                        "'interleaved_1f1b', 'zb_h1', 'zb_h2', 'zb_v', 'dualpipe_v'], "
+                        "'stages_per_device': [2, 3], "
                         "'context': [1, 2], 'micro_batch': [1, 4]}",
      5},
     {"little memory", GPT NODES("160 MB") "'advise': {'context': 1}", 3},
@@ -151,6 +153,17 @@ static double expected_misfit_time(const cs_advice *all)
     return over < fits ? over : 0;
 }
 
+/* Fails where what was simulated of a plan is below one of its bounds. */
+static void expect_bounds(const char *row, const cs_advice *of, uint32_t i)
+{
+    const cs_step *step = &of->outcomes[i].step;
+    if (of->bounds.time[i] > step->time)
+        fail_msg("%s: takes %g s, less than its bound, %g s", row, step->time, of->bounds.time[i]);
+    if (of->bounds.memory[i] > (double)step->peak)
+        fail_msg("%s: needs %g bytes, less than its bound, %g", row, (double)step->peak,
+                 of->bounds.memory[i]);
+}
+
 /* The answers of a search that leaves out are those of one that does not; and what it leaves out is
  * no answer, or does not fit. Every bound holds, whether it was needed or not. */
 static void compare_searches(const char *name, const cs_advice *all, const cs_advice *some)
@@ -171,12 +184,7 @@ static void compare_searches(const char *name, const cs_advice *all, const cs_ad
             expect_int(row, a->state, b->state);
         if (a->state != CS_CANDIDATE_SIMULATED && a->state != CS_CANDIDATE_OVER)
             continue;
-        if (all->bounds.time[i] > a->step.time)
-            fail_msg("%s: takes %g s, less than its bound, %g s", row, a->step.time,
-                     all->bounds.time[i]);
-        if (all->bounds.memory[i] > (double)a->step.peak)
-            fail_msg("%s: needs %g bytes, less than its bound, %g", row, (double)a->step.peak,
-                     all->bounds.memory[i]);
+        expect_bounds(row, all, i);
     }
     expect_int(name, all->n_rows, some->n_rows);
     for (uint32_t r = 0; r < all->n_rows; r++)
@@ -208,6 +216,162 @@ static void test_against_all(void **state)
     }
     assert_true(n_too_large > 0);
     assert_true(n_misfits > 0 || STEP > 1); /* one of the others has some */
+}
+
+/* Four stages of two layers, of 3 ms, 7 ms, 40 MB of weights and 30 MB of activations each: f = 6 ms,
+ * b = 14 ms, k = 60 MB; weights, gradients and two states of Adam are S = 4 * 80 MB, two stages of
+ * them on each of the P = 2 ranks. With M = 4 micro-batches a V takes f + 2 M (f + b) at least, and
+ * holds 2 S and 2 P k in zb_v, another k in dualpipe_v. */
+static void test_vee_bounds(void **state)
+{
+    static const char chain[] =
+        "'schema_version': 1, 'model': {'uniform': {'layers': 8, 'forward': '3 ms', 'backward': "
+        "'7 ms', 'update': '1 ms', 'weights': '40 MB', 'activation': '30 MB'}, 'batch_size': 4, "
+        "'optimizer': 'adam'}, 'platform': {'topology': 'ideal', 'devices': 2}, 'schedule': "
+        "{'kind': 'sequential'}, 'parallel': {}, 'advise': {'pipeline': 2, 'micro_batch': 1, "
+        "'schedules': ['zb_v', 'dualpipe_v']}";
+    (void)state;
+    cJSON *document = document_of(chain);
+    const cs_advise_options how = {.jobs = 1, .top = 2, .exhaustive = true, .program_version = ""};
+    cs_advice advice = advise("V", document, &how);
+    expect_int("candidates", 2, advice.candidates.n);
+    for (uint32_t i = 0; i < advice.candidates.n; i++) {
+        const cs_candidate *c = &advice.candidates.items[i];
+        const bool dual = c->schedule == CS_ADVISE_DUALPIPE_V;
+        const char *name = cs_advise_schedule_names[c->schedule];
+        const double time = 0.006 + 2 * 4 * 0.020, memory = 640e6 + (dual ? 5 : 4) * 60e6;
+        if (fabs(advice.bounds.time[i] / time - 1) > 2e-6 ||
+            fabs(advice.bounds.memory[i] / memory - 1) > 2e-6)
+            fail_msg("%s: bounds are %.9g s and %.9g bytes, not %.9g and %.9g", name,
+                     advice.bounds.time[i], advice.bounds.memory[i], time, memory);
+        expect_bounds(name, &advice, i);
+    }
+    cs_advice_finish(&advice);
+    cJSON_Delete(document);
+}
+
+static uint32_t below(gsl_rng *random, uint32_t n)
+{
+    return (uint32_t)gsl_rng_uniform_int(random, n);
+}
+
+/* Layers that differ tenfold in times and sizes. */
+static void draw_chain(gsl_rng *random, FILE *out)
+{
+    const uint32_t n = 4 + below(random, 9);
+    fputs(
+        "'model': {'inline': {'schema_version': 1, 'name': 'drawn', 'batch_size': 0, 'provenance': "
+        "{'source': 'drawn', 'hardware': 'none', 'date': '2026-11-23'}, 'layers': [",
+        out);
+    for (uint32_t l = 0; l < n; l++) {
+        const uint32_t forward = 1 + below(random, 10), input = below(random, 10);
+        const uint32_t weight = 1 + below(random, 10), weights = below(random, 50);
+        const uint32_t output = 1 + below(random, 20), kept = output + below(random, 50);
+        fprintf(out,
+                "%s{'name': 'l%u', 'forward': '%u ms', 'backward_input': '%u ms', "
+                "'backward_weight': '%u ms', 'weights': '%u MB', 'output': '%u MB', 'kept': "
+                "'%u MB', 'workspace': '%u MB'}",
+                l > 0 ? ", " : "", l, forward, input, weight, weights, output, kept,
+                below(random, 10));
+    }
+    fputs("]}, ", out);
+}
+
+static void draw_model(gsl_rng *random, FILE *out)
+{
+    static const char *const nets[] = {
+        "'model': {'name': 'gpt', 'parameters': {'layers': %u, 'hidden': 256, 'heads': 4, "
+        "'sequence': 256, 'vocabulary': 8192}, 'precision': 'fp16', ",
+        "'model': {'name': 'mixtral', 'parameters': {'layers': %u, 'hidden': 256, 'heads': 4, "
+        "'kv_heads': 4, 'expert_intermediate': 512, 'sequence': 256, 'vocabulary': 1024, "
+        "'experts': 4}, 'precision': 'bf16', ",
+        "'model': {'name': 'llama', 'parameters': {'layers': %u, 'hidden': 256, 'intermediate': "
+        "512, 'heads': 4, 'kv_heads': 4, 'sequence': 256, 'vocabulary': 4096}, 'precision': "
+        "'fp8', "};
+    const uint32_t which = below(random, ROWS(nets) + 1);
+    if (which == ROWS(nets)) {
+        draw_chain(random, out);
+    } else {
+        fprintf(out, nets[which], 2 + below(random, 9)); // NOLINT: the table's format
+        fputs("'device': 'h100', 'granularity': 'block', ", out);
+    }
+    fputs("'optimizer': 'adam', 'batch_size': 24}, ", out);
+}
+
+/* All devices alike, or one faster than the others; links that are fast, slow, or in nodes. */
+static void draw_platform(gsl_rng *random, FILE *out)
+{
+    static const char *const links[] = {
+        "'topology': 'ring', 'bandwidth': '100 GB/s', 'latency': '2 us'",
+        "'topology': 'nvlink_switch', 'bandwidth': '2 GB/s', 'latency': '50 us'",
+        "'topology': 'dgx1-v100'"};
+    const uint32_t devices = 4 << below(random, 2);
+    fprintf(out, "'platform': {%s, 'devices': %u", links[below(random, ROWS(links))], devices);
+    if (below(random, 3) == 0) {
+        fputs(", 'speed': [2", out);
+        for (uint32_t d = 1; d < devices; d++)
+            fputs(", 1", out);
+        fputs("]", out);
+    }
+    if (below(random, 4) == 0)
+        fputs(", 'slowdown': {'factor': 1.3}", out);
+    fputs("}, ", out);
+}
+
+static void draw(gsl_rng *random, FILE *out)
+{
+    static const char *const collectives[] = {"'analytic'", "'analytic', 'expert_overlap': 0.5",
+                                              "'flow'"};
+    static const char *const others[] = {"1f1b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_h2"};
+    fputs("'schema_version': 1, ", out);
+    draw_model(random, out);
+    draw_platform(random, out);
+    fprintf(out, "'collectives': {'fidelity': %s}, 'schedule': {'kind': 'sequential'}, ",
+            collectives[below(random, ROWS(collectives))]);
+    fprintf(out, "'parallel': {'accumulate': %s}, ", below(random, 2) > 0 ? "true" : "false");
+    fprintf(out,
+            "'advise': {'pipeline': [2, 4], 'micro_batch': [1, 2, 3], 'zero': [0, %u], 'context': "
+            "[1, 2], 'schedules': ['zb_v', 'dualpipe_v', '%s'], 'inner': 'data'}",
+            1 + below(random, 3), others[below(random, ROWS(others))]);
+}
+
+/* No plan of a drawn scenario takes less time or memory than its bounds, and those of a V are not
+ * loose: in time, half of them are within a third of what is simulated. */
+static void test_random_bounds(void **state)
+{
+    enum { CASES = 48 };
+    (void)state;
+    gsl_rng *random = cs_random_stream(7, "bounds of plans");
+    uint32_t n = 0, n_near = 0;
+    for (uint32_t c = 0; c < CASES / STEP; c++) {
+        char *text = NULL, name[32], row[320], plan[CS_CANDIDATE_TEXT_BYTES];
+        size_t length;
+        FILE *out = open_memstream(&text, &length);
+        assert_non_null(out);
+        draw(random, out);
+        assert_int_equal(fclose(out), 0);
+        snprintf(name, sizeof(name), "case %u", c);
+        cJSON *document = document_of(text);
+        const cs_advise_options how = {
+            .jobs = 2, .top = 1, .exhaustive = true, .program_version = ""};
+        cs_advice advice = advise(name, document, &how);
+        for (uint32_t i = 0; i < advice.candidates.n; i++) {
+            const cs_candidate *of = &advice.candidates.items[i];
+            if (advice.outcomes[i].state == CS_CANDIDATE_IMPOSSIBLE)
+                continue;
+            snprintf(row, sizeof(row), "%s, %s", name, cs_candidate_text(of, plan, sizeof(plan)));
+            expect_bounds(row, &advice, i);
+            n += cs_candidate_is_vee(of);
+            n_near += cs_candidate_is_vee(of) &&
+                      advice.bounds.time[i] >= 0.75 * advice.outcomes[i].step.time;
+        }
+        cs_advice_finish(&advice);
+        cJSON_Delete(document);
+        free(text);
+    }
+    gsl_rng_free(random);
+    print_message("%u plans in a V, %u with a near bound\n", n, n_near);
+    assert_true(n > 20 * CASES / STEP && 2 * n_near > n);
 }
 
 /* Bit by bit, whatever threads do. */
@@ -444,10 +608,11 @@ static void test_rows(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_candidates), cmocka_unit_test(test_against_all),
-        cmocka_unit_test(test_threads),    cmocka_unit_test(test_same_as_run),
-        cmocka_unit_test(test_osdp),       cmocka_unit_test(test_most),
-        cmocka_unit_test(test_rows),
+        cmocka_unit_test(test_candidates),    cmocka_unit_test(test_against_all),
+        cmocka_unit_test(test_threads),       cmocka_unit_test(test_same_as_run),
+        cmocka_unit_test(test_osdp),          cmocka_unit_test(test_most),
+        cmocka_unit_test(test_rows),          cmocka_unit_test(test_vee_bounds),
+        cmocka_unit_test(test_random_bounds),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

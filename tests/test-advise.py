@@ -4,6 +4,7 @@
 The same output and file for any number of threads; searches that are limited, interrupted and continued;
 wrong input.
 """
+import itertools
 import json
 import os
 import re
@@ -126,6 +127,70 @@ class Advise(unittest.TestCase):
         self.assertEqual(again, whole)
         self.assertEqual(self.read('a.h5'), self.read('whole.h5'))
         self.assertFalse(os.path.exists(self.path('a.h5.journal')))
+
+    def test_brute_force(self):
+        """The best plan is that of all plans that a user would write down, each run by itself."""
+        gpt = {'name': 'gpt', 'parameters': {'layers': 6, 'hidden': 512, 'heads': 8, 'sequence': 512,
+                                             'vocabulary': 4096}}
+        experts = {'name': 'mixtral', 'parameters': {'layers': 6, 'hidden': 256, 'heads': 4, 'kv_heads': 4,
+                                                     'expert_intermediate': 512, 'sequence': 256, 'vocabulary': 1024,
+                                                     'experts': 4}}
+        best, over, left_out = set(), set(), 0
+        for model, bandwidth, memory in ((gpt, '2 GB/s', '180 MB'), (gpt, '2 GB/s', '250 MB'),
+                                         (experts, '50 GB/s', '16 GB')):
+            scenario = {'schema_version': 1, 'name': 'small',
+                        'model': {**model, 'device': 'v100', 'precision': 'fp16', 'granularity': 'block',
+                                  'optimizer': 'adam', 'batch_size': 16},
+                        'platform': {'topology': 'nvlink_switch', 'devices': 4, 'bandwidth': bandwidth,
+                                     'latency': '5 us', 'memory': memory},
+                        'parallel': {}, 'schedule': {'kind': 'sequential'},
+                        'advise': {'tensor': [1, 2], 'context': 1, 'expert': 1, 'pipeline': [2, 4], 'zero': [0, 1, 3],
+                                   'micro_batch': [1, 2], 'inner': 'data', 'stages_per_device': 2}}
+            with open(self.path('s.json'), 'w', encoding='utf-8') as file:
+                json.dump(scenario, file)
+            found = json.loads(self.sim('--json', '--top', '1').stdout)
+            tried = {plan: self.run_plan(scenario, plan) for plan in self.all_plans(scenario)}
+            times = {plan: time for plan, time in tried.items() if time is not None}
+            fastest = min(times, key=times.get)
+            self.assertEqual(found['best'][0]['step_time_s'], times[fastest], (fastest, found['best'][0]['plan']))
+            self.assertEqual(found['plans']['all'], len(tried), tried)
+            left_out += found['plans']['slower'] + found['plans']['too large']
+            best.add(fastest[0])
+            over.add(len(tried) > len(times))
+        self.assertIn('dualpipe_v', best)
+        self.assertEqual(over, {True, False})
+        self.assertGreater(left_out, 0)
+
+    @staticmethod
+    def all_plans(scenario):
+        """(schedule, tensor, pipeline, data, zero, samples of a micro-batch, recompute) on four devices."""
+        layers = scenario['model']['parameters']['layers'] + 2  # the embedding, and the head
+        for kind, tensor, pipeline, zero, samples, recompute in itertools.product(
+                ('1f1b', 'interleaved_1f1b', 'zb_h1', 'zb_v', 'dualpipe_v'), (1, 2), (2, 4), (0, 1, 3), (1, 2),
+                (False, True)):
+            data = 4 // tensor // pipeline
+            stages = pipeline * (1 if kind in ('1f1b', 'zb_h1') else 2)
+            if data == 0 or (data == 1 and zero > 0) or stages > layers or \
+                    (kind == 'dualpipe_v' and 16 // data // samples < stages):
+                continue
+            yield kind, tensor, pipeline, data, zero, samples, recompute
+
+    def run_plan(self, scenario, plan):
+        """Seconds of its step; None where it does not fit."""
+        kind, tensor, pipeline, data, zero, samples, recompute = plan
+        parallel = {'tensor': tensor, 'pipeline': pipeline, 'data': data, 'zero': zero,
+                    'sequence_parallel': tensor > 1, 'bucket': '25 MiB',
+                    'order': ['tensor', 'space', 'context', 'data', 'pipeline']}
+        schedule = {'kind': kind, 'micro_batches': 16 // data // samples,
+                    **({'stages_per_device': 2} if kind == 'interleaved_1f1b' else {})}
+        with open(self.path('plan.json'), 'w', encoding='utf-8') as file:
+            json.dump({**scenario, 'iterations': 1, 'collectives': {'fidelity': 'analytic'}, 'parallel': parallel,
+                       'schedule': schedule, 'model': {**scenario['model'], 'recompute': recompute}}, file)
+        done = subprocess.run([SIM, 'run', 'plan.json', '--no-output', '--json'], capture_output=True, text=True,
+                              cwd=self.folder.name, check=False)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        printed = json.loads(done.stdout)
+        return None if printed['out_of_memory'] else printed['makespan_s']
 
     def test_picture(self):
         self.sim('-o', 'a.h5', '--set', '/advise/devices=[2, 4, 8]')

@@ -571,6 +571,83 @@ static void texts_are_quoted(void **state)
     }
 }
 
+/* Bytes of room, a text cut by that and by a precision of 4, and what is kept of it. */
+static const struct {
+    const char *text, *kept, *precise;
+    size_t size;
+} cut_rows[] = {
+    {"abcdef", "abcdef", "abcd", 8},
+    {"abcdefgh", "abcdefg", "abcd", 8},
+    {"\xc3\xa9\xc3\xa9\xc3\xa9", "\xc3\xa9\xc3\xa9\xc3\xa9", "\xc3\xa9\xc3\xa9", 8},
+    {"a\xc3\xa9\xc3\xa9\xc3\xa9", "a\xc3\xa9\xc3\xa9\xc3\xa9", "a\xc3\xa9", 8},
+    {"ab\xc3\xa9\xc3\xa9\xc3\xa9", "ab\xc3\xa9\xc3\xa9", "ab\xc3\xa9",
+     8}, /* of the third one byte */
+    {"\xe2\x82\xac\xe2\x82\xac\xe2\x82\xac", "\xe2\x82\xac\xe2\x82\xac", "\xe2\x82\xac", 8},
+    {"a\xf0\x9f\x98\x80\xf0\x9f\x98\x80", "a\xf0\x9f\x98\x80", "a", 8},
+    {"\xff"
+     "a\xc3",
+     "a", "a", 8},
+};
+
+static void texts_are_cut_between_characters(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(cut_rows); i++) {
+        const char *text = cut_rows[i].text;
+        char out[16], precise[24];
+        const size_t room = cut_rows[i].size, length = strlen(text);
+        const int written = cs_text_format(out, room, "%s", text);
+        expect_text(text, cut_rows[i].kept, out);
+        if (length < room)
+            expect_int(text, (int64_t)strlen(cut_rows[i].kept), written);
+        else
+            assert_true((size_t)written >= room);
+        (void)cs_text_format(precise, sizeof(precise), "%.4s|", text);
+        precise[strlen(precise) - 1] = '\0';
+        expect_text(text, cut_rows[i].precise, precise);
+    }
+}
+
+/* As shells read them; octal, because they differ in what they make of a code point. */
+static const struct {
+    const char *word, *printed;
+} word_rows[] = {
+    {"a/b-c_1.json", "a/b-c_1.json"},
+    {"", "''"},
+    {"a b", "'a b'"},
+    {"$(x);", "'$(x);'"},
+    {"it's", "'it'\\''s'"},
+    {"a\nb", "$'a\\012b'"},
+    {"'\\\x1b[m\xff", "$'\\'\\\\\\033[m\\377'"},
+    {"\xc3\xa9\xe2\x80\xae", "$'\xc3\xa9\\342\\200\\256'"},
+};
+
+static void words_are_printed_for_shells(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(word_rows); i++) {
+        char *text = NULL;
+        size_t length = 0;
+        FILE *out = cs_text_stream(&text, &length);
+        assert_non_null(out);
+        cs_text_print_word(out, word_rows[i].word);
+        assert_int_equal(fclose(out), 0);
+        expect_text(word_rows[i].word, word_rows[i].printed, text);
+        free(text);
+    }
+}
+
+static void texts_are_shown_whole(void **state)
+{
+    (void)state;
+    cs_arena arena;
+    cs_arena_init(&arena);
+    static const char plain[] = "plain \xc3\xa9";
+    assert_ptr_equal(cs_text_shown(plain, &arena), plain);
+    expect_text("escaped", "\\u001b\\xff", cs_text_shown("\x1b\xff", &arena));
+    cs_arena_finish(&arena);
+}
+
 static const struct {
     const char *word, *text;
 } guess_rows[] = {
@@ -864,6 +941,9 @@ int main(void)
         cmocka_unit_test(a_number_must_be_all_of_the_text),
         cmocka_unit_test(characters_are_well_formed_utf8),
         cmocka_unit_test(texts_are_quoted),
+        cmocka_unit_test(texts_are_cut_between_characters),
+        cmocka_unit_test(words_are_printed_for_shells),
+        cmocka_unit_test(texts_are_shown_whole),
         cmocka_unit_test(guesses_what_was_meant),
         cmocka_unit_test(long_lists_of_words_are_cut),
         cmocka_unit_test(errors_collect_messages),

@@ -487,6 +487,7 @@ static const struct {
      "{\n  \"b\": 1,\n  \"a\": {\n    \"c\": [1, 2]\n  }\n}\n"},
     {"strings", "\"\\\"\\\\\\/\\b\\f\\n\\r\\t\\u0001\\u007f\xc3\xa9\\ud83d\\ude00\"",
      "\"\\\"\\\\/\\b\\f\\n\\r\\t\\u0001\\u007f\xc3\xa9\xf0\x9f\x98\x80\"\n"},
+    {"what a terminal obeys", "\"\xc2\x9b\xe2\x80\xae\xc2\xa0\"", "\"\\u009b\\u202e\xc2\xa0\"\n"},
     {"key", "{\"\\\"\":1}", "{\n  \"\\\"\": 1\n}\n"},
     {"whole numbers",
      "[0,2147483648,4294967296,1e15,999999999999999,9007199254740991,-9007199254740992]",
@@ -523,6 +524,22 @@ static void prints_null_for_what_is_no_number(void **state)
     expect_text("not finite", "[null, null, null]\n", text);
     free(text);
     cJSON_Delete(root);
+}
+
+/* U+FFFD, which stands for what is no character. */
+static void prints_bytes_that_are_no_text(void **state)
+{
+    (void)state;
+    cJSON *value = cJSON_CreateString("a\xff"
+                                      "b\xc3");
+    char *text = cs_json_print(value);
+    assert_non_null(text);
+    expect_text("not UTF-8",
+                "\"a\xef\xbf\xbd"
+                "b\xef\xbf\xbd\"\n",
+                text);
+    free(text);
+    cJSON_Delete(value);
 }
 
 /* Runs where a locale with a decimal comma is installed. */
@@ -693,6 +710,7 @@ int main(void)
         cmocka_unit_test(places_stand_in_messages),
         cmocka_unit_test(prints_what_reads_back),
         cmocka_unit_test(prints_null_for_what_is_no_number),
+        cmocka_unit_test(prints_bytes_that_are_no_text),
         cmocka_unit_test(does_not_depend_on_the_locale),
         cmocka_unit_test(sets_values),
         cmocka_unit_test(refuses_to_set),

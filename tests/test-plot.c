@@ -599,8 +599,8 @@ static void write_categories(const char *path)
     write_tables(path, tables, ROWS(tables), "s.kind s.memory");
 }
 
-/* Every category once, inside the sheet, and what all share in the title of the axis; 16 GB is
- * 16. */
+/* Every category once, inside the sheet, and the member that tells them apart in the title of the
+ * axis; 16 GB is 16. */
 static void test_labels_of_categories(void **state)
 {
     static const uint32_t widths[] = {0, 300, 500, 2000};
@@ -628,8 +628,7 @@ static void test_labels_of_categories(void **state)
         expect_int("16", 1, count_texts(svg, ">16<"));
         expect_int("32", 1, count_texts(svg, ">32<"));
         if (widths[i / 2] == 2000)
-            expect_int("shared", 1,
-                       count_texts(svg, "schedule: {\"kind\":\"...\",\"micro_batches\":8}"));
+            expect_int("shared", 1, count_texts(svg, ">schedule: kind=...<"));
         free(svg);
     }
 }

@@ -109,7 +109,7 @@ static const struct {
      "backward, update, weights, activation, workspace"},
     {"wrong optimizer", "/model/optimizer", "adm",
      "/model/optimizer: unknown value \"adm\"; did you mean \"adam\"? known: sgd, momentum, adam, "
-     "none"},
+     "muon, none"},
     {"batch not divisible", "/model/batch_size", "7",
      "/model/batch_size: must be a multiple of 2, 2 micro-batches: 6 or 8 would be (got 7)"},
     {"inline of the wrong type", "/model", "{\"inline\": 1}",

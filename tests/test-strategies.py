@@ -370,7 +370,7 @@ class Forms(unittest.TestCase):
                 (['--group', '3'], 'sim: error: strategies: --group must divide the 8 devices (got 3)'),
                 (['--batch', '0'], 'sim: error: strategies: --batch must be at least 1 (got 0)'),
                 (['--reuse', '-1'],
-                 'sim: error: strategies: --reuse must be a number above 0 (got "-1")')):
+                 'sim: error: strategies: --reuse must be a number above 0, at most 1e+15 (got "-1")')):
             done = subprocess.run([SIM, 'strategies', 'vgg16', *arguments], capture_output=True,
                                   text=True, check=False)
             self.assertEqual((done.returncode, done.stderr.strip()), (2, message))

@@ -546,10 +546,49 @@ class Sweep(unittest.TestCase):
                         self.assertEqual(float(line[key]), value, key)
         self.assertFalse(os.path.exists(self.path('t.csv.journal')))
 
+    def test_allocator(self):
+        """With an allocator, each figure of it is that of the device with most of it; else there is none."""
+        words = ['--vary', f'{MICRO}=1,2', '--set']
+        keys = ['peak_allocated_bytes', 'peak_reserved_bytes', 'fragmentation_fraction']
+        self.sim(*words, '/memory/allocator=pytorch', '-o', 't.csv')
+        points = self.points(*words, '/memory/allocator=pytorch')
+        with open(self.path('t.csv'), newline='', encoding='utf-8') as file:
+            for line, point in zip(csv.DictReader(file), points, strict=True):
+                for key in keys:
+                    most = max(device['allocator'][key] for device in point['result']['devices'])
+                    self.assertEqual(float(line[key]), most)
+                    self.assertGreater(most, 0)
+        self.sim('--vary', f'{MICRO}=1,2', '-o', 'none.csv')
+        with open(self.path('none.csv'), newline='', encoding='utf-8') as file:
+            self.assertEqual([key for key in csv.DictReader(file).fieldnames if key in keys], [])
+
     def test_table_refused(self):
         words = ['--vary', f'{MICRO}=1,2', '--table']
         self.refused('did you mean "makespan_s"?', *words, 'makespan', status=2)
         self.refused('--table excludes --json', *words, 'main', '--json', status=2)
+
+    def test_table_of_failures(self):
+        """The messages of the points help, not that they have no figures."""
+        words = ['--vary', f'{MICRO}=0', '--table', 'main']
+        for more in (['--no-output'], ['-o', 't.csv']):
+            done = self.sim(*words, *more, status=1)
+            self.assertIn('the only point failed', done.stderr)
+            self.assertRegex(done.stdout, r'\n0 +FAILED: .*/schedule/micro_batches: must be from 1')
+
+    def test_unknown_figure_after_the_points(self):
+        """What was simulated is not lost."""
+        words = ['--vary', f'{MICRO}=1,2', '-o', 't.csv', '--table']
+        done = self.sim(*words, 'makespan', status=2)
+        self.assertIn('2 of 2 points are done; --resume continues', done.stderr)
+        self.assertIn('2 of 2 points were done before', self.sim(*words, 'makespan_s', '--resume').stderr)
+        self.assertEqual(sorted(os.listdir(self.folder.name)), ['s.json', 't.csv'])
+
+    def test_what_a_terminal_obeys_is_shown(self):
+        """Also of an object, whose members differ, and of a point that failed."""
+        out = self.sim('--vary', '/name="a\\u001b[31m","b\\u202e"', '--no-output', '--table', 'main', status=1).stdout
+        self.assertEqual(set(re.findall(r'^(?:a|b)\S*', out, re.M)), {'a\\u001b[31m', 'b\\u202e'})
+        out = self.sim('--vary', '/schedule={"kind": "dp"},{"kind": "\\u009b"}', '--no-output').stdout
+        self.assertIn('from kind=dp to kind=\\u009b', out)
 
     def test_what_fits(self):
         """More micro-batches are faster, until they do not fit (see test_table)."""

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """sim validate as users see it: test-truth.py SIM FOLDER
 
-A file of points made here: tables, JSON, the HDF5 file, one point's scenario run by itself, errors. And,
-where FOLDER has files of measured points, that each point is predicted or names what it misses.
+A file of points made here: tables, JSON, the HDF5 file, one point's scenario run by itself, errors. The
+runs that come with the program. And, where FOLDER has files of measured points, that each point is predicted or names
+what it misses.
 """
 import glob
 import json
@@ -15,6 +16,7 @@ import unittest
 
 FOLDER = sys.argv.pop(2) if len(sys.argv) > 2 else ''
 SIM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'sim'
+POINTS_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'points')
 LONG = ('bigscience-a100',)  # minutes
 
 MODEL = {'name': 'gpt', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, 'ffn': 1024, 'vocab': 1000,
@@ -45,18 +47,24 @@ def sim(*arguments, status=0, cwd=None):
     return done
 
 
-class Made(unittest.TestCase):
+class InFolder(unittest.TestCase):
+    points = []
+
     def setUp(self):
         folder = tempfile.TemporaryDirectory(prefix='test-truth-')
         self.addCleanup(folder.cleanup)
         self.folder = folder.name
-        self.file = self.write({'schema': 'truth/1', 'dataset': 'made', 'points': POINTS})
+        self.file = self.write({'schema': 'truth/1', 'dataset': 'made', 'points': self.points})
 
     def write(self, document, name='p.json'):
         path = os.path.join(self.folder, name)
         with open(path, 'w', encoding='utf-8') as file:
             json.dump(document, file)
         return path
+
+
+class Made(InFolder):
+    points = POINTS
 
     def report(self, *arguments):
         return json.loads(sim('validate', self.file, '--json', *arguments).stdout)
@@ -129,6 +137,43 @@ class Made(unittest.TestCase):
         done = sim('validate', self.file, '--scenario', 'made/slo', status=2)
         self.assertIn('did you mean "made/slow"?', done.stderr)
 
+    def test_scenario_excludes_what_is_about_predictions(self):
+        for words in (['-o', os.path.join(self.folder, 'v.h5')], ['--points'], ['--decompose'], ['--json']):
+            done = sim('validate', self.file, '--scenario', 'made/v', *words, status=2)
+            self.assertIn('validate: --scenario and --', done.stderr)
+        self.assertEqual(os.listdir(self.folder), ['p.json'])
+
+    def test_nothing_but_failures_is_one(self):
+        done = sim('validate', self.file, '--select', 'id=made/slow', '--set', '/iterations=0', status=1)
+        self.assertIn('all of 1 points failed; the first, made/slow: ', done.stderr)
+        self.assertIn('/iterations: must be from 1', done.stderr)
+        self.assertIn('1 points: 0 predicted', done.stdout)
+
+    def test_huge_errors_keep_their_power_of_ten(self):
+        path = self.write({'schema': 'truth/1', 'dataset': 'made', 'points': [point('slow', {'step_time_s': 1e-300})]})
+        predicted = json.loads(sim('validate', path, '--json').stdout)['points'][0]['predicted_step_time_s']
+        share = 100 * (predicted / 1e-300 - 1)
+        self.assertIn(f'{share:+.3g} %', sim('validate', path, '--points').stdout)
+
+    def test_what_points_share(self):
+        """A point has what `common` says, part by part, but what it says itself; null takes it away."""
+        common = {key: POINTS[0][key] for key in ('model', 'hardware', 'precision', 'framework')}
+        common['options'] = {'flash_attention': True}
+        own = [{key: value for key, value in point.items() if key not in common} for point in POINTS[:3]]
+        own[1]['hardware'] = {'gpu': 'H100-SXM5-80GB'}
+        own[2]['options'] = None
+        whole = [{**common, **point} for point in own]
+        whole[1]['hardware'] = {**common['hardware'], **own[1]['hardware']}
+        del whole[2]['options']
+        head = {'schema': 'truth/1', 'dataset': 'made'}
+        report = [json.loads(sim('validate', self.write({**head, **file}), '--json').stdout)
+                  for file in ({'common': common, 'points': own}, {'points': whole})]
+        self.assertEqual(*report)
+        self.assertEqual([p['state'] for p in report[0]['points']], ['predicted'] * 3)
+        self.assertEqual(len({p['predicted_step_time_s'] for p in report[0]['points']}), 3)
+        refused = sim('validate', self.write({**head, 'common': [], 'points': own}), status=3)
+        self.assertIn('/common: must be an object', refused.stderr)
+
     def test_results_file(self):
         path = os.path.join(self.folder, 'v.h5')
         sim('validate', self.file, '-o', path)
@@ -143,6 +188,69 @@ class Made(unittest.TestCase):
                              [p['predicted_step_time_s'] for p in report['points'][:3]])
             self.assertEqual(list(file['points/state']), [0, 0, 0, 1, 1])
             self.assertEqual(file['errors/step_time_mean'][0], report['errors'][0]['step_time']['mean'])
+
+
+def runs_alike():
+    """Twelve in fp16 and eleven in bf16 on A100, of which six have a pipeline, nine in bf16 on H100, one without a time."""
+    kinds = [('a', 12, 'A100-SXM4-80GB', 'fp16', 2), ('b', 6, 'A100-SXM4-80GB', 'bf16', 2),
+             ('c', 5, 'A100-SXM4-80GB', 'bf16', 1), ('h', 9, 'H100-SXM5-80GB', 'bf16', 2)]
+    return [point(f'{kind}{i}', {'step_time_s': 0.001 * (i + 1)}, gpu, precision=precision, parallel={'pp': pp, 'dp': 2 // pp},
+                  schedule='1f1b' if pp > 1 else 'grad-accumulation')
+            for kind, n, gpu, precision, pp in kinds for i in range(n)] + [point('untimed', {'peak_allocated_bytes': 1e9})]
+
+
+class Like(InFolder):
+    """Runs like a scenario: those that share its device, and of these those that share its precision, and so on, unless
+    fewer than ten would be left."""
+    points = runs_alike()
+
+    def like(self, name):
+        path = self.write(json.loads(sim('validate', self.file, '--scenario', 'made/' + name).stdout), name + '.json')
+        report = json.loads(sim('validate', self.file, '--json', '--like', path).stdout)
+        shared = {trait['name'] for trait in report['like']['traits'] if trait['shared']}
+        return {p['id'][len('made/'):][0] for p in report['points']}, len(report['points']), shared, path
+
+    def changed(self, path, key, value):
+        with open(path, encoding='utf-8') as file:
+            document = json.load(file)
+        document[key] = value
+        return self.write(document, 'changed.json')
+
+    def test_what_is_shared(self):
+        always = {'times', 'network', 'device', 'runtime', 'sharded weights', 'tensor parallelism'}
+        kinds, n, shared, path = self.like('a0')
+        self.assertEqual((kinds, n, shared), ({'a'}, 12, always | {'precision', 'pipeline'}))
+        # too few have a pipeline
+        self.assertEqual(self.like('b0')[:3], ({'b', 'c'}, 11, always | {'precision'}))
+        # too few are on H100
+        self.assertEqual(self.like('h0')[:3], ({'b', 'h'}, 15, always - {'device'} | {'precision', 'pipeline'}))
+        text = sim('validate', self.file, '--like', path).stdout
+        self.assertTrue(text.startswith(f'12 measured runs are like {path}\n'), text)
+        self.assertEqual(len([line for line in text.splitlines() if line.startswith('made/a')]), 12)
+
+    def test_nine_of_ten(self):
+        path = self.like('a0')[3]
+        points = json.loads(sim('validate', self.file, '--json', '--like', path).stdout)['points']
+        errors = sorted(abs(p['step_time_error']) for p in points)  # 12: eleven are 9 of 10
+        self.assertIn(f'9 of 10 within {100 * errors[10]:.2f} %', sim('validate', self.file, '--like', path).stdout)
+
+    def test_times_that_are_given(self):
+        """Of a chain of equal layers no network is known; runs with times of passes are like it, and here are none."""
+        uniform = {'uniform': {'layers': 4, 'forward': '1 ms', 'backward': '2 ms', 'weights': '1 MB', 'activation': '1 MB'}, 'batch_size': 8}
+        path = self.changed(self.like('a0')[3], 'model', uniform)
+        with open(path, encoding='utf-8') as file:
+            document = json.load(file)
+        for key in ('runtime', 'memory', 'parallel'):
+            document.pop(key, None)
+        path = self.write(document, 'uniform.json')
+        refused = sim('validate', self.file, '--like', path, status=2).stderr
+        self.assertIn('no measured run has the network any and given times', refused)
+        self.assertTrue(sim('validate', '--like', path).stdout.startswith('12 measured runs are like'))
+
+    def test_wrong_scenario(self):
+        self.assertIn('missing.json: cannot read', sim('validate', '--like', 'missing.json', status=3).stderr)
+        path = self.write({'schema_version': 1, 'model': {'nam': 'gpt'}}, 'typo.json')
+        self.assertIn('typo.json', sim('validate', '--like', path, status=3).stderr)
 
 
 class Verdicts(unittest.TestCase):
@@ -163,6 +271,39 @@ class Verdicts(unittest.TestCase):
         larger = self.report('--select', 'framework=torchtitan', '--set', '/platform/memory="200 GiB"')
         self.assertEqual(len(larger), 8)
         self.assertFalse(any(larger.values()))
+
+
+class Shipped(unittest.TestCase):
+    """The runs that come with the program: without files it reads these."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.files = {os.path.basename(path)[:-len('.json')]: path for path in glob.glob(os.path.join(POINTS_FOLDER, '*.json'))}
+        cls.report = json.loads(sim('validate', '--json').stdout)
+        cls.rows = {(row['grouping'], row['name']): row for row in cls.report['errors']}
+
+    def test_all_are_read(self):
+        expected, head = [], ('title', 'source', 'licence', 'notes')
+        with open(os.path.join(POINTS_FOLDER, 'README.md'), encoding='utf-8') as file:
+            page = file.read()
+        for name, path in sorted(self.files.items()):
+            with open(path, encoding='utf-8') as file:
+                document = json.load(file)
+            self.assertEqual(document['dataset'], name)
+            self.assertTrue(all(document[key] for key in head), name)
+            self.assertIn(f'| [{name}]({name}.json) | {len(document["points"])} |', page)
+            expected += [p['id'] for p in document['points']]
+        self.assertEqual([p['id'] for p in self.report['points']], expected)
+        self.assertGreater(len(expected), 300)
+
+    def test_errors_are_those_that_the_project_aims_at(self):
+        """Of the kinds of runs in docs/reference/points.md, those that make up a source."""
+        aims = [('all', '', 'step_time', 0.06), ('dataset', 'zero-bubble', 'step_time', 0.05),
+                ('dataset', 'llm-foundry', 'step_time', 0.05), ('dataset', 'nemo-24', 'step_time', 0.07),
+                ('dataset', 'simumax-b200', 'step_time', 0.03), ('dataset', 'neusight', 'step_time', 0.08),
+                ('dataset', 'simumax-b200', 'allocated', 0.015), ('dataset', 'simumax-b200', 'reserved', 0.02)]
+        for grouping, group, figure, aim in aims:
+            self.assertLess(self.rows[grouping, group][figure]['mean'], aim, (group, figure))
 
 
 class Measured(unittest.TestCase):

@@ -220,8 +220,11 @@ static const struct lack {
          "'Megatron-LM', 'args': {'defer-embedding-wgrad-compute': true}, " REST,
      "gradients of the last matrix that are deferred"},
     {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
-         "'Megatron-LM', 'args': {'optimizer': 'muon'}, " REST,
-     "the optimizer Muon"},
+         "'Megatron-LM', 'args': {'optimizer': 'dist_muon'}, 'parallel': {'zero': 2}, " REST,
+     "the optimizer Muon where gradients or weights are divided"},
+    {"'model': {'name': 'resnet50', 'kind': 'cnn'}, " ONE_GPU
+     ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'optimizer': 'muon', " REST,
+     "the optimizer Muon of convolutions"},
     {GPT ", " H100 "'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
          "'Megatron-LM', 'args': {'fp8-format': 'hybrid'}, 'precision': 'fp8', 'recompute': 'none'",
      "fp8 products of float32 activations"},
@@ -978,6 +981,15 @@ static const struct by_hand {
      "'attention': 'math'}, 'device': 'v100', 'batch_size': 6, 'optimizer': 'none', "
      "'granularity': 'block'}, 'platform': {'topology': 'ideal', 'devices': 1}, "
      "'schedule': {'kind': 'sequential', 'micro_batches': 3}}"},
+    {"Muon, as the arguments say",
+     GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'optimizer': 'adam', 'framework': "
+         "'Megatron-LM', 'args': {'optimizer': 'muon'}, 'options': {'flash_attention': true}, "
+         "'measured': {}, " REST,
+     "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 4, 'hidden': 256, "
+     "'heads': 4, 'sequence': 128, 'vocabulary': 1024, 'intermediate': 1024, 'dropout': 0.1}, "
+     "'device': 'v100', 'batch_size': 4, 'optimizer': 'muon', 'granularity': 'block'}, "
+     "'platform': {'topology': 'ideal', 'devices': 1}, 'runtime': 'megatron-core', "
+     "'schedule': {'kind': 'sequential', 'micro_batches': 4}}"},
     {"DDP with buckets",
      GPT ", " TWO_GPUS ", 'parallel': {'dp': 2}, 'batch': {'global': 8, 'micro': 4}, "
          "'framework': 'PyTorch DDP', 'optimizer': 'sgd', 'measured': {}, " REST,

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The wheel of the Python package, as `pip install .` makes it: test-wheel.py ROOT CC...
 
-Builds it, installs it into an empty virtual environment, and simulates there, with nothing of the
-build folder in reach. Is skipped (status 77) without meson-python, patchelf, pip or venv, none of
+Builds it, installs it into an empty virtual environment, and simulates there, with nothing of the sources and
+the build folder in reach. Is skipped (status 77) without meson-python, patchelf, pip or venv, none of
 which it fetches.
 """
 import glob
@@ -63,6 +63,7 @@ def main(root, compiler):
         python = folder + '/venv/bin/python'
         run(python, '-m', 'pip', 'install', '--no-index', '--no-deps', wheel, env=clean)
         shutil.rmtree(folder + '/build')
+        shutil.rmtree(folder + '/source')
         scenario = os.path.join(root, 'scenarios/vgg16-gpipe.json')
         draws = ['picture'] if shutil.which('gnuplot') else []
         said = json.loads(run(python, '-c', PROGRAM, scenario, *draws, cwd=folder, env=clean))
@@ -71,6 +72,8 @@ def main(root, compiler):
                 said[key].startswith(folder + '/venv/'), said
         command = run(said['program'], 'run', scenario, '-o', folder + '/run.h5', cwd=folder, env=clean)
         assert f'hash {said["hash"]}' in command, (said, command)
+        validated = run(said['program'], 'validate', '--select', 'dataset=fms-fsdp', cwd=folder, env=clean)
+        assert validated.startswith('3 points: 1 predicted'), validated
         assert not draws or '<svg' in said['picture'], said
         print(f'{os.path.basename(wheel)}, {os.path.getsize(wheel)} bytes')
     return 0

@@ -33,15 +33,17 @@ static const cs_field fields[] = {
      .doc = "the topology between nodes, with its parameters; its devices are the NICs",
      .shape = "{\"topology\": name, ...}"},
     {"gpus_per_node", CS_FIELD_COUNT, offsetof(cluster_params, gpus_per_node), .min = 1,
-     .max = 1024, .doc = "GPUs of a node"},
+     .max = 1024, .doc = "GPUs per node"},
     {"nics_per_node", CS_FIELD_COUNT, offsetof(cluster_params, nics_per_node), .fallback = "0",
      .max = 1024,
-     .doc = "NICs of a node that has none of its own; 0: those that it has, or else 1"},
+     .doc =
+         "NICs to attach to a node whose topology has none; 0: those of the topology, or else 1"},
     {"nic_bandwidth", CS_FIELD_BANDWIDTH, offsetof(cluster_params, nic_bandwidth),
      .fallback = "12 GB/s", .above_min = true,
-     .doc = "between a GPU and a NIC that was attached, one way"},
+     .doc = "bandwidth between a GPU and a NIC attached in this way, one way (default: PCIe 3 x16, "
+            "which may be slower than the network)"},
     {"nic_latency", CS_FIELD_TIME, offsetof(cluster_params, nic_latency), .fallback = "0 s",
-     .doc = "between a GPU and a NIC that was attached"},
+     .doc = "latency between a GPU and a NIC attached in this way"},
     {0}};
 
 static const double usual_nic_rate = 12e9; /* the default above */

@@ -56,7 +56,7 @@ static const cs_field fields[] = {
      .doc = "v100: six NVLinks of 25 GB/s per GPU; p100: four of 20 GB/s"},
     {"relay", CS_FIELD_CHOICE, offsetof(dgx1_params, relay), .fallback = "gpu",
      .choices = relay_names,
-     .doc = "how pairs without an NVLink talk: through a GPU, or over PCIe"},
+     .doc = "how pairs without an NVLink communicate: through another GPU, or over PCIe"},
     CS_NVLINK_FIELDS,
     {0}};
 

@@ -20,21 +20,21 @@ typedef struct dragonfly_params {
 
 static const cs_field fields[] = {
     {"routers", CS_FIELD_COUNT, offsetof(dragonfly_params, routers), .min = 1, .max = 1024,
-     .doc = "per group"},
+     .doc = "routers per group"},
     {"hosts", CS_FIELD_COUNT, offsetof(dragonfly_params, hosts), .min = 1, .max = 1024,
-     .doc = "per router"},
+     .doc = "hosts per router"},
     {"global_links", CS_FIELD_COUNT, offsetof(dragonfly_params, global), .min = 1, .max = 1024,
-     .doc = "to other groups, per router"},
+     .doc = "links to other groups, per router"},
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(dragonfly_params, bandwidth), .above_min = true,
-     .doc = "of a host's link, one way"},
+     .doc = "bandwidth of a host's link, one way"},
     {"local_bandwidth", CS_FIELD_BANDWIDTH, offsetof(dragonfly_params, local_bandwidth),
-     .fallback = "0", .doc = "of a link in a group, one way; 0: as bandwidth"},
+     .fallback = "0", .doc = "bandwidth of a link within a group, one way; 0: as bandwidth"},
     {"global_bandwidth", CS_FIELD_BANDWIDTH, offsetof(dragonfly_params, global_bandwidth),
-     .fallback = "0", .doc = "of a link between groups, one way; 0: as bandwidth"},
+     .fallback = "0", .doc = "bandwidth of a link between groups, one way; 0: as bandwidth"},
     {"latency", CS_FIELD_TIME, offsetof(dragonfly_params, latency), .fallback = "0 s",
-     .doc = "of a host's link and of a link in a group"},
+     .doc = "latency of a host's link and of a link within a group"},
     {"global_latency", CS_FIELD_TIME, offsetof(dragonfly_params, global_latency), .fallback = "0 s",
-     .doc = "of a link between groups"},
+     .doc = "latency of a link between groups"},
     {0}};
 
 typedef struct layout {
@@ -209,7 +209,8 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
 
 const cs_topology cs_topology_dragonfly = {
     .name = "dragonfly",
-    .summary = "groups of fully linked routers, every two groups linked; minimal routes",
+    .summary =
+        "groups of fully connected routers, with links between all pairs of groups; minimal routes",
     .source = "Kim et al., Technology-driven, highly-scalable dragonfly topology, ISCA 2008",
     .fields = fields,
     .params_size = sizeof(dragonfly_params),

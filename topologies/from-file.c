@@ -4,6 +4,7 @@
 /* A topology from a file: our own JSON form (fabric-json.h) or NCCL's XML (nccl-xml.h), told apart
  * by their first character. Scenarios may use fewer devices than the file has GPUs: the first ones.
  */
+#include "sim/base/document-kind.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "topologies/fabric-json.h"
@@ -25,11 +26,11 @@ typedef struct file_params {
 
 static const cs_field fields[] = {
     {"file", CS_FIELD_TEXT, offsetof(file_params, file),
-     .doc = "what `sim export topology` wrote, or what NCCL_TOPO_DUMP_FILE makes NCCL write"},
+     .doc = "a file that `sim export topology` wrote, or that NCCL wrote with NCCL_TOPO_DUMP_FILE"},
     {"nvswitch", CS_FIELD_JSON, offsetof(file_params, given_nvswitch), .fallback = "",
-     .doc = "of NCCL's XML without NVLinks: joins all GPUs by a crossbar with this, one way; none: "
-            "GPUs talk over PCIe; without this key they do so with a warning. Refused where the "
-            "file has NVLinks",
+     .doc = "for NCCL's XML without NVLinks: all GPUs are joined by a crossbar of this bandwidth, "
+            "one way; none: GPUs communicate over PCIe, which they also do, with a warning, if "
+            "this key is not given; an error if the file has NVLinks",
      .shape = "bandwidth > 0 or \"none\""},
     {0}};
 
@@ -99,7 +100,9 @@ static cs_status read_json(const file_params *of, cs_fabric **net, uint32_t *rel
     cJSON *root;
     CS_TRY(cs_json_parse(of->path, of->text, of->length, &root, error));
     const cs_json_place place = {.file = of->path};
-    cs_status status = cs_fabric_from_json(root, &place, net, relays, error);
+    cs_status status = cs_document_expect(CS_DOCUMENT_PLATFORM, root, &place, error);
+    if (status == CS_OK)
+        status = cs_fabric_from_json(root, &place, net, relays, error);
     cJSON_Delete(root);
     return status;
 }

@@ -26,7 +26,7 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
 
 const cs_topology cs_topology_ideal = {
     .name = "ideal",
-    .summary = "no links: no latency, no limit of bandwidth between any two devices",
+    .summary = "no links: zero latency and unlimited bandwidth between any two devices",
     .source = NULL,
     .fields = fields,
     .unswitched = true,

@@ -15,23 +15,27 @@ static const char *const routings[] = {"dmodk", "ecmp", NULL};
 
 static const cs_field fields[] = {
     {"hosts_per_leaf", CS_FIELD_COUNT, offsetof(leaf_spine_params, hosts_per_leaf), .min = 1,
-     .max = 1024, .doc = "links down of a leaf switch"},
+     .max = 1024, .doc = "hosts per leaf switch"},
     {"spines", CS_FIELD_COUNT, offsetof(leaf_spine_params, spines), .min = 1, .max = 1024,
-     .doc = "spine switches"},
+     .doc = "number of spine switches"},
     {"rails", CS_FIELD_COUNT, offsetof(leaf_spine_params, rails), .fallback = "1", .min = 1,
-     .max = 64, .doc = "rails: host h is on rail h % rails, each with leaves of its own"},
+     .max = 64,
+     .doc = "number of rails: host h is on rail h % rails; each rail has its own leaf switches"},
     {"parallel", CS_FIELD_COUNT, offsetof(leaf_spine_params, parallel), .fallback = "1", .min = 1,
      .max = 64, .doc = "links from a leaf to each spine"},
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(leaf_spine_params, bandwidth), .above_min = true,
-     .doc = "of a host's link, one way"},
+     .doc = "bandwidth of a host's link, one way"},
     {"uplink_bandwidth", CS_FIELD_BANDWIDTH, offsetof(leaf_spine_params, uplink_bandwidth),
-     .fallback = "0", .doc = "of a link between leaf and spine, one way; 0: as bandwidth"},
+     .fallback = "0",
+     .doc = "bandwidth of a link between leaf and spine, one way; 0: as bandwidth"},
     {"latency", CS_FIELD_TIME, offsetof(leaf_spine_params, latency), .fallback = "0 s",
-     .doc = "of each link; a message pays it on every link of its way"},
+     .doc = "latency of each link; a message pays it on every link of its route"},
     {"routing", CS_FIELD_CHOICE, offsetof(leaf_spine_params, routing), .fallback = "ecmp",
      .choices = routings,
-     .doc = "dmodk: by the target's number; ecmp: by a hash of source and target"},
-    {"seed", CS_FIELD_COUNT, offsetof(leaf_spine_params, seed), .fallback = "1", .doc = "of ecmp"},
+     .doc = "which spine a message takes; dmodk: by the number of its target; ecmp: by a hash of "
+            "source and target"},
+    {"seed", CS_FIELD_COUNT, offsetof(leaf_spine_params, seed), .fallback = "1",
+     .doc = "seed of the hash of ecmp"},
     {0}};
 
 static cs_status warn_of_ignored(void *params, const cs_json_place *place, cs_arena *arena,
@@ -68,7 +72,7 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
 
 const cs_topology cs_topology_leaf_spine = {
     .name = "leaf_spine",
-    .summary = "leaf switches, each linked to all spines; NICs on rails where asked",
+    .summary = "leaf switches, each linked to all spines; optionally with rails",
     .source = "Greenberg et al., VL2: a scalable and flexible data center network, SIGCOMM 2009; "
               "rails: NVIDIA DGX SuperPOD reference architecture (H100), compute fabric",
     .fields = fields,

@@ -14,17 +14,15 @@ const cs_field cs_noise_spread_fields[] = {
     {"distribution", CS_FIELD_CHOICE, offsetof(cs_spread, kind), .fallback = "uniform",
      .choices = kind_names,
      .doc = "uniform: from 0 to twice the mean; a share of bandwidth can be constant, uniform or "
-            "beta, a slow-down all but beta"},
+            "beta, a slowdown anything but beta"},
     {"mean", CS_FIELD_NUMBER, offsetof(cs_spread, mean),
-     .doc = "of the share of bandwidth that is lost, or of x where something takes 1 + x times as "
-            "long"},
+     .doc = "mean of the share of bandwidth that is lost, or of x where something takes 1 + x "
+            "times as long"},
     {"deviation", CS_FIELD_NUMBER, offsetof(cs_spread, deviation), .fallback = "0",
-     .doc =
-         "standard deviation, from a millionth to a million times the mean; required of lognormal "
-         "and beta, and only there"},
+     .doc = "standard deviation, from a millionth to a million times the mean; required for "
+            "lognormal and beta, and allowed only there"},
     {"probability", CS_FIELD_NUMBER, offsetof(cs_spread, probability), .fallback = "1", .max = 1,
-     .doc = "probability that a link, a device or a computation is affected at all; the others "
-            "have 0"},
+     .doc = "probability that a link, a device or a computation is affected at all"},
     {0}};
 
 static bool wants_deviation(const cs_spread *spread)

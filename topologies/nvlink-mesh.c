@@ -11,7 +11,7 @@ typedef struct mesh_params {
 
 static const cs_field fields[] = {{"links", CS_FIELD_COUNT, offsetof(mesh_params, links),
                                    .fallback = "2", .min = 1, .max = 18,
-                                   .doc = "NVLinks of each pair of GPUs"},
+                                   .doc = "NVLinks between each pair of GPUs"},
                                   CS_NVLINK_FIELDS,
                                   {0}};
 

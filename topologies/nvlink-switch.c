@@ -15,9 +15,9 @@ typedef struct switch_params {
 
 static const cs_field fields[] = {
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(switch_params, bandwidth), .above_min = true,
-     .doc = "of a device to and from the switch, one way (all its NVLinks together)"},
+     .doc = "bandwidth between a device and the switch, one way (all its NVLinks together)"},
     {"latency", CS_FIELD_TIME, offsetof(switch_params, latency), .fallback = "0 s",
-     .doc = "from device to device, through the switch"},
+     .doc = "latency from device to device, through the switch"},
     {0}};
 
 static uint32_t route(const cs_platform *platform, uint32_t source, uint32_t target,
@@ -50,7 +50,7 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
 
 const cs_topology cs_topology_nvlink_switch = {
     .name = "nvlink_switch",
-    .summary = "a full crossbar: each device has an up and a down link to one switch",
+    .summary = "a full crossbar: each device has an uplink and a downlink to one switch",
     .source = "Li et al., Evaluating Modern GPU Interconnect: PCIe, NVLink, NV-SLI, NVSwitch and "
               "GPUDirect, IEEE TPDS 31(1), 2020",
     .fields = fields,

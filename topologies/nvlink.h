@@ -15,9 +15,9 @@ typedef struct cs_nvlink {
 
 #define CS_NVLINK_FIELDS                                                                           \
     {"link_bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_nvlink, link_bandwidth), .fallback = "0",   \
-     .doc = "of one NVLink, one way; 0: that of the generation"},                                  \
+     .doc = "bandwidth of one NVLink, one way; 0: that of the GPU's generation"},                  \
         {"latency", CS_FIELD_TIME, offsetof(cs_nvlink, latency), .fallback = "0 s",                \
-         .doc = "of an NVLink, or of the whole way through NVSwitches"},                           \
+         .doc = "latency of an NVLink, or of the whole route through NVSwitches"},                 \
     {                                                                                              \
         "pcie", CS_FIELD_OBJECT, offsetof(cs_nvlink, pcie),                                        \
             .fallback = "{}", .of = cs_pcie_tree_fields, .size = sizeof(cs_pcie_tree),             \

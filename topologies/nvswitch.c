@@ -31,11 +31,11 @@ typedef struct nvswitch_params {
     uint32_t model;
 } nvswitch_params;
 
-static const cs_field fields[] = {{"model", CS_FIELD_CHOICE, offsetof(nvswitch_params, model),
-                                   .fallback = "dgx-a100", .choices = model_names,
-                                   .doc = "how many GPUs and NVLinks there are"},
-                                  CS_NVLINK_FIELDS,
-                                  {0}};
+static const cs_field fields[] = {
+    {"model", CS_FIELD_CHOICE, offsetof(nvswitch_params, model), .fallback = "dgx-a100",
+     .choices = model_names, .doc = "the machine, which determines the number of GPUs and NVLinks"},
+    CS_NVLINK_FIELDS,
+    {0}};
 
 /* The latency of the whole way stands on the links up, of which every route has one. */
 static void draw_switches(const nvswitch_params *of, const uint32_t *gpus, cs_fabric *net)

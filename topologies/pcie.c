@@ -21,11 +21,12 @@ typedef struct pcie_params {
 
 static const cs_field fields[] = {
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(pcie_params, bandwidth), .above_min = true,
-     .doc = "of a device's link, one way"},
+     .doc = "bandwidth of a device's link, one way"},
     {"host_bandwidth", CS_FIELD_BANDWIDTH, offsetof(pcie_params, host_bandwidth), .fallback = "0",
-     .doc = "of the host bridge, shared by all messages between devices; 0: as bandwidth"},
+     .doc =
+         "bandwidth of the host bridge, shared by all messages between devices; 0: as bandwidth"},
     {"latency", CS_FIELD_TIME, offsetof(pcie_params, latency), .fallback = "0 s",
-     .doc = "from device to device, through the host bridge"},
+     .doc = "latency from device to device, through the host bridge"},
     {0}};
 
 static uint32_t bridge_link(const cs_platform *platform)
@@ -73,7 +74,7 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
 
 const cs_topology cs_topology_pcie = {
     .name = "pcie",
-    .summary = "devices under one PCIe host bridge that all their messages share",
+    .summary = "devices below one PCIe host bridge, which all their messages share",
     .source = "Li et al., Evaluating Modern GPU Interconnect: PCIe, NVLink, NV-SLI, NVSwitch and "
               "GPUDirect, IEEE TPDS 31(1), 2020",
     .fields = fields,

@@ -54,7 +54,8 @@ static const char abci[] =
     "  \"down\": [17, 2, 64], \"up\": [3, 2], \"parallel\": [6, 2], \"latency\": \"0.1 us\"}}";
 
 PRESET(abci, "abci",
-       .summary = "preset: ABCI, 4 V100 per node, two EDR rails, racks of 17 nodes, 1:3 over racks",
+       .summary = "preset: ABCI, 4 V100 per node, two EDR rails, racks of 17 nodes, 1:3 "
+                  "oversubscribed between racks",
        .source =
            "Kahira et al., An oracle for guiding large-scale model/hybrid parallel training of "
            "convolutional neural networks, HPDC 2021, section 5.1; NCCL, src/graph/topo.h")

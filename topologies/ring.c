@@ -16,9 +16,9 @@ typedef struct ring_params {
 
 static const cs_field fields[] = {
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(ring_params, bandwidth), .above_min = true,
-     .doc = "of each link, one way"},
+     .doc = "bandwidth of each link, one way"},
     {"latency", CS_FIELD_TIME, offsetof(ring_params, latency), .fallback = "0 s",
-     .doc = "of each link; a message pays it on every link of its way"},
+     .doc = "latency of each link; a message pays it on every link of its route"},
     {0}};
 
 /* Distances and neighbours are counted modulo n in 64 bits: a + b stays in range. */
@@ -77,7 +77,7 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
 
 const cs_topology cs_topology_ring = {
     .name = "ring",
-    .summary = "each device is linked to its two neighbours, both ways",
+    .summary = "each device is linked to its two neighbours, in both directions",
     .source = "Patarasuk and Yuan, Bandwidth optimal all-reduce algorithms for clusters of "
               "workstations, JPDC 69(2), 2009",
     .fields = fields,

@@ -154,9 +154,8 @@ static const char *const routings[] = {"dmodk", "ecmp", NULL};
 const cs_field cs_routed_fields[] = {
     {"routing", CS_FIELD_CHOICE, offsetof(cs_routed_params, routing), .fallback = "dmodk",
      .choices = routings,
-     .doc =
-         "which spine a message takes; dmodk: by the target's number, as the fat-tree routing of "
-         "InfiniBand's subnet manager; ecmp: by a hash of source and target"},
+     .doc = "which spine a message takes; dmodk: by the number of its target, as in the fat-tree "
+            "routing of InfiniBand's subnet manager; ecmp: by a hash of source and target"},
     {0}};
 
 cs_status cs_topology_preset_routed(const char *name, const char *text, const void *params,

@@ -19,12 +19,12 @@ static const cs_field size_field = {"size", CS_FIELD_COUNT, .min = 1};
 static const cs_field fields[] = {
     {"shape", CS_FIELD_LIST, offsetof(torus_params, shape), .of = &size_field, .least = 1,
      .most = DIMENSIONS,
-     .doc = "places in each dimension; their product must be at least the number of devices",
+     .doc = "size of each dimension; their product must be at least the number of devices",
      .shape = "[x, y] or [x, y, z]"},
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(torus_params, bandwidth), .above_min = true,
-     .doc = "of each link, one way"},
+     .doc = "bandwidth of each link, one way"},
     {"latency", CS_FIELD_TIME, offsetof(torus_params, latency), .fallback = "0 s",
-     .doc = "of each link; a message pays it on every link of its way"},
+     .doc = "latency of each link; a message pays it on every link of its route"},
     {0}};
 
 typedef struct layout {
@@ -142,7 +142,7 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
 
 const cs_topology cs_topology_torus = {
     .name = "torus",
-    .summary = "a grid of 2 or 3 dimensions, closed around its ends",
+    .summary = "a grid of 2 or 3 dimensions that wraps around",
     .source = "Dally and Towles, Principles and practices of interconnection networks, 2004, "
               "chapters 5 and 8",
     .fields = fields,

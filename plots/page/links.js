@@ -93,6 +93,12 @@ function hoverLinks(panel, event, x, y) {
   placeTip(event.clientX, event.clientY);
 }
 
+/* Whether the scenario makes collectives delays, whose messages use no links. */
+function asksForDelays(run) {
+  const scenario = JSON.parse(run.scenario || '{}');
+  return ['analytic', 'alpha_beta'].includes(scenario.collectives?.fidelity);
+}
+
 function linkTable(run) {
   const rows =
       [...run.links].sort((a, b) => b.utilisation - a.utilisation || b.bytes - a.bytes);
@@ -113,7 +119,8 @@ function linkTable(run) {
   return [
     element(
         'p', {class: 'quiet'},
-        `${counts} carried bytes. Utilisation is bytes over bandwidth times makespan.`),
+        `${counts} carried bytes. Utilisation is bytes over bandwidth times makespan.` +
+            (asksForDelays(run) ? ' Collectives are not counted: each is simulated as one delay.' : '')),
     table(`Links of ${run.name}`, columns, shown.slice(0, most).map(cells)),
     shown.length > most ?
         element('p', {class: 'quiet'}, `${rest} links that carried less are left out.`) :

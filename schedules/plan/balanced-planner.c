@@ -11,10 +11,10 @@ typedef struct params {
 
 static const cs_field fields[] = {
     {"communication", CS_FIELD_BOOL, offsetof(params, communication), .fallback = "false",
-     .doc = "count the messages between stages as well"},
+     .doc = "count the messages between stages too"},
     {"stages", CS_FIELD_COUNT, offsetof(params, stages), .fallback = "0",
      .max = CS_PLAN_DEVICES - 1,
-     .doc = "of equally many replicas each, which share out the devices; 0: a stage per device"},
+     .doc = "number of stages, each with the same number of replicas; 0: one stage per device"},
     {0},
 };
 
@@ -129,8 +129,8 @@ static cs_status make_plan(const cs_chain *chain, const void *params_, cs_planne
 
 const cs_planner cs_planner_balanced = {
     .name = "balanced",
-    .summary = "a stage per device, the slowest as fast as can be; memory is not looked at, then "
-               "1F1B*",
+    .summary =
+        "one stage per device, with the slowest as fast as possible, then 1F1B*; ignores memory",
     .source = "PipeDream (SOSP 2019), section 3.1, without replication",
     .fields = fields,
     .params_size = sizeof(params),

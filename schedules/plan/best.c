@@ -16,17 +16,16 @@ typedef struct best_params {
 
 static const cs_field fields[] = {
     {"kicks", CS_FIELD_COUNT, offsetof(best_params, kicks), .fallback = "100", .max = 1000000,
-     .doc = "random changes of the best allocation from which the search starts again, for each "
-            "memory of the ladder"},
+     .doc = "restarts of the search from random changes of the best allocation, for each memory "
+            "size tried"},
     {"programs", CS_FIELD_COUNT, offsetof(best_params, programs), .fallback = "4", .max = 1000000,
-     .doc = "at the end of each, integer programs in a step, for the allocations with the least "
-            "bounds"},
+     .doc =
+         "integer programs at the end of each step, for the allocations with the smallest bounds"},
     {"nodes", CS_FIELD_COUNT, offsetof(best_params, nodes), .fallback = "200", .min = 1,
-     .max = INT32_MAX, .doc = "of the search tree of each of these programs"},
+     .max = INT32_MAX, .doc = "limit on the nodes of the search tree of each of these programs"},
     {"tries", CS_FIELD_COUNT, offsetof(best_params, tries), .fallback = "30000", .min = 1,
      .max = INT32_MAX,
-     .doc = "allocations that are looked at from each start, and after kicks, for each memory of "
-            "the ladder"},
+     .doc = "allocations examined from each start, and after kicks, for each memory size tried"},
     {0}};
 
 /* The planners to start from. */
@@ -276,7 +275,7 @@ static cs_status plan_best(const cs_chain *chain, const void *params, cs_planned
 
 const cs_planner cs_planner_best = {
     .name = "best",
-    .summary = "the optimum of small chains; of others the best of contiguous_optimal, madpipe "
+    .summary = "for small chains the optimum; for others the best of contiguous_optimal, madpipe "
                "and a local search",
     .source = "local search; HAL hal-03025305 for what it starts from and for its patterns",
     .fields = fields,

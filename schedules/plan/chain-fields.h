@@ -21,17 +21,17 @@ extern const char *const cs_kept_names[]; /* in step with cs_kept, ended by NULL
 #define CS_CHAIN_FIELDS                                                                            \
     {"kept", CS_FIELD_CHOICE, offsetof(cs_chain_rules, kept), .fallback = "full",                  \
      .choices = cs_kept_names,                                                                     \
-     .doc = "bytes per active micro-batch: all that the layers keep, or literally the inputs of "  \
-            "the layers, as MadPipe counts"},                                                      \
+     .doc = "bytes per active micro-batch; full: all that the layers keep; literal: only the "     \
+            "inputs of the layers, as MadPipe counts"},                                            \
     {"weight_copies", CS_FIELD_NUMBER, offsetof(cs_chain_rules, weight_copies), .fallback = "3",   \
      .max = 1e6,                                                                                   \
-     .doc = "times that a device holds its weights: two versions and an accumulator of gradients"},\
+     .doc = "how many times a device holds its weights; 3: two versions, and accumulated "         \
+            "gradients"},                                                                          \
     {"count_update", CS_FIELD_BOOL, offsetof(cs_chain_rules, count_update), .fallback = "false",   \
-     .doc = "a backward takes the time of the update too, which MadPipe leaves out"},              \
+     .doc = "the time of a backward includes the update, which MadPipe leaves out"},               \
     {"count_workspace", CS_FIELD_BOOL, offsetof(cs_chain_rules, count_workspace),                  \
      .fallback = "true",                                                                           \
-     .doc = "a device needs memory for what a layer needs only while it computes, which MadPipe "  \
-            "leaves out"}
+     .doc = "a device needs memory for the workspace of its layers, which MadPipe leaves out"}
 /* clang-format on */
 
 /* Of cs_chain_rules; ended by {0}. */

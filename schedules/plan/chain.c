@@ -34,6 +34,7 @@ static bool addend_of(const cs_chain_options *options, const cs_layer_sum *sum, 
     double copies = options->weight_copies + options->optimizer_ratio;
     out->weights = sum->weight_bytes;
     out->fixed = ceil((double)sum->weight_bytes * copies) + (double)sum->frozen_bytes +
+                 ceil((double)(sum->weight_bytes - sum->matrix_bytes) * options->other_ratio) +
                  (double)(sum->gradient_bytes - sum->weight_bytes);
     out->kept = options->kept == CS_KEPT_LITERAL ? sum->input_bytes : sum->kept_bytes;
     return cs_time_add(backward, sum->backward_weight, &backward) &&

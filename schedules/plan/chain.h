@@ -43,7 +43,8 @@ typedef struct cs_chain_options {
     cs_time latency;
     cs_kept kept;
     double weight_copies;   /* 3 */
-    double optimizer_ratio; /* bytes of optimizer states per byte of weights */
+    double optimizer_ratio; /* bytes of optimizer states per byte of weights, */
+    double other_ratio;     /* and these more of weights that are no matrices of Muon */
     bool count_update;      /* a backward takes the update's time too; the paper leaves it out */
     bool ignore_workspace;  /* as the paper does */
     bool shared;            /* replicas share a micro-batch */

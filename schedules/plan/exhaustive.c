@@ -9,10 +9,10 @@ typedef struct exhaustive_params {
     cs_time time_limit;
 } exhaustive_params;
 
-static const cs_field fields[] = {{"time_limit", CS_FIELD_TIME,
-                                   offsetof(exhaustive_params, time_limit), .fallback = "60 s",
-                                   .doc = "of the integer program, for each allocation; 0: none"},
-                                  {0}};
+static const cs_field fields[] = {
+    {"time_limit", CS_FIELD_TIME, offsetof(exhaustive_params, time_limit), .fallback = "60 s",
+     .doc = "time limit of the integer program, for each allocation; 0: none"},
+    {0}};
 
 typedef struct enumeration {
     cs_plan_search *search;
@@ -88,7 +88,8 @@ static cs_status plan_exhaustive(const cs_chain *chain, const void *params, cs_p
 
 const cs_planner cs_planner_exhaustive = {
     .name = "exhaustive",
-    .summary = "all cuts and all assignments to devices, for chains of up to 6 layers on 3 devices",
+    .summary =
+        "all cuts and all assignments to devices, for chains of up to 6 layers on up to 3 devices",
     .source = "MadPipe (HAL hal-03025305), section 4.3, of every allocation",
     .fields = fields,
     .params_size = sizeof(exhaustive_params),

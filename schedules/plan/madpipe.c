@@ -18,24 +18,26 @@ static const char *const specials[] = {"optimistic", "safe", "none", NULL};
 
 static const cs_field fields[] = {
     {"loads", CS_FIELD_COUNT, offsetof(madpipe_params, search.loads), .fallback = "101", .min = 2,
-     .max = 1000000, .doc = "grid of the special device's load"},
+     .max = 1000000, .doc = "grid points for the load of the special device"},
     {"memories", CS_FIELD_COUNT, offsetof(madpipe_params, search.memories), .fallback = "11",
-     .min = 2, .max = 1000000, .doc = "grid of the special device's memory"},
+     .min = 2, .max = 1000000, .doc = "grid points for the memory of the special device"},
     {"delays", CS_FIELD_COUNT, offsetof(madpipe_params, search.delays), .fallback = "51", .min = 2,
-     .max = 1000000, .doc = "grid of delays between forward and backward"},
+     .max = 1000000, .doc = "grid points for delays between forward and backward"},
     {"rounding", CS_FIELD_CHOICE, offsetof(madpipe_params, search.rounding), .fallback = "up",
-     .choices = roundings, .doc = "to the grids; only up counts no less than there is"},
+     .choices = roundings, .doc = "rounding to the grids; only up never underestimates"},
     {"special", CS_FIELD_CHOICE, offsetof(madpipe_params, search.special), .fallback = "safe",
      .choices = specials,
-     .doc = "the device with several stages: charged with g - 1 micro-batches or g, or none"},
+     .doc = "micro-batches charged to the device with several stages; optimistic: g - 1; safe: g; "
+            "none: there is no such device"},
     {"iterations", CS_FIELD_COUNT, offsetof(madpipe_params, search.iterations), .fallback = "10",
-     .min = 1, .max = 1000, .doc = "K: target periods by bisection"},
+     .min = 1, .max = 1000, .doc = "K: target periods tried by bisection"},
     {"scan", CS_FIELD_COUNT, offsetof(madpipe_params, search.scan), .fallback = "0", .max = 100000,
-     .doc = "more target periods, evenly spread"},
+     .doc = "additional target periods, evenly spread"},
     {"time_limit", CS_FIELD_TIME, offsetof(madpipe_params, time_limit), .fallback = "60 s",
-     .doc = "of the integer program, for each allocation; 0: none"},
+     .doc = "time limit of the integer program, for each allocation; 0: none"},
     {"node_limit", CS_FIELD_COUNT, offsetof(madpipe_params, node_limit), .fallback = "0",
-     .max = INT32_MAX, .doc = "the same in nodes of its search tree; 0: none"},
+     .max = INT32_MAX,
+     .doc = "limit on the nodes of its search tree, for each allocation; 0: none"},
     {0},
 };
 
@@ -289,7 +291,7 @@ static cs_status plan(const cs_chain *chain, const void *params, cs_planned *pla
 
 const cs_planner cs_planner_madpipe = {
     .name = "madpipe",
-    .summary = "one device may hold several stages: dynamic program, then an integer program",
+    .summary = "one device may hold several stages: a dynamic program, then an integer program",
     .source = "MadPipe (HAL hal-03025305), sections 4.2 and 4.3, algorithm 1",
     .fields = fields,
     .params_size = sizeof(madpipe_params),

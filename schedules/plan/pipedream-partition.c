@@ -179,9 +179,9 @@ typedef struct params {
 static const cs_field fields[] = {
     {"memory_rule", CS_FIELD_CHOICE, offsetof(params, memory_rule), .fallback = "depth",
      .choices = rule_names,
-     .doc = "what a stage must have memory for: depth: one active micro-batch per stage from it to "
-            "the last; all: one per device; original: a copy of activations and weights per device "
-            "behind it"},
+     .doc = "what the memory of a stage must hold; depth: one active micro-batch per stage from it "
+            "to the last; all: one per device; original: a copy of activations and weights per "
+            "device behind it"},
     {0},
 };
 
@@ -203,7 +203,7 @@ static cs_status make_plan(const cs_chain *chain, const void *params_, cs_planne
 
 const cs_planner cs_planner_pipedream = {
     .name = "pipedream",
-    .summary = "contiguous stages whose largest time or message is least, then 1F1B*",
+    .summary = "contiguous stages that minimise the largest time of a stage or message, then 1F1B*",
     .source = "PipeDream (SOSP 2019) as MadPipe compares itself with it (HAL hal-03025305, "
               "section 5); memory rules: schedules/plan/README.md",
     .fields = fields,

@@ -42,7 +42,7 @@ typedef struct file_fields {
 
 static const cs_field file_table[] = {
     {"schema_version", CS_FIELD_COUNT, offsetof(file_fields, schema_version), .min = SCHEMA_VERSION,
-     .max = SCHEMA_VERSION, .doc = "version of this format"},
+     .max = SCHEMA_VERSION, .doc = "version of the format"},
     {"model", CS_FIELD_TEXT, offsetof(file_fields, model), .fallback = "",
      .doc = "name of the model that the plan is for"},
     {"stages", CS_FIELD_LIST, offsetof(file_fields, stages), .of = &stage_field, .least = 1,

@@ -14,14 +14,14 @@ static const char *const rule_names[] = {"none", "original", NULL};
 static const cs_field fields[] = {
     {"machine", CS_FIELD_COUNT, offsetof(params, machine), .fallback = "1", .min = 1,
      .max = CS_PLAN_DEVICES - 1,
-     .doc = "devices of a machine, when there are several machines: the inner of two levels"},
+     .doc = "devices per machine, if there are several machines: the inner of two levels"},
     {"machine_bandwidth", CS_FIELD_BANDWIDTH, offsetof(params, machine_bandwidth), .fallback = "0",
-     .doc = "within a machine; 0: as between machines"},
+     .doc = "bandwidth within a machine; 0: as between machines"},
     {"memory_rule", CS_FIELD_CHOICE, offsetof(params, memory_rule), .fallback = "none",
      .choices = rule_names,
-     .doc = "original: a stage must have memory for copies of activations and weights, as many as "
-            "there are devices behind it per replica; the published optimizer looks at it only "
-            "when asked to"},
+     .doc =
+         "original: the memory of a stage must hold copies of activations and weights, one for "
+         "each device behind it per replica; the published optimizer checks this only on request"},
     {0},
 };
 
@@ -76,7 +76,7 @@ static cs_status make_plan(const cs_chain *chain, const void *params_, cs_planne
 
 const cs_planner cs_planner_pipedream_replicated = {
     .name = "pipedream_replicated",
-    .summary = "contiguous stages with replicas, as PipeDream makes them; no periodic pattern",
+    .summary = "contiguous stages with replicas, as in PipeDream; no periodic pattern",
     .source = "PipeDream (SOSP 2019), section 3.1, as its published optimizer computes it",
     .fields = fields,
     .params_size = sizeof(params),

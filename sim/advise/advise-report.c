@@ -1,5 +1,6 @@
 #include "sim/advise/advise-report.h"
 
+#include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/run/figures.h"
 
@@ -271,14 +272,23 @@ cs_advice_shown cs_advice_shown_of(const cs_advice *advice, const cJSON *documen
     return (cs_advice_shown){advice, name ? name : path, path, cJSON_GetStringValue(topology)};
 }
 
+static void print_refusal(const char *message, FILE *out)
+{
+    fputs("why the first is impossible: ", out);
+    cs_text_puts(out, message);
+    fputc('\n', out);
+}
+
 cs_status cs_advice_print(const cs_advice_shown *shown, FILE *out, cs_error *error)
 {
     const cs_advice *advice = shown->advice;
-    fprintf(out, "%s: plans for %u x %s, a step of %u samples\n", shown->name, advice->base.devices,
-            shown->topology, advice->base.batch_size);
+    cs_text_puts(out, shown->name);
+    fprintf(out, ": plans for %u x ", advice->base.devices);
+    cs_text_puts(out, shown->topology);
+    fprintf(out, ", a step of %u samples\n", advice->base.batch_size);
     print_counts(advice, out);
     if (advice->refusal && count(advice, CS_CANDIDATE_IMPOSSIBLE) == advice->candidates.n)
-        fprintf(out, "why the first is impossible: %s\n", advice->refusal);
+        print_refusal(advice->refusal, out);
     if (advice->n_rows > 0) {
         print_rows(advice, out);
         CS_TRY(print_front(advice, out, error));

@@ -21,6 +21,8 @@ typedef enum cs_advise_schedule {
     CS_ADVISE_INTERLEAVED,
     CS_ADVISE_ZB_H1,
     CS_ADVISE_ZB_H2,
+    CS_ADVISE_ZB_V,
+    CS_ADVISE_DUALPIPE_V,
     CS_N_ADVISE_SCHEDULES
 } cs_advise_schedule;
 

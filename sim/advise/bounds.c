@@ -5,6 +5,7 @@
 #include "sim/scenario/planning.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -24,7 +25,15 @@ static uint32_t least(uint32_t a, uint32_t b)
 
 static bool is_split(const cs_candidate *c)
 {
-    return c->schedule == CS_ADVISE_ZB_H1 || c->schedule == CS_ADVISE_ZB_H2;
+    return c->schedule == CS_ADVISE_ZB_H1 || c->schedule == CS_ADVISE_ZB_H2 ||
+           cs_candidate_is_vee(c);
+}
+
+/* Stage k of a pipeline rank. */
+static uint32_t stage_of(const cs_candidate *c, uint32_t rank, uint32_t k)
+{
+    const bool up = cs_candidate_is_vee(c) && k == 1;
+    return k * c->pipeline + (up ? c->pipeline - 1 - rank : rank);
 }
 
 double cs_bound_time(const cs_candidate *c, const cs_priced *priced)
@@ -32,8 +41,10 @@ double cs_bound_time(const cs_candidate *c, const cs_priced *priced)
     double bound = 0, forwards = 0, backwards = 0;
     for (uint32_t r = 0; r < c->pipeline; r++) {
         double passes = 0;
-        for (uint32_t s = r; s < priced->n_stages; s += c->pipeline)
-            passes += priced->stages[s].forward + priced->stages[s].backward;
+        for (uint32_t k = 0; k < c->chunks; k++) {
+            const cs_stage_price *stage = &priced->stages[stage_of(c, r, k)];
+            passes += stage->forward + stage->backward;
+        }
         bound = most(bound, forwards + c->micro_batches * passes + (is_split(c) ? 0 : backwards));
         forwards += priced->stages[r].forward;
         backwards += priced->stages[r].backward;
@@ -64,22 +75,26 @@ static double resting(const cs_advise_base *base, const cs_candidate *c, const c
     return weights + frozen + gradients + priced->optimizer_ratio * divided;
 }
 
-/* n_s of bounds.h. */
-static uint32_t n_kept(const cs_candidate *c, uint32_t stage, uint32_t n_stages)
+/* n_s of bounds.h, of stage k of a rank. */
+static uint32_t n_kept(const cs_candidate *c, uint32_t rank, uint32_t k)
 {
-    const uint32_t ranks = c->pipeline, n = c->micro_batches, rank = stage % ranks;
+    const uint32_t ranks = c->pipeline, n = c->micro_batches;
     const uint32_t groups = n / ranks, first = groups > 0 ? (n + groups - 1) / groups : n;
     switch ((cs_advise_schedule)c->schedule) {
     case CS_ADVISE_GPIPE:
         return n;
     case CS_ADVISE_1F1B:
-        return least(ranks - stage, n);
+        return least(ranks - rank, n);
     case CS_ADVISE_ZB_H1:
         return least(ranks, n);
     case CS_ADVISE_ZB_H2:
         return least(2 * ranks - 1, n);
     case CS_ADVISE_INTERLEAVED:
-        return stage + ranks < n_stages ? first : least(2 * (ranks - 1 - rank) + 1, first);
+        return k + 1 < c->chunks ? first : least(2 * (ranks - 1 - rank) + 1, first);
+    case CS_ADVISE_ZB_V:
+        return least(k == 0 ? 2 * ranks - 1 - rank : rank + 1, n);
+    case CS_ADVISE_DUALPIPE_V:
+        return k == 0 ? 2 * ranks - rank : rank + 1;
     case CS_ADVISE_SEQUENTIAL:
     case CS_N_ADVISE_SCHEDULES:
         break;
@@ -92,9 +107,10 @@ double cs_bound_memory(const cs_advise_base *base, const cs_candidate *c, const 
     double bound = 0;
     for (uint32_t r = 0; r < c->pipeline; r++) {
         double bytes = 0;
-        for (uint32_t s = r; s < priced->n_stages; s += c->pipeline)
-            bytes += resting(base, c, priced, &priced->stages[s]) +
-                     n_kept(c, s, priced->n_stages) * priced->stages[s].kept;
+        for (uint32_t k = 0; k < c->chunks; k++) {
+            const cs_stage_price *stage = &priced->stages[stage_of(c, r, k)];
+            bytes += resting(base, c, priced, stage) + n_kept(c, r, k) * stage->kept;
+        }
         bound = most(bound, bytes);
     }
     return bound * (1 - margin);
@@ -116,7 +132,7 @@ static bool have_one_model(const cs_candidate *a, const cs_candidate *b)
 static bool have_one_price(const cs_candidate *a, const cs_candidate *b)
 {
     return have_one_model(a, b) && a->pipeline == b->pipeline && a->inner == b->inner &&
-           a->chunks == b->chunks;
+           a->chunks == b->chunks && cs_candidate_is_vee(a) == cs_candidate_is_vee(b);
 }
 
 /* Communication slows no computation down: what is beside the only micro-batch, like sums of
@@ -129,21 +145,52 @@ static bool drop_slowdown(cJSON *document)
     return none && cJSON_AddNumberToObject(none, "factor", 1);
 }
 
+/* A rank's passes over its two stages of a V, with whole backwards. */
+static cJSON *vee_passes(uint32_t ranks, uint32_t rank)
+{
+    const uint32_t down = rank, up = 2 * ranks - 1 - rank;
+    char text[64];
+    snprintf(text, sizeof(text), "F0@%u F0@%u B0@%u B0@%u", down, up, up, down);
+    return cJSON_CreateString(text);
+}
+
+/* The schedules of a V ask for more micro-batches, or divide backwards: an exchange beside a whole
+ * one may take less than beside its halves. */
+static bool price_vee(const cs_candidate *c, cJSON *document)
+{
+    cJSON *schedule = cJSON_CreateObject(), *devices, *passes;
+    if (!schedule || !cJSON_ReplaceItemInObjectCaseSensitive(document, "schedule", schedule)) {
+        cJSON_Delete(schedule);
+        return false;
+    }
+    bool done = cJSON_AddStringToObject(schedule, "kind", "custom") &&
+                cJSON_AddNumberToObject(schedule, "micro_batches", 1) &&
+                (devices = cJSON_AddArrayToObject(schedule, "stage_devices")) &&
+                (passes = cJSON_AddArrayToObject(schedule, "device_tasks"));
+    for (uint32_t r = 0; done && r < c->pipeline; r++)
+        done = cJSON_AddItemToArray(devices, cJSON_CreateNumber(r)) &&
+               cJSON_AddItemToArray(passes, vee_passes(c->pipeline, r));
+    for (uint32_t r = c->pipeline; done && r > 0; r--)
+        done = cJSON_AddItemToArray(devices, cJSON_CreateNumber(r - 1));
+    return done;
+}
+
 /* One micro-batch, without ZeRO. */
 static cJSON *pricing_document(const cs_advise_base *base, const cs_candidate *of)
 {
+    const bool vee = of->pipeline > 1 && cs_candidate_is_vee(of);
     cs_candidate c = *of;
     c.micro_batches = 1;
     c.zero = 0;
-    c.schedule = c.chunks > 1     ? CS_ADVISE_INTERLEAVED
-                 : c.pipeline > 1 ? CS_ADVISE_1F1B
-                                  : CS_ADVISE_SEQUENTIAL;
+    c.schedule = c.pipeline == 1 ? CS_ADVISE_SEQUENTIAL
+                 : c.chunks > 1  ? CS_ADVISE_INTERLEAVED
+                                 : CS_ADVISE_1F1B;
     cJSON *document = cs_candidate_document(base, &c);
     cJSON *model = cJSON_GetObjectItemCaseSensitive(document, "model");
     cJSON *batch = cJSON_CreateNumber((double)c.data * c.micro_samples);
     cJSON_DeleteItemFromObjectCaseSensitive(model, "batch_size");
     if (model && batch && cJSON_AddItemToObject(model, "batch_size", batch)) {
-        if (drop_slowdown(document))
+        if (drop_slowdown(document) && (!vee || price_vee(of, document)))
             return document;
         batch = NULL; /* the document's */
     }

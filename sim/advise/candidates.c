@@ -1,6 +1,7 @@
 #include "sim/advise/candidates.h"
 
 #include "sim/base/text-stream.h"
+#include "sim/base/text.h"
 #include "sim/base/vector.h"
 #include "sim/scenario/planning.h"
 #include "sim/workload/paradl.h"
@@ -219,8 +220,21 @@ static cs_status vary_states(const making *m, cs_candidate c)
     return CS_OK;
 }
 
+/* A V has a stage down and one up on each rank; dualpipe_v a micro-batch for each of them. */
+static cs_status vary_vee(const making *m, cs_candidate c)
+{
+    const uint64_t n_stages = UINT64_C(2) * c.pipeline;
+    c.chunks = 2;
+    if (n_stages > m->base->n_layers ||
+        (c.schedule == CS_ADVISE_DUALPIPE_V && c.micro_batches < n_stages))
+        return CS_OK;
+    return vary_states(m, c);
+}
+
 static cs_status vary_chunks(const making *m, cs_candidate c)
 {
+    if (cs_candidate_is_vee(&c))
+        return vary_vee(m, c);
     if (c.schedule != CS_ADVISE_INTERLEAVED)
         return vary_states(m, c);
     for (uint32_t i = 0; i < m->axes->chunks.n; i++) {
@@ -685,7 +699,8 @@ char *cs_candidate_command(const cs_advise_base *base, const cs_candidate *candi
     FILE *out = changes ? cs_text_stream(&text, &length) : NULL;
     bool done = out != NULL;
     if (out) {
-        fprintf(out, "sim run %s", path);
+        fputs("sim run ", out);
+        cs_text_print_word(out, path);
         done = put_changes(changes, out);
         done = fclose(out) == 0 && done;
     }

@@ -262,7 +262,8 @@ static cs_status report_duplicate(checker *c, const key *earlier, const key *lat
     size_t line, column;
     char name[CS_TEXT_QUOTED_BYTES], quoted[CS_TEXT_QUOTED_BYTES];
     find_line(c, earlier->where, &line, &column);
-    snprintf(name, sizeof(name), "%.*s", (int)later->length, later->bytes ? later->bytes : "");
+    cs_text_format(name, sizeof(name), "%.*s", (int)later->length,
+                   later->bytes ? later->bytes : "");
     return fail(c, later->where, "duplicate key %s (first at %zu:%zu)",
                 cs_text_quote(name, quoted, sizeof(quoted)), line, column);
 }

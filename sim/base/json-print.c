@@ -1,6 +1,7 @@
 #include "sim/base/json.h"
 #include "sim/base/number.h"
 #include "sim/base/text-stream.h"
+#include "sim/base/text.h"
 
 #include <math.h>
 #include <stdbool.h>
@@ -23,18 +24,33 @@ static void print_number(FILE *out, double value)
         fputs("null", out);
 }
 
+/* A character of `bytes` bytes, 0 where there is none: names of files may have bytes that are not
+ * UTF-8, which JSON cannot hold. What a terminal would obey is escaped. */
+static void print_character(FILE *out, const char *text, size_t bytes)
+{
+    if (*text >= 0x20 && *text < 0x7f)
+        fputc(*text, out);
+    else if (bytes == 0)
+        fputs("\ufffd", out);
+    else if (cs_text_has_control(text, bytes))
+        fprintf(out, "\\u%04x", cs_text_code(text, bytes));
+    else
+        fwrite(text, 1, bytes, out);
+}
+
 static void print_string(FILE *out, const char *text)
 {
     static const char special[] = "\"\\\b\f\n\r\t", letters[] = "\"\\bfnrt";
     fputc('"', out);
-    for (; text && *text; text++) {
+    size_t length = text ? strlen(text) : 0;
+    for (size_t n; length > 0; text += n, length -= n) {
         const char *found = strchr(special, *text);
+        const size_t bytes = cs_text_character(text, length);
+        n = bytes > 0 ? bytes : 1;
         if (found)
             fprintf(out, "\\%c", letters[found - special]);
-        else if ((unsigned char)*text < 0x20 || *text == 0x7f)
-            fprintf(out, "\\u%04x", (unsigned int)*text);
         else
-            fputc(*text, out);
+            print_character(out, text, bytes);
     }
     fputc('"', out);
 }

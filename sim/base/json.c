@@ -99,6 +99,7 @@ static size_t append_place(const cs_json_place *place, char *text, size_t size)
 char *cs_json_pointer(const cs_json_place *place, char *text, size_t size)
 {
     append_place(place, text, size);
+    (void)cs_text_keep_characters(text);
     return text;
 }
 

@@ -41,8 +41,7 @@ size_t cs_text_character(const char *text, size_t length)
     return n;
 }
 
-/* Of a well-formed character of n bytes. */
-static uint32_t code_of(const char *text, size_t n)
+uint32_t cs_text_code(const char *text, size_t n)
 {
     uint32_t code = n == 1 ? (unsigned char)*text : (unsigned char)*text & (0x7fu >> n);
     for (size_t i = 1; i < n; i++)
@@ -67,7 +66,7 @@ static size_t show_character(const char *text, size_t length, size_t *used, char
         return (size_t)snprintf(shown, 8, "\\x%02x", (unsigned char)*text);
     if (*text == '\n')
         return (size_t)snprintf(shown, 8, "\\n");
-    const uint32_t code = code_of(text, n);
+    const uint32_t code = cs_text_code(text, n);
     if (is_control(code))
         return (size_t)snprintf(shown, 8, "\\u%04x", code);
     memcpy(shown, text, n);
@@ -133,11 +132,88 @@ void cs_text_print(FILE *out, const char *text, size_t length)
     }
 }
 
+void cs_text_puts(FILE *out, const char *text)
+{
+    cs_text_print(out, text, strlen(text));
+}
+
+const char *cs_text_shown(const char *text, cs_arena *arena)
+{
+    const size_t length = strlen(text);
+    if (!cs_text_has_control(text, length))
+        return text;
+    const size_t size = CS_TEXT_SHOWN_MOST * length + 1;
+    char *shown = cs_arena_alloc(arena, size, 1);
+    return shown ? cs_text_show(text, shown, size) : NULL;
+}
+
+/* By its bytes: shells differ in what they make of a code point. */
+static void print_escaped_word(FILE *out, const char *word, size_t length)
+{
+    fputs("$'", out);
+    for (size_t n; length > 0; word += n, length -= n) {
+        n = cs_text_character(word, length);
+        const bool shown = n > 0 && !is_control(cs_text_code(word, n));
+        n = n > 0 ? n : 1;
+        if (shown)
+            fprintf(out, "%s%.*s", *word == '\'' || *word == '\\' ? "\\" : "", (int)n, word);
+        for (size_t i = 0; !shown && i < n; i++)
+            fprintf(out, "\\%03o", (unsigned char)word[i]);
+    }
+    fputc('\'', out);
+}
+
+void cs_text_print_word(FILE *out, const char *word)
+{
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
+                                "/._-=,:+@%";
+    if (cs_text_has_control(word, strlen(word))) {
+        print_escaped_word(out, word, strlen(word));
+        return;
+    }
+    const bool quotes = !*word || word[strspn(word, plain)] != '\0';
+    fputs(quotes ? "'" : "", out);
+    for (; *word; word++)
+        fprintf(out, *word == '\'' ? "'\\''" : "%c", *word);
+    fputs(quotes ? "'" : "", out);
+}
+
+size_t cs_text_keep_characters(char *text)
+{
+    const size_t length = strlen(text);
+    size_t kept = 0;
+    for (size_t at = 0, n; at<length; at += n> 0 ? n : 1) {
+        n = cs_text_character(text + at, length - at);
+        memmove(text + kept, text + at, n);
+        kept += n;
+    }
+    text[kept] = '\0';
+    return kept;
+}
+
+int cs_text_formatv(char *out, size_t size, const char *format, va_list arguments)
+{
+    const int length = vsnprintf(out, size, format, arguments);
+    if (length < 0 || size == 0)
+        return length;
+    const size_t kept = cs_text_keep_characters(out);
+    return (size_t)length < size ? (int)kept : length;
+}
+
+int cs_text_format(char *out, size_t size, const char *format, ...)
+{
+    va_list arguments;
+    va_start(arguments, format);
+    const int length = cs_text_formatv(out, size, format, arguments);
+    va_end(arguments);
+    return length;
+}
+
 bool cs_text_has_control(const char *text, size_t length)
 {
     for (size_t n; length > 0; text += n, length -= n) {
         n = cs_text_character(text, length);
-        if (n == 0 || is_control(code_of(text, n)))
+        if (n == 0 || is_control(cs_text_code(text, n)))
             return true;
     }
     return false;

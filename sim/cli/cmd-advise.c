@@ -42,14 +42,12 @@ static cs_status read_options(const cs_arguments *arguments, cs_advise_options *
 {
     CS_TRY(cs_output_check(arguments, "output", cs_endings_of_results, error));
     CS_TRY(cs_arguments_jobs(arguments, &to->jobs, error));
-    CS_TRY(cs_arguments_count(arguments, "top", CS_ADVISE_TOP, &to->top, error));
-    CS_TRY(cs_arguments_count(arguments, "most", 0, &to->most, error));
+    CS_TRY(cs_arguments_between(arguments, "top", CS_ADVISE_TOP, 1, CS_ADVISE_TOP_MAX, &to->top,
+                                error));
+    CS_TRY(cs_arguments_between(arguments, "most", 0, 1, UINT32_MAX, &to->most, error));
     CS_TRY(read_budget(arguments, &to->budget, error));
     to->exhaustive = cs_arguments_flag(arguments, "exhaustive");
     to->resume = cs_arguments_flag(arguments, "resume");
-    if (to->top == 0 || to->top > CS_ADVISE_TOP_MAX)
-        return cs_error_add(error, CS_USAGE, "--top: must be 1 to %d (got %u)", CS_ADVISE_TOP_MAX,
-                            to->top);
     if (to->resume && !cs_arguments_flag(arguments, "output"))
         return cs_error_add(error, CS_USAGE,
                             "advise: --resume goes with --output, whose journal it continues");

@@ -1,3 +1,4 @@
+#include "sim/base/text.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/print/mesh-report.h"
 #include "sim/print/origins-report.h"
@@ -25,8 +26,9 @@ static cs_status print(const cs_context *context, const cs_arguments *arguments,
     }
     if (quiet)
         return CS_OK;
-    fprintf(context->out, "%s: valid, %u tasks on %u device%s\n", arguments->words[0],
-            graph->n_tasks, graph->n_devices, graph->n_devices == 1 ? "" : "s");
+    cs_text_puts(context->out, arguments->words[0]);
+    fprintf(context->out, ": valid, %u tasks on %u device%s\n", graph->n_tasks, graph->n_devices,
+            graph->n_devices == 1 ? "" : "s");
     cs_mesh_report_print(scenario, context->out);
     cs_origins_report_table(&scenario->origins, context->out);
     return CS_OK;

@@ -1,5 +1,6 @@
 #include "sim/base/file.h"
 #include "sim/base/hash.h"
+#include "sim/base/text.h"
 #include "sim/base/version.h"
 #include "sim/cli/command.h"
 #include "sim/figures/make-figures.h"
@@ -95,8 +96,11 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     cs_status status = read_ids(arguments, &text, ids, &request.n_ids, error);
     if (status == CS_OK)
         status = cs_figures_make(&request, tell, context->out, error);
-    if (status == CS_OK)
-        fprintf(context->out, "\nreport: %s/report.html\n", request.output);
+    if (status == CS_OK) {
+        fputs("\nreport: ", context->out);
+        cs_text_puts(context->out, request.output);
+        fputs("/report.html\n", context->out);
+    }
     free(text);
     return status;
 }

@@ -78,18 +78,23 @@ static bool model_at(size_t i, entry *out)
 
 static void describe_device(const cs_accelerator *device, entry *out)
 {
-    size_t used = (size_t)snprintf(out->text, sizeof(out->text), "%s, %s, %s", device->title,
-                                   cs_units_text((double)device->memory, CS_QUANTITY_BYTES, 4).s,
-                                   cs_units_text(device->bandwidth, CS_QUANTITY_BANDWIDTH, 4).s);
+    size_t used =
+        (size_t)snprintf(out->text, sizeof(out->text), "%s; memory %s, %s; peaks", device->title,
+                         cs_units_text((double)device->memory, CS_QUANTITY_BYTES, 4).s,
+                         cs_units_text(device->bandwidth, CS_QUANTITY_BANDWIDTH, 4).s);
+    const char *before = "";
     for (int p = 0; p < CS_N_PRECISIONS && used < sizeof(out->text); p++) {
-        if (device->peaks[p] > 0)
-            used += (size_t)snprintf(out->text + used, sizeof(out->text) - used, ", %s %s",
+        if (device->peaks[p] > 0) {
+            used += (size_t)snprintf(out->text + used, sizeof(out->text) - used, "%s %s %s", before,
                                      cs_precision_names[p],
                                      cs_units_text(device->peaks[p], CS_QUANTITY_FLOP_RATE, 4).s);
+            before = ",";
+        }
     }
     const double winograd = device->groups[CS_GROUP_WINOGRAD].compute;
     if (winograd > 0 && used < sizeof(out->text))
-        snprintf(out->text + used, sizeof(out->text) - used, ", Winograd at %g", winograd);
+        snprintf(out->text + used, sizeof(out->text) - used,
+                 ", Winograd convolutions at %g of fp32", winograd);
     snprintf(out->more, sizeof(out->more), "%s; %s", device->peak_source, device->bandwidth_source);
 }
 
@@ -121,19 +126,20 @@ static bool section_at(size_t i, entry *out)
 {
     const entry entries[] = {
         {"scenario", "the whole file", NULL, cs_scenario_fields},
-        {"platform", "keys of every topology", NULL, cs_scenario_platform_fields},
-        {"schedule", "keys of every schedule", NULL, cs_scenario_schedule_fields},
+        {"platform", "keys that all topologies have", NULL, cs_scenario_platform_fields},
+        {"schedule", "keys that all schedules have", NULL, cs_scenario_schedule_fields},
         {"parallel", "how layers are divided over devices", NULL, cs_scenario_parallel_fields},
-        {"runtime", "conventions of a training runtime", NULL, cs_scenario_runtime_fields},
-        {"memory", "what a framework and its libraries keep", NULL, cs_scenario_memory_fields},
+        {"runtime", "the conventions of a training framework", NULL, cs_scenario_runtime_fields},
+        {"memory", "what a framework and its libraries keep in memory", NULL,
+         cs_scenario_memory_fields},
         {"slowdown", "in platform/slowdown", NULL, cs_scenario_slowdown_fields},
-        {"jitter", "a spread: in platform/jitter, and in platform/stragglers", NULL,
+        {"jitter", "a spread, in platform/jitter and in platform/stragglers", NULL,
          cs_noise_spread_fields},
         {"routing", "in parallel/expert_routing", NULL, cs_scenario_routing_fields},
         {"rule", "in parallel/rules", NULL, cs_scenario_rule_fields},
         {"stragglers", "in platform/stragglers", NULL, cs_scenario_stragglers_fields},
         {"background", "in platform/background", NULL, cs_scenario_background_fields},
-        {"chain", "of planners: how layers are counted", NULL, cs_chain_fields},
+        {"chain", "how planners count the time and memory of layers", NULL, cs_chain_fields},
         {"collectives", "how collectives become messages", NULL, cs_lower_fields},
         {"level", "in collectives/levels", NULL, cs_lower_level_fields},
         {"dispatch", "in collectives", NULL, cs_lower_dispatch_fields},
@@ -161,14 +167,14 @@ static bool point_at(size_t i, entry *out)
 {
     const entry entries[] = {
         {"point", "a measured run", NULL, cs_point_fields},
-        {"point.model", "what was trained", NULL, cs_point_model_fields},
-        {"point.hardware", "on what", NULL, cs_point_hardware_fields},
-        {"point.parallel", "over how many ranks", NULL, cs_point_parallel_fields},
-        {"point.batch", "in which batches", NULL, cs_point_batch_fields},
-        {"point.options", "with what switched on", NULL, cs_point_options_fields},
-        {"point.profiled_ms", "measured times of a stage for a micro-batch", NULL,
+        {"point.model", "the network", NULL, cs_point_model_fields},
+        {"point.hardware", "the GPUs and their links", NULL, cs_point_hardware_fields},
+        {"point.parallel", "parallel sizes", NULL, cs_point_parallel_fields},
+        {"point.batch", "batch sizes", NULL, cs_point_batch_fields},
+        {"point.options", "other options of the run", NULL, cs_point_options_fields},
+        {"point.profiled_ms", "measured times of a pipeline rank for one micro-batch", NULL,
          cs_point_profile_fields},
-        {"point.measured", "what the run took", NULL, cs_point_measured_fields},
+        {"point.measured", "measured time and memory", NULL, cs_point_measured_fields},
     };
     if (i < sizeof(entries) / sizeof(entries[0]))
         *out = entries[i];
@@ -266,7 +272,7 @@ static bool wants_any(const cs_arguments *arguments, size_t section)
 static void print_formula(const cs_formula *formula, FILE *out)
 {
     int used = fprintf(out, "      closed form of the %s%s: ", cs_figure_label(formula->figure),
-                       formula->comparison ? " (a comparison, never promised)" : "");
+                       formula->comparison ? " (for comparison only)" : "");
     cs_wrap(out, used > 0 ? (size_t)used : 0, 10, CS_WRAP_REPORT, formula->text);
 }
 
@@ -326,12 +332,16 @@ static void print_convention(const cs_convention *convention, FILE *out)
     cs_wrap(out, CONVENTION_INDENT, CONVENTION_INDENT, CS_WRAP_REPORT, convention->source);
 }
 
-static void print_entry(const entry *one, FILE *out)
+static void print_summary(const entry *one, FILE *out)
 {
     int used = one->unit && strcmp(one->unit, "1") != 0
                    ? fprintf(out, "  %s (%s): ", one->name, one->unit)
                    : fprintf(out, "  %s: ", one->name);
     cs_wrap(out, used > 0 ? (size_t)used : 0, 6, CS_WRAP_REPORT, one->summary);
+}
+
+static void print_details(const entry *one, FILE *out)
+{
     if (one->source) {
         fputs("      ", out);
         cs_wrap(out, 6, 6, CS_WRAP_REPORT, one->source);
@@ -344,13 +354,30 @@ static void print_entry(const entry *one, FILE *out)
         print_convention(each, out);
 }
 
+static const char letters_of_forms[] =
+    "In closed forms, P is the number of stages, s one of them, counted from 0, and M the number "
+    "of "
+    "micro-batches per mini-batch; f, b and c are the times of a forward, a backward and a "
+    "message. "
+    "Where w occurs, it is the time of the gradients of the weights, and b only that of the "
+    "inputs'. "
+    "All other letters are those of the source. `sim run` says which closed forms hold for a run.";
+
 static void print_section(const cs_arguments *arguments, size_t section, FILE *out)
 {
     entry one;
     fprintf(out, "%s\n", sections[section].name);
-    for (size_t i = 0; sections[section].at(i, &one); i++)
-        if (wants(arguments, section, &one))
-            print_entry(&one, out);
+    if (sections[section].at == schedule_at && arguments->n_words > 0) {
+        fputs("      ", out);
+        cs_wrap(out, 6, 6, CS_WRAP_REPORT, letters_of_forms);
+    }
+    for (size_t i = 0; sections[section].at(i, &one); i++) {
+        if (!wants(arguments, section, &one))
+            continue;
+        print_summary(&one, out);
+        if (arguments->n_words > 0)
+            print_details(&one, out);
+    }
 }
 
 static void print_row(const cs_field *field, FILE *out)
@@ -363,7 +390,7 @@ static void print_row(const cs_field *field, FILE *out)
     else if (*field->fallback)
         fprintf(out, " | `%s` | ", field->fallback);
     else
-        fputs(" | none | ", out);
+        fputs(" | optional | ", out);
     print_escaped(field->doc, out);
     fputs(" |\n", out);
 }
@@ -402,7 +429,7 @@ static void print_markdown_entry(const entry *one, FILE *out)
     fputs(".\n\n", out);
     for (const cs_formula *formula = one->formulas; formula && formula->text; formula++) {
         fprintf(out, "- closed form of the %s%s: ", cs_figure_label(formula->figure),
-                formula->comparison ? " (a comparison, never promised)" : "");
+                formula->comparison ? " (for comparison only)" : "");
         print_escaped(formula->text, out);
         fputs(formula[1].text ? "\n" : "\n\n", out);
     }
@@ -552,6 +579,9 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
         if (wants_any(arguments, s))
             (markdown ? print_markdown : print_section)(arguments, s, context->out);
     }
+    if (arguments->n_words == 0 && !markdown)
+        fputs("\n`sim list SECTION` and `sim list NAME` print parameters, defaults and sources.\n",
+              context->out);
     return CS_OK;
 }
 
@@ -562,10 +592,11 @@ const cs_command cs_command_list = {
     .max_words = 2,
     .choices = section_names,
     .summary = "list schedules, models, devices, ..., their parameters, and figures",
-    .doc = "Lists everything that a scenario can name: schedules, planners, topologies, models, "
-           "devices and sections, with their parameters, units, ranges, defaults and sources. "
-           "Also lists the figures that runs and sweeps report, and the keys of measured points. "
-           "A SECTION or a NAME limits the list.",
+    .doc =
+        "Lists everything that a scenario can name: schedules, planners, topologies, models, "
+        "devices, sections and runtimes. Also lists the figures that runs and sweeps report, and "
+        "the keys of measured points. With a SECTION (schedules, planners, ...) or a NAME, "
+        "prints their parameters, units, ranges, defaults and sources as well.",
     .options = options,
     .run = run,
 };

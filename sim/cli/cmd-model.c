@@ -45,7 +45,8 @@ static cs_status read_workload(const cs_arguments *arguments, cs_workload *workl
                               .measured = cs_arguments_value(arguments, "measured"),
                               .recompute = cs_arguments_flag(arguments, "recompute"),
                               .date = cs_arguments_value(arguments, "date")};
-    CS_TRY(cs_arguments_count(arguments, "batch", 1, &workload->batch_size, error));
+    CS_TRY(
+        cs_arguments_between(arguments, "batch", 1, 1, CS_BATCH_MAX, &workload->batch_size, error));
     CS_TRY(cs_arguments_choice(arguments, "precision", cs_precision_names, &workload->precision,
                                error));
     CS_TRY(cs_arguments_choice(arguments, "granularity", cs_granularity_names,
@@ -126,7 +127,9 @@ static void print_row(const cs_compare_row *row, FILE *out)
 static void print_compare(const cs_compare *compare, const char *path, const cs_net_options *how,
                           FILE *out)
 {
-    fprintf(out, "\n%s, batch %u, against estimates on %s in %s\n\n", path, how->batch_size,
+    fputc('\n', out);
+    cs_text_puts(out, path);
+    fprintf(out, ", batch %u, against estimates on %s in %s\n\n", how->batch_size,
             how->device->title, cs_precision_names[how->precision]);
     fprintf(out, "%-14s %8s %9s %11s %11s %8s %11s %11s %8s\n", "kind", "measured", "estimated",
             "forward, ms", "estimate", "error", "back, ms", "estimate", "error");

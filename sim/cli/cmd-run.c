@@ -162,7 +162,7 @@ static cs_status print(const cs_context *context, const cs_arguments *arguments,
     if (status != CS_OK || !output)
         return status;
     fputs("\nresults: ", context->out);
-    cs_text_print(context->out, output, strlen(output));
+    cs_text_puts(context->out, output);
     fprintf(context->out, " (%u tasks, hash %016" PRIx64 ")\n", made->simulation.graph.n_tasks,
             made->simulation.hash);
     return CS_OK;

@@ -111,14 +111,17 @@ static cs_status read_platform(const cs_arguments *arguments, request *asked, cs
 static cs_status number(const cs_arguments *arguments, const char *option, double fallback,
                         double *out, cs_error *error)
 {
+    static const double most = 1e15; /* all that follows is finite */
     const char *text = cs_arguments_value(arguments, option);
     cs_error why;
     *out = fallback;
     cs_error_init(&why);
-    if (!text || (cs_units_parse(text, CS_QUANTITY_NUMBER, out, &why) == CS_OK && *out > 0))
+    if (!text ||
+        (cs_units_parse(text, CS_QUANTITY_NUMBER, out, &why) == CS_OK && *out > 0 && *out <= most))
         return CS_OK;
-    return cs_error_add(error, CS_USAGE, "strategies: --%s must be a number above 0 (got \"%s\")",
-                        option, text);
+    return cs_error_add(error, CS_USAGE,
+                        "strategies: --%s must be a number above 0, at most %g (got \"%s\")",
+                        option, most, text);
 }
 
 static cs_status read_request(const cs_arguments *arguments, request *asked, cs_error *error)

@@ -1,3 +1,4 @@
+#include "sim/base/text.h"
 #include "sim/base/version.h"
 #include "sim/cli/heap.h"
 #include "sim/cli/output-name.h"
@@ -124,8 +125,11 @@ static cs_status print(const cs_context *context, const setup *s, const cs_journ
         status = cs_sweep_table_print(shown, s->table, context->out, error);
     else
         cs_sweep_report_print(shown, context->out);
-    if (status == CS_OK && s->output)
-        fprintf(context->out, "\nresults: %s\n", s->output);
+    if (status == CS_OK && s->output) {
+        fputs("\nresults: ", context->out);
+        cs_text_puts(context->out, s->output);
+        fputc('\n', context->out);
+    }
     return status;
 }
 
@@ -184,10 +188,10 @@ static cs_status sweep(const cs_context *context, const setup *s, bool resume, c
         cs_log_write(&context->log, CS_LOG_INFO, "%u of %u points were done before",
                      results->n_done, results->n_points);
     cs_status status = cs_sweep_run(&s->swept.sweep, context->progress, journal, results, error);
-    if (status != CS_OK && s->journal)
-        tell_rest(&context->log, s, results);
     if (status == CS_OK)
         status = show(context, s, journal, results, error);
+    if (status != CS_OK && s->journal)
+        tell_rest(&context->log, s, results);
     if (status == CS_OK)
         cs_journal_remove(journal);
     return status == CS_OK ? tell_failures(context, s, results, error) : status;

@@ -1,4 +1,5 @@
 #include "sim/base/text-stream.h"
+#include "sim/base/text.h"
 #include "sim/base/version.h"
 #include "sim/cli/command.h"
 #include "sim/cli/heap.h"
@@ -22,6 +23,10 @@ static const cs_option options[] = {
      "Only points that match, by id, dataset, gpu, model, kind, schedule, precision, framework, "
      "quality or feature",
      true, NULL},
+    {"like", 0, "SCENARIO.json",
+     "Only runs like this scenario: on its device, in its precision, ... (as far as there are "
+     "at least ten)",
+     false, NULL},
     {"points", 'p', NULL, "Also print a line per point", false, NULL},
     {"decompose", 0, NULL,
      "Print, by dataset, how predicted steps are divided, and which parts would have to be longer "
@@ -42,6 +47,8 @@ static cs_status load(const cs_arguments *arguments, cs_points *points, cs_error
 {
     cs_status status = CS_OK;
     cs_arena_init(&points->arena);
+    if (arguments->n_words == 0)
+        return cs_points_load_shipped(points, error);
     for (size_t i = 0; i < arguments->n_words && status == CS_OK; i++)
         status = cs_points_load(arguments->words[i], points, error);
     return status;
@@ -82,25 +89,32 @@ static cs_status print_scenario(const cs_context *context, const cs_arguments *a
 
 /* ---- all points ---- */
 
+static void print_option(FILE *out, const cs_arguments *arguments, const char *name)
+{
+    const char *const *values;
+    const size_t n = cs_arguments_values(arguments, name, &values);
+    for (size_t i = 0; i < n; i++) {
+        fprintf(out, " --%s ", name);
+        cs_text_print_word(out, values[i]);
+    }
+}
+
 /* What was asked for, as a command line. */
 static char *command_text(const cs_arguments *arguments)
 {
-    const char *const *select;
-    const size_t n = cs_arguments_values(arguments, "select", &select);
-    const char *const *sets;
-    const size_t n_sets = cs_arguments_values(arguments, "set", &sets);
     char *text = NULL;
     size_t length;
     FILE *out = cs_text_stream(&text, &length);
     if (!out)
         return NULL;
     fputs("sim validate", out);
-    for (size_t i = 0; i < n; i++)
-        fprintf(out, " --select '%s'", select[i]);
-    for (size_t i = 0; i < n_sets; i++)
-        fprintf(out, " --set '%s'", sets[i]);
-    for (size_t i = 0; i < arguments->n_words; i++)
-        fprintf(out, " %s", arguments->words[i]);
+    print_option(out, arguments, "select");
+    print_option(out, arguments, "like");
+    print_option(out, arguments, "set");
+    for (size_t i = 0; i < arguments->n_words; i++) {
+        fputc(' ', out);
+        cs_text_print_word(out, arguments->words[i]);
+    }
     if (fclose(out) == 0)
         return text;
     free(text);
@@ -126,11 +140,16 @@ static cs_status store(const cs_context *context, const cs_arguments *arguments,
 }
 
 static cs_status show(const cs_context *context, const cs_arguments *arguments,
-                      const cs_predictions *predictions, cs_error *error)
+                      const cs_predictions *predictions, const cs_likeness *likeness,
+                      cs_error *error)
 {
     cs_error_table table = {0};
     cs_error_parts_table parts = {0};
-    cs_validation_shown shown = {.predictions = predictions, .table = &table, .parts = &parts};
+    cs_validation_shown shown = {.predictions = predictions,
+                                 .table = &table,
+                                 .parts = &parts,
+                                 .like = cs_arguments_value(arguments, "like"),
+                                 .likeness = likeness};
     cs_status status = cs_error_table_make(predictions, &table, error);
     if (status == CS_OK)
         status = cs_error_parts_make(predictions, &parts, error);
@@ -186,6 +205,7 @@ typedef struct work {
     bool resume;
     char *path; /* of the journal; NULL: none */
     cs_journal journal;
+    cs_likeness likeness; /* zeroed without --like */
 } work;
 
 static void tell_rest(const cs_log *log, const cs_predictions *predictions)
@@ -224,6 +244,16 @@ static cs_status predict(const cs_context *context, work *w, cs_predictions *pre
     return status;
 }
 
+/* A table without a prediction says nothing. */
+static cs_status refuse_failures(const cs_predictions *predictions, cs_error *error)
+{
+    if (predictions->n_states[CS_PREDICTION_FAILED] < predictions->n)
+        return CS_OK;
+    const cs_prediction *first = &predictions->items[0];
+    return cs_error_add(error, CS_FAILED, "all of %u points failed; the first, %s: %s",
+                        predictions->n, first->point->id, first->message);
+}
+
 static cs_status validate_points(const cs_context *context, const cs_arguments *arguments,
                                  const cs_point **points, uint32_t n, work *w, cs_error *error)
 {
@@ -235,9 +265,11 @@ static cs_status validate_points(const cs_context *context, const cs_arguments *
     } else if (status == CS_OK) {
         status = predict(context, w, &predictions, error);
         if (status == CS_OK)
-            status = show(context, arguments, &predictions, error);
+            status = show(context, arguments, &predictions, &w->likeness, error);
         if (status == CS_OK)
             cs_journal_remove(&w->journal);
+        if (status == CS_OK)
+            status = refuse_failures(&predictions, error);
     }
     cs_predictions_finish(&predictions);
     return status;
@@ -261,9 +293,25 @@ static cs_status name_journal(const cs_arguments *arguments, work *w, cs_error *
     return CS_OK;
 }
 
+static cs_status find_like(const char *file, const cs_point *const *points, uint32_t n,
+                           cs_likeness *likeness, cs_error *error)
+{
+    cs_scenario scenario = {0};
+    cJSON *document = NULL;
+    cs_status status = cs_json_load(file, &document, error);
+    if (status == CS_OK)
+        status = cs_scenario_read(document, file, &scenario, error);
+    if (status == CS_OK)
+        status = cs_likeness_find(&scenario, document, points, n, likeness, error);
+    cs_scenario_finish(&scenario);
+    cJSON_Delete(document);
+    return status;
+}
+
 static cs_status validate(const cs_context *context, const cs_arguments *arguments,
                           const cs_points *points, cs_error *error)
 {
+    const char *like = cs_arguments_value(arguments, "like");
     const char *const *select;
     const size_t n_select = cs_arguments_values(arguments, "select", &select);
     const cs_point **selected = NULL;
@@ -272,12 +320,31 @@ static cs_status validate(const cs_context *context, const cs_arguments *argumen
     CS_TRY(cs_arguments_jobs(arguments, &w.jobs, error));
     CS_TRY(cs_points_select(points, select, n_select, &selected, &n, error));
     cs_status status = name_journal(arguments, &w, error);
-    if (status == CS_OK)
+    if (status == CS_OK && like)
+        status = find_like(like, selected, n, &w.likeness, error);
+    if (status == CS_OK && like)
+        status = validate_points(context, arguments, w.likeness.points, w.likeness.n, &w, error);
+    else if (status == CS_OK)
         status = validate_points(context, arguments, selected, n, &w, error);
     cs_journal_close(&w.journal);
+    cs_likeness_finish(&w.likeness);
     free(w.path);
     free(selected);
     return status;
+}
+
+/* --scenario predicts nothing that these could be about. */
+static cs_status check_options(const cs_arguments *arguments, cs_error *error)
+{
+    static const char *const flags[] = {"points", "decompose", "resume", "json"};
+    if (!cs_arguments_value(arguments, "scenario"))
+        return cs_output_check(arguments, "output", cs_endings_of_results, error);
+    const char *other = cs_arguments_value(arguments, "output") ? "output" : NULL;
+    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]) && !other; i++)
+        other = cs_arguments_flag(arguments, flags[i]) ? flags[i] : NULL;
+    return other ? cs_error_add(error, CS_USAGE, "validate: --scenario and --%s exclude each other",
+                                other)
+                 : CS_OK;
 }
 
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
@@ -285,7 +352,7 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     const char *id = cs_arguments_value(arguments, "scenario");
     cs_points points = {0};
     cs_heap_keep();
-    CS_TRY(cs_output_check(arguments, "output", cs_endings_of_results, error));
+    CS_TRY(check_options(arguments, error));
     cs_status status = load(arguments, &points, error);
     if (status == CS_OK && id)
         status = print_scenario(context, arguments, &points, id, error);
@@ -297,13 +364,13 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 
 const cs_command cs_command_validate = {
     .name = "validate",
-    .words = "POINTS.json ...",
-    .min_words = 1,
+    .words = "[POINTS.json ...]",
     .max_words = MOST_FILES,
     .summary = "predict measured training runs, and print the errors",
     .doc = "Reads measured runs (docs/reference/points.md), builds a scenario for each by the "
            "same rules, simulates them in threads, and prints the errors of step time and peak "
-           "memory by dataset, machine and feature.\n\n"
+           "memory by dataset, machine and feature. Without files it reads those that come with "
+           "the program: runs that papers and public repositories report.\n\n"
            "Points that the simulator cannot express are counted by the missing feature. What "
            "scenarios assume is listed with the number of points. No figure is fitted to a "
            "single point. Processes that mpirun starts share the points "

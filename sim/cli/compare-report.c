@@ -100,10 +100,10 @@ static text quantity_text(double value, cs_quantity quantity)
     return isfinite(value) ? cs_units_text(value, quantity, DIGITS) : (text){"-"};
 }
 
-/* "+2.31 %" */
+/* "+2.31 %", of large ones "+2.31e+09 %" */
 static text error_text(double error)
 {
-    return number_text(100 * error, "%+.2f %%");
+    return number_text(100 * error, fabs(error) < 1e4 ? "%+.2f %%" : "%+.3g %%");
 }
 
 /* What the columns are called, and what the last one is. */
@@ -160,7 +160,7 @@ static void print_main(const terms *with, const cs_compared_figure *of, FILE *ou
 static void print_kind(const terms *with, const cs_compared_kind *kind, FILE *out)
 {
     char words[32];
-    snprintf(words, sizeof(words), "%.31s", kind->kind);
+    cs_text_format(words, sizeof(words), "%.31s", kind->kind);
     for (char *at = words; *at; at++)
         *at = *at == '_' ? ' ' : *at;
     fprintf(out, "%-16s %6.0f %6.0f %11s %11s %9s %11s %11s %9s\n", words, kind->number.first,
@@ -172,17 +172,19 @@ static void print_kind(const terms *with, const cs_compared_kind *kind, FILE *ou
             error_text(with->share(kind->median)).s);
 }
 
-static void print_notes(const cs_compared_run *pair, FILE *out)
-{
-    for (uint32_t i = 0; i < pair->n_notes; i++)
-        fprintf(out, "  %s\n", pair->notes[i]);
-}
-
 /* Any text may stand in a file that others made, and name it. */
 static void print_shown(const char *given, const char *behind, FILE *out)
 {
-    cs_text_print(out, given, strlen(given));
+    cs_text_puts(out, given);
     fputs(behind, out);
+}
+
+static void print_notes(const cs_compared_run *pair, FILE *out)
+{
+    for (uint32_t i = 0; i < pair->n_notes; i++) {
+        fputs("  ", out);
+        print_shown(pair->notes[i], "\n", out);
+    }
 }
 
 static void print_file(const char *which, const cs_compared_file *file, FILE *out)
@@ -239,7 +241,8 @@ void cs_compare_print_differences(const cs_compared_run *pairs, uint32_t n_pairs
     for (uint32_t i = 0; i < n_pairs; i++) {
         if (pairs[i].n_notes == 0)
             continue;
-        fprintf(out, "\npair %u, %s: the scenarios differ:\n", i + 1, pairs[i].name);
+        fprintf(out, "\npair %u, ", i + 1);
+        print_shown(pairs[i].name, ": the scenarios differ:\n", out);
         print_notes(&pairs[i], out);
     }
 }

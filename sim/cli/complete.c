@@ -96,10 +96,13 @@ static const cJSON *find(const cJSON *root, const char *pointer)
     return at;
 }
 
+/* A key of a file may be any text. What is offered stands in a shell's line as it is: only what
+ * keys of scenarios are made of. */
 static void offer_key(completion *c, const char *key, bool holds_more, const char *doc)
 {
+    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-";
     char word[256];
-    if (key[strcspn(key, "/~")] == '\0')
+    if (*key && key[strspn(key, plain)] == '\0')
         offer(c, (snprintf(word, sizeof(word), "%s%c", key, holds_more ? '/' : '='), word), doc);
 }
 

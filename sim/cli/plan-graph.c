@@ -1,6 +1,7 @@
 #include "sim/cli/plan-graph.h"
 
 #include "schedules/plan/replication.h"
+#include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/workload/foreign/pipedream-prefixes.h"
@@ -163,9 +164,10 @@ static void print_table(const graph_plan *g, const char *name, FILE *out)
     uint32_t n_devices = 1;
     for (uint32_t level = 0; level < g->replication.n_levels; level++)
         n_devices *= g->levels[level].n;
-    fprintf(out, "%s: %u nodes, %u places to cut; %u stage%s on %u device%s\n", name,
-            g->prefixes.n_nodes, g->prefixes.n, g->plan.n_stages, g->plan.n_stages == 1 ? "" : "s",
-            n_devices, n_devices == 1 ? "" : "s");
+    cs_text_puts(out, name);
+    fprintf(out, ": %u nodes, %u places to cut; %u stage%s on %u device%s\n", g->prefixes.n_nodes,
+            g->prefixes.n, g->plan.n_stages, g->plan.n_stages == 1 ? "" : "s", n_devices,
+            n_devices == 1 ? "" : "s");
     fprintf(out, "period of a mini-batch by PipeDream's cost model: %s\n\n",
             cs_units_text(cs_time_seconds(g->period), CS_QUANTITY_TIME, 9).s);
     fprintf(out, "%5s  %8s  %-11s %-11s %-10s %-10s %5s  %s\n", "stage", "replicas", "cuts", "time",

@@ -6,6 +6,7 @@
 #include "sim/print/wrap.h"
 
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { DIGITS = 4, NAME_WIDTH = 38 };
@@ -27,12 +28,13 @@ static const struct measure {
 
 /* ---- the table ---- */
 
-/* "6.31 %" or "+6.31 %"; "-" of what is not known. */
+/* "6.31 %" or "+6.31 %", of large ones "+6.31e+09 %"; "-" of what is not known. */
 static const char *percent(double share, bool sign, char text[32])
 {
+    static const char *const forms[2][2] = {{"%.2f %%", "%+.2f %%"}, {"%.3g %%", "%+.3g %%"}};
     if (!isfinite(share))
         return "-";
-    snprintf(text, 32, sign ? "%+.2f %%" : "%.2f %%", 100 * share);
+    snprintf(text, 32, forms[fabs(share) >= 1e4][sign], 100 * share);
     return text;
 }
 
@@ -135,8 +137,9 @@ static void print_parts_of(const cs_error_parts *row, FILE *out)
     char missing[32], rest[32];
     if (row->n == 0)
         return;
-    fprintf(out, "  %s, %u points: predicted %.2f %%, missing %s\n",
-            *row->dataset ? row->dataset : "all", row->n, 100 * (1 - row->missing),
+    fputs("  ", out);
+    cs_text_puts(out, *row->dataset ? row->dataset : "all");
+    fprintf(out, ", %u points: predicted %.2f %%, missing %s\n", row->n, 100 * (1 - row->missing),
             percent(row->missing, true, missing));
     for (uint32_t p = 0; p < CS_N_STEP_PARTS; p++) {
         char predicted[32], lacking[32];
@@ -182,19 +185,32 @@ static void print_missing(const cs_prediction *prediction, FILE *out)
     fputs(prediction->made.n_missing > 1 ? ")" : "", out);
 }
 
+static void print_message(const char *before, const char *message, FILE *out)
+{
+    fputs(before, out);
+    cs_text_puts(out, message);
+}
+
 static void print_point(const cs_prediction *prediction, FILE *out)
 {
-    fputs(prediction->point->id, out);
+    cs_text_puts(out, prediction->point->id);
     if (prediction->state == CS_PREDICTION_MISSING)
         print_missing(prediction, out);
     else if (prediction->state == CS_PREDICTION_FAILED)
-        fprintf(out, "  failed: %s", prediction->message);
+        print_message("  failed: ", prediction->message, out);
     for (uint32_t m = 0; m < CS_N_MEASURES; m++)
         print_values(prediction, (cs_measure)m, out);
     if (prediction->state == CS_PREDICTION_MADE && prediction->out_of_memory)
         fprintf(
             out, "  out of memory%s%s", prediction->depends ? " (not if all is recomputed)" : "",
             prediction->knows_verdict && !prediction->was_out_of_memory ? ", measured: not" : "");
+    fputc('\n', out);
+}
+
+static void print_failure(const cs_prediction *prediction, FILE *out)
+{
+    print_message("  ", prediction->point->id, out);
+    print_message(": ", prediction->message, out);
     fputc('\n', out);
 }
 
@@ -205,13 +221,82 @@ static void print_failures(const cs_predictions *predictions, FILE *out)
     fputs("\npoints whose scenario is refused or does not run\n", out);
     for (uint32_t i = 0; i < predictions->n; i++)
         if (predictions->items[i].state == CS_PREDICTION_FAILED)
-            fprintf(out, "  %s: %s\n", predictions->items[i].point->id,
-                    predictions->items[i].message);
+            print_failure(&predictions->items[i], out);
+}
+
+/* ---- like a scenario ---- */
+
+/* "device (h100), precision (bf16)": traits that the points share, or do not. */
+static void print_traits(const char *before, const cs_likeness *likeness, bool shared, FILE *out)
+{
+    const char *separator = before;
+    for (uint32_t t = 0; t < CS_N_TRAITS; t++) {
+        if (likeness->shared[t] != shared || strcmp(likeness->traits[t], "any") == 0)
+            continue;
+        fprintf(out, "%s%s (", separator, cs_trait_names[t]);
+        cs_text_puts(out, likeness->traits[t]);
+        fputc(')', out);
+        separator = ", ";
+    }
+    fputs(separator == before ? "" : "\n", out);
+}
+
+static int compare_numbers(const void *a, const void *b)
+{
+    const double left = *(const double *)a, right = *(const double *)b;
+    return (left > right) - (left < right);
+}
+
+/* What nine of ten absolute errors are at most; NaN without errors, or memory. */
+static double most_of_nine_tenths(const cs_predictions *predictions, cs_measure measure)
+{
+    double *errors = calloc(predictions->n + 1ULL, sizeof(*errors));
+    uint32_t n = 0;
+    for (uint32_t i = 0; errors && i < predictions->n; i++) {
+        const double e = cs_prediction_error(&predictions->items[i], measure);
+        if (isfinite(e))
+            errors[n++] = fabs(e);
+    }
+    if (errors)
+        qsort(errors, n, sizeof(*errors), compare_numbers);
+    const double most = n > 0 ? errors[(9 * n + 9) / 10 - 1] : (double)NAN;
+    free(errors);
+    return most;
+}
+
+static void print_summary(const cs_validation_shown *shown, cs_measure measure, FILE *out)
+{
+    const cs_error_summary *errors = &shown->table->rows[0].measures[measure];
+    char mean[32], most[32], bias[32];
+    if (errors->n > 0)
+        fprintf(out, "%s: %u compared, mean error %s, 9 of 10 within %s, bias %s\n",
+                measures[measure].title, errors->n, percent(errors->mean, false, mean),
+                percent(most_of_nine_tenths(shown->predictions, measure), false, most),
+                percent(errors->bias, true, bias));
+}
+
+static void print_like(const cs_validation_shown *shown, FILE *out)
+{
+    fprintf(out, "%u measured runs are like ", shown->predictions->n);
+    cs_text_puts(out, shown->like);
+    fputc('\n', out);
+    print_traits("  they share its ", shown->likeness, true, out);
+    print_traits("  too few share its ", shown->likeness, false, out);
+    fputs("an error is predicted over measured, less 1\n\n", out);
+    for (uint32_t m = 0; m < CS_N_MEASURES; m++)
+        print_summary(shown, (cs_measure)m, out);
+    fputc('\n', out);
+    for (uint32_t i = 0; i < shown->predictions->n; i++)
+        print_point(&shown->predictions->items[i], out);
 }
 
 void cs_validate_print(const cs_validation_shown *shown, bool each, bool decompose, FILE *out)
 {
     const cs_predictions *predictions = shown->predictions;
+    if (shown->like) {
+        print_like(shown, out);
+        return;
+    }
     const uint32_t *n = predictions->n_states;
     for (uint32_t i = 0; each && i < predictions->n; i++)
         print_point(&predictions->items[i], out);
@@ -329,12 +414,27 @@ static cJSON *append(cJSON *list)
     return NULL;
 }
 
+static bool fill_like(cJSON *root, const cs_validation_shown *shown)
+{
+    cJSON *like = cJSON_AddObjectToObject(root, "like");
+    cJSON *traits = cJSON_AddArrayToObject(like, "traits");
+    const cs_likeness *from = shown->likeness;
+    bool done = like && traits && cJSON_AddStringToObject(like, "scenario", shown->like);
+    for (uint32_t t = 0; done && t < CS_N_TRAITS; t++) {
+        cJSON *object = append(traits);
+        done = object && cJSON_AddStringToObject(object, "name", cs_trait_names[t]) &&
+               cJSON_AddStringToObject(object, "value", from->traits[t]) &&
+               cJSON_AddBoolToObject(object, "shared", from->shared[t]);
+    }
+    return done;
+}
+
 static bool fill(cJSON *root, const cs_validation_shown *shown)
 {
     cJSON *rows = cJSON_AddArrayToObject(root, "errors");
     cJSON *parts = cJSON_AddArrayToObject(root, "decomposition");
     cJSON *points = cJSON_AddArrayToObject(root, "points");
-    bool done = rows && parts && points;
+    bool done = rows && parts && points && (!shown->like || fill_like(root, shown));
     for (uint32_t i = 0; done && i < shown->parts->n; i++) {
         cJSON *object = append(parts);
         done = object && fill_parts(object, &shown->parts->rows[i]);

@@ -4,6 +4,7 @@
 
 #include "sim/validate/error-parts.h"
 #include "sim/validate/error-table.h"
+#include "sim/validate/point-likeness.h"
 
 #include <stdio.h>
 
@@ -13,11 +14,14 @@ typedef struct cs_validation_shown {
     const cs_error_table *table;
     const cs_error_parts_table *parts;
     cs_note_counts missing, assumed;
+    const char *like; /* a scenario that they are like, by its file; or NULL */
+    const cs_likeness *likeness;
 } cs_validation_shown;
 
 /* How many points there are and what became of them; errors of step time and memory by dataset,
  * machine and feature; what is missing and assumed. With `each`, a line per point too; with
- * `decompose`, the parts of predicted steps by dataset, and what they lack. */
+ * `decompose`, the parts of predicted steps by dataset, and what they lack. Of points that are like
+ * a scenario a few lines, and a line per point. */
 void cs_validate_print(const cs_validation_shown *shown, bool each, bool decompose, FILE *out);
 
 /* The same, with all points. CS_NO_MEMORY. */

@@ -56,8 +56,8 @@ static void add(search *s, const char *pointer, const cJSON *a, const cJSON *b)
         return;
     describe(a, left_out, values[0], sizeof(values[0]));
     describe(b, left_out, values[1], sizeof(values[1]));
-    snprintf(text, sizeof(text), "%s: %s %s, %s %s", pointer, values[0], s->sides[0], values[1],
-             s->sides[1]);
+    cs_text_format(text, sizeof(text), "%s: %s %s, %s %s", pointer, values[0], s->sides[0],
+                   values[1], s->sides[1]);
     s->texts[s->n] =
         cs_arena_copy(s->arena, s->n < CS_DIFFERENCES_MAX ? text : "and more that differs");
     s->failed |= !s->texts[s->n++];
@@ -71,12 +71,12 @@ static void search_object(search *s, const char *pointer, const cJSON *a, const 
     const cJSON *member;
     cJSON_ArrayForEach(member, a)
     {
-        snprintf(path, sizeof(path), "%.120s/%.60s", pointer, member->string);
+        cs_text_format(path, sizeof(path), "%.120s/%.60s", pointer, member->string);
         search_in(s, path, member, cs_json_member(b, member->string));
     }
     cJSON_ArrayForEach(member, b)
     {
-        snprintf(path, sizeof(path), "%.120s/%.60s", pointer, member->string);
+        cs_text_format(path, sizeof(path), "%.120s/%.60s", pointer, member->string);
         if (!cs_json_member(a, member->string))
             add(s, path, NULL, member);
     }

@@ -24,16 +24,16 @@ static const char *const order_names[] = {"given", "found", "auto", NULL};
 
 const cs_field cs_lower_level_fields[] = {
     {"alpha", CS_FIELD_TIME, offsetof(cs_alpha_beta, alpha), .fallback = "0 s",
-     .doc = "what a message takes whatever its size"},
+     .doc = "time of a message that does not depend on its size"},
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_alpha_beta, bandwidth), .above_min = true,
      .doc = "1 / beta"},
     {0}};
 
 const cs_field cs_lower_dispatch_fields[] = {
     {"reached", CS_FIELD_NUMBER, offsetof(cs_dispatch_cost, reached), .fallback = "1",
-     .above_min = true, .max = 1, .doc = "fraction of the links' bandwidths"},
+     .above_min = true, .max = 1, .doc = "fraction of the links' bandwidths that it reaches"},
     {"start", CS_FIELD_TIME, offsetof(cs_dispatch_cost, start), .fallback = "0",
-     .doc = "what it takes whatever its bytes"},
+     .doc = "time that does not depend on its size"},
     {0}};
 
 #define LEVEL(key, number)                                                                         \
@@ -52,67 +52,67 @@ static const cs_field levels_fields[] = {LEVEL("gpu_pair", CS_LEVEL_GPU_PAIR),
 const cs_field cs_lower_fields[] = {
     {"algorithm", CS_FIELD_CHOICE, offsetof(cs_lower_options, algorithm), .fallback = "usual",
      .choices = algorithm_names,
-     .doc = "of all collectives, which it must fit; usual: ring_per_nic, else ring_per_link (but "
-            "on a ring or torus), else ring, else direct (all_to_all: direct, or as "
-            "\"dispatcher\" says); auto: the cheapest when nothing else runs"},
+     .doc = "algorithm of all collectives; if named, it must fit all of them; usual: ring_per_nic, "
+            "else ring_per_link (except on a ring or torus), else ring, else direct (all_to_all: "
+            "direct, or as \"dispatcher\" says); auto: the fastest when nothing else runs"},
     {"gradients", CS_FIELD_CHOICE, offsetof(cs_lower_options, gradients), .fallback = "algorithm",
      .choices = gradients_names,
-     .doc = "of sums of gradients of weights alone; algorithm: as all others. hierarchical: over a "
-            "leader of each node; segmented: over all devices of the nodes (multi-leader)"},
+     .doc = "algorithm of weight-gradient reductions; algorithm: the same as for all others; "
+            "hierarchical: through one leader per node; segmented: through all devices of a node "
+            "(multi-leader)"},
     {"chunks", CS_FIELD_COUNT, offsetof(cs_lower_options, chunks), .fallback = "0", .max = 4096,
-     .doc = "into which chains and trees cut the vector; 0: the cheapest of 1, 4, 16 and 64"},
+     .doc = "number of chunks into which chains and trees cut the vector; 0: the fastest of 1, 4, "
+            "16 and 64"},
     {"fidelity", CS_FIELD_CHOICE, offsetof(cs_lower_options, fidelity), .fallback = "auto",
      .choices = fidelity_names,
-     .doc = "flow: every message is simulated; analytic: one delay, as when nothing runs but the "
-            "same in other groups of a mesh; alpha_beta: one delay by the alpha-beta model; auto: "
-            "analytic with \"reached\", \"start\", \"tensor_overlap\", \"expert_overlap\" or "
-            "\"nccl\", which delays alone have, and beyond most_flows, else flow"},
+     .doc = "flow: every message is simulated; analytic: a collective is one delay, its time when "
+            "nothing runs but the same collective in other groups of the mesh; alpha_beta: one "
+            "delay by the alpha-beta model; auto: analytic with \"reached\", \"start\", "
+            "\"tensor_overlap\", \"expert_overlap\" or \"nccl\", which apply to delays only, or "
+            "above most_flows; else flow"},
     {"order", CS_FIELD_CHOICE, offsetof(cs_lower_options, order), .fallback = "auto",
      .choices = order_names,
-     .doc =
-         "of the ranks; found: each followed by the nearest one left; auto: the same within each "
-         "node where a ring per NIC is possible, else given"},
+     .doc = "order of the ranks; found: each is followed by the nearest one left; auto: as found "
+            "within each node if a ring per NIC is possible, else given"},
     {"sharing", CS_FIELD_CHOICE, offsetof(cs_lower_options, sharing), .fallback = "platform",
      .choices = sharing_names,
-     .doc =
-         "how messages of collectives that are one delay share links; platform: as all transfers "
-         "do; max_min: fairly, where transfers of other kinds share none"},
+     .doc = "how the messages of collectives that are one delay share links; platform: as all "
+            "transfers do; max_min: fairly, even if other transfers do not share links"},
     {"reached", CS_FIELD_VARIANT, offsetof(cs_lower_options, reached), .fallback = "1",
      .size = sizeof(cs_reached), .kind = &cs_reached_kind,
-     .doc =
-         "fraction of the links' bandwidths that a collective reaches, where it is one delay; or "
-         "one for each level of its messages, where one that is left out is as the next nearer",
+     .doc = "fraction of the links' bandwidths that a collective reaches, if it is one delay; or a "
+            "fraction for each level of its messages, by default that of the next nearer level",
      .shape = "a number > 0 and <= 1, or {gpu_pair, node, rack, system: number}"},
     {"tensor_overlap", CS_FIELD_NUMBER, offsetof(cs_lower_options, tensor_overlap), .fallback = "0",
      .max = 1,
-     .doc = "of a tensor-parallel collective that is one delay: what products hide of all but its "
-            "first chunk, of as many as ranks"},
+     .doc = "share of a tensor-parallel collective that products hide, not counting the first of "
+            "its chunks (as many as ranks); only if it is one delay"},
     {"expert_overlap", CS_FIELD_NUMBER, offsetof(cs_lower_options, expert_overlap), .fallback = "0",
      .max = 1,
-     .doc =
-         "of an all_to_all of experts that is one delay: what layers of another micro-batch hide"},
+     .doc = "share of an all_to_all of experts that layers of another micro-batch hide; only if it "
+            "is one delay"},
     {"start", CS_FIELD_TIME, offsetof(cs_lower_options, start), .fallback = "0",
-     .doc = "of a collective that is one delay: what its kernel takes to begin on all ranks"},
+     .doc =
+         "time until the kernel of a collective has started on all ranks; only if it is one delay"},
     {"dispatch", CS_FIELD_OBJECT, offsetof(cs_lower_options, dispatch), .fallback = "",
      .of = cs_lower_dispatch_fields, .size = sizeof(cs_dispatch_cost),
-     .doc = "of an all_to_all by once_per_node that leaves a node and is one delay, in place of "
-            "reached and start",
+     .doc = "for an all_to_all by once_per_node that leaves a node and is one delay: values that "
+            "replace reached and start",
      .shape = "{dispatch}"},
     {"nccl", CS_FIELD_CHOICE, offsetof(cs_lower_options, nccl), .fallback = "none",
      .choices = nccl_names,
-     .doc = "latencies, protocols and thresholds of NCCL on GPUs of this generation, in place of "
-            "the links' latencies, for an all_reduce, all_gather or reduce_scatter that is one "
-            "delay and would go by rings"},
+     .doc = "latencies, protocols and thresholds of NCCL on GPUs of this generation, instead of "
+            "the links' latencies; for each all_reduce, all_gather or reduce_scatter that is one "
+            "delay and would use rings"},
     {"nccl_algorithm", CS_FIELD_CHOICE, offsetof(cs_lower_options, nccl_algorithm),
      .fallback = "auto", .choices = nccl_algorithm_names,
-     .doc = "with nccl: the fastest, or one of them (NCCL_ALGO); nvls: sums within NVSwitches, of "
-            "hopper; ring where it does not do the collective"},
+     .doc = "with nccl: the algorithm, as NCCL_ALGO sets it; auto: the fastest; nvls: sums within "
+            "NVSwitches, for hopper; ring is used for collectives that the algorithm does not do"},
     {"most_flows", CS_FIELD_COUNT, offsetof(cs_lower_options, most_flows), .fallback = "4000000",
-     .doc = "messages of the whole run up to which the fidelity auto simulates them"},
+     .doc = "with fidelity auto: largest number of messages in a run for which each is simulated"},
     {"levels", CS_FIELD_OBJECT, offsetof(cs_lower_options, given), .fallback = "",
      .of = levels_fields, .size = sizeof(cs_given_levels),
-     .doc =
-         "alpha and beta for alpha_beta; of a level that is not given, those of a message's route",
+     .doc = "alpha and beta for alpha_beta; default for a level: those of a message's route",
      .shape = "{gpu_pair, node, rack, system: {level}}"},
     {0}};
 

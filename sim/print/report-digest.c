@@ -31,15 +31,26 @@ static double least_capacity(const cs_simulation *simulation)
     return least;
 }
 
+static bool add_most(cJSON *object, const char *const *keys, const cs_scenario *scenario,
+                     const cs_simulation *simulation)
+{
+    bool done = object != NULL;
+    for (; *keys && done; keys++)
+        done = cs_json_add_number(object, *keys, most_over_devices(scenario, simulation, *keys));
+    return done;
+}
+
 static bool add_devices(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
-    static const char *const keys[] = {"peak_memory_bytes", "peak_activation_bytes"};
+    static const char *const keys[] = {"peak_memory_bytes", "peak_activation_bytes", NULL};
+    static const char *const of_allocator[] = {"peak_allocated_bytes", "peak_reserved_bytes",
+                                               "fragmentation_fraction", NULL};
     cJSON *object = cs_json_add_item(cJSON_AddArrayToObject(root, "devices"));
-    bool done = object && cs_json_add_number(object, "capacity_bytes", least_capacity(simulation));
-    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]) && done; i++)
-        done =
-            cs_json_add_number(object, keys[i], most_over_devices(scenario, simulation, keys[i]));
-    return done;
+    return object && cs_json_add_number(object, "capacity_bytes", least_capacity(simulation)) &&
+           add_most(object, keys, scenario, simulation) &&
+           (simulation->allocations.n_devices == 0 ||
+            add_most(cJSON_AddObjectToObject(object, "allocator"), of_allocator, scenario,
+                     simulation));
 }
 
 static bool add_weights(cJSON *root, const cs_staleness *staleness)

@@ -1,5 +1,6 @@
 #include "sim/print/report.h"
 
+#include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/print/mesh-report.h"
 #include "sim/print/origins-report.h"
@@ -435,11 +436,11 @@ static void print_capacity(const cs_platform *platform, FILE *out)
     if (high > 0)
         snprintf(aside, sizeof(aside), "%s%s%s", low < high ? "up to " : "",
                  bytes_text((double)high).s, " a device");
-    snprintf(
-        line, sizeof(line),
-        "capacity %s%s; not counted in a peak: the driver's context, what the allocator wastes, "
-        "buffers of libraries (set aside for them: %s)",
-        bytes_text((double)least).s, to, aside);
+    snprintf(line, sizeof(line),
+             "capacity %s%s; peaks do not include the driver's context, fragmentation and library "
+             "buffers "
+             "(/platform/reserve sets aside: %s)",
+             bytes_text((double)least).s, to, aside);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
@@ -640,16 +641,20 @@ static void print_dropped(const cs_simulation *simulation, FILE *out)
 
 static void print_path(const cs_analysis *analysis, FILE *out)
 {
-    fprintf(out, "critical path: %u step%s:", analysis->n_steps, analysis->n_steps == 1 ? "" : "s");
+    char line[400];
+    int used = snprintf(line, sizeof(line), "critical path: %u step%s:", analysis->n_steps,
+                        analysis->n_steps == 1 ? "" : "s");
     for (uint32_t kind = 0; kind < CS_N_KINDS; kind++) {
         if (analysis->path.compute[kind] > 0)
-            fprintf(out, " %s %s,", cs_kind_name(kind),
-                    time_text((double)analysis->path.compute[kind]).s);
+            used += snprintf(line + used, sizeof(line) - (size_t)used, " %s %s,",
+                             cs_kind_name(kind), time_text((double)analysis->path.compute[kind]).s);
     }
-    fprintf(out, " messages %s", time_text((double)analysis->path.communication).s);
+    used += snprintf(line + used, sizeof(line) - (size_t)used, " messages %s",
+                     time_text((double)analysis->path.communication).s);
     if (analysis->path.dependency > 0)
-        fprintf(out, ", waiting %s", time_text((double)analysis->path.dependency).s);
-    fputc('\n', out);
+        snprintf(line + used, sizeof(line) - (size_t)used, ", waiting %s",
+                 time_text((double)analysis->path.dependency).s);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
 /* "the forward of mini-batch 0, micro-batch 13" */
@@ -764,25 +769,37 @@ static void print_choices(const cs_lower_report *lowering, FILE *out)
         fputs("\n\n", out);
 }
 
+static const char *delay_text(const cs_lower_report *lowering)
+{
+    if (lowering->fidelity != CS_FIDELITY_ANALYTIC)
+        return "by the alpha-beta model";
+    return lowering->beside ? "with nothing else running but the same in other groups"
+                            : "with nothing else running";
+}
+
 /* What messages and collectives take depends on both, so no summary is without. */
 static void print_network(const cs_platform *platform, const cs_lower_report *lowering, FILE *out)
 {
-    char sharing[CS_SHARING_TEXT_BYTES];
-    const bool links = cs_sharing_text(platform, sharing) != NULL;
-    if (links)
-        fprintf(out, "links shared by %s%s", sharing, lowering->n_collectives > 0 ? "; " : "\n\n");
-    if (lowering->n_collectives == 0)
+    char sharing[CS_SHARING_TEXT_BYTES], links[CS_SHARING_TEXT_BYTES + 32] = "", line[600];
+    const unsigned long long messages = lowering->n_flows;
+    const bool any = lowering->n_collectives > 0, delays = lowering->fidelity != CS_FIDELITY_FLOW;
+    if (cs_sharing_text(platform, sharing))
+        snprintf(links, sizeof(links), "links shared by %s%s", sharing, any ? "; " : "");
+    if (!any && !*links)
         return;
-    fprintf(out, "%llu collective%s by %s, ", (unsigned long long)lowering->n_collectives,
-            lowering->n_collectives == 1 ? "" : "s", lowering->algorithms);
-    if (lowering->fidelity != CS_FIDELITY_FLOW)
-        fprintf(out, "each one delay %s%s (%llu messages not simulated)\n\n",
-                lowering->fidelity == CS_FIDELITY_ANALYTIC ? "as when nothing else runs"
-                                                           : "by the alpha-beta model",
-                lowering->beside ? " but the same in other groups" : "",
-                (unsigned long long)lowering->n_flows);
-    else
-        fprintf(out, "%llu messages\n\n", (unsigned long long)lowering->n_flows);
+    int used = snprintf(line, sizeof(line), "%s", links);
+    if (any)
+        used += snprintf(line + used, sizeof(line) - (size_t)used, "%llu collective%s by %s, ",
+                         (unsigned long long)lowering->n_collectives,
+                         lowering->n_collectives == 1 ? "" : "s", lowering->algorithms);
+    if (any && delays)
+        snprintf(line + used, sizeof(line) - (size_t)used,
+                 "each one delay: its time %s (%llu messages not simulated)", delay_text(lowering),
+                 messages);
+    else if (any)
+        snprintf(line + used, sizeof(line) - (size_t)used, "%llu messages", messages);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+    fputc('\n', out);
     print_choices(lowering, out);
 }
 
@@ -866,7 +883,8 @@ static void print_costs(const cs_scenario *scenario, const cs_lower_report *lowe
     const uint32_t times = use->n_measured + use->n_estimated;
     if (!use->given)
         return;
-    fprintf(out, "costs %s", use->files);
+    fputs("costs ", out);
+    cs_text_puts(out, use->files);
     fprintf(out, use->devices[0] ? " (%s): " : ": ", use->devices);
     if (times > 0)
         fprintf(out, "%u of %u times of operators measured%s\n", use->n_measured, times,

@@ -82,6 +82,9 @@ cs_status cs_replayable_scenario(const cs_scenario *scenario, const char *path, 
         return refuse(path, "/model/precision", "must be fp32 to be replayed", error);
     if (scenario->storage.state_bytes != sizeof(float))
         return refuse(path, "/model/states", "must be fp32 to be replayed", error);
+    if (scenario->job.other_ratio > 0)
+        return refuse(path, "/model/optimizer",
+                      "must be another than muon to be replayed: no backend orthogonalises", error);
     CS_TRY(check_recompute(scenario, path, error));
     for (uint32_t d = 0; d < scenario->platform.n_devices; d++)
         if (scenario->job.speeds[d] != 1)

@@ -1,5 +1,6 @@
 #include "sim/run/figures.h"
 
+#include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/run/simulate.h"
 #include "sim/workload/precision.h"
@@ -249,9 +250,9 @@ static const char *of_a_device(const cs_outcome *of, char *text, size_t size)
 static const char *of_its_peak(const cs_outcome *of, char *text, size_t size)
 {
     const cs_model *model = of->scenario->model;
-    snprintf(text, size, " of %.80s's peak in %s",
-             model->work.device ? model->work.device : "the device",
-             cs_precision_names[model->precision]);
+    cs_text_format(text, size, " of %.80s's peak in %s",
+                   model->work.device ? model->work.device : "the device",
+                   cs_precision_names[model->precision]);
     return text;
 }
 
@@ -420,7 +421,7 @@ const cs_run_figure cs_run_figures[] = {
      "first mini-batch, counted from 0, of the periodic part; null if the run is not periodic",
      NUMBER, periodic_from, may_recur, RUN, TASKS},
     {"in_flight_half_way", "in flight half-way",
-     "mini-batches in flight (begun, but it or an earlier one not yet finished) when the middle "
+     "mini-batches in flight (begun, but not finished, or an earlier one is not) when the middle "
      "mini-batch of the run enters",
      NUMBER, in_flight_half_way, may_recur, RUN, TASKS},
     {"in_flight_at_end", "in flight at the end",

@@ -85,7 +85,7 @@ static cs_status fill(const cs_scenario *scenario, const cs_osdp_options *option
     *op = (cs_osdp_operator){.weights = one.weight_bytes,
                              .gradients = one.gradient_bytes,
                              .states = one.weight_bytes + one.gradient_bytes +
-                                       cs_optimizer_bytes(job, one.weight_bytes),
+                                       cs_optimizer_bytes(job, one.weight_bytes, one.matrix_bytes),
                              .kept = until.kept_bytes - *before, /* what layers share, once */
                              .workspace = one.workspace_bytes,
                              .compute = one.forward + one.backward_input + one.backward_weight,

@@ -356,6 +356,24 @@ static cs_status check_zero(const cs_sections *sections, const cs_json_place *pa
                            kind->name, zero);
 }
 
+/* Matrices of Muon are updated whole, where all of their gradients are. */
+static cs_status check_matrices(const cs_sections *sections, const cs_json_place *parallel,
+                                cs_error *error)
+{
+    const cs_optimizer *optimizer = &cs_optimizers[sections->model.optimizer];
+    const bool rules = sections->parallel.rules.n > 0;
+    const cs_json_place place = {.up = parallel, .key = rules ? "rules" : "zero"};
+    if (!(optimizer->other_ratio > 0) || (!rules && sections->parallel.zero < 2))
+        return CS_OK;
+    if (rules)
+        return cs_json_invalid(&place, error, "must be left out with the optimizer \"%s\"",
+                               optimizer->name);
+    return cs_json_invalid(&place, error,
+                           "must be 0 or 1 with the optimizer \"%s\", which updates whole "
+                           "matrices (got %u)",
+                           optimizer->name, sections->parallel.zero);
+}
+
 /* 0: not known before the model is made. */
 static uint32_t known_layers(const cs_sections *sections, const cs_loaded *loaded)
 {
@@ -384,6 +402,7 @@ cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given, cons
     if (sections->schedule.kind->mesh.no_grid)
         return refuse_schedule(sections, &place, error);
     CS_TRY(check_zero(sections, &place, error));
+    CS_TRY(check_matrices(sections, &place, error));
     cs_parallel *made = cs_arena_alloc(arena, 1, sizeof(*made));
     if (!made)
         return cs_error_no_memory(error);

@@ -1,5 +1,6 @@
 #include "sim/scenario/build.h"
 
+#include "sim/base/text.h"
 #include "sim/base/vector.h"
 #include "sim/workload/net-local.h"
 
@@ -17,8 +18,8 @@ static const char *name_files(const cs_costs_section *given, cs_arena *arena)
     char text[256] = "inline";
     size_t end = 0;
     for (uint32_t i = 0; i < given->n_files && end < sizeof(text); i++)
-        end += (size_t)snprintf(text + end, sizeof(text) - end, "%s%s", end > 0 ? ", " : "",
-                                given->files[i]);
+        end += (size_t)cs_text_format(text + end, sizeof(text) - end, "%s%s", end > 0 ? ", " : "",
+                                      given->files[i]);
     return cs_arena_copy(arena, text);
 }
 
@@ -39,7 +40,7 @@ static void name_device(const cs_costs *costs, uint32_t source, char *list, size
     const size_t end = strlen(list);
     if (have(list, device))
         return;
-    snprintf(list + end, size - end, "%s%s", end > 0 ? ", " : "", device);
+    cs_text_format(list + end, size - end, "%s%s", end > 0 ? ", " : "", device);
     ++*n;
 }
 
@@ -65,7 +66,7 @@ cs_status cs_scenario_costs_use(const cs_sections *sections, const cs_costs *cos
     use->devices = cs_arena_copy(arena, list);
     if (!use->files || !use->devices)
         return cs_error_no_memory(error);
-    snprintf(text, sizeof(text), "the costs are of different devices: %s", list);
+    cs_text_format(text, sizeof(text), "the costs are of different devices: %s", list);
     return n > 1 ? warn(use, text, arena, error) : CS_OK;
 }
 
@@ -193,8 +194,8 @@ static cs_status check_hardware(const pricing *p, const cs_workload *workload, c
     if (!workload->device || p->use->n_measured == 0 ||
         cs_accelerator_load(workload->device, workload->from, &device, &why) != CS_OK)
         return CS_OK; /* of a device that is wrong, others tell */
-    snprintf(text, sizeof(text), "times of operators were measured on %.200s, not on %.200s",
-             measured, device.title);
+    cs_text_format(text, sizeof(text), "times of operators were measured on %.200s, not on %.200s",
+                   measured, device.title);
     const bool same = is_called(measured, &device);
     cs_accelerator_finish(&device);
     return same ? CS_OK : warn(p->use, text, p->arena, error);
@@ -372,6 +373,24 @@ static void leave_out_updates(const cs_sections *sections, cs_model *model)
             model->batches[b].layers[i].update = 0;
 }
 
+static cs_status check_optimizer(const cs_sections *sections, const cs_model *model,
+                                 cs_error *error)
+{
+    const cs_json_place up = {.up = &sections->root, .key = "model"};
+    const cs_json_place place = {.up = &up, .key = "optimizer"};
+    const cs_optimizer *optimizer = &cs_optimizers[sections->model.optimizer];
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < model->n_layers; i++)
+        n += model->layers[i].n_matrices;
+    if (!(optimizer->other_ratio > 0) || n > 0)
+        return CS_OK;
+    return cs_json_invalid(&place, error, "must be another than \"%s\", which updates matrices: %s",
+                           optimizer->name,
+                           sections->model.workload.name
+                               ? "the model has no linear layers but the last one"
+                               : "no layer of the model has \"matrices\"; a named model has");
+}
+
 cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,
                             const cs_parallel *parallel, const cs_mesh *mesh, cs_arena *arena,
                             cs_model *model, cs_costs_use *use, cs_error *error)
@@ -389,7 +408,7 @@ cs_status cs_scenario_model(const cs_sections *sections, cs_loaded *loaded,
     }
     model->float_gradients = sections->model.gradients != 0;
     leave_out_updates(sections, model);
-    return CS_OK;
+    return check_optimizer(sections, model, error);
 }
 
 cs_status cs_scenario_price(const cs_sections *sections, const cs_loaded *loaded,

@@ -94,8 +94,12 @@ static cs_status load_one(const cs_costs_section *given, uint32_t i, const cs_js
 {
     const cs_json_place place = {.up = root, .key = "costs"};
     const cs_json_place in_place = {.up = &place, .key = "inline"};
-    return given->in_place ? cs_costs_read(given->in_place, &in_place, loaded, error)
-                           : load_file(root->file, given->files[i], loaded, error);
+    cs_error why;
+    if (given->in_place)
+        return cs_costs_read(given->in_place, &in_place, loaded, error);
+    cs_error_init(&why);
+    const cs_status status = load_file(root->file, given->files[i], loaded, &why);
+    return status == CS_OK ? CS_OK : cs_json_pass_on(&place, &why, error);
 }
 
 /* Entries of later files take the place of earlier ones. */

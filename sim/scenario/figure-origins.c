@@ -235,14 +235,18 @@ static cs_status apply(cJSON *root, const cs_convention *convention, const char 
 }
 
 /* "megatron-core" becomes {"name": "megatron-core"}. */
-static cs_status lengthen(cJSON *root, const char *path, cs_error *error)
+static cs_status lengthen(cJSON *root, cs_error *error)
 {
     const char *name = cJSON_GetStringValue(cs_json_member(root, "runtime"));
-    char text[128];
     if (!name)
         return CS_OK;
-    snprintf(text, sizeof(text), "{\"name\": \"%.64s\"}", name);
-    return cs_json_set(root, "/runtime", text, path, error);
+    cJSON *made = cJSON_CreateObject();
+    if (!made || !cJSON_AddStringToObject(made, "name", name)) {
+        cJSON_Delete(made);
+        return cs_error_no_memory(error);
+    }
+    cs_json_replace(root, cJSON_GetObjectItemCaseSensitive(root, "runtime"), made);
+    return CS_OK;
 }
 
 cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena, cs_origins *origins,
@@ -251,7 +255,7 @@ cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena, cs_or
     cs_origins made = {0};
     if (!cJSON_IsObject(root) || !cs_json_member(root, "runtime"))
         return CS_OK;
-    CS_TRY(lengthen(root, path, error));
+    CS_TRY(lengthen(root, error));
     const char *name =
         cJSON_GetStringValue(cs_json_member(cs_json_member(root, "runtime"), "name"));
     uint32_t i = 0;

@@ -5,6 +5,7 @@
  * by link; on a link only messages of one place, or the same message of several, may meet.
  * Collectives are delays, which follow from where the devices of a group are: all groups of an
  * axis must be alike. */
+#include "sim/base/text.h"
 #include "sim/scenario/build.h"
 #include "topologies/route.h"
 
@@ -161,9 +162,9 @@ static cs_status compare_link(walk *w, uint32_t link, cs_error *error)
     link_use *use = &w->links[link];
     const bool shared = use->place == SEVERAL;
     if (shared && (use->message == SEVERAL || platform->sharing == CS_SHARING_FIFO)) {
-        snprintf(w->folding->reason, sizeof(w->folding->reason),
-                 "messages between stages of several places meet on the link \"%.120s\"",
-                 platform->links[link].name);
+        cs_text_format(w->folding->reason, sizeof(w->folding->reason),
+                       "messages between stages of several places meet on the link \"%.120s\"",
+                       platform->links[link].name);
         return CS_OK;
     }
     if (w->seen[link] != w->place + 1) {

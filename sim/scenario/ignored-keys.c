@@ -56,6 +56,17 @@ static void warn_of_platform(const cs_sections *sections, const cs_origins *orig
     WARN_OF_EACH(rules, &place);
 }
 
+static void warn_of_model(const cs_sections *sections, const cs_origins *origins)
+{
+    const cs_json_place place = {.up = &sections->root, .key = "model"};
+    const cs_workload *workload = &sections->model.workload;
+    const cs_dependent_key rules[] = {
+        {"newton_schulz_steps", sections->model.newton_schulz_steps != CS_COUNT_LEFT_OUT,
+         workload->muon.steps > 0, "a named model and the optimizer muon"},
+    };
+    WARN_OF_EACH(rules, &place);
+}
+
 static void warn_of_parallel(const cs_sections *sections, const cs_origins *origins)
 {
     const cs_json_place place = {.up = &sections->root, .key = "parallel"};
@@ -192,6 +203,7 @@ static void warn_of_memory(const cs_sections *sections, const cs_origins *origin
 
 void cs_scenario_warn_of_ignored_keys(const cs_sections *sections, const cs_origins *origins)
 {
+    warn_of_model(sections, origins);
     warn_of_platform(sections, origins);
     if (sections->parallel.given)
         warn_of_parallel(sections, origins);

@@ -1,3 +1,4 @@
+#include "schedules/matrices.h"
 #include "schedules/stage-buffers.h"
 #include "schedules/states.h"
 #include "schedules/ties.h"
@@ -96,7 +97,10 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
                                     cs_error *error)
 {
     const cs_schedule_section *schedule = &sections->schedule;
-    const double states = cs_optimizers[sections->model.optimizer].state_ratio;
+    const cs_optimizer *optimizer = &cs_optimizers[sections->model.optimizer];
+    const cs_optimizer_storage storage = cs_model_section_storage(&sections->model);
+    const cs_precision precision = (cs_precision)model->precision;
+    const double ratio = cs_precision_state_ratio(precision, optimizer->state_ratio, storage);
     const uint32_t n = platform->n_devices;
     double *speeds = cs_arena_alloc(arena, n, sizeof(*speeds));
     if (!speeds)
@@ -107,12 +111,13 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
                    .micro_batches = batch->micro_batches,
                    .micro_samples = batch->micro_samples,
                    .iterations = sections->top.iterations,
-                   .optimizer_ratio =
-                       cs_precision_state_ratio((cs_precision)model->precision, states,
-                                                cs_model_section_storage(&sections->model)),
+                   .optimizer_ratio = ratio,
                    .blocking = sections->platform.blocking,
                    .host = sections->runtime.step,
                    .memory = INT64_MAX};
+    if (optimizer->other_ratio > 0)
+        made.other_ratio =
+            cs_precision_state_ratio(precision, optimizer->other_ratio, storage) - ratio;
     for (uint32_t d = 0; d < n; d++) {
         speeds[d] = platform->devices[d].speed;
         if (platform->devices[d].capacity < made.memory)
@@ -197,7 +202,7 @@ static bool stage_fits(const cs_job *job, const cs_layer_sum *sum, uint32_t n_mi
                              2 * (double)sum->output_bytes + (double)sum->workspace_bytes +
                              (double)result;
     double bytes = (double)sum->frozen_bytes +
-                   (double)sum->weight_bytes * (2 + job->optimizer_ratio) +
+                   (double)sum->weight_bytes * (2 + job->optimizer_ratio + job->other_ratio) +
                    (double)sum->gradient_bytes + per_micro_batch * n_micro_batches;
     double time = (double)sum->forward + (double)sum->backward_input +
                   (double)sum->backward_weight + (double)sum->update;
@@ -305,6 +310,19 @@ static cs_status sum_stages(const cs_json_place *root, cs_arena *arena, cs_job *
     return CS_OK;
 }
 
+static cs_status find_matrices(cs_arena *arena, cs_job *job, cs_error *error)
+{
+    if (job->other_ratio <= 0 || !job->plan->grid)
+        return CS_OK;
+    cs_stage_matrices *found = cs_arena_alloc(arena, job->plan->n_stages, sizeof(*found));
+    if (!found)
+        return cs_error_no_memory(error);
+    for (uint32_t s = 0; s < job->plan->n_stages; s++)
+        CS_TRY(cs_stage_matrices_find(job, s, &found[s], error));
+    job->matrices = found;
+    return CS_OK;
+}
+
 /* A stage's work for a whole mini-batch at once. A model without samples is multiplied as if its
  * micro-batches had one each. */
 static cs_status sum_whole(const cs_job *job, const cs_batch *batch, const cs_stage *stage,
@@ -350,6 +368,7 @@ cs_status cs_scenario_job(const cs_sections *sections, const cs_platform *platfo
     if (!plan->grid)
         CS_TRY(look_at_links(platform, &made, error));
     CS_TRY(sum_stages(&sections->root, arena, &made, error));
+    CS_TRY(find_matrices(arena, &made, error));
     CS_TRY(cs_scenario_libraries(sections, &made, arena, &made.libraries, error));
     if (cs_schedule_takes_whole(schedule))
         CS_TRY(sum_whole_stages(&sections->root, batch, arena, &made, error));

@@ -9,15 +9,14 @@
 const cs_field cs_scenario_rule_fields[] = {
     {"layers", CS_FIELD_VARIANT, offsetof(cs_layer_rule, layers), .kind = &cs_layer_choice_kind,
      .size = sizeof(cs_layer_choice),
-     .doc =
-         "names of layers, with * for any text and ? for any character; or the first and the last "
-         "layer, counted from 0",
+     .doc = "layer names, with * for any text and ? for any character; or the first and the last "
+            "layer, counted from 0",
      .shape = "\"pattern\" or [first, last]"},
     {"zero", CS_FIELD_COUNT, offsetof(cs_layer_rule, zero), .fallback = "", .max = 3,
-     .doc = "their stage, in place of the section's \"zero\"; with \"sharded\": 3 where it is left "
-            "out"},
+     .doc = "ZeRO stage of these layers, instead of the section's \"zero\"; default with "
+            "\"sharded\": 3"},
     {"sharded", CS_FIELD_NUMBER, offsetof(cs_layer_rule, sharded), .fallback = "", .max = 1,
-     .doc = "part of their parameters that is at this stage; the rest is at stage 0"},
+     .doc = "share of their parameters that is at this ZeRO stage; the rest is at stage 0"},
     {0},
 };
 

@@ -20,96 +20,93 @@ static const cs_field resident_field = {"resident", CS_FIELD_BYTES, .large = tru
 
 const cs_field cs_scenario_memory_fields[] = {
     {"fused", CS_FIELD_LIST, AT(fused), .fallback = "[]", .of = &fused_field, .most = CS_N_FUSED,
-     .doc = "operators whose kernels are fused and keep less; others keep what PyTorch's own do",
+     .doc = "operators whose fused kernels keep less for the backward; the others keep what "
+            "PyTorch's own operators keep",
      .shape = "[\"norm\", \"swiglu\", \"cross_entropy\", \"linear\"]"},
     {"weight_gradients", CS_FIELD_CHOICE, AT(weight_gradients), .fallback = "in_place",
      .choices = cs_weight_gradients_names,
-     .doc =
-         "how gradients of weights come to their sum: kernels add to it; they are made apart and "
-         "then added; or kernels add to it, and a placeholder for each shape of weights is kept"},
+     .doc = "how gradients of weights are accumulated; in_place: kernels add to the sum; apart: "
+            "each gradient is a tensor of its own, which is then added; transformer_engine: "
+            "kernels add to the sum, and a placeholder is kept for each shape of weights"},
     {"attention_buffer", CS_FIELD_BOOL, AT(attention_buffer), .fallback = "false",
-     .doc =
-         "attention by math keeps a buffer as large as its matrix of weights, one for all layers "
-         "(Megatron-LM without TransformerEngine)"},
+     .doc = "with attention \"math\": a buffer as large as the attention matrix is kept, one for "
+            "all layers (Megatron-LM without TransformerEngine)"},
     {"attention_copy", CS_FIELD_BOOL, AT(attention_copy), .fallback = "false",
-     .doc =
-         "the result of fused attention is kept in two orders of tokens, where a micro-batch has "
-         "several sequences (TransformerEngine with FlashAttention)"},
+     .doc = "the result of fused attention is kept in two token orders if a micro-batch has "
+            "several sequences (TransformerEngine with FlashAttention)"},
     {"gather_buffer", CS_FIELD_CHOICE, AT(gather_buffer), .fallback = "none",
      .choices = cs_gather_buffer_names,
-     .doc = "tokens that are gathered in front of the last matrix, with sequence parallelism, or "
-            "also in front of experts, are in a buffer that stays, which is that of "
-            "attention_buffer too (Megatron-LM)"},
+     .doc = "with sequence parallelism: tokens gathered before the last matrix (last_matrix), or "
+            "before the experts too (experts), are in a buffer that is never freed, the same as "
+            "that of attention_buffer (Megatron-LM)"},
     {"inputs", CS_FIELD_BYTES, AT(inputs), .fallback = "0 B", .large = true,
-     .doc = "of a sample, besides token ids, while its forward runs: the attention mask that "
-            "Megatron-LM's data loader makes; counted while the loss is computed, and not on other "
-            "stages of a pipeline"},
+     .doc = "inputs of a sample besides its token ids, while its forward runs: the attention mask "
+            "that Megatron-LM's data loader makes; counted while the loss is computed, and not on "
+            "other stages of a pipeline"},
     {"deterministic_multiprocessors", CS_FIELD_COUNT, AT(deterministic_multiprocessors),
      .fallback = "0", .max = 65536,
-     .doc =
-         "with FlashAttention's deterministic backward: multiprocessors of the device (108 of an "
-         "A100, 132 of an H100), which say how many float32 sums of the gradients of queries "
-         "there are; 0: the backward is another one"},
+     .doc = "with FlashAttention's deterministic backward: number of multiprocessors of the device "
+            "(A100: 108, H100: 132), which determines how many float32 sums of the gradients of "
+            "queries are held; 0: another backward is used"},
     {"routed_weights", CS_FIELD_CHOICE, AT(routed_weights), .fallback = "rows",
      .choices = routed_names,
-     .doc = "what weights of routed rows multiply: rows that the experts made, or features that "
-            "their last product reads (Megatron Core from 0.11 on)"},
+     .doc = "what the routing weights multiply; rows: the results of the experts; features: the "
+            "input of their last product (Megatron Core since 0.11)"},
     {"loss", CS_FIELD_CHOICE, AT(loss), .fallback = "in_place", .choices = cs_loss_names,
-     .doc =
-         "a loss that is not fused works in the memory of its logarithms; copies the logits in "
-         "float32 besides (Megatron-LM's cross-entropy-loss-fusion); has the tensors of PyTorch's "
-         "operators (cross_entropy of logits.float()); or those of its loss_parallel, of which "
-         "each tensor-parallel rank has a part of the vocabulary"},
+     .doc = "memory of a loss that is not fused; in_place: it works in the memory of its "
+            "logarithms; copied: it also copies the logits in float32 (Megatron-LM's "
+            "cross-entropy-loss-fusion); eager: the tensors of PyTorch's operators (cross_entropy "
+            "of logits.float()); parallel: those of PyTorch's loss_parallel, where each "
+            "tensor-parallel rank has a part of the vocabulary"},
     {"narrow_weights", CS_FIELD_CHOICE, AT(narrow_weights), .fallback = "copies",
      .choices = cs_narrow_weights_names,
-     .doc =
-         "with fp8, mxfp8 and nvfp4: weights are there in the wide type and in narrow copies, in "
-         "the narrow type alone (Megatron Core's fp8_param_gather), or cast for each product "
-         "(torchao, XLA)"},
+     .doc = "with fp8, mxfp8 and nvfp4; copies: weights are held in the wide type and in narrow "
+            "copies; alone: only in the narrow type (Megatron Core's fp8_param_gather); cast: they "
+            "are cast for each product (torchao, XLA)"},
     {"narrow_copies", CS_FIELD_COUNT, AT(narrow_copies), .fallback = "2", .min = 1, .max = 2,
-     .doc = "of a narrow weight: one along each dimension, or one for both products (fp8 on "
-            "Blackwell, or Megatron Core's disable_parameter_transpose_cache)"},
+     .doc = "copies of each narrow weight; 2: one along each dimension; 1: one for both products "
+            "(fp8 on Blackwell, or Megatron Core's disable_parameter_transpose_cache)"},
     {"narrow_inputs", CS_FIELD_BOOL, AT(narrow_inputs), .fallback = "true",
-     .doc = "narrow products keep what they read as it was cast; else as it was, to cast it again "
-            "(torchao)"},
+     .doc = "narrow products keep their inputs in the narrow type; false: in the wide type, to "
+            "cast them again (torchao)"},
     {"libraries", CS_FIELD_LIST, AT(libraries), .fallback = "[]", .of = &library_field,
      .most = CS_N_LIBRARIES,
-     .doc =
-         "libraries whose workspaces come from PyTorch's allocator; that of grouped_products is on "
-         "devices with experts, where the network's operators are known",
+     .doc = "libraries whose workspaces come from PyTorch's allocator; grouped_products: only on "
+            "devices with experts, if the operators of the network are known",
      .shape = "[\"cublas\", \"transformer_engine\", \"grouped_products\", \"user_buffers\"]"},
     {"cublas_workspace", CS_FIELD_BYTES, AT(cublas_workspace), .fallback = "0 B", .large = true,
-     .doc = "of a thread, as CUBLAS_WORKSPACE_CONFIG sets it (\":4096:8\" is 32 MiB); 0: PyTorch's "
-            "default for the device"},
+     .doc = "cuBLAS's workspace for each thread, as CUBLAS_WORKSPACE_CONFIG sets it (\":4096:8\" "
+            "is 32 MiB); 0: PyTorch's default for the device"},
     {"allocator", CS_FIELD_CHOICE, AT(allocator), .fallback = "none", .choices = allocator_names,
-     .doc = "pytorch: the run's tensors are played on PyTorch's caching allocator, which says how "
-            "much memory is reserved"},
+     .doc = "pytorch: PyTorch's caching allocator is simulated with the tensors of the run, to "
+            "find how much memory it reserves"},
     {"weight_buffer", CS_FIELD_BOOL, AT(weight_buffer), .fallback = "false",
-     .doc = "weights are made one by one and then moved into one buffer (Megatron-LM's distributed "
-            "optimizer), which leaves their segments to others"},
+     .doc = "weights are allocated one by one and then moved into one buffer (Megatron-LM's "
+            "distributed optimizer); their segments are then free for other tensors"},
     {"receive_buffers", CS_FIELD_BOOL, AT(receive_buffers), .fallback = "false",
-     .doc = "stages of a pipeline have buffers for the activations and gradients that they receive "
-            "of all micro-batches of a mini-batch (PyTorch's pipelining), else each while it is "
-            "sent and read; with a section parallel"},
+     .doc = "with a section parallel: pipeline stages have receive buffers for the activations and "
+            "gradients of all micro-batches of a mini-batch (PyTorch's pipelining); false: each "
+            "buffer exists only while it is filled and read"},
     {"stage_results", CS_FIELD_CHOICE, AT(stage_results), .fallback = "sent",
      .choices = result_names,
-     .doc = "how long what a stage of a pipeline hands on stays there: until it is sent; with "
-            "returned, the gradient that a device handed back last until it has the next one, too "
-            "(Megatron Core); until its backward; with last, what the loss reads until the "
-            "mini-batch ends, too; with all, what each stage hands on and back (these three: "
-            "PyTorch's pipelining); with a "
-            "section parallel"},
+     .doc =
+         "with a section parallel: how long the outputs of pipeline stages stay in memory; sent: "
+         "until they are sent; returned: likewise, and the last gradient that a device sent back "
+         "stays until it has the next one (Megatron Core); backward: until their backward; last: "
+         "likewise, and the input of the loss stays until the mini-batch ends; all: likewise all "
+         "outputs and all gradients sent back (backward, last and all: PyTorch's pipelining)"},
     {"expandable_segments", CS_FIELD_BOOL, AT(expandable_segments), .fallback = "false",
-     .doc = "of PYTORCH_CUDA_ALLOC_CONF: segments grow"},
+     .doc = "as in PYTORCH_CUDA_ALLOC_CONF: segments can grow"},
     {"max_split_size", CS_FIELD_BYTES, AT(max_split_size), .fallback = "unlimited",
      .words = unlimited, .min = 20 << 20, .above_min = true, .large = true,
-     .doc = "of PYTORCH_CUDA_ALLOC_CONF, where it is in MiB: blocks of so much and more are not "
-            "split"},
+     .doc = "as in PYTORCH_CUDA_ALLOC_CONF, where it is in MiB: blocks of this size and more are "
+            "not split"},
     {"garbage_collection_threshold", CS_FIELD_NUMBER, AT(gc_threshold), .fallback = "0", .max = 1,
-     .doc = "of PYTORCH_CUDA_ALLOC_CONF: share of the capacity from which free segments are given "
-            "back; 0: none is"},
+     .doc = "as in PYTORCH_CUDA_ALLOC_CONF: share of the capacity above which free segments are "
+            "given back; 0: they never are"},
     {"resident", CS_FIELD_LIST, AT(resident), .fallback = "0", .of = &resident_field, .each = true,
-     .doc = "what else is there from the start, of a device, or a list with one entry per device",
+     .doc =
+         "other memory in use from the start on each device, or a list with one entry per device",
      .shape = "bytes or [bytes, ...]"},
     {0},
 };

@@ -1,12 +1,16 @@
 #include "sim/scenario/sections.h"
 
 #include "sim/base/file.h"
+#include "sim/base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
-const cs_optimizer cs_optimizers[] = {
-    {"sgd", 0}, {"momentum", 1}, {"adam", 2}, {"none", 0, .is_none = true}};
+const cs_optimizer cs_optimizers[] = {{"sgd", 0},
+                                      {"momentum", 1},
+                                      {"adam", 2},
+                                      {"muon", 1, .other_ratio = 2},
+                                      {"none", 0, .is_none = true}};
 
 static const char *const gradient_names[] = {"weights", "fp32", NULL};
 
@@ -22,32 +26,36 @@ cs_optimizer_storage cs_model_section_storage(const cs_model_section *section)
                                   .no_main = section->main_weights != 0};
 }
 
-static const char *const optimizer_names[] = {"sgd", "momentum", "adam", "none", NULL};
+static const char *const optimizer_names[] = {"sgd", "momentum", "adam", "muon", "none", NULL};
 
 const cs_field cs_scenario_model_fields[] = {
     {"file", CS_FIELD_TEXT, offsetof(cs_model_section, file), .fallback = "",
-     .doc = "a model file (docs/reference/model-file.md); its path is relative to the scenario"},
+     .doc = "a model file (docs/reference/model-file.md), its path relative to the scenario"},
     {"uniform", CS_FIELD_OBJECT, offsetof(cs_model_section, uniform), .fallback = "",
      .of = cs_scenario_uniform_fields, .size = sizeof(cs_uniform_section),
      .doc = "instead of a file: a chain of equal layers", .shape = "{uniform}"},
     {"inline", CS_FIELD_JSON, offsetof(cs_model_section, in_place), .fallback = "",
-     .doc = "instead of a file: its contents", .shape = "{model file}"},
+     .doc = "instead of a file: the contents of a model file", .shape = "{model file}"},
     {"batch_size", CS_FIELD_COUNT, offsetof(cs_model_section, batch_size), .fallback = "0",
-     .doc = "samples per mini-batch; times and activations scale linearly from the model's own; 0: "
-            "a micro-batch has the batch size of the model; required of a named model"},
+     .doc = "samples per mini-batch; times and activations scale linearly from the model's own "
+            "batch size; 0: a micro-batch has that batch size; required for a named model"},
     {"optimizer", CS_FIELD_CHOICE, offsetof(cs_model_section, optimizer), .fallback = "sgd",
      .choices = optimizer_names,
-     .doc = "its states: no, one or two values per weight, besides weights and gradients; none: "
-            "weights are not updated"},
+     .doc = "the optimizer: sgd has no states, momentum one and adam two values per weight; muon: "
+            "one for each weight of a matrix, and adam for all others; none: weights are not "
+            "updated"},
+    {"newton_schulz_steps", CS_FIELD_COUNT, offsetof(cs_model_section, newton_schulz_steps),
+     .fallback = "", .min = 1, .max = 1000,
+     .doc = "for a named model with the optimizer muon: Newton-Schulz iterations per matrix; "
+            "default: 5"},
     {"gradients", CS_FIELD_CHOICE, offsetof(cs_model_section, gradients), .fallback = "weights",
      .choices = gradient_names,
-     .doc = "type in which gradients are summed, kept and sent: that of the weights, or fp32 (4 "
-            "bytes) whatever that is"},
+     .doc = "type in which gradients are summed, kept and sent: the type of the weights, or always "
+            "fp32"},
     {"main_weights", CS_FIELD_CHOICE, offsetof(cs_model_section, main_weights), .fallback = "fp32",
      .choices = main_names,
-     .doc =
-         "type of the master copy of weights that are narrower, which the optimizer updates; none: "
-         "it updates the weights themselves"},
+     .doc = "type of the master copy that the optimizer updates, if the weights are narrower; "
+            "none: it updates the weights themselves"},
     {"states", CS_FIELD_CHOICE, offsetof(cs_model_section, states), .fallback = "fp32",
      .choices = state_names, .doc = "type of the optimizer's states"},
     {0},
@@ -65,7 +73,7 @@ const cs_field cs_scenario_uniform_fields[] = {
     {"weights", CS_FIELD_BYTES, offsetof(cs_uniform_section, weights), .fallback = "0 B",
      .doc = "weights of a layer"},
     {"activation", CS_FIELD_BYTES, offsetof(cs_uniform_section, activation), .fallback = "0 B",
-     .doc = "output of a layer, per micro-batch, which it also keeps for its backward"},
+     .doc = "output of a layer per micro-batch, which is also what it keeps for its backward"},
     {"workspace", CS_FIELD_BYTES, offsetof(cs_uniform_section, workspace), .fallback = "0 B",
      .doc = "memory that a layer needs only while it computes"},
     {0},
@@ -122,12 +130,15 @@ static cs_status check_device(const cs_json_place *model, bool has_costs, bool p
     cs_accelerator_finish(&device);
     if (status == CS_NO_MEMORY)
         return cs_error_no_memory(error);
-    return status == CS_OK
-               ? CS_OK
-               : cs_json_invalid(&place, error, "%s%s", why.text,
-                                 precision_of_file ? " (torch_dtype of /model/name, unless "
-                                                     "/model/precision says another)"
-                                                   : "");
+    if (status == CS_OK)
+        return CS_OK;
+    if (precision_of_file && why.count == 1)
+        return cs_json_invalid(&place, error,
+                               "%s (torch_dtype of /model/name, unless /model/precision says "
+                               "another)",
+                               why.text);
+    (void)cs_json_pass_on(&place, &why, error);
+    return CS_INVALID;
 }
 
 /* The network is built at once, so that what is wrong with it is reported with everything else; its
@@ -152,6 +163,16 @@ static void take_known(const cJSON *value, const cs_loaded *loaded, cs_model_sec
     section->device_memory = loaded->device_memory;
 }
 
+static void take_optimizer(const cs_model_section *section, cs_workload *workload)
+{
+    enum { STEPS = 5 }; /* Megatron-LM, core/optimizer/optimizer_config.py: muon_num_ns_steps */
+    const cs_optimizer *optimizer = &cs_optimizers[section->optimizer];
+    const bool muon = optimizer->other_ratio > 0,
+               given = section->newton_schulz_steps != CS_COUNT_LEFT_OUT;
+    workload->optimizer_states = muon ? optimizer->other_ratio : optimizer->state_ratio;
+    workload->muon.steps = muon ? (given ? section->newton_schulz_steps : STEPS) : 0;
+}
+
 static cs_status read_named(const cJSON *value, const cs_json_place *model, bool has_costs,
                             cs_model_section *section, cs_loaded *loaded, cs_error *error)
 {
@@ -161,7 +182,7 @@ static cs_status read_named(const cJSON *value, const cs_json_place *model, bool
     workload->from = model->up->file;
     workload->float_gradients = section->gradients != 0;
     workload->storage = cs_model_section_storage(section);
-    workload->optimizer_states = cs_optimizers[section->optimizer].state_ratio;
+    take_optimizer(section, workload);
     if (section->batch_size == 0)
         status = cs_json_invalid(&batch, error, "must be >= 1 for a named model (got %s)",
                                  cs_json_member(value, "batch_size") ? "0" : "none");
@@ -182,8 +203,8 @@ static cs_status check_source(const cJSON *value, const cs_json_place *model, cs
     for (size_t i = 0; i < sizeof(sources) / sizeof(sources[0]); i++) {
         if (!cs_json_member(value, sources[i]))
             continue;
-        used += (size_t)snprintf(got + used, sizeof(got) - used, "%s\"%s\"", n > 0 ? " and " : "",
-                                 sources[i]);
+        used += (size_t)cs_text_format(got + used, sizeof(got) - used, "%s\"%s\"",
+                                       n > 0 ? " and " : "", sources[i]);
         n++;
     }
     if (n == 1)

@@ -6,8 +6,7 @@
 
 const cs_field cs_scenario_stragglers_fields[] = {
     {"devices", CS_FIELD_OBJECT, offsetof(cs_stragglers_section, devices), .fallback = "", SPREAD,
-     .doc = "x of each device, for the whole run: everything that it computes takes 1 + x times as "
-            "long"},
+     .doc = "x of each device, for the whole run: all its computations take 1 + x times as long"},
     {"tasks", CS_FIELD_OBJECT, offsetof(cs_stragglers_section, tasks), .fallback = "", SPREAD,
      .doc = "x of each computation, which takes 1 + x times as long"},
     {0}};
@@ -19,7 +18,8 @@ static const cs_field pair_field = {"pair", CS_FIELD_LIST, .of = &device_field, 
 const cs_field cs_scenario_background_fields[] = {
     {"flows", CS_FIELD_COUNT, offsetof(cs_background_section, flows), .fallback = "0",
      .max = 1 << 16,
-     .doc = "sources of messages, each from one device to another, both drawn anew in every run"},
+     .doc = "number of sources of messages; each sends from one device to another, both drawn anew "
+            "for every run"},
     {"pairs", CS_FIELD_LIST, offsetof(cs_background_section, pairs), .fallback = "",
      .of = &pair_field, .least = 1,
      .doc = "instead of flows: one source for each pair, from the first device to the second",
@@ -27,8 +27,7 @@ const cs_field cs_scenario_background_fields[] = {
     {"bytes", CS_FIELD_BYTES, offsetof(cs_background_section, bytes), .min = 1,
      .doc = "size of a message"},
     {"gap", CS_FIELD_TIME, offsetof(cs_background_section, gap), .fallback = "0 s",
-     .doc = "mean of the exponentially distributed pause of a source between two messages; 0: no "
-            "pause"},
+     .doc = "mean pause of a source between two messages, exponentially distributed; 0: no pause"},
     {0}};
 
 /* Zero where there is none. */

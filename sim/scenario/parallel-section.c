@@ -19,132 +19,123 @@ static const cs_field rank_field = {"ranks", CS_FIELD_COUNT, .max = CS_PLAN_DEVI
 
 const cs_field cs_scenario_routing_fields[] = {
     {"drawn", CS_FIELD_CHOICE, offsetof(cs_routing_section, drawn), .choices = drawn_names,
-     .doc =
-         "the popularity of experts, by which tokens go to them (a multinomial): uniform, or drawn "
-         "from a symmetric Dirichlet distribution"},
+     .doc = "popularity of the experts, by which tokens are distributed over them (multinomial); "
+            "uniform: all experts alike; dirichlet: drawn from a symmetric Dirichlet distribution"},
     {"concentration", CS_FIELD_NUMBER, offsetof(cs_routing_section, concentration), .fallback = "1",
      .min = 0.001, .max = 1e6,
-     .doc = "of the Dirichlet distribution: the smaller, the more tokens go to few experts"},
+     .doc = "parameter of the Dirichlet distribution: the smaller it is, the more tokens go to few "
+            "experts"},
     {"seed", CS_FIELD_COUNT, offsetof(cs_routing_section, seed), .fallback = "",
-     .max = UINT32_MAX - 1, .doc = "of the draw; default: the scenario's"},
+     .max = UINT32_MAX - 1, .doc = "seed of the draw; default: the scenario's"},
     {0}};
 
 #define AT(member) offsetof(cs_parallel_section, member)
 
 const cs_field cs_scenario_parallel_fields[] = {
     {"tensor", CS_FIELD_COUNT, AT(tensor), .fallback = "1", .min = 1, .max = MOST,
-     .doc = "devices that divide each layer as Megatron-LM does: attention by heads, MLPs and "
-            "vocabulary by features"},
+     .doc = "tensor-parallel size: devices that split each layer as Megatron-LM does, attention by "
+            "heads, MLPs by features, the vocabulary by tokens"},
     {"sequence_parallel", CS_FIELD_BOOL, AT(sequence_parallel), .fallback = "false",
-     .doc = "with tensor: tokens are divided over the same devices where layers are not"},
+     .doc = "with tensor: outside the split layers, the same devices split the tokens"},
     {"regather", CS_FIELD_BOOL, AT(regather), .fallback = "true",
-     .doc = "with sequence_parallel: tokens that were gathered are not kept, but gathered again in "
+     .doc = "with sequence_parallel: gathered tokens are not kept, but gathered again in the "
             "backward (Megatron-LM); false: they are kept (PyTorch's tensor parallelism)"},
     {"narrow_gathers", CS_FIELD_BOOL, AT(narrow_gathers), .fallback = "true",
      .doc = "with tensor and fp8, mxfp8 or nvfp4: operands are cast before they are gathered; "
-            "false: after it (torchtitan with a scale for each row)"},
+            "false: after they are gathered (torchtitan with rowwise scales)"},
     {"scatter_gather", CS_FIELD_BOOL, AT(scatter_gather), .fallback = "false",
-     .doc = "with tensor, without sequence_parallel: each of the devices sends its part of what a "
-            "stage hands on (Narayanan et al., SC 2021, section 4.1), else each sends all of it; "
-            "gathering the parts is left out"},
+     .doc = "with tensor, without sequence_parallel: each tensor-parallel rank sends only its part "
+            "of the output of a stage (Narayanan et al., SC 2021, section 4.1); false: each sends "
+            "all of it. Gathering the parts at the receiver is not simulated"},
     {"context", CS_FIELD_COUNT, AT(context), .fallback = "1", .min = 1, .max = MOST,
-     .doc = "devices that divide the tokens of each sequence, attention included"},
+     .doc = "context-parallel size: devices that split the tokens of each sequence, attention "
+            "included"},
     {"context_method", CS_FIELD_CHOICE, AT(context_method), .fallback = "ring",
      .choices = context_names,
-     .doc =
-         "how divided tokens meet in attention: keys and values go around a ring; are gathered; or "
-         "heads are divided in place of tokens (DeepSpeed-Ulysses)"},
+     .doc = "how attention sees all tokens; ring: keys and values go around a ring; all_gather: "
+            "they are gathered; all_to_all: heads are split instead of tokens (DeepSpeed-Ulysses)"},
     {"pipeline", CS_FIELD_COUNT, AT(pipeline), .fallback = "0", .max = MOST,
-     .doc = "pipeline ranks, each of which holds stages of the schedule; 0: what the number of "
-            "devices, "
-            "\"data\" and the other sizes leave; 1 for sequential"},
+     .doc = "pipeline-parallel size: ranks, each with one or more stages; 0: the number of devices "
+            "divided by \"data\" and the other sizes; 1 for sequential"},
     {"data", CS_FIELD_COUNT, AT(data), .fallback = "0", .max = MOST,
-     .doc = "data-parallel ranks, among which the samples of a mini-batch are divided; 0: what the "
-            "number of devices, \"pipeline\" and the other sizes leave"},
+     .doc = "data-parallel size: ranks that share out the samples of a mini-batch; 0: the number "
+            "of devices divided by \"pipeline\" and the other sizes"},
     {"expert", CS_FIELD_COUNT, AT(expert), .fallback = "1", .min = 1, .max = MOST,
-     .doc = "devices that divide the experts of a layer, taken from those of the other axes but "
-            "pipeline"},
+     .doc = "expert-parallel size: devices that share out the experts of a layer; they are devices "
+            "of the other axes, except pipeline"},
     {"expert_tensor", CS_FIELD_COUNT, AT(expert_tensor), .fallback = "0", .max = MOST,
-     .doc = "devices that divide each expert; 0: as \"tensor\""},
+     .doc = "expert-tensor-parallel size: devices that split each expert; 0: as \"tensor\""},
     {"dispatcher", CS_FIELD_CHOICE, AT(dispatcher), .fallback = "all_to_all",
      .choices = dispatcher_names,
-     .doc =
-         "how rows come to experts; all_to_all: each copy of a token by itself (Megatron Core's); "
-         "once_per_node: a token once to a device, and over the network once to a node, in which "
-         "it is handed on (DeepEP, HybridEP)"},
+     .doc = "how tokens reach their experts; all_to_all: each copy of a token is sent by itself "
+            "(Megatron Core's default); once_per_node: a token is sent once to each device, and "
+            "over the network once to each node, where it is passed on (DeepEP, HybridEP)"},
     {"expert_imbalance", CS_FIELD_NUMBER, AT(expert_imbalance), .fallback = "1", .min = 1,
-     .doc = "tokens of the busiest expert rank over the mean"},
+     .doc = "tokens of the busiest expert-parallel rank, relative to the mean"},
     {"expert_routing", CS_FIELD_OBJECT, AT(routing), .fallback = "",
      .of = cs_scenario_routing_fields, .size = sizeof(cs_routing_section),
-     .doc = "in place of expert_imbalance: the tokens of each expert are drawn, for each mixture "
-            "by itself",
+     .doc = "instead of expert_imbalance: the tokens of each expert are drawn at random, for each "
+            "MoE layer anew",
      .shape = "{routing}"},
     {"space", CS_FIELD_LIST, AT(space), .fallback = "[1, 1, 1]", .of = &space_field, .least = 1,
-     .most = 3, .doc = "devices that divide images, per dimension", .shape = "[x, y, z]"},
+     .most = 3, .doc = "devices that split images, in each dimension", .shape = "[x, y, z]"},
     {"space_until", CS_FIELD_TEXT, AT(space_until), .fallback = "",
      .doc = "with space: operator or block before which images are gathered; default: where the "
-            "network has no space any longer"},
+            "network loses its spatial dimensions"},
     {"filter", CS_FIELD_COUNT, AT(filter), .fallback = "1", .min = 1, .max = MOST,
-     .doc =
-         "in place of tensor: devices that divide the output features or filters of each operator, "
-         "gathered behind it (ParaDL)"},
+     .doc = "instead of tensor: devices that split the output features (filters) of each operator; "
+            "its results are gathered afterwards (ParaDL)"},
     {"channel", CS_FIELD_COUNT, AT(channel), .fallback = "1", .min = 1, .max = MOST,
-     .doc =
-         "in place of tensor: devices that divide the input features or channels of each operator, "
-         "summed behind it (ParaDL)"},
+     .doc = "instead of tensor: devices that split the input features (channels) of each operator; "
+            "its results are summed afterwards (ParaDL)"},
     {"synchronised_norm", CS_FIELD_BOOL, AT(synchronised_norm), .fallback = "false",
-     .doc = "batch norm takes its statistics over all samples of a mini-batch's replicas and all "
-            "parts "
-            "of an image"},
+     .doc = "the statistics of batch norm are over the samples of all replicas and all parts of an "
+            "image"},
     {"zero", CS_FIELD_COUNT, AT(zero), .fallback = "0", .max = 3,
-     .doc =
-         "what is divided over data, context and space in place of being held by each device: 1: "
-         "optimizer states; 2: gradients too; 3: weights too (FSDP)"},
+     .doc = "ZeRO stage, over data, context and space; 0: nothing is sharded; 1: optimizer states; "
+            "2: gradients too; 3: weights too (FSDP)"},
     {"rules", CS_FIELD_LIST, AT(rules), .fallback = "", .of = &rule_field,
-     .doc =
-         "what holds for some layers only, in place of \"zero\"; of several rules for a layer the "
-         "last one wins",
+     .doc = "exceptions from \"zero\" for some layers; if several rules match a layer, the last "
+            "one applies",
      .shape = "[{rule}, ...]"},
     {"shard", CS_FIELD_COUNT, AT(shard), .fallback = "0", .max = MOST,
-     .doc = "with zero: over how many neighbours it is divided, each such group being a replica of "
-            "the "
-            "others (HSDP); 0: over all"},
+     .doc = "with zero: number of neighbouring devices to shard over; each such group is a replica "
+            "of the others (HSDP); 0: all"},
     {"prefetch", CS_FIELD_COUNT, AT(prefetch), .fallback = "1", .max = MOST,
-     .doc = "with zero 3: layers whose weights are gathered ahead of the one that computes"},
+     .doc =
+         "with zero 3: number of layers whose weights are gathered ahead of the one that computes"},
     {"keep_gathered", CS_FIELD_BOOL, AT(keep_gathered), .fallback = "false",
-     .doc = "with zero 3: weights stay gathered from a forward to its backward"},
+     .doc = "with zero 3: weights stay gathered from a forward until its backward"},
     {"gather_once", CS_FIELD_BOOL, AT(gather_once), .fallback = "false",
-     .doc = "with zero 3: weights stay gathered from the first forward of a mini-batch to its last "
-            "backward, behind which gradients are reduced (PyTorch's pipelining with FSDP)"},
+     .doc = "with zero 3: weights stay gathered from the first forward of a mini-batch until its "
+            "last backward, after which gradients are reduced (PyTorch's pipelining with FSDP)"},
     {"shard_copies", CS_FIELD_BOOL, AT(shard_copies), .fallback = "true",
-     .doc = "with zero 3 and weights in 16 bits: a device has its share of them besides the "
-            "optimizer's copy in fp32 (DeepSpeed, Megatron-LM's FSDP); false: the copy only, which "
-            "is cast to be gathered, and its shares of gradients are in fp32 too (PyTorch's FSDP)"},
+     .doc =
+         "with zero 3 and 16-bit weights: a device holds its shard of them besides the optimizer's "
+         "fp32 copy (DeepSpeed, Megatron-LM's FSDP); false: it holds only the fp32 copy, which is "
+         "cast before it is gathered, and gradient shards are fp32 too (PyTorch's FSDP)"},
     {"accumulate", CS_FIELD_BOOL, AT(accumulate), .fallback = "false",
      .doc =
-         "with zero 2 and 3: gradients are summed whole on each device over the micro-batches, and "
-         "reduced once (PyTorch's no_sync); else they are reduced after each micro-batch, and only "
-         "a "
-         "share is kept, as in ZeRO, DeepSpeed and FSDP"},
+         "with zero 2 and 3: each device accumulates unsharded gradients over the micro-batches, "
+         "and they are reduced once (PyTorch's no_sync); false: they are reduced after each "
+         "micro-batch, and a device keeps only its shard, as in ZeRO, DeepSpeed and FSDP"},
     {"bucket", CS_FIELD_BYTES, AT(bucket), .fallback = "0 B", .large = true,
-     .doc =
-         "gradients that are reduced together while the last backward still runs; 0: all of them "
-         "after it, and those of zero 2 without accumulate layer by layer"},
+     .doc = "bytes of gradients that are reduced together while the last backward still runs; 0: "
+            "all are reduced after it, or, with zero 2 without accumulate, layer by layer"},
     {"order", CS_FIELD_LIST, AT(order),
      .fallback = "[\"tensor\", \"space\", \"context\", \"data\", \"pipeline\"]", .of = &order_field,
      .least = 1, .most = CS_N_MESH_AXES,
-     .doc = "axes, the one first whose neighbours are neighbouring devices; axes of size 1 may be "
-            "left "
-            "out",
+     .doc = "the axes, innermost first: neighbours on the first axis are neighbouring devices; "
+            "axes of size 1 may be left out",
      .shape = "[\"tensor\", \"data\", ...]"},
     {"ranks", CS_FIELD_LIST, AT(ranks), .fallback = "", .of = &rank_field,
-     .doc = "device of the platform for each number that \"order\" gives; default: the same number",
+     .doc =
+         "device of the platform for each rank, as numbered by \"order\"; default: the same number",
      .shape = "[device, ...]"},
     {"fold", CS_FIELD_CHOICE, AT(fold), .fallback = "auto", .choices = fold_names,
-     .doc =
-         "whether of devices that do the same at the same times one is simulated for all; yes: it "
-         "is an error where they do not; try: where they do; auto: the same on more than 64 "
-         "devices, with the schedule dp only if \"fidelity\" says that collectives are delays"},
+     .doc = "whether one device is simulated for all that do the same at the same times; yes: an "
+            "error if they do not; try: only if they do; auto: as try on more than 64 devices, but "
+            "with the schedule dp only if \"fidelity\" makes collectives delays"},
     {0},
 };
 

@@ -17,6 +17,7 @@ cs_status cs_scenario_chain(const cs_job *job, const cs_json_place *root,
                                 .bandwidth = job->bandwidth,
                                 .latency = job->latency,
                                 .optimizer_ratio = job->optimizer_ratio,
+                                .other_ratio = job->other_ratio,
                                 .shared = job->replicas == CS_REPLICAS_ALL_REDUCE};
     for (uint32_t d = 1; d < job->n_devices; d++) {
         const double first = job->speeds[0], own = job->speeds[d];

@@ -28,10 +28,9 @@ const cs_field cs_scenario_platform_fields[] = {
      .doc = "one of `sim list topologies`"},
     {"devices", CS_FIELD_COUNT, offsetof(cs_platform_section, devices), .fallback = "0",
      .max = 1 << 20,
-     .doc =
-         "GPUs; 0: as many as the schedule needs, one for sequential and one per layer for a "
-         "pipeline of uniform layers or of a model file; required of dp and of pipelines of named "
-         "models; with a topology from a file, all GPUs of the file"},
+     .doc = "number of GPUs; 0: as many as the schedule needs (sequential: one; a pipeline of "
+            "uniform layers or of a model file: one per layer), or all GPUs of a topology file; "
+            "required for dp and for pipelines of named models"},
     {"memory", CS_FIELD_LIST, offsetof(cs_platform_section, memory), .fallback = "",
      .of = &memory_field, .each = true,
      .doc = "capacity of a device, or a list with one entry per device; default: the memory of the "
@@ -39,8 +38,8 @@ const cs_field cs_scenario_platform_fields[] = {
      .shape = "bytes, \"unlimited\" or [bytes, ...]"},
     {"reserve", CS_FIELD_LIST, offsetof(cs_platform_section, reserve), .fallback = "0",
      .of = &reserve_field, .each = true,
-     .doc = "memory of a device set aside for what is not simulated: the driver's context, "
-            "fragmentation, buffers of libraries",
+     .doc = "memory of each device set aside for what is not simulated: the driver's context, "
+            "fragmentation, library buffers",
      .shape = "bytes or [bytes, ...]"},
     {"speed", CS_FIELD_LIST, offsetof(cs_platform_section, speed), .fallback = "1",
      .of = &speed_field, .each = true,
@@ -56,22 +55,22 @@ const cs_field cs_scenario_platform_fields[] = {
             "transfers on the link"},
     {"messages", CS_FIELD_CHOICE, offsetof(cs_platform_section, messages), .fallback = "in_order",
      .choices = messages_names,
-     .doc = "messages of one device to another for one purpose, those of collectives aside; "
-            "in_order: one after the other, as NCCL and MPI send them; independent: those that are "
-            "ready share the links"},
+     .doc = "how one device's messages to another for the same purpose are sent, except in "
+            "collectives; in_order: one after another, as NCCL and MPI do; independent: all that "
+            "are ready share the links"},
     {"blocking", CS_FIELD_BOOL, offsetof(cs_platform_section, blocking), .fallback = "false",
-     .doc = "messages between stages occupy the compute of sender and receiver"},
+     .doc = "sender and receiver of a message between stages compute nothing until it has arrived"},
     {"slowdown", CS_FIELD_LIST, offsetof(cs_platform_section, slowdown), .fallback = "",
      .of = &slowdown_field, .each = true,
-     .doc = "computations that take longer while their device communicates; of several rules the "
-            "last one holds",
+     .doc = "slows computations down while their device communicates; if several rules match, the "
+            "last one applies",
      .shape = "{slowdown} or [{slowdown}, ...]"},
     {"jitter", CS_FIELD_OBJECT, offsetof(cs_platform_section, jitter), .fallback = "",
      .of = cs_noise_spread_fields, .size = sizeof(cs_spread),
      .doc = "share of its bandwidth that each link loses, for the whole run", .shape = "{spread}"},
     {"stragglers", CS_FIELD_OBJECT, offsetof(cs_platform_section, stragglers), .fallback = "",
      .of = cs_scenario_stragglers_fields, .size = sizeof(cs_stragglers_section),
-     .doc = "devices and computations that take longer", .shape = "{stragglers}"},
+     .doc = "devices and computations that are slower", .shape = "{stragglers}"},
     {"background", CS_FIELD_OBJECT, offsetof(cs_platform_section, background), .fallback = "",
      .of = cs_scenario_background_fields, .size = sizeof(cs_background_section),
      .doc = "other traffic on the links", .shape = "{background}"},

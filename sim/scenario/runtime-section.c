@@ -6,69 +6,67 @@
 
 const cs_field cs_scenario_runtime_fields[] = {
     {"name", CS_FIELD_CHOICE, AT(name), .fallback = "ideal", .choices = cs_runtime_names,
-     .doc = "whose conventions are the defaults of the keys below and of other sections; ideal: "
-            "none, each operator is a roofline by itself"},
+     .doc = "framework whose conventions are the defaults of the keys below and of other sections; "
+            "ideal: none, each operator takes the time of its roofline"},
     {"fused", CS_FIELD_BOOL, AT(fused), .fallback = "false",
-     .doc = "one kernel for a norm, for an activation and its gate, for dropout and a residual "
-            "sum; one product for linear layers that read the same"},
+     .doc = "one kernel each for a norm, for an activation with its gate, and for dropout with a "
+            "residual sum; linear layers that read the same input are one product"},
     {"separate_products", CS_FIELD_BOOL, AT(separate_products), .fallback = "false",
-     .doc = "linear layers that read the same are products of their own also where kernels are "
-            "fused, as a compiler leaves them; gradients of what they read are summed in the last"},
+     .doc = "with fused kernels: linear layers that read the same input are still separate "
+            "products, as a compiler leaves them; the last one sums the gradients of that input"},
     {"written_out", CS_FIELD_BOOL, AT(written_out), .fallback = "false",
-     .doc = "GELU is a kernel for each power, product, sum and tanh of its formula, as in GPT-2 of "
-            "transformers and in minGPT, where it is not fused"},
+     .doc = "a GELU that is not fused is one kernel for each power, product, sum and tanh of its "
+            "formula, as in GPT-2 of transformers and in minGPT"},
     {"flash", CS_FIELD_CHOICE, AT(flash), .fallback = "flash2", .choices = cs_flash_names,
-     .doc =
-         "kernel of fused attention; cudnn_fp8: cuDNN's in fp8, with casts around it, which has no "
-         "windows backward"},
+     .doc = "kernel of fused attention; cudnn_fp8: cuDNN's in fp8, with casts around it; its "
+            "backward has no sliding windows"},
     {"host", CS_FIELD_TIME, AT(host), .fallback = "0",
-     .doc =
-         "of the host for an operator, forward or backward, and for a message between devices; a "
-         "layer takes at least what the host does"},
+     .doc = "host time for each operator, forward or backward, and for each message between "
+            "devices; a layer takes at least the time that the host needs"},
     {"host_kernel", CS_FIELD_TIME, AT(host_kernel), .fallback = "0",
-     .doc = "of the host besides, for each kernel"},
+     .doc = "additional host time for each kernel"},
     {"host_product_backward", CS_FIELD_TIME, AT(host_product_backward), .fallback = "0",
-     .doc = "of the host for a linear layer backward, in place of \"host\"; 0: as that"},
+     .doc = "host time for the backward of a linear layer, instead of \"host\"; 0: as \"host\""},
     {"step", CS_FIELD_TIME, AT(step), .fallback = "0",
-     .doc = "of the host, once a step, while the device computes nothing: it waits for the norm of "
-            "the gradients, starts the optimizer, logs, brings the next batch"},
+     .doc = "host time once per step, during which the device is idle: to wait for the norm of the "
+            "gradients, start the optimizer, write the log and load the next batch"},
     {"cuda_graphs", CS_FIELD_BOOL, AT(cuda_graphs), .fallback = "false",
-     .doc = "kernels start from graphs, whatever \"host\" says; those of experts do with a "
-            "capacity only, without which their rows differ from step to step"},
+     .doc = "kernels are launched by CUDA graphs, so \"host\" does not count; those of experts "
+            "only if there is a capacity, because otherwise their numbers of rows change from step "
+            "to step"},
     {"expert_loop", CS_FIELD_BOOL, AT(expert_loop), .fallback = "false",
-     .doc = "experts as in Megatron Core: the host waits for their rows, unless they have a "
-            "capacity, and starts their products one by one, the casts of their rows, and kernels "
-            "that add their biases; the router has its number of kernels"},
+     .doc = "experts as in Megatron Core: the host waits for the number of rows of each expert, "
+            "unless there is a capacity; it launches the products of the experts, the casts of "
+            "their rows and the kernels that add their biases one by one; the router has as many "
+            "kernels as Megatron Core's"},
     {"expert_modules", CS_FIELD_BOOL, AT(expert_modules), .fallback = "false",
-     .doc = "with expert_loop: each expert is a module of its own: the host starts a product, an "
-            "activation and a "
-            "product for one expert after the other, and what they make is put together"},
+     .doc =
+         "with expert_loop: each expert is a module of its own; the host launches a product, an "
+         "activation and a product for one expert after another, and the results are concatenated"},
     {"fused_experts", CS_FIELD_BOOL, AT(fused_experts), .fallback = "false",
-     .doc = "one kernel for a product of experts, their activation, and casts of its result, "
+     .doc = "one kernel for a product of the experts, the activation and the casts of the result, "
             "forward and backward"},
     {"current_scaling", CS_FIELD_BOOL, AT(current_scaling), .fallback = "false",
-     .doc = "casts to fp8 read a tensor once more before, for its largest element; else the scale "
-            "is that of earlier steps"},
+     .doc = "casts to fp8 first read the tensor to find its largest element; false: the scale "
+            "comes from earlier steps (delayed scaling)"},
     {"deterministic", CS_FIELD_BOOL, AT(deterministic), .fallback = "false",
-     .doc = "each new tensor is filled before it is written, as with PyTorch's deterministic "
+     .doc = "each new tensor is filled before it is written, as by PyTorch with deterministic "
             "algorithms"},
     {"eager_ring", CS_FIELD_BOOL, AT(eager_ring), .fallback = "false",
      .doc =
-         "with context and the method ring: partial results and gradients of fused attention are "
-         "merged in float32 by operators of their own (PyTorch's context parallelism), else "
-         "within its kernels"},
+         "with context and the method ring: separate operators merge partial results and gradients "
+         "of fused attention in float32 (PyTorch's context parallelism); false: its kernels do"},
     {"summed_ring", CS_FIELD_BOOL, AT(summed_ring), .fallback = "false",
-     .doc =
-         "with context and the method ring, without \"eager_ring\": kernels add partial results "
-         "and gradients of fused attention to sums in their own type, as TransformerEngine's do"},
+     .doc = "with context and the method ring, without \"eager_ring\": kernels add partial results "
+            "and gradients of fused attention to sums of the same type, as in TransformerEngine"},
     {"kernels", CS_FIELD_NUMBER, AT(kernels), .fallback = "1", .above_min = true, .max = 64,
-     .doc = "times that kernels take what the device's figures say, as with older libraries"},
+     .doc = "factor on the times of all kernels: above 1, for example, for older libraries"},
     {"gradient_passes", CS_FIELD_NUMBER, AT(gradient_passes), .fallback = "0", .max = 64,
-     .doc = "times a step that all gradients are read or written besides the update: for their "
-            "norm, unscaling, zeroing"},
+     .doc = "how many times per step all gradients are read or written, besides the update: for "
+            "their norm, unscaling, zeroing"},
     {"counts_zeros", CS_FIELD_BOOL, AT(counts_zeros), .fallback = "false",
-     .doc = "once a step, the zeros in gradients are counted for a log, by four kernels for each "
-            "tensor"},
+     .doc = "once per step, four kernels for each tensor count the zeros in the gradients, for the "
+            "log"},
     {0},
 };
 

@@ -36,11 +36,7 @@ static const char *name_of_file(cs_arena *arena, const char *path)
     const char *dot = strrchr(name, '.');
     name =
         cs_arena_copy_length(arena, name, dot && dot != name ? (size_t)(dot - name) : strlen(name));
-    if (!name || !cs_text_has_control(name, strlen(name)))
-        return name;
-    const size_t size = CS_TEXT_SHOWN_MOST * strlen(name) + 1;
-    char *shown = cs_arena_alloc(arena, size, 1);
-    return shown ? cs_text_show(name, shown, size) : NULL;
+    return name ? cs_text_shown(name, arena) : NULL;
 }
 
 /* How a scenario is read. */

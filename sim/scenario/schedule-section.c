@@ -9,15 +9,14 @@ const cs_field cs_scenario_schedule_fields[] = {
      .doc = "one of `sim list schedules`"},
     {"partition", CS_FIELD_VARIANT, offsetof(cs_schedule_section, partition),
      .fallback = "\"balanced\"", .size = sizeof(cs_partition), .kind = &cs_partition_field_kind,
-     .doc =
-         "how the layers of a pipeline are assigned to stages: by a planner of `sim list "
-         "planners`, with its parameters in an object; by the first layers of stages 1, 2, ...; by "
-         "a file that `sim plan` wrote, or by its contents",
+     .doc = "how layers are assigned to pipeline stages: by a planner (`sim list planners`), with "
+            "its parameters in an object; by a list of the first layers of stages 1, 2, ...; by a "
+            "file that `sim plan` wrote; or by the contents of such a file",
      .shape = "the name of a planner, {\"planner\": name, ...}, [layer, ...], {\"file\": name} or "
               "{\"inline\": {plan}}"},
     {"partition_communication", CS_FIELD_BOOL,
      offsetof(cs_schedule_section, partition_communication), .fallback = "false",
-     .doc = "\"balanced\" counts the messages between stages as well"},
+     .doc = "the planner \"balanced\" counts the messages between stages too"},
     {0},
 };
 

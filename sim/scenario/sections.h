@@ -42,6 +42,7 @@ typedef struct cs_model_section {
     const cJSON *in_place;         /* a model file's document, for its own reader; or NULL */
     uint32_t batch_size;           /* 0: so that a micro-batch is what the model was made for */
     uint32_t optimizer;            /* position in cs_optimizers */
+    uint32_t newton_schulz_steps;  /* CS_COUNT_LEFT_OUT: as many as Megatron Core makes */
     uint32_t gradients;            /* position in its choices; 0: as the weights */
     uint32_t main_weights, states; /* positions in their choices; 0: float32 */
     cs_workload workload;          /* of a model that is built from its architecture */
@@ -288,6 +289,7 @@ static inline bool cs_model_section_is_open(const cs_model_section *section)
 typedef struct cs_optimizer {
     const char *name;
     double state_ratio; /* bytes of states per byte of float32 weights */
+    double other_ratio; /* the same of weights that are no matrices, where it differs; else 0 */
     bool is_none;       /* weights stay as they are: forward and backward only */
 } cs_optimizer;
 

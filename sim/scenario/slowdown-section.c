@@ -25,12 +25,12 @@ static const char *const communication_names[] = {"any", "messages", "collective
 
 const cs_field cs_scenario_slowdown_fields[] = {
     {"factor", CS_FIELD_NUMBER, offsetof(cs_slowdown_rule, factor), .min = 1,
-     .doc = "how many times as long the computation takes while the communication is under way"},
+     .doc = "how many times as long the computation takes while the communication is in progress"},
     {"compute", CS_FIELD_CHOICE, offsetof(cs_slowdown_rule, compute), .fallback = "any",
-     .choices = compute_names, .doc = "which computations"},
+     .choices = compute_names, .doc = "which computations are slowed down"},
     {"communication", CS_FIELD_CHOICE, offsetof(cs_slowdown_rule, communication), .fallback = "any",
      .choices = communication_names,
-     .doc = "beside which communication; messages: of a device to another outside of collectives"},
+     .doc = "by which communication; messages: those from device to device outside collectives"},
     {0}};
 
 static bool is_of(const cs_slowdown_rule *rule, uint32_t compute, uint32_t origin)

@@ -15,40 +15,38 @@ static const cs_field operator_field = {"recompute_operators", CS_FIELD_TEXT};
 
 const cs_field cs_workload_fields[] = {
     {"name", CS_FIELD_TEXT, offsetof(cs_workload, name), .fallback = "",
-     .doc =
-         "one of `sim list models`, a config.json of transformers, or a model file with operators; "
-         "paths are relative to the scenario"},
+     .doc = "one of `sim list models`, a config.json of Hugging Face transformers, or a model file "
+            "with operators; paths are relative to the scenario"},
     {"parameters", CS_FIELD_JSON, offsetof(cs_workload, parameters), .fallback = "",
-     .doc = "parameters of the network, which `sim list models` describes",
+     .doc = "parameters of the network (`sim list models` describes them)",
      .shape = "{parameter: value}"},
     {"device", CS_FIELD_TEXT, offsetof(cs_workload, device), .fallback = "",
-     .doc = "required of a named model: the device whose times are estimated, one of `sim list "
-            "devices` or a device file"},
+     .doc = "required for a named model: the device for which times are estimated, one of `sim "
+            "list devices` or a device file"},
     {"precision", CS_FIELD_CHOICE, offsetof(cs_workload, precision), .fallback = "fp32",
      .choices = cs_precision_names,
-     .doc = "type of computing and of storage, which the device must have; with all but fp32 and "
-            "tf32, "
-            "master weights and states are fp32; fp8, mxfp8 and nvfp4 are those of the operands of "
-            "linear "
-            "layers, and all else is bf16; default of a file: its torch_dtype, dtype or precision"},
+     .doc = "type in which the model computes and is stored; the device must support it; except "
+            "with fp32 and tf32, master weights and optimizer states are fp32; fp8, mxfp8 and "
+            "nvfp4 apply to the operands of linear layers, and everything else is bf16; default "
+            "for a file: its torch_dtype, dtype or precision"},
     {"granularity", CS_FIELD_CHOICE, offsetof(cs_workload, granularity), .fallback = "layer",
      .choices = cs_granularity_names,
-     .doc = "layers of the chain: the finest possible, or the blocks of the network"},
+     .doc = "what a layer of the chain is; layer: as little as possible; block: a block of the "
+            "network"},
     {"recompute", CS_FIELD_BOOL, offsetof(cs_workload, recompute), .fallback = "false",
-     .doc = "every layer keeps its input only, and runs its forward again before its backward, "
-            "but for the last block, which ends with the loss (Megatron-LM, torchtitan, "
-            "transformers and PyTorch's checkpoint_sequential leave it out, too)"},
+     .doc = "full activation recomputation: every layer keeps only its input and runs its forward "
+            "again before its backward, except the last block, which ends with the loss (as in "
+            "Megatron-LM, torchtitan, transformers and PyTorch's checkpoint_sequential)"},
     {"recompute_operators", CS_FIELD_LIST, offsetof(cs_workload, recompute_operators),
      .fallback = "", .of = &operator_field,
-     .doc =
-         "operators that run their forward again before their backward, and keep what they read "
-         "only: names, or parts of names between dots, like attention, mlp, layers.3 (`sim model "
-         "--json` lists them)",
+     .doc = "selective activation recomputation: operators that keep only their inputs and run "
+            "their forward again before their backward; names, or parts of names between dots, "
+            "like attention, mlp, layers.3 (`sim model --json` lists them)",
      .shape = "[name, ...]"},
     {"discard_operators", CS_FIELD_LIST, offsetof(cs_workload, discard_operators), .fallback = "",
      .of = &operator_field,
-     .doc = "of recompute_operators, those whose results are not kept for other operators either, "
-            "but made again before the backward of those (Megatron Core's layernorm, moe_act and "
+     .doc = "those of recompute_operators whose results are not kept for other operators either, "
+            "but recomputed before the backward of those (Megatron Core's layernorm, moe_act and "
             "mla_up_proj; PyTorch's selective checkpointing)",
      .shape = "[name, ...]"},
     {"lora", CS_FIELD_OBJECT, offsetof(cs_workload, lora), .fallback = "", .of = cs_adapter_fields,
@@ -152,6 +150,7 @@ cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *devic
         .batch_size = workload->batch_size,
         .precision = (cs_precision)workload->precision,
         .optimizer_states = workload->optimizer_states,
+        .muon = workload->muon,
         .float_gradients = workload->float_gradients,
         .storage = workload->storage,
         .kept = workload->kept,
@@ -182,6 +181,15 @@ static const cs_layer *find_layer(const cs_model *model, const char *name)
     return NULL;
 }
 
+/* Its matrices take the part of it that they took, rounded down. */
+static void take_update(cs_layer *layer, cs_time update)
+{
+    const double by = layer->update > 0 ? (double)update / (double)layer->update : 0;
+    for (uint32_t i = 0; i < layer->n_matrices; i++)
+        layer->matrices[i].update = (cs_time)floor(by * (double)layer->matrices[i].update);
+    layer->update = update;
+}
+
 /* Of the layer alone, for the samples of the model that takes them. */
 static cs_status take_layer(cs_layer *layer, const cs_model *measured, const cs_layer *from,
                             uint32_t samples, cs_error *error)
@@ -193,7 +201,7 @@ static cs_status take_layer(cs_layer *layer, const cs_model *measured, const cs_
     layer->backward_input = sum.backward_input;
     layer->backward_weight = sum.backward_weight;
     if (sum.update > 0)
-        layer->update = sum.update;
+        take_update(layer, sum.update);
     layer->timing = "measured";
     return CS_OK;
 }
@@ -210,8 +218,8 @@ cs_status cs_model_take_times(cs_model *model, const cs_model *measured, const c
         CS_TRY(take_layer(&model->layers[i], measured, from, model->batch_size, error));
         taken++;
     }
-    snprintf(text, sizeof(text), "%s; times of %u of %u layers measured: %.200s",
-             model->provenance.notes, taken, model->n_layers, origin);
+    cs_text_format(text, sizeof(text), "%s; times of %u of %u layers measured: %.200s",
+                   model->provenance.notes, taken, model->n_layers, origin);
     model->provenance.notes = cs_arena_copy(&model->arena, text);
     *n = taken;
     return model->provenance.notes ? CS_OK : cs_error_no_memory(error);
@@ -227,7 +235,7 @@ static cs_time part_of(cs_time part, cs_time estimated, cs_time measured)
 static void scale_layer(const cs_layer *estimated, const cs_layer *measured, cs_layer *part)
 {
     cs_layer_piece *sum = &(cs_layer_piece){0};
-    part->update = part_of(part->update, estimated->update, measured->update);
+    take_update(part, part_of(part->update, estimated->update, measured->update));
     for (uint32_t i = 0; i < part->n_pieces; i++) {
         cs_layer_piece *piece = &part->pieces[i];
         piece->forward = part_of(piece->forward, estimated->forward, measured->forward);
@@ -269,7 +277,8 @@ static cs_status take_parts(const cs_workload *workload, const cs_net *net,
         if (find_layer(measured, model->layers[i].name))
             scale_layer(&estimated.layers[i], &taken.layers[i], &model->layers[i]);
     if (status == CS_OK) {
-        snprintf(text, sizeof(text), "%s, divided as the estimates are", taken.provenance.notes);
+        cs_text_format(text, sizeof(text), "%s, divided as the estimates are",
+                       taken.provenance.notes);
         model->provenance.notes = cs_arena_copy(&model->arena, text);
         status = model->provenance.notes ? CS_OK : cs_error_no_memory(error);
     }

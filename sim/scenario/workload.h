@@ -20,7 +20,8 @@ typedef struct cs_workload {
     const char *measured;        /* a model file whose layers' times replace estimates, or NULL */
     /* not from the table: */
     uint32_t batch_size;
-    double optimizer_states; /* values per weight */
+    double optimizer_states; /* values per weight, see cs_net_options */
+    cs_muon muon;            /* zeroed: another optimizer */
     bool float_gradients;    /* gradients in float32 */
     cs_optimizer_storage storage;
     cs_runtime_kernels kernels; /* zeroed: rooflines */

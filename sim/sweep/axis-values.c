@@ -1,6 +1,7 @@
 #include "sim/sweep/axis-values.h"
 
-#include "sim/base/text-stream.h"
+#include "sim/base/json-labels.h"
+#include "sim/base/text.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,66 +25,6 @@ static bool read_number(const cJSON *value, cs_quantity quantity, double *out)
             cs_units_parse(value->valuestring, quantity, out, NULL) == CS_OK);
 }
 
-/* ---- labels ---- */
-
-static bool is_common(cJSON *const *parsed, uint32_t n, const cJSON *member)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        const cJSON *other = cs_json_member(parsed[i], member->string);
-        if (!other || !cJSON_Compare(other, member, true))
-            return false;
-    }
-    return true;
-}
-
-/* Takes the members off that all objects have alike. */
-static void remove_common(cJSON **parsed, uint32_t n)
-{
-    const cJSON *next;
-    for (const cJSON *at = parsed[0]->child; at; at = next) {
-        next = at->next;
-        if (!is_common(parsed, n, at))
-            continue;
-        for (uint32_t i = n; i-- > 0;) /* the first one last: it has the name */
-            cJSON_DeleteItemFromObjectCaseSensitive(parsed[i], at->string);
-    }
-}
-
-static bool print_member(FILE *out, const cJSON *member, const char *separator)
-{
-    char *text = cJSON_IsString(member) ? strdup(member->valuestring) : cs_json_line(member);
-    if (text)
-        fprintf(out, "%s%s=%s", separator, member->string, text);
-    free(text);
-    return text;
-}
-
-/* "{}" of one that has nothing of its own. */
-static const char *object_label(const cJSON *object, cs_arena *arena)
-{
-    char *text = NULL;
-    size_t length = 0;
-    FILE *out = cs_text_stream(&text, &length);
-    if (!out)
-        return NULL;
-    bool done = true;
-    for (const cJSON *at = object->child; at && done; at = at->next)
-        done = print_member(out, at, at == object->child ? "" : " ");
-    done = fclose(out) == 0 && done;
-    const char *label = done ? cs_arena_copy(arena, length > 0 ? text : "{}") : NULL;
-    free(text);
-    return label;
-}
-
-static bool all_objects(cJSON *const *parsed, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i++) {
-        if (!cJSON_IsObject(parsed[i]))
-            return false;
-    }
-    return n > 1;
-}
-
 /* ---- values ---- */
 
 static cs_status fill(const cs_axis *axis, cJSON **parsed, cs_arena *arena, cs_axis_values *values,
@@ -104,11 +45,11 @@ static cs_status fill(const cs_axis *axis, cJSON **parsed, cs_arena *arena, cs_a
         if (!texts[i])
             return cs_error_no_memory(error);
     }
-    const bool objects = all_objects(parsed, n);
-    if (objects)
-        remove_common(parsed, n);
+    memcpy(labels, texts, n * sizeof(*labels));
+    if (cs_json_labels_apply(parsed, n))
+        CS_TRY(cs_json_labels_make(parsed, n, arena, labels, error));
     for (uint32_t i = 0; i < n; i++) {
-        labels[i] = objects ? object_label(parsed[i], arena) : texts[i];
+        labels[i] = cs_text_shown(labels[i], arena);
         if (!labels[i])
             return cs_error_no_memory(error);
     }

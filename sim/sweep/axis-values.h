@@ -1,8 +1,7 @@
 /* The values of a varied key, for those who show or store them.
  *
- * Labels are short, for tables: a text without its quotes. Where all values are objects, the
- * members that are not the same in all of them: of {"kind": "gpipe", "micro_batches": 8} and
- * {"kind": "pipedream"} the labels are `kind=gpipe micro_batches=8` and `kind=pipedream`.
+ * Labels are short, for tables: a text without its quotes, or, where all values are objects, what
+ * tells them apart (sim/base/json-labels.h).
  */
 #ifndef CS_SWEEP_AXIS_VALUES_H
 #define CS_SWEEP_AXIS_VALUES_H
@@ -13,7 +12,7 @@ typedef struct cs_axis_values {
     uint32_t n;
     const double *numbers;     /* in SI base units; NULL where not all values are numbers */
     const char *const *texts;  /* a text without its quotes, else JSON; never NULL */
-    const char *const *labels; /* never NULL */
+    const char *const *labels; /* never NULL; as cs_text_show shows them */
     const char *unit;          /* of the numbers: "s", "bytes", ...; "1" where there is none */
 } cs_axis_values;
 

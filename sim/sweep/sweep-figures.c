@@ -83,16 +83,30 @@ static bool add_formulas(cJSON *figures, const cJSON *result)
     return true;
 }
 
-static bool add_largest(cJSON *figures, const cJSON *list, const char *key)
+static bool add_largest_in(cJSON *figures, const cJSON *list, const char *within, const char *key)
 {
     double largest = -INFINITY;
     const cJSON *element;
     cJSON_ArrayForEach(element, list)
     {
-        const cJSON *value = cs_json_member(element, key);
+        const cJSON *object = within ? cs_json_member(element, within) : element;
+        const cJSON *value = cs_json_member(object, key);
         largest = cJSON_IsNumber(value) ? fmax(largest, value->valuedouble) : largest;
     }
     return !isfinite(largest) || add_number(figures, "", key, largest);
+}
+
+static bool add_largest(cJSON *figures, const cJSON *list, const char *key)
+{
+    return add_largest_in(figures, list, NULL, key);
+}
+
+/* Where the scenario has an allocator. */
+static bool add_allocations(cJSON *figures, const cJSON *devices)
+{
+    return add_largest_in(figures, devices, "allocator", "peak_allocated_bytes") &&
+           add_largest_in(figures, devices, "allocator", "peak_reserved_bytes") &&
+           add_largest_in(figures, devices, "allocator", "fragmentation_fraction");
 }
 
 /* Of the capacities of devices the smallest, null where none has a limit. */
@@ -245,7 +259,8 @@ cJSON *cs_figures_of(const cJSON *result)
     const cJSON *weights = cs_json_member(result, "weights");
     if (figures && add_top_level(figures, result) && add_texts(figures, result) &&
         add_formulas(figures, result) && add_largest(figures, devices, "peak_memory_bytes") &&
-        add_largest(figures, devices, "peak_activation_bytes") && add_capacity(figures, devices) &&
+        add_largest(figures, devices, "peak_activation_bytes") &&
+        add_allocations(figures, devices) && add_capacity(figures, devices) &&
         add_largest(figures, weights, "peak_versions") &&
         add_largest(figures, weights, "gradient_delay_max") && add_skipped(figures, result) &&
         add_closed_forms(figures, cs_json_member(result, "closed_forms")))

@@ -1,5 +1,6 @@
 #include "sim/sweep/sweep-file.h"
 
+#include "sim/base/text.h"
 #include "sim/sweep/axis-values.h"
 #include "sim/trace/results-schema.h"
 
@@ -94,7 +95,8 @@ static bool is_axis(const cs_space *space, const char *name)
 static char *long_name(cs_arena *arena, const cs_figure_column *column)
 {
     char text[300];
-    snprintf(text, sizeof(text), "%.250s%s", column->name, column->boolean ? " (1: true)" : "");
+    cs_text_format(text, sizeof(text), "%.250s%s", column->name,
+                   column->boolean ? " (1: true)" : "");
     for (char *at = text; *at; at++)
         *at = *at == '_' ? ' ' : *at;
     return cs_arena_copy(arena, text);

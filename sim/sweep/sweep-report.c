@@ -1,6 +1,7 @@
 #include "sim/sweep/sweep-report.h"
 
 #include "sim/base/number.h"
+#include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/base/version.h"
 #include "sim/print/print-json.h"
@@ -122,8 +123,8 @@ static char *point_text(const cs_sweep_shown *shown, uint32_t point, char *text,
     size_t used = 0;
     *text = '\0';
     for (uint32_t a = 0; a < space->n_axes && used < size; a++)
-        used += (size_t)snprintf(text + used, size - used, "%s%s", a > 0 ? ", " : "",
-                                 shown->axes[a].labels[cs_space_position(space, point, a)]);
+        used += (size_t)cs_text_format(text + used, size - used, "%s%s", a > 0 ? ", " : "",
+                                       shown->axes[a].labels[cs_space_position(space, point, a)]);
     if (used < size && cs_sweep_out_of_memory(shown->results, point))
         snprintf(text + used, size - used, " *");
     return text;

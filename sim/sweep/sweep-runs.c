@@ -1,6 +1,7 @@
 #include "sim/sweep/sweep-runs.h"
 
 #include "sim/base/text-stream.h"
+#include "sim/base/text.h"
 #include "sim/print/report.h"
 #include "sim/run/steady-run.h"
 
@@ -223,22 +224,6 @@ cs_status cs_swept_failures(const cs_swept *s, const cs_sweep_results *results, 
 
 /* ---- as text ---- */
 
-/* In single quotes where a shell would read something else. */
-static void print_word(FILE *out, const char *word)
-{
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "/._-=,:+@%";
-    bool quotes = !*word || word[strspn(word, plain)] != '\0';
-    fputs(quotes ? " '" : " ", out);
-    for (; *word; word++) {
-        if (*word == '\'')
-            fputs("'\\''", out);
-        else
-            fputc(*word, out);
-    }
-    fputs(quotes ? "'" : "", out);
-}
-
 char *cs_sweep_command(const char *path, const cs_sweep_word *words, size_t n)
 {
     char *text = NULL;
@@ -246,12 +231,14 @@ char *cs_sweep_command(const char *path, const cs_sweep_word *words, size_t n)
     FILE *out = cs_text_stream(&text, &length);
     if (!out)
         return NULL;
-    fputs("sim sweep", out);
-    print_word(out, path);
+    fputs("sim sweep ", out);
+    cs_text_print_word(out, path);
     for (size_t i = 0; i < n; i++) {
         fprintf(out, " --%s", words[i].option);
-        if (words[i].value)
-            print_word(out, words[i].value);
+        if (words[i].value) {
+            fputc(' ', out);
+            cs_text_print_word(out, words[i].value);
+        }
     }
     bool failed = ferror(out);
     if (fclose(out) == 0 && !failed)

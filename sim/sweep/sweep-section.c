@@ -16,13 +16,13 @@ typedef struct sweep_section {
 
 const cs_field cs_sweep_fields[] = {
     {"vary", CS_FIELD_JSON, offsetof(sweep_section, vary), .fallback = "",
-     .doc = "keys of the scenario and the values they take, as --vary has them",
+     .doc = "keys of the scenario and the values they take, as for --vary",
      .shape = "{\"/json/pointer\": \"2..32\" or [value, ...], ...}"},
     {"zip", CS_FIELD_BOOL, offsetof(sweep_section, zip), .fallback = "false",
      .doc = "combine the first values of all keys, then the second ones, and so on, instead of "
-            "every combination"},
+            "trying all combinations"},
     {"csv", CS_FIELD_TEXT, offsetof(sweep_section, csv), .fallback = "",
-     .doc = "instead of keys: a file of points, relative to the scenario"},
+     .doc = "instead of keys: a file with the points, its path relative to the scenario"},
     {0},
 };
 

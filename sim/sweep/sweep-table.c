@@ -43,8 +43,8 @@ static cs_status choose_one(const cs_figure_table *figures, const char *name, bo
                             choice *chosen, cs_error *error)
 {
     const cs_figure_column *column = cs_figure_table_find(figures, name);
-    if (!column)
-        return optional ? CS_OK : unknown(figures, name, error);
+    if (!column) /* where all points failed, it is their messages that help */
+        return optional || figures->n_columns == 0 ? CS_OK : unknown(figures, name, error);
     if (!is_chosen(chosen, column))
         chosen->columns[chosen->n++] = column;
     return CS_OK;
@@ -108,7 +108,7 @@ static char *cell_text(const cs_figure_column *column, uint32_t point, char *tex
     const double value = column->values[point];
     if (column->n_words == 0 || isnan(value))
         return cs_sweep_figure_text(column, value, text, CELL_BYTES);
-    snprintf(text, CELL_BYTES, "%.63s", cs_figure_word(column, point));
+    cs_text_format(text, CELL_BYTES, "%.63s", cs_figure_word(column, point));
     return text;
 }
 
@@ -138,8 +138,9 @@ static uint32_t key_width(const cs_sweep_shown *shown, uint32_t a)
 static void print_end(const cs_sweep_shown *shown, uint32_t point, FILE *out)
 {
     const char *message = shown->results->errors[point];
+    fputs(message ? "  FAILED: " : "", out);
     if (message)
-        fprintf(out, "  FAILED: %.*s", (int)strcspn(message, "\n"), message);
+        cs_text_print(out, message, strcspn(message, "\n"));
     else if (cs_sweep_out_of_memory(shown->results, point))
         fprintf(out, "  OUT OF MEMORY");
     fputc('\n', out);

@@ -526,10 +526,19 @@ static const char *precision_on(cs_point_rules *rules, const char *device)
     return name;
 }
 
+bool cs_point_rules_muon(const cs_point *point)
+{
+    const char *given = cJSON_GetStringValue(cs_point_rules_argument(point, "optimizer"));
+    const char *name = given ? given : point->optimizer;
+    return is(name, "muon") || is(name, "dist_muon");
+}
+
 static const char *optimizer(const cs_point *point)
 {
     if (point->options->no_optimizer_step)
         return "none";
+    if (cs_point_rules_muon(point))
+        return "muon";
     return is(point->optimizer, "momentum") || is(point->optimizer, "sgd") ? point->optimizer
                                                                            : "adam";
 }

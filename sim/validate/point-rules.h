@@ -27,6 +27,10 @@ bool cs_point_rules_megatron(const cs_point *point);
 /* An argument of Megatron-LM's, or NULL. */
 const cJSON *cs_point_rules_argument(const cs_point *point, const char *name);
 
+/* Whether matrices are updated by Muon. An argument of Megatron-LM's counts, where a point has one:
+ * goldens whose arguments say muon or dist_muon have another optimizer as stated. */
+bool cs_point_rules_muon(const cs_point *point);
+
 /* Micro-batches of a replica and step; 0 where neither they nor what they follow from are
  * stated. */
 uint32_t cs_point_rules_micro_batches(const cs_point *point);

@@ -30,7 +30,7 @@ static void add_note(cs_point_rules *rules, const char **list, uint32_t *n, cons
                      va_list arguments)
 {
     char text[256];
-    if (vsnprintf(text, sizeof(text), format, arguments) >= (int)sizeof(text))
+    if (cs_text_formatv(text, sizeof(text), format, arguments) >= (int)sizeof(text))
         cut_character(text);
     for (uint32_t i = 0; i < *n; i++)
         if (strcmp(list[i], text) == 0)
@@ -163,13 +163,6 @@ static bool is_flag(const cs_point *point, const char *name)
     return cJSON_IsTrue(cs_point_rules_argument(point, name));
 }
 
-/* Its arguments count, where a point has them. */
-static bool is_muon(const cs_point *point)
-{
-    const char *given = cJSON_GetStringValue(cs_point_rules_argument(point, "optimizer"));
-    return strcmp(given ? given : point->optimizer, "muon") == 0;
-}
-
 /* Megatron-LM has weights and activations in float32 unless bf16 or fp16 is among its arguments;
  * fp8-format is of products only (megatron/training/arguments.py, params_dtype). */
 static bool is_wide_with_fp8(const cs_point *point)
@@ -185,8 +178,10 @@ static void check_options(cs_point_rules *rules)
         cs_point_rules_miss(rules, "offloading");
     if (is_flag(point, "defer-embedding-wgrad-compute"))
         cs_point_rules_miss(rules, "gradients of the last matrix that are deferred");
-    if (is_muon(point))
-        cs_point_rules_miss(rules, "the optimizer Muon");
+    if (cs_point_rules_muon(point) && point->parallel->zero > 1)
+        cs_point_rules_miss(rules, "the optimizer Muon where gradients or weights are divided");
+    if (cs_point_rules_muon(point) && strcmp(point->model->kind, "cnn") == 0)
+        cs_point_rules_miss(rules, "the optimizer Muon of convolutions");
     if (is_wide_with_fp8(point))
         cs_point_rules_miss(rules, "fp8 products of float32 activations");
     if (strncmp(point->recompute, "block:", strlen("block:")) == 0)

@@ -3,6 +3,7 @@
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/vector.h"
+#include "sim/validate/shipped-points.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -25,32 +26,32 @@ enum { DIMENSION = 1 << 24, DEVICES = 1 << 20 };
     }
 
 const cs_field cs_point_model_fields[] = {
-    {"name", CS_FIELD_TEXT, AT(name), .doc = "of the network"},
+    {"name", CS_FIELD_TEXT, AT(name), .doc = "name of the network"},
     {"kind", CS_FIELD_TEXT, AT(kind),
      .doc = "decoder, decoder-moe, encoder, encoder-decoder, encoder-decoder-moe or cnn"},
-    NUMBER(layers, "blocks"),
-    NUMBER(hidden, "features of a token"),
-    NUMBER(heads, "of the queries"),
-    NUMBER(kv_heads, "of keys and values; 0: as many as heads"),
-    NUMBER(head_dim, "features of a head; 0: hidden / heads"),
-    NUMBER(ffn, "features within an MLP"),
-    NUMBER(vocab, "different tokens, before the vocabulary is padded"),
-    NUMBER(seq, "tokens of a sequence"),
-    TEXT(act, "of MLPs: gelu, swiglu, geglu or squared_relu"),
-    TEXT(norm, "layernorm or rmsnorm"),
-    TEXT(pos, "positions: learned, rope, yarn, alibi or none"),
-    FLAG(tied, "the last matrix is the embedding's"),
+    NUMBER(layers, "number of blocks"),
+    NUMBER(hidden, "hidden size: features of a token"),
+    NUMBER(heads, "query heads"),
+    NUMBER(kv_heads, "heads of keys and values; 0: as many as heads"),
+    NUMBER(head_dim, "features of an attention head; 0: hidden / heads"),
+    NUMBER(ffn, "intermediate size of an MLP"),
+    NUMBER(vocab, "vocabulary size, before padding"),
+    NUMBER(seq, "sequence length, tokens"),
+    TEXT(act, "activation of the MLPs: gelu, swiglu, geglu or squared_relu"),
+    TEXT(norm, "normalisation: layernorm or rmsnorm"),
+    TEXT(pos, "position encoding: learned, rope, yarn, alibi or none"),
+    FLAG(tied, "the last matrix is tied to the embedding"),
     FLAG(bias, "linear layers have biases"),
     FLAG(qk_norm, "queries and keys are normalised"),
-    FLAG(mamba, "some layers are Mamba's"),
-    NUMBER(experts, "routed experts of a layer"),
-    NUMBER(topk, "experts that a token goes to"),
-    NUMBER(moe_ffn, "features within an expert"),
-    NUMBER(shared_ffn, "features within the shared experts of a layer, all together"),
-    NUMBER(dense_layers, "first layers, which have an MLP in place of experts"),
-    NUMBER(mtp_layers, "modules that predict a further token"),
-    NUMBER(sliding_window, "tokens that a token attends to in windowed layers"),
-    NUMBER(sliding_every, "every so many layers, one has no window"),
+    FLAG(mamba, "some layers are Mamba layers"),
+    NUMBER(experts, "routed experts per layer"),
+    NUMBER(topk, "number of experts that a token is routed to"),
+    NUMBER(moe_ffn, "intermediate size of an expert"),
+    NUMBER(shared_ffn, "intermediate size of the shared experts of a layer, all together"),
+    NUMBER(dense_layers, "number of first layers that have an MLP instead of experts"),
+    NUMBER(mtp_layers, "multi-token prediction: modules, each of which predicts one more token"),
+    NUMBER(sliding_window, "sliding window, tokens"),
+    NUMBER(sliding_every, "one of every so many layers has no window"),
     {"mla", CS_FIELD_JSON, AT(mla), .fallback = "",
      .doc = "latent attention: q_lora_rank, kv_lora_rank, qk_head_dim, qk_pos_emb_head_dim, "
             "v_head_dim",
@@ -63,13 +64,15 @@ const cs_field cs_point_model_fields[] = {
 #define AT(member) offsetof(cs_point_hardware, member)
 
 const cs_field cs_point_hardware_fields[] = {
-    {"gpu", CS_FIELD_TEXT, AT(gpu), .doc = "as sim validate knows it, see below"},
-    {"gpus", CS_FIELD_COUNT, AT(gpus), .min = 1, .max = DEVICES, .doc = "all of the run"},
-    NUMBER(gpus_per_node, "of a node; 0: not stated"),
+    {"gpu", CS_FIELD_TEXT, AT(gpu),
+     .doc = "name of the GPU as sim validate knows it (docs/reference/points.md)"},
+    {"gpus", CS_FIELD_COUNT, AT(gpus), .min = 1, .max = DEVICES,
+     .doc = "number of GPUs in the run"},
+    NUMBER(gpus_per_node, "GPUs per node; 0: not stated"),
     {"memory_gb", CS_FIELD_NUMBER, AT(memory_gb), .fallback = "", .above_min = true,
-     .doc = "of a GPU, GiB"},
-    TEXT(intra, "links within a node, in words"),
-    TEXT(inter, "links between nodes, in words"),
+     .doc = "memory of a GPU, GiB"},
+    TEXT(intra, "links within a node, as text"),
+    TEXT(inter, "links between nodes, as text"),
     {0},
 };
 
@@ -81,20 +84,19 @@ const cs_field cs_point_hardware_fields[] = {
     }
 
 const cs_field cs_point_parallel_fields[] = {
-    SIZE(tp, "tensor-parallel ranks"),
-    SIZE(pp, "pipeline ranks"),
-    SIZE(vpp, "stages of a pipeline rank"),
-    SIZE(dp, "replicas of the dense weights, without cp"),
-    SIZE(cp, "context-parallel ranks"),
-    SIZE(ep, "ranks that divide the experts"),
-    NUMBER(etp, "ranks that divide each expert; 0: as tp"),
+    SIZE(tp, "tensor-parallel size"),
+    SIZE(pp, "pipeline-parallel size"),
+    SIZE(vpp, "stages per pipeline rank (virtual pipeline size)"),
+    SIZE(dp, "data-parallel size of the dense layers, cp not included"),
+    SIZE(cp, "context-parallel size"),
+    SIZE(ep, "expert-parallel size"),
+    NUMBER(etp, "expert-tensor-parallel size; 0: as tp"),
     {"zero", CS_FIELD_COUNT, AT(zero), .fallback = "0", .max = 3,
-     .doc =
-         "0: nothing is divided over replicas; 1: optimizer states; 2: gradients too; 3: weights "
-         "too (FSDP)"},
-    NUMBER(fsdp_group, "with zero: replicas over which it is divided; 0: all"),
+     .doc = "ZeRO stage; 0: nothing is sharded; 1: optimizer states; 2: gradients too; 3: weights "
+            "too (FSDP)"},
+    NUMBER(fsdp_group, "with zero: number of replicas to shard over; 0: all"),
     FLAG(sp, "sequence parallelism"),
-    TEXT(cp_comm, "how context-parallel ranks exchange: p2p, a2a, all_gather"),
+    TEXT(cp_comm, "communication of context parallelism: p2p, a2a or all_gather"),
     {0},
 };
 
@@ -102,9 +104,9 @@ const cs_field cs_point_parallel_fields[] = {
 #define AT(member) offsetof(cs_point_batch, member)
 
 const cs_field cs_point_batch_fields[] = {
-    NUMBER(global, "sequences of a step"),
-    NUMBER(micro, "sequences of a micro-batch"),
-    NUMBER(micro_batches, "of each replica and step"),
+    NUMBER(global, "global batch: sequences per step"),
+    NUMBER(micro, "sequences per micro-batch"),
+    NUMBER(micro_batches, "micro-batches per replica and step"),
     {0},
 };
 
@@ -115,7 +117,7 @@ const cs_field cs_point_profile_fields[] = {
     {"F", CS_FIELD_NUMBER, AT(forward), .doc = "forward of a pipeline rank, ms"},
     {"B", CS_FIELD_NUMBER, AT(backward_input), .doc = "gradient of its input, ms"},
     {"W", CS_FIELD_NUMBER, AT(backward_weight), .doc = "gradients of its weights, ms"},
-    {"comm", CS_FIELD_NUMBER, AT(message), .doc = "a message between neighbours, ms"},
+    {"comm", CS_FIELD_NUMBER, AT(message), .doc = "message between neighbouring ranks, ms"},
     {0},
 };
 
@@ -126,33 +128,34 @@ const cs_field cs_point_options_fields[] = {
     {"flash_attention", CS_FIELD_JSON, AT(flash_attention), .fallback = "",
      .doc = "whether attention is a fused kernel", .shape = "true or false"},
     FLAG(lora, "only adapters are trained"),
-    FLAG(offload, "something is kept in the memory of the host"),
-    FLAG(no_optimizer_step, "the step that was timed has no update"),
-    FLAG(first_last_stage_one_layer_less, "the first and the last stage have a block less"),
+    FLAG(offload, "something is offloaded to host memory"),
+    FLAG(no_optimizer_step, "the measured step has no optimizer update"),
+    FLAG(first_last_stage_one_layer_less, "the first and the last stage have one block less"),
     FLAG(dp_overlap, "gradients are reduced while the backward still runs"),
-    FLAG(tp_overlap, "tensor-parallel collectives go on beside products"),
-    FLAG(async_tp, "the same, in torchtitan"),
+    FLAG(tp_overlap, "tensor-parallel collectives overlap with products"),
+    FLAG(async_tp, "as tp_overlap, in torchtitan"),
     FLAG(float8_allgather, "weights are gathered in fp8, in torchtitan"),
-    FLAG(compile, "a compiler fuses what only moves"),
+    FLAG(compile, "a compiler (torch.compile, XLA) fuses memory-bound operators"),
     {"cuda_graphs", CS_FIELD_JSON, AT(cuda_graphs), .fallback = "",
-     .doc = "whether kernels start from CUDA graphs, or whose these are",
+     .doc = "whether kernels are launched by CUDA graphs, or whose graphs",
      .shape = "true, false or text"},
-    FLAG(fused_cross_entropy, "the loss is a fused kernel, which writes gradients over logits"),
-    FLAG(moe_pad_to_capacity, "experts compute padding up to their capacity"),
+    FLAG(fused_cross_entropy,
+         "the loss is a fused kernel that overwrites the logits with their gradients"),
+    FLAG(moe_pad_to_capacity, "the input of each expert is padded to its capacity"),
     {"moe_capacity_factor", CS_FIELD_NUMBER, AT(moe_capacity_factor), .fallback = "0", .max = 1e6,
-     .doc = "rows that an expert takes, by its equal share; 0: all that it gets"},
+     .doc = "capacity factor: rows that an expert takes, relative to an equal share; 0: all that "
+            "it gets"},
     {"moe_drop_tokens", CS_FIELD_JSON, AT(moe_drop_tokens), .fallback = "",
-     .doc = "whether tokens are dropped that an expert has no place for", .shape = "true or false"},
+     .doc = "whether tokens beyond the capacity are dropped", .shape = "true or false"},
     {"moe_dispatcher", CS_FIELD_TEXT, AT(moe_dispatcher), .fallback = "",
-     .doc =
-         "how tokens come to experts: alltoall (each copy by itself) or flex (once to a node, by "
-         "DeepEP or HybridEP)"},
-    NUMBER(packed_tokens, "tokens of a sample, where several are packed into a sequence and do not "
-                          "attend to each other; 0: not stated"),
+     .doc = "how tokens reach experts: alltoall (each copy is sent by itself) or flex (once to "
+            "each node, by DeepEP or HybridEP)"},
+    NUMBER(packed_tokens, "tokens per sample, if several samples are packed into a sequence and do "
+                          "not attend to each other; 0: not stated"),
     TEXT(grad_dtype, "type in which gradients are summed: fp32 or bf16"),
     {"profiled_ms", CS_FIELD_OBJECT, AT(profiled_ms), .fallback = "", .of = cs_point_profile_fields,
-     .size = sizeof(cs_point_profile), .doc = "measured times of passes, in place of estimates",
-     .shape = "{times}"},
+     .size = sizeof(cs_point_profile),
+     .doc = "measured times of forward and backward, instead of estimates", .shape = "{times}"},
     {0},
 };
 
@@ -164,15 +167,17 @@ const cs_field cs_point_options_fields[] = {
     }
 
 const cs_field cs_point_measured_fields[] = {
-    MEASURED("step_time_s", step_time_s, "time of a step, s"),
-    MEASURED("samples_per_s", samples_per_s, "of all GPUs"),
-    MEASURED("tokens_per_s_per_gpu", tokens_per_s_per_gpu, "tokens/s of a GPU"),
-    MEASURED("peak_allocated_bytes", allocated, "torch.cuda.max_memory_allocated, of the fullest"),
-    MEASURED("peak_reserved_bytes", reserved, "torch.cuda.max_memory_reserved, of the fullest"),
-    MEASURED("peak_device_bytes", device, "nvidia-smi, or what the source does not say"),
-    {"per_rank", CS_FIELD_JSON, AT(per_rank), .fallback = "", .doc = "peaks of single ranks",
+    MEASURED("step_time_s", step_time_s, "time per step, s"),
+    MEASURED("samples_per_s", samples_per_s, "samples/s of all GPUs together"),
+    MEASURED("tokens_per_s_per_gpu", tokens_per_s_per_gpu, "tokens/s per GPU"),
+    MEASURED("peak_allocated_bytes", allocated,
+             "torch.cuda.max_memory_allocated of the fullest GPU"),
+    MEASURED("peak_reserved_bytes", reserved, "torch.cuda.max_memory_reserved of the fullest GPU"),
+    MEASURED("peak_device_bytes", device,
+             "peak as nvidia-smi shows it, or a peak that the source does not define"),
+    {"per_rank", CS_FIELD_JSON, AT(per_rank), .fallback = "", .doc = "peaks of individual ranks",
      .shape = "{\"0\": {\"allocated\": bytes}, ...}"},
-    {"oom", CS_FIELD_JSON, AT(oom), .fallback = "", .doc = "whether the run was out of memory",
+    {"oom", CS_FIELD_JSON, AT(oom), .fallback = "", .doc = "whether the run ran out of memory",
      .shape = "true or false"},
     {0},
 };
@@ -188,38 +193,39 @@ const cs_field cs_point_measured_fields[] = {
 static const cs_field text_field = {"text", CS_FIELD_TEXT};
 
 const cs_field cs_point_fields[] = {
-    {"id", CS_FIELD_TEXT, AT(id), .doc = "unique, as dataset/what"},
+    {"id", CS_FIELD_TEXT, AT(id), .doc = "unique name of the point, like dataset/what"},
     PART(model, cs_point_model, "the network"),
-    PART(hardware, cs_point_hardware, "the machine"),
+    PART(hardware, cs_point_hardware, "the GPUs and their links"),
     {"parallel", CS_FIELD_OBJECT, AT(parallel), .fallback = "{}", .of = cs_point_parallel_fields,
-     .size = sizeof(cs_point_parallel), .doc = "the mesh", .shape = "{parallel}"},
-    PART(batch, cs_point_batch, "sequences"),
+     .size = sizeof(cs_point_parallel), .doc = "parallel sizes", .shape = "{parallel}"},
+    PART(batch, cs_point_batch, "batch sizes"),
     {"precision", CS_FIELD_TEXT, AT(precision),
-     .doc = "of matrix products: fp32, tf32, fp16, bf16, fp8, mxfp8, nvfp4"},
+     .doc = "precision of matrix products: fp32, tf32, fp16, bf16, fp8, mxfp8 or nvfp4"},
     {"recompute", CS_FIELD_TEXT, AT(recompute), .fallback = "unknown",
-     .doc = "none, full, block:N, selective:WHAT or unknown"},
+     .doc = "activation recomputation: none, full, block:N, selective:WHAT or unknown"},
     {"schedule", CS_FIELD_TEXT, AT(schedule), .fallback = "grad-accumulation",
      .doc = "grad-accumulation, 1f1b, interleaved_1f1b, gpipe, zb-1p, zb-2p, zb-v, dualpipe, "
             "pipedream or nf1b"},
     {"optimizer", CS_FIELD_TEXT, AT(optimizer), .fallback = "adam",
      .doc = "sgd, momentum, adam or muon"},
-    TEXT(framework, "that trained, by its name: its conventions hold"),
+    TEXT(framework, "the training framework, whose conventions are used"),
     {"options", CS_FIELD_OBJECT, AT(options), .fallback = "{}", .of = cs_point_options_fields,
-     .size = sizeof(cs_point_options), .doc = "what else was switched on", .shape = "{options}"},
-    PART(measured, cs_point_measured, "what the run took"),
+     .size = sizeof(cs_point_options), .doc = "other options of the run", .shape = "{options}"},
+    PART(measured, cs_point_measured, "measured time and memory"),
     {"unknown", CS_FIELD_LIST, AT(unknown), .fallback = "[]", .of = &text_field,
-     .doc = "what the source does not say, in words"},
-    TEXT(quality, "A: exact and complete; B: rounded, or an option taken from elsewhere; C: "
-                  "something essential missing or derived; A-memory: of memory only"),
+     .doc = "what the source does not say, as text"},
+    TEXT(quality, "A: exact and complete; B: rounded, or with an option taken from elsewhere; C: "
+                  "something essential is missing or derived; A-memory: A, for memory only"),
     {"features", CS_FIELD_LIST, AT(features), .fallback = "[]", .of = &text_field,
-     .doc = "by which errors are summed up"},
+     .doc = "tags by which errors are summarised"},
     {"peers", CS_FIELD_JSON, AT(peers), .fallback = "",
      .doc = "what other tools predict for the point",
      .shape = "{\"tool\": {\"step_time_s\": s}, ...}"},
     {"env", CS_FIELD_JSON, AT(env), .fallback = "",
-     .doc = "variables of the environment that are known", .shape = "{variable: value}"},
+     .doc = "environment variables of the run, as far as they are known",
+     .shape = "{variable: value}"},
     {"args", CS_FIELD_JSON, AT(args), .fallback = "",
-     .doc = "Megatron-LM's arguments, where the point is from one of its logs",
+     .doc = "arguments of Megatron-LM, if the point is from one of its logs",
      .shape = "{argument: value}"},
     {0},
 };
@@ -296,11 +302,38 @@ static cs_status check_open(const cs_point *point, const cs_json_place *place, c
     return check_kind(point->args, place, "args", cJSON_IsObject, object, error);
 }
 
+static bool add_copy(cJSON *object, const cJSON *member)
+{
+    cJSON *copy = cJSON_Duplicate(member, true);
+    const bool added = copy && cJSON_AddItemToObject(object, member->string, copy);
+    if (!added)
+        cJSON_Delete(copy);
+    return added;
+}
+
+/* Adds what the points of a file share to one of them, which may say otherwise, also null. False
+ * when memory runs out. */
+static bool add_common(cJSON *point, const cJSON *common)
+{
+    bool added = true;
+    for (const cJSON *member = common ? common->child : NULL; member && added;
+         member = member->next) {
+        cJSON *own = cJSON_GetObjectItemCaseSensitive(point, member->string);
+        if (!own)
+            added = add_copy(point, member);
+        else if (cJSON_IsObject(own) && cJSON_IsObject(member))
+            added = add_common(own, member);
+    }
+    return added;
+}
+
 static cs_status add_point(cJSON *value, const cs_json_place *place, const char *dataset,
-                           cs_points *points, cs_error *error)
+                           const cJSON *common, cs_points *points, cs_error *error)
 {
     cs_point made = {.dataset = dataset};
     const cs_json_place *root = place->up->up;
+    if (cJSON_IsObject(value) && !add_common(value, common))
+        return cs_error_no_memory(error);
     keep_known(value, cs_point_fields);
     CS_TRY(cs_field_read(value, place, (const cs_field *const[]){cs_point_fields, NULL},
                          (void *const[]){&made}, &points->arena, error));
@@ -322,6 +355,7 @@ static cs_status read_document(cJSON *document, const cs_json_place *root, cs_po
     const cs_json_place named = {.up = root, .key = "dataset"};
     const char *version = cJSON_GetStringValue(cs_json_member(document, "schema"));
     const char *name = cJSON_GetStringValue(cs_json_member(document, "dataset"));
+    const cJSON *common = cs_json_member(document, "common");
     const cJSON *values = cs_json_member(document, "points");
     if (!version || strcmp(version, "truth/1") != 0)
         return cs_json_invalid(&schema, error, "must be \"truth/1\" (docs/reference/points.md)");
@@ -329,13 +363,14 @@ static cs_status read_document(cJSON *document, const cs_json_place *root, cs_po
         return cs_json_invalid(&named, error, "must be a text: the name of the dataset");
     if (!cJSON_IsArray(values))
         return cs_json_invalid(&list, error, "must be a list of points");
+    CS_TRY(check_kind(common, root, "common", cJSON_IsObject, "an object", error));
     const char *dataset = cs_arena_copy(&points->arena, name);
     if (!dataset)
         return cs_error_no_memory(error);
     cs_json_place place = {.up = &list};
     cs_status status = CS_OK;
     for (cJSON *value = values->child; value; value = value->next, place.index++) {
-        const cs_status one = add_point(value, &place, dataset, points, error);
+        const cs_status one = add_point(value, &place, dataset, common, points, error);
         status = status != CS_OK ? status : one;
     }
     return status;
@@ -363,6 +398,15 @@ cs_status cs_points_load(const char *path, cs_points *points, cs_error *error)
     CS_TRY(cs_file_read(path, CS_JSON_BYTES, &text, &length, error));
     const cs_status status = cs_points_parse(path, text, length, points, error);
     free(text);
+    return status;
+}
+
+cs_status cs_points_load_shipped(cs_points *points, cs_error *error)
+{
+    cs_status status = CS_OK;
+    for (const cs_shipped_points *file = cs_shipped_points_files; file->name && status == CS_OK;
+         file++)
+        status = cs_points_parse(file->name, file->text, strlen(file->text), points, error);
     return status;
 }
 

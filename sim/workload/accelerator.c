@@ -1,5 +1,6 @@
 #include "sim/workload/accelerator.h"
 
+#include "sim/base/document-kind.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 
@@ -144,7 +145,7 @@ static const cs_field source_fields[] = {
 
 static const cs_field document_fields[] = {
     {"schema_version", CS_FIELD_COUNT, offsetof(document, schema_version), .min = SCHEMA_VERSION,
-     .max = SCHEMA_VERSION, .doc = "version of this format"},
+     .max = SCHEMA_VERSION, .doc = "version of the format"},
     {"peaks", CS_FIELD_OBJECT, offsetof(document, peaks), .of = peak_fields,
      .size = CS_N_PRECISIONS * sizeof(double),
      .doc = "dense matrix products by precision; what is missing is not supported",
@@ -180,6 +181,7 @@ cs_status cs_accelerator_read(const cJSON *root, const cs_json_place *place, cs_
 {
     cs_accelerator made = {0};
     document parts = {0};
+    CS_TRY(cs_document_expect(CS_DOCUMENT_DEVICE, root, place, error));
     cs_arena_init(&made.arena);
     cs_status status =
         cs_field_read(root, place, (const cs_field *const[]){head_fields, document_fields, NULL},

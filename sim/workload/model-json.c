@@ -120,6 +120,29 @@ static const cs_field divided_layer_fields[] = {
      .shape = "{\"pieces\", \"exchanges\", \"weight_parts\"}"},
     {0}};
 
+static const cs_field matrix_fields[] = {
+    {"weights", CS_FIELD_BYTES, offsetof(cs_layer_matrix, bytes), .doc = "of one of them"},
+    {"update", CS_FIELD_TIME, offsetof(cs_layer_matrix, update), .fallback = "0",
+     .doc = "of one of them, part of the layer's"},
+    {"n", CS_FIELD_COUNT, offsetof(cs_layer_matrix, n), .fallback = "1", .min = 1,
+     .doc = "how many there are"},
+    {"expert", CS_FIELD_BOOL, offsetof(cs_layer_matrix, expert), .fallback = "false",
+     .doc = "of experts, whose gradients are summed over \"expert_data\""},
+    {0}};
+
+static const cs_field matrix_field = {"matrix", CS_FIELD_OBJECT, .of = matrix_fields,
+                                      .size = sizeof(cs_layer_matrix)};
+
+typedef struct matrices_entry {
+    cs_list matrices; /* pointers to cs_layer_matrix */
+} matrices_entry;
+
+static const cs_field matrices_fields[] = {
+    {"matrices", CS_FIELD_LIST, offsetof(matrices_entry, matrices), .fallback = "",
+     .of = &matrix_field, .doc = "weights that the optimizer muon updates matrix by matrix",
+     .shape = "[{\"weights\": size, ...}, ...]"},
+    {0}};
+
 /* For networks (net-file.h); of no meaning to the chain. */
 typedef struct operators_entry {
     const cJSON *operators, *inputs, *carried;
@@ -192,7 +215,7 @@ typedef struct document {
 
 static const cs_field version_fields[] = {
     {"schema_version", CS_FIELD_COUNT, offsetof(document, schema_version), .min = SCHEMA_VERSION,
-     .max = SCHEMA_VERSION, .doc = "version of this format"},
+     .max = SCHEMA_VERSION, .doc = "version of the format"},
     {0}};
 
 static const cs_field part_fields[] = {
@@ -290,18 +313,56 @@ static cs_status check_narrowed(const cs_layer *layer, const cs_json_place *up, 
                            (long long)layer->narrowed_bytes);
 }
 
+/* They are parts of what the layer has of the rest. */
+static cs_status check_matrix(const cs_layer_matrix *matrix, int64_t bytes, cs_time update,
+                              const cs_json_place *place, cs_error *error)
+{
+    if (matrix->bytes > bytes / matrix->n)
+        return cs_json_invalid(place, error,
+                               "must be part of the layer's weights, of which %lld bytes are left "
+                               "(got %u of %lld)",
+                               (long long)bytes, matrix->n, (long long)matrix->bytes);
+    if (matrix->update > update / matrix->n)
+        return cs_json_invalid(place, error,
+                               "must be part of the layer's update, of which %lld ps are left (got "
+                               "%u of %lld)",
+                               (long long)update, matrix->n, (long long)matrix->update);
+    return CS_OK;
+}
+
+static cs_status take_matrices(const cs_list *list, const cs_json_place *up, cs_arena *arena,
+                               cs_layer *layer, cs_error *error)
+{
+    const cs_json_place place = {.up = up, .key = "matrices"};
+    const cs_layer_matrix *const *entries = list->items;
+    int64_t bytes = layer->weight_bytes;
+    cs_time update = layer->update;
+    layer->matrices = cs_arena_alloc(arena, list->n, sizeof(*layer->matrices));
+    if (!layer->matrices)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < list->n; i++) {
+        const cs_json_place at = {.up = &place, .index = (int)i};
+        CS_TRY(check_matrix(entries[i], bytes, update, &at, error));
+        bytes -= entries[i]->bytes * entries[i]->n;
+        update -= entries[i]->update * entries[i]->n;
+        layer->matrices[layer->n_matrices++] = *entries[i];
+    }
+    return CS_OK;
+}
+
 static cs_status read_layer(const cJSON *object, const cs_json_place *place, void *member,
                             cs_arena *arena, cs_error *error)
 {
     layer_entry *entry = member;
     cs_layer *layer = &entry->layer;
-    const cs_field *const tables[] = {layer_fields,         tie_fields,       frozen_fields,
-                                      carried_fields,       result_fields,    whole_fields,
-                                      divided_layer_fields, operators_fields, NULL};
+    const cs_field *const tables[] = {
+        layer_fields, tie_fields,      frozen_fields,    carried_fields,       result_fields,
+        whole_fields, matrices_fields, operators_fields, divided_layer_fields, NULL};
     whole_backward whole = {0};
+    matrices_entry muon = {0};
     divided_layer parts = {0};
     operators_entry network;
-    void *const outs[] = {layer, layer, layer, layer, layer, &whole, &parts, &network};
+    void *const outs[] = {layer, layer, layer, layer, layer, &whole, &muon, &network, &parts};
     cs_status status = cs_field_read(object, place, tables, outs, arena, error);
     if (!cJSON_IsObject(object))
         return status;
@@ -309,6 +370,8 @@ static cs_status read_layer(const cJSON *object, const cs_json_place *place, voi
     note(&status, check_backward(object, place, error));
     if (cs_json_member(object, "backward"))
         split_backward(layer, whole.backward);
+    if (status == CS_OK && muon.matrices.n > 0)
+        status = take_matrices(&muon.matrices, place, arena, layer, error);
     if (status == CS_OK && parts.divided)
         status = cs_divided_take(parts.divided, place, arena, layer, error);
     entry->has_kept = cs_json_member(object, "kept") != NULL;
@@ -603,6 +666,19 @@ static bool write_divided(const cs_layer *layer, cJSON *object)
     return done;
 }
 
+static bool write_matrices(const cs_layer *layer, cJSON *object)
+{
+    cs_arena arena;
+    cs_arena_init(&arena);
+    void **items = cs_arena_alloc(&arena, layer->n_matrices, sizeof(*items));
+    for (uint32_t i = 0; items && i < layer->n_matrices; i++)
+        items[i] = &layer->matrices[i];
+    const matrices_entry muon = {{.n = layer->n_matrices, .items = items}};
+    const bool done = items && cs_field_write(matrices_fields, &muon, object);
+    cs_arena_finish(&arena);
+    return done;
+}
+
 static cJSON *write_layer(const void *member)
 {
     const cs_layer *layer = &((const layer_entry *)member)->layer;
@@ -613,6 +689,7 @@ static cJSON *write_layer(const void *member)
         (layer->frozen_bytes == 0 || cs_field_write(frozen_fields, layer, object)) &&
         (layer->carried_bytes == 0 || cs_field_write(carried_fields, layer, object)) &&
         (layer->result_bytes == 0 || cs_field_write(result_fields, layer, object)) &&
+        (layer->n_matrices == 0 || write_matrices(layer, object)) &&
         (whole || write_divided(layer, object)))
         return object;
     cJSON_Delete(object);

@@ -130,6 +130,17 @@ static bool recomputed(const priced *from, uint32_t i, cs_layer *layer)
            cs_time_add(layer->backward_input, layer->forward, &layer->backward_input);
 }
 
+static bool add_matrices(cs_layer_sum *sum, const cs_layer *layer)
+{
+    int64_t bytes;
+    bool fits = true;
+    for (uint32_t i = 0; i < layer->n_matrices && fits; i++)
+        fits = !__builtin_mul_overflow(layer->matrices[i].bytes, (int64_t)layer->matrices[i].n,
+                                       &bytes) &&
+               !__builtin_add_overflow(sum->matrix_bytes, bytes, &sum->matrix_bytes);
+    return fits;
+}
+
 static bool add_layer(cs_layer_sum *sum, const priced *from, uint32_t i)
 {
     static const scaling as_is = {0, 0};
@@ -142,6 +153,7 @@ static bool add_layer(cs_layer_sum *sum, const priced *from, uint32_t i)
         !add_scaled(&sum->backward_weight, layer.backward_weight, by, ROUND_NEAREST) ||
         !add_scaled(&sum->update, layer.update, as_is, ROUND_NEAREST) ||
         !add_scaled(&sum->weight_bytes, layer.weight_bytes, as_is, ROUND_UP) ||
+        !add_matrices(sum, &layer) ||
         __builtin_add_overflow(sum->frozen_bytes, cs_layer_besides(&layer), &sum->frozen_bytes) ||
         !add_scaled(&sum->kept_bytes, layer.kept_bytes, by, ROUND_UP) ||
         !scale(layer.workspace_bytes, by, ROUND_UP, &workspace))

@@ -55,6 +55,15 @@ typedef struct cs_weight_part {
     int64_t bytes;
 } cs_weight_part;
 
+/* Matrices that Muon updates (muon.h), `n` alike: of each its bytes of weights, and its part of the
+ * layer's update. */
+typedef struct cs_layer_matrix {
+    int64_t bytes;
+    cs_time update;
+    uint32_t n;
+    bool expert; /* as the weights of EXPERT_DATA */
+} cs_layer_matrix;
+
 /* Memory that is there for good once a layer has been trained, and that layers of the same kind
  * share: those on one device whose entry has the same name and size. Without a name it is part of a
  * buffer that a device has one of, as large as the largest of its entries. */
@@ -109,6 +118,8 @@ typedef struct cs_layer {
     uint32_t n_parameters;   /* with tapes: tensors of trained weights, in the network's order, */
     int64_t *parameters;     /* bytes of each; */
     uint32_t n_expert_parameters; /* the last ones are those of experts */
+    uint32_t n_matrices;          /* with Muon: weights that it updates, */
+    cs_layer_matrix *matrices;    /* in the network's order */
     uint32_t n_forward_tape, n_backward_tape;
     cs_tape_event *forward_tape, *backward_tape; /* see tape.h; NULL where they are not known */
     /* Of a layer that is divided over several devices; all sizes and times are then of one device.
@@ -170,6 +181,7 @@ typedef struct cs_model {
 typedef struct cs_layer_sum {
     cs_time forward, backward_input, backward_weight, update;
     int64_t weight_bytes, gradient_bytes, kept_bytes;
+    int64_t matrix_bytes;   /* part of weight_bytes: matrices that Muon updates */
     int64_t borrowed_bytes; /* part of weight_bytes: copies of other runs' weights */
     int64_t frozen_bytes;   /* weights besides, copies of other runs' included, less what narrower
                            * ones take less: may be negative, but not with weight_bytes */

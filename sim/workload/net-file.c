@@ -264,7 +264,7 @@ static const cs_field op_fields[] = {
     COUNT("chunk", chunk, "tokens of a scan's chunk"),
     COUNT("scan_groups", scan_groups, "of a scan's heads"),
     COUNT("experts", experts, "of a grouped product"),
-    COUNT("top_k", top_k, "experts that a token goes to"),
+    COUNT("top_k", top_k, "number of experts that a token is routed to"),
     COUNT("window", window, "tokens that a token attends to"),
     COUNT("buckets", buckets, "of relative positions"),
     {"capacity", CS_FIELD_NUMBER, AT(capacity), .fallback = "0",

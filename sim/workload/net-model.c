@@ -1,5 +1,6 @@
 #include "sim/workload/net-model.h"
 
+#include "sim/base/text.h"
 #include "sim/workload/articulation.h"
 #include "sim/workload/backward-memory.h"
 #include "sim/workload/expert-kernels.h"
@@ -193,6 +194,12 @@ static bool is_usual(const cs_optimizer_storage *storage)
     return !storage->no_main && (storage->state_bytes == 0 || storage->state_bytes == 4);
 }
 
+/* Whether measured times of an update hold for it: not for matrices of Muon. */
+static bool has_measured_update(const cs_net *net, const cs_net_options *how, const cs_op *op)
+{
+    return is_usual(&how->storage) && !(how->muon.steps > 0 && cs_muon_updates(net, op));
+}
+
 static op_times find_times(const cs_net *net, const cs_net_options *how, const cs_op *op,
                            cs_net_layer *layer)
 {
@@ -207,7 +214,7 @@ static op_times find_times(const cs_net *net, const cs_net_options *how, const c
         cs_op_shape_key(&shapes[i], key, sizeof(key));
         if (shapes[i].piece == CS_PIECE_OPERATOR) {
             ask_operator(how->measured, &shapes[i], key, layer, &times);
-        } else if (shapes[i].piece == CS_PIECE_UPDATE && !is_usual(&how->storage)) {
+        } else if (shapes[i].piece == CS_PIECE_UPDATE && !has_measured_update(net, how, op)) {
             layer->n_estimated++;
         } else if (shapes[i].piece == CS_PIECE_UPDATE) {
             times.update = ask(how->measured, key, CS_PASS_UPDATE, layer);
@@ -256,6 +263,22 @@ static double update_seconds(const cs_net_options *how, int64_t parameters)
         return cs_runtime_kernels_update(&how->kernels, how->device, bytes,
                                          (double)parameters * (how->float_gradients ? 4 : width));
     return parameters > 0 ? cs_accelerator_update_seconds(how->device, bytes) : 0;
+}
+
+/* Adds what Muon updates of an operator; returns how many elements these are. */
+static int64_t add_matrices(const cs_net *net, const cs_net_options *how, uint32_t p,
+                            cs_net_layer *layer)
+{
+    const cs_muon_costs costs = {how->muon,      &how->kernels, how->device,
+                                 how->precision, how->storage,  how->float_gradients};
+    const cs_muon_matrices of = cs_muon_matrices_of(net, &how->kept, layer->first, layer->end, p);
+    if (of.n > 0) {
+        const double seconds = cs_muon_seconds(&costs, of.rows, of.columns);
+        layer->matrices[layer->n_matrices++] = (cs_muon_update){
+            of.rows * of.columns, seconds, of.n, net->ops[p].kind == CS_OP_GROUPED_LINEAR};
+        layer->update += of.n * seconds;
+    }
+    return cs_muon_updates(net, &net->ops[p]) ? net->ops[p].weights : 0;
 }
 
 static double zeros_seconds(const cs_net_options *how, int64_t parameters, uint32_t tensors)
@@ -579,6 +602,7 @@ static bool cost_layers(const cs_net *net, const cs_net_local *local, const cs_n
         cs_net_layer *layer = &chain->layers[i];
         int64_t estimated = 0; /* parameters whose update was not measured, */
         uint32_t tensors = 0;  /* and of how many tensors they are */
+        int64_t muon = 0;      /* those that Muon updates */
         host_work host = {0};
         for (uint32_t p = layer->first; fits && p < layer->end; p++) {
             cs_op_cost cost;
@@ -596,6 +620,7 @@ static bool cost_layers(const cs_net *net, const cs_net_local *local, const cs_n
             fits = fits && add_op(how, &net->ops[p], &cost, &times, &of->seconds[p], layer) &&
                    (times.update >= 0 || add(&estimated, cost.weights + cost.biases - cost.frozen));
             tensors += times.update >= 0 ? 0 : trained_tensors(&net->ops[p], &cost);
+            muon += how->muon.steps > 0 ? add_matrices(net, how, p, layer) : 0;
             visit_op(net, how, p, i, &cost, of, layer);
             fits = fits && keep_extra(net, of, p, &cost, layer);
             if (p == layer->first)
@@ -604,7 +629,8 @@ static bool cost_layers(const cs_net *net, const cs_net_local *local, const cs_n
         }
         add_messages(local, how, layer, &host.all);
         wait_for_host(&host, of, layer);
-        layer->update += update_seconds(how, estimated) + zeros_seconds(how, estimated, tensors);
+        layer->update +=
+            update_seconds(how, estimated - muon) + zeros_seconds(how, estimated, tensors);
         layer->written_bytes += handed_past(net, how, layer);
     }
     return fits;
@@ -856,6 +882,19 @@ static cs_status count_layers(const divided *d, const cs_net_options *how, cs_ne
     return CS_OK;
 }
 
+/* Room for those of each operator. */
+static bool allocate_matrices(const cs_net_options *how, cs_net_chain *chain)
+{
+    bool enough = true;
+    for (uint32_t i = 0; i < chain->n_layers && how->muon.steps > 0; i++) {
+        cs_net_layer *layer = &chain->layers[i];
+        layer->matrices = cs_arena_alloc(&chain->arena, layer->end - layer->first + 1ULL,
+                                         sizeof(*layer->matrices));
+        enough &= layer->matrices != NULL;
+    }
+    return enough;
+}
+
 static cs_status make_chain(const divided *d, const cs_net_options *how, cs_net_chain *chain,
                             cs_error *error)
 {
@@ -863,6 +902,8 @@ static cs_status make_chain(const divided *d, const cs_net_options *how, cs_net_
     CS_TRY(make_layers(d->whole, how->granularity, chain, error));
     if (d->local)
         move_layers(d->local, chain);
+    if (!allocate_matrices(how, chain))
+        return cs_error_no_memory(error);
     counts of = {.storages = calloc(net->n_storages, sizeof(*of.storages)),
                  .workspaces = calloc(net->n_ops, sizeof(*of.workspaces)),
                  .steps = calloc(net->n_ops, sizeof(*of.steps)),
@@ -936,19 +977,20 @@ static void describe_times(const cs_net_options *how, const cs_net_chain *chain,
         measured += chain->layers[i].n_measured;
         estimated += chain->layers[i].n_estimated;
     }
-    snprintf(hardware, size, "none; assumed %s", how->device->title);
+    cs_text_format(hardware, size, "none; assumed %s", how->device->title);
     if (!how->measured) {
-        snprintf(source, size, "%s; roofline on device \"%s\" in %s: estimated, not measured",
-                 how->source, how->device->name, precision);
+        cs_text_format(source, size, "%s; roofline on device \"%s\" in %s: estimated, not measured",
+                       how->source, how->device->name, precision);
         return;
     }
-    snprintf(source, size,
-             "%s; %u of %u times of its operators in %s measured (%.200s), the others by roofline "
-             "on device \"%s\"",
-             how->source, measured, measured + estimated, precision, how->measured->origin,
-             how->device->name);
+    cs_text_format(
+        source, size,
+        "%s; %u of %u times of its operators in %s measured (%.200s), the others by roofline "
+        "on device \"%s\"",
+        how->source, measured, measured + estimated, precision, how->measured->origin,
+        how->device->name);
     if (measured > 0)
-        snprintf(hardware, size, "%s", how->measured->device);
+        cs_text_format(hardware, size, "%s", how->measured->device);
 }
 
 /* The share of what an operator multiplies that is no padding of experts up to their capacity:
@@ -1063,6 +1105,29 @@ static bool fill_layer(const cs_net *net, const cs_net_options *how, const cs_ne
            cs_time_from_seconds(from->backward_input, &to->backward_input) &&
            cs_time_from_seconds(from->backward_weight, &to->backward_weight) &&
            cs_time_from_seconds(from->update, &to->update);
+}
+
+static cs_status fill_matrices(const cs_net_options *how, const cs_net_layer *from, cs_layer *to,
+                               cs_arena *arena, cs_error *error)
+{
+    cs_time all, sum = 0;
+    bool fits = true;
+    to->matrices = cs_arena_alloc(arena, from->n_matrices, sizeof(*to->matrices));
+    if (!to->matrices)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < from->n_matrices && fits; i++) {
+        const cs_muon_update *of = &from->matrices[i];
+        cs_layer_matrix *made = &to->matrices[to->n_matrices++];
+        made->n = of->n;
+        made->expert = of->expert;
+        made->bytes = of->elements * cs_precision_bytes(how->precision);
+        fits = cs_time_from_seconds(of->seconds, &made->update) &&
+               cs_time_mul(made->update, of->n, &all) && cs_time_add(sum, all, &sum);
+    }
+    to->update = sum > to->update ? sum : to->update; /* by what was rounded */
+    return fits ? CS_OK
+                : cs_error_add(error, CS_OVERFLOW, "the update of layer %s does not fit 64 bits",
+                               from->name);
 }
 
 /* What the network hands to its loss: a fused one keeps it. */
@@ -1205,6 +1270,8 @@ static cs_status fill_model(const divided *d, const cs_net_options *how, const c
                                 chain->layers[i].name);
         if (!model->layers[i].name)
             return cs_error_no_memory(error);
+        if (chain->layers[i].n_matrices > 0)
+            CS_TRY(fill_matrices(how, &chain->layers[i], &model->layers[i], &model->arena, error));
         CS_TRY(divide_layer(how, &chain->layers[i], &model->layers[i], &model->arena, error));
         if (how->kept.weight_gradients == CS_WEIGHT_GRADIENTS_PLACEHOLDERS ||
             how->kept.attention_buffer || how->kept.gather_buffer != CS_GATHER_BUFFER_NONE ||

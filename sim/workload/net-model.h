@@ -18,6 +18,7 @@
 #include "sim/workload/accelerator.h"
 #include "sim/workload/kept.h"
 #include "sim/workload/model.h"
+#include "sim/workload/muon.h"
 #include "sim/workload/net.h"
 #include "sim/workload/op-shape.h"
 #include "sim/workload/runtime-kernels.h"
@@ -31,7 +32,8 @@ extern const char *const cs_granularity_names[];
 typedef struct cs_net_options {
     uint32_t batch_size; /* 1 to CS_BATCH_MAX */
     cs_precision precision;
-    double optimizer_states; /* values per weight: 0, 1 or 2 */
+    double optimizer_states; /* values per weight: 0, 1 or 2; with Muon of what is no matrix */
+    cs_muon muon;            /* which then updates matrices; zeroed: all are updated alike */
     bool float_gradients;    /* an update reads float32 gradients, whatever the precision */
     cs_optimizer_storage storage;
     cs_kept_rules kept;
@@ -73,9 +75,11 @@ typedef struct cs_net_layer {
     int64_t narrowed_bytes;            /* of weights, which are there in that type only */
     int64_t frozen;                    /* of them, how many are not trained */
     double forward, backward_input, backward_weight; /* s */
-    double update;                                   /* s, once per step */
-    double kernels[2][CS_N_KERNEL_KINDS];            /* s of forward and backward, see cs_layer */
-    uint32_t n_measured, n_estimated;                /* passes of its pieces of work, by source */
+    double update;                                   /* s, once per step, those of */
+    cs_muon_update *matrices;                        /* included, with Muon */
+    uint32_t n_matrices;
+    double kernels[2][CS_N_KERNEL_KINDS]; /* s of forward and backward, see cs_layer */
+    uint32_t n_measured, n_estimated;     /* passes of its pieces of work, by source */
     int64_t kept_bytes, workspace_bytes;
     int64_t carried_bytes; /* kept of the carried tensor, see cs_layer; not in kept_bytes */
     /* of a network that is divided, where there is an exchange (net-pieces.h): */

@@ -47,7 +47,7 @@ static void fail(cs_net *net, const char *parameter, const char *format, va_list
     const char *blank = *parameter ? " " : "";
     if (net->status != CS_OK)
         return;
-    vsnprintf(text, sizeof(text), format, arguments);
+    cs_text_formatv(text, sizeof(text), format, arguments);
     if (!net->place)
         net->status =
             cs_error_add(net->error, CS_INVALID, "%s: %s%s%s", net->name, parameter, blank, text);
@@ -88,7 +88,7 @@ void cs_net_block(cs_net *net, const char *format, ...)
     if (net->status != CS_OK)
         return;
     va_start(arguments, format);
-    vsnprintf(net->scope, sizeof(net->scope), format, arguments);
+    cs_text_formatv(net->scope, sizeof(net->scope), format, arguments);
     va_end(arguments);
     const char *name = cs_arena_copy(&net->arena, net->scope);
     if (!name || !cs_vector_reserve((void **)&net->blocks, &net->cap_blocks, net->n_blocks + 1u,
@@ -102,7 +102,8 @@ void cs_net_block(cs_net *net, const char *format, ...)
 uint32_t cs_net_enter(cs_net *net, const char *name)
 {
     size_t length = strlen(net->scope);
-    snprintf(net->scope + length, sizeof(net->scope) - length, "%s%s", length > 0 ? "." : "", name);
+    cs_text_format(net->scope + length, sizeof(net->scope) - length, "%s%s", length > 0 ? "." : "",
+                   name);
     return (uint32_t)length;
 }
 
@@ -114,7 +115,7 @@ void cs_net_leave(cs_net *net, uint32_t entered)
 static const char *full_name(cs_net *net, const char *name)
 {
     char text[sizeof(net->scope) + 64];
-    snprintf(text, sizeof(text), "%s%s%s", net->scope, net->scope[0] ? "." : "", name);
+    cs_text_format(text, sizeof(text), "%s%s%s", net->scope, net->scope[0] ? "." : "", name);
     return cs_arena_copy(&net->arena, text);
 }
 

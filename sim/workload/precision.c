@@ -58,6 +58,11 @@ double cs_precision_state_ratio(cs_precision precision, double states, cs_optimi
     return (main_bytes + state_bytes(storage, states)) / cs_precision_bytes(precision);
 }
 
+uint32_t cs_precision_updated_bytes(cs_precision precision, cs_optimizer_storage storage)
+{
+    return has_main(precision, storage) ? FULL : cs_precision_bytes(precision);
+}
+
 int64_t cs_precision_gradient_ratio(cs_precision precision, bool float_gradients)
 {
     return float_gradients ? FULL / cs_precision_bytes(precision) : 1;

@@ -57,9 +57,12 @@ typedef struct cs_optimizer_storage {
 } cs_optimizer_storage;
 
 /* Bytes that an optimizer keeps per byte of weights, besides weights and gradients: `states` values
- * per weight (0 plain descent, 1 momentum, 2 Adam), and the master copy in mixed precision. */
+ * per weight (0 plain descent, 1 momentum or Muon, 2 Adam), and the master copy in mixed precision. */
 double cs_precision_state_ratio(cs_precision precision, double states,
                                 cs_optimizer_storage storage);
+
+/* Bytes of a weight as it is updated: its master copy, or itself where there is none. */
+uint32_t cs_precision_updated_bytes(cs_precision precision, cs_optimizer_storage storage);
 
 /* Bytes of gradients per byte of weights: 1, or with float32 gradients of narrower weights 2. */
 int64_t cs_precision_gradient_ratio(cs_precision precision, bool float_gradients);

@@ -1,6 +1,7 @@
 #include "sim/workload/routing.h"
 
 #include "sim/base/random.h"
+#include "sim/base/text.h"
 
 #include <gsl/gsl_randist.h>
 #include <math.h>
@@ -65,7 +66,7 @@ double cs_routing_load(const cs_routing *routing, const char *mixture, uint32_t 
         return 1;
     if (routing->router == CS_ROUTER_GIVEN)
         return routing->imbalance;
-    snprintf(name, sizeof(name), "router of %.200s", mixture);
+    cs_text_format(name, sizeof(name), "router of %.200s", mixture);
     gsl_rng *random = cs_random_stream(routing->seed, name);
     if (!random)
         return -1;

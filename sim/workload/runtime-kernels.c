@@ -331,6 +331,12 @@ cs_host_seconds cs_runtime_kernels_host(const cs_runtime_kernels *kernels,
                              operators(op, cost, backward) * back + (backward + trained) * kernel};
 }
 
+double cs_runtime_kernels_starts(const cs_runtime_kernels *kernels, const cs_accelerator *device,
+                                 double n)
+{
+    return n * cs_time_seconds(kernels->host_kernel) * host_factor(device);
+}
+
 double cs_runtime_kernels_message(const cs_runtime_kernels *kernels, const cs_accelerator *device)
 {
     const double one = cs_time_seconds(kernels->host) + cs_time_seconds(kernels->host_kernel);
@@ -475,6 +481,6 @@ double cs_runtime_kernels_count_zeros(const cs_runtime_kernels *kernels,
     enum { KERNELS = 4 };
     if (!kernels->given || !kernels->counts_zeros)
         return 0;
-    const double kernel = cs_time_seconds(kernels->host_kernel) * host_factor(device);
-    return fmax(gradients * (width + 2) / memory_rate(device), KERNELS * tensors * kernel);
+    return fmax(gradients * (width + 2) / memory_rate(device),
+                cs_runtime_kernels_starts(kernels, device, (double)KERNELS * tensors));
 }

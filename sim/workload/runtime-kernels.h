@@ -147,6 +147,10 @@ cs_host_seconds cs_runtime_kernels_host(const cs_runtime_kernels *kernels,
                                         const cs_accelerator *device, const cs_op *op,
                                         const cs_op_cost *cost, cs_precision precision, bool apart);
 
+/* For so many kernels of an update, each of which is an operator without a module. */
+double cs_runtime_kernels_starts(const cs_runtime_kernels *kernels, const cs_accelerator *device,
+                                 double n);
+
 /* For a message between devices, which is an operator with one kernel. */
 double cs_runtime_kernels_message(const cs_runtime_kernels *kernels, const cs_accelerator *device);
 

@@ -4,7 +4,7 @@
 Puts texts that shells, gnuplot, HTML, SVG, JSON and terminals would take for commands into each string and key of
 scenarios, of what they name, of costs and of points, into options, and into names of files; then does what sim can do
 with the file. Nothing is started, no file appears but the output, pages, pictures and documents stay well-formed and
-have no elements that others do not have, and what is printed has no control characters. Without -n, each text in each
+have no elements that others do not have, and what is printed is UTF-8 without control characters, and with --json one document. Without -n, each text in each
 place.
 """
 import argparse
@@ -45,21 +45,32 @@ CHAIN = {'schema_version': 1, 'name': 'chain', 'model': {'file': 'model.json'}, 
 ZOO = {'schema_version': 1, 'name': 'zoo', 'model': {'name': 'resnet18', 'device': 'device.json', 'batch_size': 16},
        'costs': 'costs.json', 'platform': {'topology': 'nvlink_switch', 'devices': 8, 'bandwidth': '133 GB/s'},
        'schedule': {'kind': 'dp'}, 'collectives': {'fidelity': 'analytic'}}
+CONFIG = {'model_type': 'llama', 'architectures': ['LlamaForCausalLM'], 'hidden_size': 64, 'intermediate_size': 128,
+          'num_hidden_layers': 2, 'num_attention_heads': 4, 'vocab_size': 100, 'max_position_embeddings': 128,
+          'hidden_act': 'silu', 'torch_dtype': 'bfloat16'}
 POINTS = {'schema': 'truth/1', 'dataset': 'made', 'points': [{
     'id': 'made/1', 'hardware': {'gpu': 'A100-SXM4-80GB', 'gpus': 2, 'gpus_per_node': 8}, 'parallel': {'pp': 2},
     'model': {'name': 'gpt', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, 'ffn': 1024, 'vocab': 1000,
               'seq': 128, 'act': 'gelu', 'norm': 'layernorm', 'pos': 'learned', 'tied': True, 'bias': True},
     'batch': {'global': 8, 'micro': 1}, 'precision': 'fp16', 'recompute': 'none', 'schedule': '1f1b',
     'framework': 'Megatron-LM', 'measured': {'step_time_s': 0.01}, 'features': ['pp']}]}
-PLAIN = 'plain'
+PLAIN = 'plain  text'  # for two blanks, gnuplot adds an attribute
 # what is done with each file that has a text in it, until something fails
 RUN = (('run', 'SCENARIO', '-o', 'out.h5'), ('run', 'SCENARIO', '--json'), ('plot', 'out.h5', '-o', 'out.svg'),
        ('report', 'out.h5', '-o', 'out.html'), ('export', 'trace', 'out.h5', '-o', 'out.json'),
-       ('export', 'topology', 'SCENARIO', '-o', 'out.svg'), ('check', 'SCENARIO', '--resolved'), ('plan', 'SCENARIO'))
+       ('compare', 'out.h5', 'run.h5'), ('compare', 'out.h5', 'run.h5', '--json'), ('export', 'topology', 'SCENARIO', '-o', 'out.svg'),
+       ('check', 'SCENARIO', '--resolved'), ('check', 'SCENARIO'), ('plan', 'SCENARIO'),
+       ('plan', 'SCENARIO', '--planner', 'balanced'), ('sweep', 'SCENARIO', '-v', '/iterations=1,2', '--table', 'main'),
+       ('sweep', 'SCENARIO', '-v', '/iterations=1,2', '--json'))
 FILES = {
     'chain.json': RUN, 'model.json': RUN, 'platform.json': RUN, 'zoo.json': RUN, 'device.json': RUN,
     'costs.json': (('plot', 'costs.json', '-o', 'out.svg'), *RUN),
-    'points.json': (('validate', 'points.json', '-p', '-o', 'out.h5'), ('plot', 'out.h5', '-o', 'out.svg'),
+    'config.json': (('model', 'config.json'), ('model', 'config.json', '--json')),
+    'net.json': (('model', 'net.json', '--device', 'v100'), ('model', 'net.json', '--json'),
+                 ('model', 'net.json', '--device', 'v100', '-o', 'out.json'), ('strategies', 'net.json'),
+                 ('strategies', 'net.json', '--json')),
+    'points.json': (('validate', 'points.json', '--json'), ('validate', 'points.json', '-p', '--decompose'),
+                    ('validate', 'points.json', '-p', '-o', 'out.h5'), ('plot', 'out.h5', '-o', 'out.svg'),
                     ('report', 'out.h5', '-o', 'out.html')),
 }
 ARGUMENTS = (  # TEXT is what is hostile; a picture, a page, or none
@@ -69,7 +80,15 @@ ARGUMENTS = (  # TEXT is what is hostile; a picture, a page, or none
     ('run', 'TEXT', '-o', 'out.h5'), ('sweep', 'chain.json', '-v', 'TEXT', '-o', 'out.h5'), ('TEXT',), ('help', 'TEXT'),
     ('sweep', 'chain.json', '-v', '/name=TEXT', '-o', 'out.h5'), ('list', 'TEXT'), ('model', 'TEXT', '-o', 'out.json'),
     ('export', 'topology', 'TEXT', '-o', 'out.svg'), ('validate', 'points.json', '-s', 'id=TEXT'),
-    ('run', '--log-level', 'TEXT'),
+    ('run', '--log-level', 'TEXT'), ('check', 'TEXT'), ('check', 'TEXT', '--json'), ('plan', 'TEXT'),
+    ('advise', 'TEXT'), ('osdp', 'TEXT'), ('strategies', 'TEXT'), ('figures', 'TEXT'), ('replay', 'TEXT'),
+    ('sweep', 'chain.json', '-v', '/name=TEXT,2', '--table', 'main'),
+    ('sweep', 'chain.json', '-v', '/name=TEXT,2', '--json'),
+    ('sweep', 'chain.json', '-v', '/schedule={"kind": "gpipe", "micro_batches": 2, "TEXT": 2},{"kind": "TEXT"}'),
+    ('sweep', 'chain.json', '-v', '/TEXT=1,2'), ('sweep', 'chain.json', '-v', '/sweep/TEXT=1,2', '--table', 'main'),
+    ('validate', 'points.json', '--set', 'TEXT=1', '-o', 'out.h5'), ('validate', 'points.json', '--scenario', 'TEXT'),
+    ('plan', 'chain.json', '--planner', 'TEXT'), ('compare', 'run.h5', 'TEXT'), ('report', 'TEXT', '-o', 'out.html'),
+    ('completion', 'words', '--', 'run', 'chain.json', '-s', 'TEXT'),
     ('import', 'osu', 'chain.json', '--hardware', 'TEXT', '--date', 'TEXT', '-o', 'out.json'))
 
 
@@ -131,6 +150,14 @@ def control(said):
                    if c != '\n' and unicodedata.category(c) in ('Cc', 'Cs') or c in '\u202e\u2066'})
 
 
+def wrong_json(data):
+    try:
+        json.loads(data)
+    except ValueError as error:  # no UTF-8 is one as well
+        return str(error)
+    return None
+
+
 class Attack:
     def __init__(self, asked):
         self.sim, self.wrong, self.commands, self.refused = asked.sim, [], 0, 0
@@ -144,6 +171,8 @@ class Attack:
                               stdin=subprocess.DEVNULL, env=self.environment)
         self.refused += made.returncode != 0
         problems = [f'prints {found!r}' for found in [control(made.stdout + made.stderr)] if found]
+        if '--json' in words and made.stdout:
+            problems += [f'prints no JSON: {error}' for error in [wrong_json(made.stdout)] if error]
         if made.returncode not in (0, 1, 2, 3, 4):
             problems.append(f'ends with {made.returncode}: {made.stderr[-200:]!r}')
         if made.returncode == 0 and words[-2] == '-o':
@@ -156,7 +185,7 @@ class Attack:
         with open(name, 'rb') as file:
             data = file.read()
         if name.endswith('.json'):
-            json.loads(data)
+            yield from filter(None, [wrong_json(data)])
             return
         if not name.endswith(('.svg', '.html')):
             return
@@ -209,7 +238,8 @@ class Attack:
             os.remove(encoded(name))
 
 
-DOCUMENTS = {'chain.json': CHAIN, 'model.json': MODEL, 'zoo.json': ZOO, 'points.json': POINTS}
+DOCUMENTS = {'chain.json': CHAIN, 'model.json': MODEL, 'zoo.json': ZOO, 'points.json': POINTS,
+             'config.json': CONFIG}
 
 
 def read_documents(asked):
@@ -217,8 +247,10 @@ def read_documents(asked):
     for name, path, keep in (('costs', 'calib/measured/made-up-8.json', None), ('device', 'devices/v100.json', None)):
         with open(os.path.join(asked.root, path), encoding='utf-8') as file:
             DOCUMENTS[f'{name}.json'] = json.load(file)
-    made = subprocess.run([asked.sim, 'export', 'topology', 'pcie-8gpu'], capture_output=True, check=True)
-    DOCUMENTS['platform.json'] = json.loads(made.stdout)
+    for name, words in (('platform', ['export', 'topology', 'pcie-8gpu']), ('net', ['model', 'vgg16', '--json'])):
+        made = subprocess.run([asked.sim, *words], capture_output=True, check=True)
+        DOCUMENTS[f'{name}.json'] = json.loads(made.stdout)
+    del DOCUMENTS['net.json']['layers'][2:]
     for name, document in DOCUMENTS.items():
         write(name, document)
 

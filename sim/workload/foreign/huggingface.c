@@ -20,7 +20,8 @@ static const cs_field addition_fields[] = {
      .doc = "tokens that a decoder beside an encoder reads; 0: as many as the encoder"},
     {"capacity", CS_FIELD_NUMBER, offsetof(cs_config_additions, capacity), .fallback = "0",
      .max = CS_CONFIG_SIZE_MAX,
-     .doc = "rows that an expert computes, padded, by its equal share; 0: those it gets"},
+     .doc = "capacity factor: rows that each expert computes, padding included, relative to an "
+            "equal share; 0: as many as it gets"},
     {"next_tokens", CS_FIELD_COUNT, offsetof(cs_config_additions, next_tokens), .fallback = "0",
      .max = CS_CONFIG_SIZE_MAX,
      .doc = "modules of multi-token prediction, at most num_nextn_predict_layers"},

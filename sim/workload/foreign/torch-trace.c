@@ -481,7 +481,7 @@ static cs_status describe(const collection *c, const cJSON *root, const cs_torch
                             "%s: %s has no shape to take the batch from: give --batch",
                             c->events->file, c->units[0].name);
     model->name = cs_arena_copy(arena, options->name ? options->name : "torch");
-    snprintf(text, sizeof(text), "PyTorch trace %.300s", c->events->file);
+    cs_text_format(text, sizeof(text), "PyTorch trace %.300s", c->events->file);
     model->provenance.source = cs_arena_copy(arena, text);
     model->provenance.hardware =
         cs_arena_copy(arena, options->hardware ? options->hardware : hardware_of(root));

@@ -7,18 +7,18 @@
 
 static const cs_field fields[] = {
     CS_LAYERS_FIELD(cs_bert, "12"),
-    DIM(hidden, "768", "features of a token"),
-    DIM(heads, "12", "of the attention; they divide hidden"),
-    DIM(sequence, "512", "tokens of a sample"),
-    DIM(vocabulary, "30522", "different tokens"),
-    DIM(positions, "512", "learned positions"),
-    DIM(types, "2", "types of segments"),
-    CS_DIM_OR_ZERO(cs_bert, intermediate, "features within the MLP; 0: four times hidden"),
+    DIM(hidden, "768", "hidden size: features of a token"),
+    DIM(heads, "12", "attention heads; their number divides hidden"),
+    DIM(sequence, "512", "sequence length: tokens of a sample"),
+    DIM(vocabulary, "30522", "vocabulary size"),
+    DIM(positions, "512", "number of learned positions"),
+    DIM(types, "2", "segment types"),
+    CS_DIM_OR_ZERO(cs_bert, intermediate, "intermediate size of the MLP; 0: four times hidden"),
     CS_DROPOUT_FIELD(cs_bert, "0.1"),
     CS_KERNEL_FIELD(cs_bert),
     {"head", CS_FIELD_BOOL, offsetof(cs_bert, head), .fallback = "false",
-     .doc = "the head of its training, which predicts tokens and whether sentences follow each "
-            "other, in place of a task's"},
+     .doc = "with the heads of pre-training (masked tokens, next sentence) instead of the head of "
+            "a task"},
     {0},
 };
 

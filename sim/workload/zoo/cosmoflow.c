@@ -12,7 +12,7 @@ static const cs_field fields[] = {
     {"channels", CS_FIELD_COUNT, offsetof(cosmoflow_params, channels), .fallback = "4", .min = 1,
      .max = 4096, .doc = "of the input"},
     {"outputs", CS_FIELD_COUNT, offsetof(cosmoflow_params, outputs), .fallback = "4", .min = 1,
-     .max = 1 << 20, .doc = "parameters of the universe to predict"},
+     .max = 1 << 20, .doc = "number of cosmological parameters to predict"},
     {0},
 };
 

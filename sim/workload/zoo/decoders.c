@@ -13,16 +13,20 @@
     }
 
 #define SIZES(layers_, hidden_, heads_)                                                            \
-    CS_LAYERS_FIELD(cs_decoder, layers_), DIM(hidden, hidden_, "features of a token"),             \
-        DIM(heads, heads_, "of the queries; they divide hidden")
+    CS_LAYERS_FIELD(cs_decoder, layers_),                                                          \
+        DIM(hidden, hidden_, "hidden size: features of a token"),                                  \
+        DIM(heads, heads_, "query heads; their number divides hidden")
 
-#define KEYS(kv_heads_) DIM(kv_heads, kv_heads_, "of keys and values; they divide heads")
+#define KEYS(kv_heads_)                                                                            \
+    DIM(kv_heads, kv_heads_, "heads of keys and values; their number divides heads")
 
 #define TOKENS(vocabulary_, intermediate_)                                                         \
-    DIM(sequence, "4096", "tokens of a sample"), DIM(vocabulary, vocabulary_, "different tokens"), \
-        DIM(intermediate, intermediate_, "features within the MLP")
+    DIM(sequence, "4096", "sequence length: tokens of a sample"),                                  \
+        DIM(vocabulary, vocabulary_, "vocabulary size"),                                           \
+        DIM(intermediate, intermediate_, "intermediate size of the MLP")
 
-#define HEAD(default_) MAYBE("head", head, default_, "features of a head; 0: hidden / heads")
+#define HEAD(default_)                                                                             \
+    MAYBE("head", head, default_, "features of an attention head; 0: hidden / heads")
 
 #define TIED                                                                                       \
     {                                                                                              \
@@ -33,38 +37,44 @@
 
 #define WINDOW(window_, pattern_)                                                                  \
     MAYBE("window", window, window_,                                                               \
-          "tokens that a token attends to, itself included, in layers w; 0: no windows"),          \
+          "sliding window of layers w: tokens that a token attends to, itself included; 0: no "    \
+          "windows"),                                                                              \
     {                                                                                              \
         "pattern", CS_FIELD_TEXT, offsetof(cs_decoder, pattern),                                   \
             .fallback = pattern_,                                                                  \
-            .doc = "a letter per layer, repeated: w attends within the "                           \
-                   "window, f to everything; by default all alike"                                 \
+            .doc = "one letter per layer, repeated; w: attends within the window; f: full "        \
+                   "attention; default: all layers alike"                                          \
     }
 
 #define MIXTURE(experts_, top_k_, intermediate_)                                                   \
-    MAYBE("experts", experts, experts_, "routed experts of a layer; 0: an MLP in all layers"),     \
-        DIM(top_k, top_k_, "experts that a token goes to"),                                        \
-        DIM(expert_intermediate, intermediate_, "features within an expert"), CAPACITY
+    MAYBE("experts", experts, experts_, "routed experts per layer; 0: all layers have an MLP"),    \
+        DIM(top_k, top_k_, "number of experts that a token is routed to"),                         \
+        DIM(expert_intermediate, intermediate_, "intermediate size of an expert"), CAPACITY
 
 #define CAPACITY                                                                                   \
     {                                                                                              \
         "capacity", CS_FIELD_NUMBER, offsetof(cs_decoder, capacity),                               \
             .fallback = "0", .max = CS_DIM_MAX,                                                    \
-            .doc = "rows that an expert computes, padded, by its equal share; 0: those it gets"    \
+            .doc = "capacity factor: rows that each expert computes, padding included, relative "  \
+                   "to an equal share; 0: as many as it gets"                                      \
     }
 
 #define SHARED(shared_, dense_)                                                                    \
-    MAYBE("shared_experts", shared_experts, shared_, "experts that all tokens go to, besides"),    \
-        MAYBE("dense_layers", dense_layers, dense_, "first layers, which have an MLP")
+    MAYBE("shared_experts", shared_experts, shared_,                                               \
+          "shared experts: experts that all tokens go to"),                                        \
+        MAYBE("dense_layers", dense_layers, dense_,                                                \
+              "number of first layers that have an MLP instead of experts")
 
 #define LATENT(query_rank_, latent_rank_, nope_, rope_, value_)                                    \
     MAYBE("q_lora_rank", query_rank, query_rank_,                                                  \
-          "features of the queries' latent vector; 0: there is none"),                             \
+          "size of the latent vector of queries; 0: there is none"),                               \
         MAYBE("kv_lora_rank", latent_rank, latent_rank_,                                           \
-              "features of the latent vector of keys and values"),                                 \
-        MAYBE("qk_nope_head", nope_head, nope_, "features of a head without positions"),           \
-        MAYBE("qk_rope_head", rope_head, rope_, "features of a head with positions"),              \
-        MAYBE("v_head", value_head, value_, "features of a head's values")
+              "size of the latent vector of keys and values"),                                     \
+        MAYBE("qk_nope_head", nope_head, nope_,                                                    \
+              "features of a query or key head without rotary positions"),                         \
+        MAYBE("qk_rope_head", rope_head, rope_,                                                    \
+              "features of a query or key head with rotary positions"),                            \
+        MAYBE("v_head", value_head, value_, "features of a value head")
 
 /* A size of the mixers. */
 #define OF_MIXER(key_, member_, default_, doc_)                                                    \
@@ -74,12 +84,12 @@
     }
 
 #define MIXER(heads_, groups_)                                                                     \
-    OF_MIXER("state_heads", heads, heads_, "heads of the state space"),                            \
-        OF_MIXER("state_head", head, "64", "features of such a head"),                             \
-        OF_MIXER("state_groups", groups, groups_, "groups of heads with B and C in common"),       \
-        OF_MIXER("state", state, "128", "size of the state, for each feature"),                    \
-        OF_MIXER("conv", conv, "4", "tokens that the convolution sees"),                           \
-        OF_MIXER("chunk", chunk, "256", "tokens that the scan computes at once")
+    OF_MIXER("state_heads", heads, heads_, "number of heads of the state space"),                  \
+        OF_MIXER("state_head", head, "64", "features of a head of the state space"),               \
+        OF_MIXER("state_groups", groups, groups_, "groups of heads that share B and C"),           \
+        OF_MIXER("state", state, "128", "state size of each feature"),                             \
+        OF_MIXER("conv", conv, "4", "width of the convolution, tokens"),                           \
+        OF_MIXER("chunk", chunk, "256", "chunk size of the scan, tokens")
 
 static void build(cs_net *net, const void *variant, const void *params)
 {
@@ -99,7 +109,7 @@ static const cs_field llama_fields[] = {
     HEAD("0"),
     TIED,
     {"bias", CS_FIELD_BOOL, offsetof(cs_decoder, style.bias), .fallback = "false",
-     .doc = "queries, keys and values have one"},
+     .doc = "the projections of queries, keys and values have biases"},
     WINDOW("0", ""),
     CS_KERNEL_FIELD(cs_decoder),
     {0},
@@ -119,8 +129,8 @@ const cs_zoo_entry cs_zoo_llama = {
 static const cs_field mixtral_fields[] = {
     SIZES("32", "4096", "32"),
     KEYS("8"),
-    DIM(sequence, "4096", "tokens of a sample"),
-    DIM(vocabulary, "32000", "different tokens"),
+    DIM(sequence, "4096", "sequence length: tokens of a sample"),
+    DIM(vocabulary, "32000", "vocabulary size"),
     MIXTURE("8", "2", "14336"),
     HEAD("0"),
     TIED,
@@ -149,8 +159,8 @@ static const cs_field qwen3_fields[] = {
 
 const cs_zoo_entry cs_zoo_qwen3 = {
     .name = "qwen3",
-    .summary = "Decoder with norms of queries and keys, and experts; the defaults are "
-               "Qwen3-30B-A3B",
+    .summary =
+        "Decoder with normalised queries and keys, and experts; the defaults are Qwen3-30B-A3B",
     .source =
         "Yang et al., Qwen3 technical report, 2025 (arXiv 2505.09388); as transformers has it",
     .fields = qwen3_fields,
@@ -189,7 +199,8 @@ static const cs_field deepseek_v3_fields[] = {
     LATENT("1536", "512", "128", "64", "128"),
     MIXTURE("256", "8", "2048"),
     SHARED("1", "3"),
-    MAYBE("next_tokens", next_tokens, "0", "modules that predict a token more each (MTP)"),
+    MAYBE("next_tokens", next_tokens, "0",
+          "multi-token prediction (MTP): modules, each of which predicts one more token"),
     CS_KERNEL_FIELD(cs_decoder),
     {0},
 };
@@ -213,8 +224,8 @@ static const cs_decoder_style gpt_oss_style = {
 static const cs_field gpt_oss_fields[] = {
     SIZES("24", "2880", "64"),
     KEYS("8"),
-    DIM(sequence, "4096", "tokens of a sample"),
-    DIM(vocabulary, "201088", "different tokens"),
+    DIM(sequence, "4096", "sequence length: tokens of a sample"),
+    DIM(vocabulary, "201088", "vocabulary size"),
     HEAD("64"),
     WINDOW("128", "wf"),
     MIXTURE("32", "4", "2880"),
@@ -263,28 +274,30 @@ typedef struct free_decoder {
 static const cs_field decoder_fields[] = {
     SIZES("32", "4096", "32"),
     KEYS("8"),
-    DIM(sequence, "4096", "tokens of a sample"),
-    DIM(vocabulary, "128256", "different tokens"),
-    MAYBE("intermediate", intermediate, "14336", "features within the MLP"),
+    DIM(sequence, "4096", "sequence length: tokens of a sample"),
+    DIM(vocabulary, "128256", "vocabulary size"),
+    MAYBE("intermediate", intermediate, "14336", "intermediate size of the MLP"),
     HEAD("0"),
     TIED,
     CHOICE("activation", activation, activations, "swiglu",
-           "of the MLPs; swiglu and geglu have a gate"),
-    CHOICE("norm", norms, norms, "rmsnorm", "in front of attention and MLP"),
+           "activation of the MLPs; swiglu and geglu are gated"),
+    CHOICE("norm", norms, norms, "rmsnorm", "normalisation before attention and MLP"),
     CHOICE("positions", positions, positions, "rotary",
-           "none: also those that attention adds by itself, as ALiBi"),
-    SWITCH("bias", bias, "linear layers have biases, but the router and the last"),
-    SWITCH("head_norms", head_norms, "queries and keys are normalised by heads"),
+           "position encoding; none: also for one that attention adds by itself, like ALiBi"),
+    SWITCH("bias", bias, "linear layers have biases, except the router and the last one"),
+    SWITCH("head_norms", head_norms, "queries and keys are normalised per head"),
     SWITCH("sinks", sinks, "each head of attention has a learned sink"),
     SWITCH("router_bias", router_bias, "the router has a bias for each expert"),
     CS_DROPOUT_FIELD(cs_decoder, "0"),
     WINDOW("0", ""),
     MIXTURE("0", "1", "1"),
     MAYBE("shared_intermediate", shared_intermediate, "0",
-          "features of the experts that all tokens go to, together"),
-    MAYBE("dense_layers", dense_layers, "0", "first layers, which have an MLP"),
+          "intermediate size of the shared experts, all together"),
+    MAYBE("dense_layers", dense_layers, "0",
+          "number of first layers that have an MLP instead of experts"),
     LATENT("0", "0", "128", "64", "128"),
-    MAYBE("next_tokens", next_tokens, "0", "modules that predict a token more each (MTP)"),
+    MAYBE("next_tokens", next_tokens, "0",
+          "multi-token prediction (MTP): modules, each of which predicts one more token"),
     CS_KERNEL_FIELD(cs_decoder),
     {0},
 };
@@ -322,12 +335,12 @@ const cs_zoo_entry cs_zoo_decoder = {
 
 static const cs_field mamba2_fields[] = {
     CS_LAYERS_FIELD(cs_decoder, "64"),
-    DIM(hidden, "2560", "features of a token"),
-    DIM(sequence, "4096", "tokens of a sample"),
-    DIM(vocabulary, "50288", "different tokens"),
+    DIM(hidden, "2560", "hidden size: features of a token"),
+    DIM(sequence, "4096", "sequence length: tokens of a sample"),
+    DIM(vocabulary, "50288", "vocabulary size"),
     MIXER("80", "1"),
     {"tied", CS_FIELD_BOOL, offsetof(cs_decoder, tied), .fallback = "true",
-     .doc = "the last matrix is the embedding's"},
+     .doc = "the last matrix is tied to the embedding"},
     {0},
 };
 
@@ -352,7 +365,7 @@ static const cs_field bamba_fields[] = {
     MIXER("128", "1"),
     {"pattern", CS_FIELD_TEXT, offsetof(cs_decoder, pattern),
      .fallback = "mmmmmmmmmfmmmmmmmmfmmmmmmmmfmmmm",
-     .doc = "a letter per layer, repeated: m has a state space, f attends to everything"},
+     .doc = "one letter per layer, repeated; m: Mamba-2; f: full attention"},
     TIED,
     CS_KERNEL_FIELD(cs_decoder),
     {0},

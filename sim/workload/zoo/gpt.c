@@ -6,12 +6,12 @@
 
 static const cs_field fields[] = {
     CS_LAYERS_FIELD(cs_gpt, "12"),
-    DIM(hidden, "768", "features of a token"),
-    DIM(heads, "12", "of the attention; they divide hidden"),
-    DIM(sequence, "1024", "tokens of a sample"),
-    DIM(vocabulary, "50257", "different tokens"),
-    CS_DIM_OR_ZERO(cs_gpt, positions, "learned positions; 0: as many as the sequence has tokens"),
-    CS_DIM_OR_ZERO(cs_gpt, intermediate, "features within the MLP; 0: four times hidden"),
+    DIM(hidden, "768", "hidden size: features of a token"),
+    DIM(heads, "12", "attention heads; their number divides hidden"),
+    DIM(sequence, "1024", "sequence length: tokens of a sample"),
+    DIM(vocabulary, "50257", "vocabulary size"),
+    CS_DIM_OR_ZERO(cs_gpt, positions, "learned positions; 0: as many as tokens in the sequence"),
+    CS_DIM_OR_ZERO(cs_gpt, intermediate, "intermediate size of the MLP; 0: four times hidden"),
     CS_DROPOUT_FIELD(cs_gpt, "0.1"),
     CS_KERNEL_FIELD(cs_gpt),
     {0},

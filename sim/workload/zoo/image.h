@@ -18,7 +18,7 @@ typedef struct cs_image_params {
 #define CS_CLASSES_FIELD(struct_)                                                                  \
     {                                                                                              \
         "classes", CS_FIELD_COUNT, offsetof(struct_, classes),                                     \
-            .fallback = "1000", .min = 1, .max = 1 << 24, .doc = "classes to tell apart"           \
+            .fallback = "1000", .min = 1, .max = 1 << 24, .doc = "number of classes"               \
     }
 
 /* image, classes; ended by {0}. */

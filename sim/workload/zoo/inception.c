@@ -11,7 +11,7 @@ static const cs_field fields[] = {
     CS_IMAGE_FIELD(inception_params, "299"),
     CS_CLASSES_FIELD(inception_params),
     {"auxiliary", CS_FIELD_BOOL, offsetof(inception_params, auxiliary), .fallback = "true",
-     .doc = "with the auxiliary classifier, which training has and inference leaves out"},
+     .doc = "with the auxiliary classifier, which is there only in training"},
     {0},
 };
 

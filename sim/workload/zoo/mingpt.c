@@ -16,12 +16,13 @@ static const cs_field hidden_field = {"hidden", CS_FIELD_COUNT, .min = 1, .max =
 static const cs_field fields[] = {
     {"layers", CS_FIELD_LIST, offsetof(mingpt, layers), .fallback = "12", .of = &layers_field,
      .each = true, .least = 1, .most = 64,
-     .doc = "blocks; a list: of each run of blocks with a size of its own"},
+     .doc = "number of blocks; a list: for each run of blocks of the same size"},
     {"hidden", CS_FIELD_LIST, offsetof(mingpt, hidden), .fallback = "768", .of = &hidden_field,
-     .each = true, .least = 1, .most = 64, .doc = "features of a token; a list: of each run"},
-    CS_DIM(mingpt, head, "64", "features of a head of the attention, which divide hidden"),
-    CS_DIM(mingpt, sequence, "1024", "tokens of a sample"),
-    CS_DIM(mingpt, vocabulary, "50257", "different tokens"),
+     .each = true, .least = 1, .most = 64,
+     .doc = "hidden size: features of a token; a list: for each run"},
+    CS_DIM(mingpt, head, "64", "features of an attention head; the number divides hidden"),
+    CS_DIM(mingpt, sequence, "1024", "sequence length: tokens of a sample"),
+    CS_DIM(mingpt, vocabulary, "50257", "vocabulary size"),
     CS_DROPOUT_FIELD(mingpt, "0.1"),
     CS_KERNEL_FIELD(mingpt),
     {0},
@@ -83,8 +84,7 @@ static void build(cs_net *net, const void *variant, const void *params)
 
 const cs_zoo_entry cs_zoo_mingpt = {
     .name = "mingpt",
-    .summary = "minGPT, whose last matrix is not the embedding's, with runs of blocks of different "
-               "sizes",
+    .summary = "minGPT, with an untied last matrix; can have runs of blocks of different sizes",
     .source = "Karpathy, minGPT, mingpt/model.py; Jiang et al., OSDP, IJCAI 2023, table 1: narrow "
               "and deep, wide and shallow, and models whose hidden size changes",
     .fields = fields,

@@ -7,24 +7,24 @@
 
 static const cs_field fields[] = {
     CS_LAYERS_FIELD(cs_t5, "12"),
-    CS_DIM_OR_ZERO(cs_t5, decoder_layers, "blocks of the decoder; 0: as many as the encoder has"),
-    DIM(hidden, "768", "features of a token"),
-    DIM(heads, "12", "of the attention"),
-    DIM(head, "64", "features of a head"),
-    DIM(intermediate, "3072", "features within the MLP"),
-    DIM(sequence, "512", "tokens that the encoder reads of a sample"),
-    DIM(decoder_sequence, "512", "tokens that the decoder reads"),
-    DIM(vocabulary, "32128", "different tokens"),
+    CS_DIM_OR_ZERO(cs_t5, decoder_layers, "blocks of the decoder; 0: as many as in the encoder"),
+    DIM(hidden, "768", "hidden size: features of a token"),
+    DIM(heads, "12", "attention heads"),
+    DIM(head, "64", "features of an attention head"),
+    DIM(intermediate, "3072", "intermediate size of the MLP"),
+    DIM(sequence, "512", "tokens of a sample that the encoder reads"),
+    DIM(decoder_sequence, "512", "tokens of a sample that the decoder reads"),
+    DIM(vocabulary, "32128", "vocabulary size"),
     DIM(buckets, "32", "of relative positions"),
     {"gated", CS_FIELD_BOOL, offsetof(cs_t5, gated), .fallback = "false",
-     .doc = "the MLP has a gate with GELU, as in T5 1.1, in place of a ReLU"},
+     .doc = "MLPs with gated GELU, as in T5 1.1, instead of ReLU"},
     {"tied", CS_FIELD_BOOL, offsetof(cs_t5, tied), .fallback = "true",
-     .doc = "the last matrix is the embedding's; in T5 1.1 it is not"},
+     .doc = "the last matrix is tied to the embedding; false in T5 1.1"},
     CS_DROPOUT_FIELD(cs_t5, "0.1"),
     {"attention", CS_FIELD_CHOICE, offsetof(cs_t5, kernel), .fallback = "math",
      .choices = cs_attention_kernels,
-     .doc =
-         "one that keeps the matrix of weights, to which positions are added, or a fused kernel"},
+     .doc = "flash: a fused kernel; math: one that keeps the attention matrix, to which positions "
+            "are added"},
     {0},
 };
 

@@ -14,8 +14,8 @@ enum { CS_DIM_MAX = 1 << 20 };
 
 #define CS_LAYERS_FIELD(struct_, default_)                                                         \
     {                                                                                              \
-        "layers", CS_FIELD_COUNT, offsetof(struct_, layers), .fallback = default_, .min = 1,       \
-                                                             .max = 4096, .doc = "blocks"          \
+        "layers", CS_FIELD_COUNT, offsetof(struct_, layers),                                       \
+            .fallback = default_, .min = 1, .max = 4096, .doc = "number of blocks"                 \
     }
 
 #define CS_DIM_OR_ZERO(struct_, key, doc_)                                                         \
@@ -27,14 +27,14 @@ enum { CS_DIM_MAX = 1 << 20 };
 #define CS_DROPOUT_FIELD(struct_, default_)                                                        \
     {                                                                                              \
         "dropout", CS_FIELD_NUMBER, offsetof(struct_, dropout),                                    \
-            .fallback = default_, .max = 1, .doc = "probability; with 0 there are no dropouts"     \
+            .fallback = default_, .max = 1, .doc = "dropout probability; 0: no dropout"            \
     }
 
 #define CS_KERNEL_FIELD(struct_)                                                                   \
     {                                                                                              \
         "attention", CS_FIELD_CHOICE, offsetof(struct_, kernel),                                   \
             .fallback = "flash", .choices = cs_attention_kernels,                                  \
-            .doc = "a fused kernel, or one that keeps the matrix of weights"                       \
+            .doc = "flash: a fused kernel; math: one that keeps the attention matrix"              \
     }
 
 /* x plus the first rows of a learned table of positions. */

@@ -12,9 +12,9 @@ static const cs_field fields[] = {
     CS_CLASSES_FIELD(vgg_params),
     {"width", CS_FIELD_COUNT, offsetof(vgg_params, width), .fallback = "64", .min = 1,
      .max = 1 << 16,
-     .doc = "channels of the first stage; the others have 2, 4, 8 and 8 times that"},
+     .doc = "channels of the first stage; the others have 2, 4, 8 and 8 times as many"},
     {"dense", CS_FIELD_COUNT, offsetof(vgg_params, dense), .fallback = "4096", .min = 1,
-     .max = 1 << 20, .doc = "features of the two dense layers"},
+     .max = 1 << 20, .doc = "features of each of the two dense layers"},
     {0},
 };
 

@@ -1,0 +1,183 @@
+#include "sim/validate/point-likeness.h"
+
+#include "sim/base/text.h"
+#include "sim/validate/point-scenario.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+const char *const cs_trait_names[CS_N_TRAITS] = {
+    [CS_TRAIT_TIMES] = "times",       [CS_TRAIT_NETWORK] = "network",
+    [CS_TRAIT_DEVICE] = "device",     [CS_TRAIT_PRECISION] = "precision",
+    [CS_TRAIT_RUNTIME] = "runtime",   [CS_TRAIT_SHARDED] = "sharded weights",
+    [CS_TRAIT_PIPELINE] = "pipeline", [CS_TRAIT_TENSOR] = "tensor parallelism",
+};
+
+typedef char traits[CS_N_TRAITS][CS_TRAIT_BYTES];
+
+typedef struct candidate {
+    const cs_point *point;
+    traits traits;
+} candidate;
+
+/* ---- what a scenario is ---- */
+
+static void set(traits to, cs_trait trait, const char *text)
+{
+    cs_text_format(to[trait], CS_TRAIT_BYTES, "%s", text ? text : "none");
+}
+
+static void set_use(traits to, cs_trait trait, bool used)
+{
+    set(to, trait, used ? "yes" : "no");
+}
+
+static const char *text_at(const cJSON *document, const char *section, const char *key)
+{
+    return cJSON_GetStringValue(cs_json_member(cs_json_member(document, section), key));
+}
+
+static double size_at(const cJSON *document, const char *key)
+{
+    const cJSON *value = cs_json_member(cs_json_member(document, "parallel"), key);
+    return cJSON_IsNumber(value) ? value->valuedouble : 0;
+}
+
+/* Whether the schedule places stages on devices. */
+static bool has_stages(const cJSON *document)
+{
+    const char *kind = text_at(document, "schedule", "kind");
+    if (cs_json_member(document, "parallel"))
+        return size_at(document, "pipeline") > 1;
+    return kind && strcmp(kind, "sequential") != 0 && strcmp(kind, "dp") != 0;
+}
+
+/* Times that are given are of some device, network and precision, which may not be known. */
+static void read_model(const cJSON *document, const char *device, const char *network, traits to)
+{
+    const char *precision = text_at(document, "model", "precision");
+    set(to, CS_TRAIT_TIMES, device ? "estimated" : "given");
+    set(to, CS_TRAIT_NETWORK, device ? network : "any");
+    set(to, CS_TRAIT_DEVICE, device ? device : "any");
+    set(to, CS_TRAIT_PRECISION, !device ? "any" : precision ? precision : "fp32");
+}
+
+static void read_rest(const cJSON *document, traits to)
+{
+    enum { FULLY_SHARDED = 3 };
+    set(to, CS_TRAIT_RUNTIME, text_at(document, "runtime", "name"));
+    set_use(to, CS_TRAIT_SHARDED, size_at(document, "zero") >= FULLY_SHARDED);
+    set_use(to, CS_TRAIT_PIPELINE, has_stages(document));
+    set_use(to, CS_TRAIT_TENSOR, size_at(document, "tensor") > 1);
+}
+
+static const char *network_of(const cs_model *model)
+{
+    const cs_model_work *work = &model->work;
+    if (work->tokens_per_sample == 0)
+        return "convolutions";
+    return work->active_parameters < work->parameters ? "experts" : "transformer";
+}
+
+static const char *network_of_point(const cs_point *point)
+{
+    if (strcmp(point->model->kind, "cnn") == 0)
+        return "convolutions";
+    return strstr(point->model->kind, "-moe") ? "experts" : "transformer";
+}
+
+/* ---- points ---- */
+
+/* False where it has no time, or cannot be expressed. */
+static cs_status read_candidate(const cs_point *point, candidate *to, bool *is, cs_error *error)
+{
+    cs_point_scenario made = {0};
+    *is = isfinite(cs_point_step_time(point));
+    if (!*is)
+        return CS_OK;
+    const cs_status status = cs_point_scenario_make(point, &made, error);
+    *is = status == CS_OK && made.document;
+    if (*is) {
+        to->point = point;
+        read_model(made.document, text_at(made.document, "model", "device"),
+                   network_of_point(point), to->traits);
+        read_rest(made.document, to->traits);
+    }
+    cs_point_scenario_finish(&made);
+    return status;
+}
+
+static cs_status read_candidates(const cs_point *const *points, uint32_t n, candidate *to,
+                                 uint32_t *n_read, cs_error *error)
+{
+    *n_read = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        bool is;
+        CS_TRY(read_candidate(points[i], &to[*n_read], &is, error));
+        *n_read += is;
+    }
+    return CS_OK;
+}
+
+static bool has(const candidate *from, const cs_likeness *likeness, cs_trait trait)
+{
+    return strcmp(from->traits[trait], likeness->traits[trait]) == 0;
+}
+
+/* Keeps those that share a trait, if there are `least` or more; returns how many are left. */
+static uint32_t keep(candidate *candidates, uint32_t n, cs_trait trait, uint32_t least,
+                     cs_likeness *likeness)
+{
+    uint32_t sharing = 0, kept = 0;
+    for (uint32_t i = 0; i < n; i++)
+        sharing += has(&candidates[i], likeness, trait);
+    likeness->shared[trait] = sharing >= least;
+    for (uint32_t i = 0; i < n; i++)
+        if (!likeness->shared[trait] || has(&candidates[i], likeness, trait))
+            candidates[kept++] = candidates[i];
+    return kept;
+}
+
+static cs_status choose(candidate *candidates, uint32_t n, cs_likeness *likeness, cs_error *error)
+{
+    for (cs_trait trait = 0; trait < CS_N_REQUIRED_TRAITS; trait++)
+        n = keep(candidates, n, trait, 0, likeness);
+    if (n == 0)
+        return cs_error_add(error, CS_USAGE,
+                            "--like: no measured run has the network %s and %s times; name files "
+                            "with such runs",
+                            likeness->traits[CS_TRAIT_NETWORK], likeness->traits[CS_TRAIT_TIMES]);
+    for (cs_trait trait = CS_N_REQUIRED_TRAITS; trait < CS_N_TRAITS; trait++)
+        n = keep(candidates, n, trait, CS_LIKE_LEAST, likeness);
+    likeness->points = calloc(n, sizeof(*likeness->points));
+    if (!likeness->points)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < n; i++)
+        likeness->points[likeness->n++] = candidates[i].point;
+    return CS_OK;
+}
+
+void cs_likeness_finish(cs_likeness *likeness)
+{
+    free(likeness->points);
+    *likeness = (cs_likeness){0};
+}
+
+cs_status cs_likeness_find(const cs_scenario *scenario, const cJSON *document,
+                           const cs_point *const *points, uint32_t n, cs_likeness *likeness,
+                           cs_error *error)
+{
+    candidate *candidates = calloc(n + 1ULL, sizeof(*candidates));
+    uint32_t n_read;
+    if (!candidates)
+        return cs_error_no_memory(error);
+    read_model(document, scenario->model->work.device, network_of(scenario->model),
+               likeness->traits);
+    read_rest(document, likeness->traits);
+    cs_status status = read_candidates(points, n, candidates, &n_read, error);
+    if (status == CS_OK)
+        status = choose(candidates, n_read, likeness, error);
+    free(candidates);
+    return status;
+}

@@ -1,0 +1,13 @@
+/* The measured runs that come with the program (points/README.md), as text. */
+#ifndef CS_VALIDATE_SHIPPED_POINTS_H
+#define CS_VALIDATE_SHIPPED_POINTS_H
+
+typedef struct cs_shipped_points {
+    const char *name; /* of the file: "points/zero-bubble.json" */
+    const char *text;
+} cs_shipped_points;
+
+/* In the order of names, ended by {0}. */
+extern const cs_shipped_points cs_shipped_points_files[];
+
+#endif
