@@ -855,6 +855,14 @@ class Status(Case):
         for line in lines:
             self.assertTrue(line.startswith('sim: error: tiny.json: /model/device: half.json: '), line)
 
+    def test_names_of_networks_are_no_commands_of_terminals(self):
+        net = json.loads(run('model', 'vgg16', '--json').stdout)
+        for change in ({'name': 'a\r\n'}, {'layers': [{**net['layers'][0], 'name': '\x1b[31m'}, *net['layers'][1:]]}):
+            write('net.json', {**net, **change})
+            done = run('model', 'net.json')
+            self.expect(done, 3, '/name: must not contain control characters (got "')
+            self.assertEqual(done.stdout, '')
+
     def test_numbers_of_options_have_bounds(self):
         for words, expected in ((['advise', 'tiny.json', '--most', '0'], 'advise: --most must be at least 1 (got 0)'),
                                 (['advise', 'tiny.json', '--top', '9' * 11], 'whole number from 1 to 1000 (got'),

@@ -236,7 +236,7 @@ class Advise(unittest.TestCase):
             (['-s', '/advise/schedules="dapple"'], 3, r's\.json: /advise/schedules: unknown value "dapple"; known: sequential, 1f1b'),
             (['-s', '/model/name=gpd'], 3, r's\.json: /model/name: '),
             (['--budget', '30 q'], 2, r'--budget: unknown unit "q"'),
-            (['--top', '0'], 2, r'--top: must be 1 to 1000'),
+            (['--top', '0'], 2, r'--top must be from 1 to 1000'),
             (['--resume'], 2, r'--resume goes with --output'),
             (['-o', 'a.svg'], 2, r'--output a.svg: must end in'),
         ]

@@ -47,8 +47,11 @@ class Installed(unittest.TestCase):
         text += ''.join(run(self.sim, 'help', command).stdout for command in commands)
         with open(self.sim, 'rb') as file: # messages, too
             text += file.read().decode('ascii', errors='replace')
-        named = set(re.findall(r'(?<![\w./-])((?:docs|scenarios|schedules|topologies)/[\w./-]+\.(?:md|json)|'
-                               r'devices/)', text))
+        pattern = r'(?<![\w./-])((?:docs|scenarios|schedules|topologies)/[\w./-]+\.(?:md|json)|devices/)'
+        named = set(re.findall(pattern, text))
+        for path in glob.glob(self.share + '/points/*.json'):  # name files of their sources
+            with open(path, encoding='utf-8') as file:
+                named -= set(re.findall(pattern, file.read()))
         self.assertGreater(len(named), 8)
         self.assertEqual([name for name in sorted(named)
                           if not os.path.exists(os.path.join(self.share, name))], [])

@@ -63,6 +63,11 @@ class Sweep(unittest.TestCase):
 
     # ---- which values ----
 
+    def test_keys_that_cannot_be_shown_or_stored(self):
+        for key in ('/sweep/\x1b[31m', '/sweep/\u202e', '/sweep/' + 'k' * 994):
+            self.refused('a key must have up to 1000 bytes and no control characters', '-v', f'{key}=1,2')
+        self.assertEqual(len(self.points('-v', f'/sweep/{"k" * 993}=1,2')), 2)
+
     def test_values(self):
         rows = [  # expected by hand
             ('1,2,4', [1, 2, 4]),

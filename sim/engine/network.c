@@ -408,7 +408,8 @@ static cs_status find_known(cs_network *network, const cs_network_load *load,
         network->routes[i].known = known[i];
         deliveries[i].at_start = joins_at_start(known[i]);
         deliveries[i].alone = time_alone(&network->routes[i]);
-        if (known[i] == CS_KNOWN_LATER && !network->weights && !load->watched)
+        if (deliveries[i].competes && known[i] == CS_KNOWN_LATER && !network->weights &&
+            !load->watched)
             set_apart(network, &network->routes[i], serial);
     }
     free(classes);

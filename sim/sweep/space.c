@@ -46,6 +46,8 @@ static const char *key_of(cs_arena *arena, const char *pointer)
     return key;
 }
 
+enum { KEY_BYTES = 1000 };
+
 static cs_status add_axis(cs_space *space, const char *origin, const char *pointer, cs_axis **axis,
                           cs_error *error)
 {
@@ -54,6 +56,10 @@ static cs_status add_axis(cs_space *space, const char *origin, const char *point
         return cs_error_add(error, CS_INVALID,
                             "%s: must be a JSON pointer like /schedule/micro_batches (got %s)",
                             origin, cs_text_quote(pointer, quoted, sizeof(quoted)));
+    if (strlen(pointer) > KEY_BYTES || cs_text_has_control(pointer, strlen(pointer)))
+        return cs_error_add(error, CS_INVALID,
+                            "%s: a key must have up to %d bytes and no control characters (got %s)",
+                            origin, KEY_BYTES, cs_text_quote(pointer, quoted, sizeof(quoted)));
     if (space->n_axes == CS_SPACE_AXES_MAX)
         return cs_error_add(error, CS_INVALID, "%s: %s: at most %d keys can be varied", origin,
                             pointer, CS_SPACE_AXES_MAX);

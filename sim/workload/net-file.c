@@ -774,12 +774,25 @@ static cs_status read_operator(reader *r, const cJSON *value, const char *layer,
     return r->net->status == CS_OK ? check_made(&m) : r->net->status;
 }
 
+/* Of a network or a layer, which may have other keys besides. */
+static cs_status check_name(const cJSON *object, const cs_json_place *up, cs_error *error)
+{
+    const cs_json_place place = {.up = up, .key = "name"};
+    const char *name = cJSON_GetStringValue(cs_json_member(object, "name"));
+    char quoted[CS_TEXT_QUOTED_BYTES];
+    return !name || !cs_text_has_control(name, strlen(name))
+               ? CS_OK
+               : cs_json_invalid(&place, error, "must not contain control characters (got %s)",
+                                 cs_text_quote(name, quoted, sizeof(quoted)));
+}
+
 static cs_status read_layer(reader *r, const cJSON *layer, const cs_json_place *place)
 {
     const cJSON *operators = cs_json_member(layer, "operators"), *op;
     const cJSON *name = cs_json_member(layer, "name");
     const cs_json_place list = {.up = place, .key = "operators"};
     int i = 0;
+    CS_TRY(check_name(layer, place, r->error));
     if (!cJSON_IsArray(operators))
         return cs_json_invalid(place, r->error,
                                "missing key \"operators\": a layer of a network lists them");
@@ -881,6 +894,7 @@ cs_status cs_net_read(const cJSON *root, const cs_json_place *place, cs_net *net
     const cJSON *name = cs_json_member(root, "name");
     cs_net made;
     reader r = {.net = &made, .error = error};
+    CS_TRY(check_name(root, place, error));
     cs_arena_init(&r.arena);
     cs_net_begin(&made, cJSON_IsString(name) ? name->valuestring : "network", error);
     cs_status status = read_precision(&r, root, place);

@@ -81,7 +81,7 @@ ARGUMENTS = (  # TEXT is what is hostile; a picture, a page, or none
     ('sweep', 'chain.json', '-v', '/name=TEXT', '-o', 'out.h5'), ('list', 'TEXT'), ('model', 'TEXT', '-o', 'out.json'),
     ('export', 'topology', 'TEXT', '-o', 'out.svg'), ('validate', 'points.json', '-s', 'id=TEXT'),
     ('run', '--log-level', 'TEXT'), ('check', 'TEXT'), ('check', 'TEXT', '--json'), ('plan', 'TEXT'),
-    ('advise', 'TEXT'), ('osdp', 'TEXT'), ('strategies', 'TEXT'), ('figures', 'TEXT'), ('replay', 'TEXT'),
+    ('advise', 'TEXT'), ('osdp', 'TEXT'), ('strategies', 'TEXT'), ('figures', '--list', 'TEXT'), ('replay', 'TEXT'),
     ('sweep', 'chain.json', '-v', '/name=TEXT,2', '--table', 'main'),
     ('sweep', 'chain.json', '-v', '/name=TEXT,2', '--json'),
     ('sweep', 'chain.json', '-v', '/schedule={"kind": "gpipe", "micro_batches": 2, "TEXT": 2},{"kind": "TEXT"}'),
@@ -167,8 +167,12 @@ class Attack:
     def call(self, words, what):
         """True when it did what it was told to."""
         self.commands += 1
-        made = subprocess.run([encoded(w) for w in (self.sim, *words)], capture_output=True, timeout=LIMIT, check=False,
-                              stdin=subprocess.DEVNULL, env=self.environment)
+        try:
+            made = subprocess.run([encoded(w) for w in (self.sim, *words)], capture_output=True, timeout=LIMIT,
+                                  check=False, stdin=subprocess.DEVNULL, env=self.environment)
+        except subprocess.TimeoutExpired:
+            self.wrong.append(f'{what}: {" ".join(words)[:150]!r}: takes more than {LIMIT} s')
+            return False
         self.refused += made.returncode != 0
         problems = [f'prints {found!r}' for found in [control(made.stdout + made.stderr)] if found]
         if '--json' in words and made.stdout:
@@ -209,8 +213,9 @@ class Attack:
         write(name, DOCUMENTS[name])
 
     def attack_argument(self, words, text):
-        if '\0' not in text:
-            self.attack([[w.replace('TEXT', text) for w in words]], f'argument {text[:40]!r}')
+        words = [w.replace('TEXT', text) for w in words]
+        if '\0' not in text and max(len(encoded(w)) for w in words) < 128 << 10:  # Linux' limit of an argument
+            self.attack([words], f'argument {text[:40]!r}')
 
     def attack_name(self, text):
         """Of a scenario and its results, which are named after it, and of a picture."""
