@@ -60,6 +60,11 @@ static char *route_text(const cs_platform *platform, uint32_t source, uint32_t t
     "{\"topology\":\"cluster\",\"gpus_per_node\":2,\"node\":{\"topology\":\"ring\","               \
     "\"bandwidth\":1e9},\"network\":{\"topology\":\"ring\",\"bandwidth\":1e9}}"
 
+/* Pairs of GPUs on NVSwitches of 100 GB/s, one NIC each pair, without a word about the links between. */
+#define NETWORK_OF(network)                                                                        \
+    "{\"topology\":\"cluster\",\"gpus_per_node\":2,\"node\":{\"topology\":\"nvlink_switch\","      \
+    "\"bandwidth\":1e11}," network "}"
+
 typedef struct route_row {
     const char *platform;
     uint32_t n_devices, source, target;
@@ -149,6 +154,45 @@ static void test_routes(void **state)
     }
 }
 
+/* ---- links to attached NICs ---- */
+
+typedef struct attached_row {
+    const char *platform;
+    double to_nic; /* bytes/s */
+} attached_row;
+
+/* Of a ring a NIC has two links, over which it sends at once: 2 x 25 GB/s. A network without links leaves PCIe 3. */
+static const attached_row attached_rows[] = {
+    {NETWORK_OF("\"network\":{\"topology\":\"nvlink_switch\",\"bandwidth\":25e9}"), 25e9},
+    {NETWORK_OF("\"network\":{\"topology\":\"ring\",\"bandwidth\":25e9}"), 50e9},
+    {NETWORK_OF("\"network\":{\"topology\":\"ring\",\"bandwidth\":1e9}"), 12e9},
+    {NETWORK_OF("\"network\":\"ideal\""), 12e9},
+    {NETWORK_OF("\"nic_bandwidth\":1e9,\"network\":{\"topology\":\"ring\",\"bandwidth\":25e9}"),
+     1e9},
+};
+
+static void test_attached(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(attached_rows); i++) {
+        const attached_row *row = &attached_rows[i];
+        cs_platform platform = build(row->platform, 6);
+        uint32_t n = 0;
+        for (uint32_t l = 0; l < platform.n_links; l++) {
+            const cs_link *link = &platform.links[l];
+            const char *from = platform.vertices[link->from].name;
+            const char *to = platform.vertices[link->to].name;
+            const bool up = strstr(from, "/gpu") && strstr(to, "/nic");
+            if (!up && !(strstr(from, "/nic") && strstr(to, "/gpu")))
+                continue;
+            expect_double(row->platform, row->to_nic, link->bandwidth);
+            n++;
+        }
+        expect_int("links to and from NICs", 12, n);
+        cs_platform_finish(&platform);
+    }
+}
+
 /* ---- paths ---- */
 
 typedef struct path_row {
@@ -190,6 +234,14 @@ static const path_row path_rows[] = {
     {"{\"topology\":\"hgx-h800\"}", 16, 0, 8, 48e9, 2200000},
     /* HDR on PCIe 4: 24 GB/s before 25 GB/s */
     {"{\"topology\":\"hgx-a800\"}", 16, 0, 8, 24e9, 2200000},
+    /* attached NICs: as fast as the network, which is 25 GB/s (HDR); PCIe 3 of 12 GB/s does not
+     * slow 1 GB/s down; and what is said holds, though it is slower */
+    {NETWORK_OF("\"network\":{\"topology\":\"nvlink_switch\",\"bandwidth\":25e9}"), 4, 0, 2, 25e9,
+     0},
+    {NETWORK_OF("\"network\":{\"topology\":\"nvlink_switch\",\"bandwidth\":1e9}"), 4, 0, 2, 1e9, 0},
+    {NETWORK_OF(
+         "\"nic_bandwidth\":12e9,\"network\":{\"topology\":\"nvlink_switch\",\"bandwidth\":25e9}"),
+     4, 0, 2, 12e9, 0},
     /* under one switch, one socket, two sockets: 2, 4, 5 links; the socket link has no latency */
     {"{\"topology\":\"pcie-8gpu\"}", 8, 0, 1, 12e9, 1000000},
     {"{\"topology\":\"pcie-8gpu\"}", 8, 0, 2, 12e9, 2000000},
@@ -415,10 +467,11 @@ static void test_errors(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_routes),         cmocka_unit_test(test_paths),
-        cmocka_unit_test(test_nvlinks_add_up), cmocka_unit_test(test_shifts),
-        cmocka_unit_test(test_ecmp),           cmocka_unit_test(test_sizes),
-        cmocka_unit_test(test_large_tree),     cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_routes), cmocka_unit_test(test_attached),
+        cmocka_unit_test(test_paths),  cmocka_unit_test(test_nvlinks_add_up),
+        cmocka_unit_test(test_shifts), cmocka_unit_test(test_ecmp),
+        cmocka_unit_test(test_sizes),  cmocka_unit_test(test_large_tree),
+        cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

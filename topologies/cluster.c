@@ -4,7 +4,8 @@
  *
  * A node with NICs of its own (pcie_tree, or the PCIe tree below NVLinks, with "nics") is taken as
  * it is. To the GPUs of any other node, `nics_per_node` NICs are attached: GPU g by a link of its
- * own to NIC g * nics / gpus.
+ * own to NIC g * nics / gpus. These links are PCIe, in machines as fast as the NIC that is plugged
+ * in: where nothing else is said they do not limit what the network's links of a NIC take together.
  *
  * A GPU uses the NIC that is nearest (fewest links); of several equally near ones those of a node
  * take turns. Which GPU of which node a device is: device d is GPU d % gpus_per_node of node
@@ -38,21 +39,21 @@ static const cs_field fields[] = {
      .max = 1024,
      .doc =
          "NICs to attach to a node whose topology has none; 0: those of the topology, or else 1"},
-    {"nic_bandwidth", CS_FIELD_BANDWIDTH, offsetof(cluster_params, nic_bandwidth),
-     .fallback = "12 GB/s", .above_min = true,
-     .doc = "bandwidth between a GPU and a NIC attached in this way, one way (default: PCIe 3 x16, "
-            "which may be slower than the network)"},
+    {"nic_bandwidth", CS_FIELD_BANDWIDTH, offsetof(cluster_params, nic_bandwidth), .fallback = "0",
+     .doc = "bandwidth between a GPU and a NIC attached in this way, one way; 0: 12 GB/s (PCIe 3 "
+            "x16), or that of the NIC's links in the network together, if it is higher"},
     {"nic_latency", CS_FIELD_TIME, offsetof(cluster_params, nic_latency), .fallback = "0 s",
      .doc = "latency between a GPU and a NIC attached in this way"},
     {0}};
 
-static const double usual_nic_rate = 12e9; /* the default above */
+static const double pcie_3_rate = 12e9;
 
 typedef struct layout {
     cs_platform node, network;
     uint32_t n_nodes, gpus, nics;
     bool attached;       /* NICs by links of the cluster's own, two per GPU behind a node's links */
     uint32_t *nic_of;    /* per GPU of a node */
+    double *nic_rates;   /* per NIC of the network: bytes/s of the links that leave it */
     uint32_t node_links; /* of each node, the attached ones included */
 } layout;
 
@@ -181,6 +182,15 @@ static cs_status copy_link(const cs_link *from, cs_platform *made, uint32_t link
     return status;
 }
 
+/* Of the link between a GPU of node k and its NIC. */
+static double attached_rate(const layout *l, const cluster_params *of, uint32_t k, uint32_t gpu)
+{
+    const double network = l->nic_rates[k * l->nics + l->nic_of[gpu]];
+    if (of->nic_bandwidth > 0)
+        return of->nic_bandwidth;
+    return network > pcie_3_rate ? network : pcie_3_rate;
+}
+
 static cs_status add_links(const layout *l, const cluster_params *of, cs_platform *made,
                            cs_error *error)
 {
@@ -194,8 +204,8 @@ static cs_status add_links(const layout *l, const cluster_params *of, cs_platfor
         }
         for (uint32_t gpu = 0; l->attached && gpu < l->gpus && status == CS_OK; gpu++)
             status = cs_platform_links(made, first + attached_link(l, gpu), node_vertex(l, k, gpu),
-                                       nic_vertex(l, k, l->nic_of[gpu]), of->nic_bandwidth,
-                                       of->nic_latency, error);
+                                       nic_vertex(l, k, l->nic_of[gpu]),
+                                       attached_rate(l, of, k, gpu), of->nic_latency, error);
     }
     for (uint32_t i = 0; i < l->network.n_links && status == CS_OK; i++) {
         const cs_link *link = &l->network.links[i];
@@ -233,6 +243,20 @@ static cs_status fill(const layout *parts, const cluster_params *of, uint32_t n_
     return add_links(l, of, made, error);
 }
 
+static cs_status sum_nic_rates(layout *l, cs_arena *arena, cs_error *error)
+{
+    const uint32_t n = l->n_nodes * l->nics;
+    l->nic_rates = cs_arena_alloc(arena, n, sizeof(*l->nic_rates));
+    if (!l->nic_rates)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < l->network.n_links; i++) {
+        const cs_link *link = &l->network.links[i];
+        if (link->from < n && link->from != link->to)
+            l->nic_rates[link->from] += link->bandwidth;
+    }
+    return CS_OK;
+}
+
 static cs_status build_parts(const cluster_params *of, uint32_t n_devices, layout *l,
                              cs_arena *arena, cs_error *error)
 {
@@ -250,7 +274,8 @@ static cs_status build_parts(const cluster_params *of, uint32_t n_devices, layou
     if ((uint64_t)l->n_nodes * (l->node_links + l->node.n_vertices + l->nics) > UINT32_MAX / 8)
         return cs_error_add(error, CS_INVALID, "topology cluster: too many vertices or links");
     CS_TRY(choose_nics(l, arena, error));
-    return of->network.kind->build(of->network.params, l->n_nodes * l->nics, &l->network, error);
+    CS_TRY(of->network.kind->build(of->network.params, l->n_nodes * l->nics, &l->network, error));
+    return sum_nic_rates(l, arena, error);
 }
 
 /* Whether a node has NICs of its own; what is wrong with it is told when it is built for good. */
@@ -271,8 +296,8 @@ static cs_status warn_of_ignored(void *params, const cs_json_place *place, cs_ar
     (void)error;
     static const char with[] = "nodes that have no NICs of their own";
     const cluster_params *of = params;
-    const bool rate = of->nic_bandwidth < usual_nic_rate || of->nic_bandwidth > usual_nic_rate;
-    const bool latency = of->nic_latency > 0, attached = !(rate || latency) || !has_nics(of);
+    const bool rate = of->nic_bandwidth > 0, latency = of->nic_latency > 0;
+    const bool attached = !(rate || latency) || !has_nics(of);
     const cs_dependent_key keys[] = {{"nic_bandwidth", rate, attached, with},
                                      {"nic_latency", latency, attached, with}};
     cs_dependent_keys_warn(keys, sizeof(keys) / sizeof(keys[0]), place);

@@ -191,7 +191,12 @@ void cs_scenario_warn_of_order(const cs_sections *sections, const cs_parallel *p
 /* Warns of keys that the scenario itself gives, and that change nothing without another one. */
 void cs_scenario_warn_of_ignored_keys(const cs_sections *sections, const cs_origins *origins);
 
-/* Adds the scenario's warnings. */
+/* Warns of operators that are recomputed without freeing memory. It makes the model's chain anew
+ * several times. */
+void cs_scenario_warn_of_recompute(const cs_sections *sections, const cs_scenario *scenario,
+                                   cs_error *warnings);
+
+/* Adds the scenario's other warnings. */
 void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, cs_error *warnings);
 
 /* The scenario with all defaults; NULL when memory runs out, or with a message. */

@@ -278,6 +278,7 @@ static cs_status make(const cJSON *root, const char *path, const reading *how, c
                                    &made->origins, error));
     if (how->unplanned || how->brief || how->point)
         return CS_OK;
+    cs_scenario_warn_of_recompute(&sections, made, &made->warnings);
     made->resolved = cs_scenario_resolved(&sections, made, &loaded->costs, error);
     return made->resolved ? CS_OK : cs_error_or_no_memory(error);
 }

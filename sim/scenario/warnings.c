@@ -1,5 +1,6 @@
 #include "schedules/ties.h"
 #include "sim/scenario/build.h"
+#include "sim/workload/idle-recompute.h"
 
 /* What stands as 0 would look like a result. */
 static void warn_times_only(const cs_model *model, const cs_json_place *root, cs_error *warnings)
@@ -51,6 +52,43 @@ static void warn_background(const cs_sections *sections, const cs_scenario *scen
                               "does not slow down collectives, which are delays here "
                               "(/collectives/fidelity is \"%s\"); with \"flow\" they share links",
                               cs_fidelity_name(fidelity));
+}
+
+static void warn_of_name(const char *name, cs_recompute_effect effect,
+                         const cs_json_place *recompute, cs_error *warnings)
+{
+    if (effect == CS_RECOMPUTE_DISCARD)
+        (void)cs_json_invalid(recompute, warnings,
+                              "recomputing \"%s\" takes time and frees no memory, because its "
+                              "results are kept for other operators; name it in "
+                              "/model/discard_operators as well, or leave it out",
+                              name);
+    else if (effect == CS_RECOMPUTE_IDLE)
+        (void)cs_json_invalid(recompute, warnings,
+                              "recomputing \"%s\" takes time and frees no memory; leave it out",
+                              name);
+}
+
+/* The scenario has been built of the same network: what fails here is memory, and costs a warning. */
+void cs_scenario_warn_of_recompute(const cs_sections *sections, const cs_scenario *scenario,
+                                   cs_error *warnings)
+{
+    const cs_json_place model = {.up = &sections->root, .key = "model"};
+    const cs_json_place place = {.up = &model, .key = "recompute_operators"};
+    cs_workload workload = sections->model.workload;
+    cs_accelerator device = {0};
+    cs_net_options options;
+    workload.batch_size = scenario->model->batch_size;
+    workload.split = scenario->parallel ? &scenario->parallel->split : NULL;
+    if (!scenario->net || workload.recompute_operators.n == 0)
+        return;
+    cs_status status = cs_workload_options(&workload, &device, &options, NULL);
+    for (uint32_t i = 0; status == CS_OK && i < workload.recompute_operators.n; i++) {
+        cs_recompute_effect effect = CS_RECOMPUTE_FREES;
+        status = cs_recompute_effect_of(scenario->net, &options, i, &effect, NULL);
+        warn_of_name(options.recompute_ops[i], effect, &place, warnings);
+    }
+    cs_accelerator_finish(&device);
 }
 
 void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, cs_error *warnings)
