@@ -27,6 +27,17 @@ static scenario_run simulate(const char *kind, uint32_t n_stages, uint32_t itera
     return run;
 }
 
+/* Flushed: no backward reads old weights. */
+static void test_flush(void **state)
+{
+    (void)state;
+    for (uint32_t P = 1; P <= 4; P++) {
+        scenario_run run = simulate("'1f1b', 'micro_batches': 6", P, 8, 1, 2);
+        assert_true(cs_staleness_mean(&run.simulation.analysis.staleness, CS_NONE) == 0);
+        scenario_run_finish(&run);
+    }
+}
+
 /* ---- PipeDream ---- */
 
 /* Stage s = 0 .. P-1 has P - s mini-batches in flight, each with a version of its own (the newest
@@ -43,7 +54,11 @@ static void test_stashing(void **state)
             assert_true(slot->gradient_delay.steady);
             expect_int("bytes", 10 * (P - s - 1),
                        run.simulation.trace.devices[s].category_peak[CS_MEMORY_WEIGHT_VERSIONS]);
+            assert_true(cs_staleness_mean_of_slot(slot) == P - 1 - s);
         }
+        /* 0 + 1 + ... + (P - 1), over P */
+        assert_true(cs_staleness_mean(&run.simulation.analysis.staleness, CS_NONE) ==
+                    (P - 1) / 2.0);
         scenario_run_finish(&run);
     }
 }
@@ -64,6 +79,7 @@ static void test_vertical_sync(void **state)
             assert_true(found->slots[s].gradient_delay.steady);
             expect_int("versions alive", P, found->slots[s].peak_versions);
         }
+        assert_true(cs_staleness_mean(found, CS_NONE) == P - 1);
         uint32_t n = 0;
         for (uint32_t f = 0; f < run.simulation.forms.n; f++) {
             const cs_form *form = &run.simulation.forms.forms[f];
@@ -171,6 +187,7 @@ static void test_delay_of_2bw(void **state)
         expect_int("gradient delay", 1, slot->gradient_delay.value);
         expect_int("versions alive", 2, slot->peak_versions);
     }
+    assert_true(cs_staleness_mean(&run.simulation.analysis.staleness, CS_NONE) == 1);
     scenario_run_finish(&run);
 }
 
@@ -233,6 +250,7 @@ static void test_steady_of_a_flush(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_flush),
         cmocka_unit_test(test_stashing),
         cmocka_unit_test(test_vertical_sync),
         cmocka_unit_test(test_smallest_accumulation),

@@ -4,6 +4,7 @@
 #include "tests/random-scenario.h"
 #include "tests/uniform-run.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -567,6 +568,34 @@ static void expect_delays(const char *row, const cs_staleness *found, uint32_t r
     expect_int(row, slot, found->n_slots);
 }
 
+/* Of N^2 pairs of a micro-batch i and a stage j rule v2 reads theta_t in those with i + j >= N + 1:
+ * in one of stage 1, two of stage 2, ..., N(N + 1)/2 together. The other N(N - 1)/2 are delayed by
+ * 1; with v1 all are. Mini-batch 0 is not in the middle half of 5. */
+static void expect_mean_delay(const char *row, const cs_staleness *found, uint32_t rule, uint32_t N)
+{
+    const double expected = rule == V2 ? (N - 1) / (2.0 * N) : 1;
+    const double mean = cs_staleness_mean(found, CS_NONE);
+    if (fabs(mean - expected) > 1e-15)
+        fail_msg("%s: mean delay %.17g, not %.17g", row, mean, expected);
+}
+
+/* Of stage j N - j micro-batches of N, whichever devices they are on. */
+static void expect_stage_means(const char *row, const cs_staleness *found, uint32_t rule,
+                               uint32_t N)
+{
+    for (uint32_t j = 1; j <= N; j++) {
+        int64_t sum = 0;
+        uint64_t n = 0;
+        for (uint32_t s = 0; s < found->n_slots; s++) {
+            const cs_slot_staleness *slot = &found->slots[s];
+            sum += slot->stage == j - 1 ? slot->sum_gradient_delay : 0;
+            n += slot->stage == j - 1 ? slot->n_backwards : 0;
+        }
+        expect_int(row, 3 * N, (int64_t)n); /* of mini-batches 1, 2 and 3 */
+        expect_int(row, 3 * (rule == V2 ? N - j : N), sum);
+    }
+}
+
 static void test_gradient_delay(void **state)
 {
     (void)state;
@@ -578,6 +607,8 @@ static void test_gradient_delay(void **state)
                 scenario_run run;
                 run_cdp(&run, rules[rule], setting, N, "", NULL);
                 expect_delays(row, &run.simulation.analysis.staleness, rule, setting, N);
+                expect_mean_delay(row, &run.simulation.analysis.staleness, rule, N);
+                expect_stage_means(row, &run.simulation.analysis.staleness, rule, N);
                 scenario_run_finish(&run);
             }
         }

@@ -210,6 +210,8 @@ static void test_figure_7a(void **state)
     expect_int("sequences", 2, found->n_by_both);
     for (uint32_t b = 0; b < found->n_batches; b++)
         expect_int("sequence", b % 2, found->batches[b].by_both);
+    /* mini-batch k reads the update of k - 2, one before that of k - 1, on all workers */
+    assert_true(cs_staleness_mean(found, CS_NONE) == 1);
     scenario_run_finish(&run);
 }
 
@@ -226,6 +228,7 @@ static void test_figure_7b(void **state)
     expect_read(&run, CS_FORWARD, 2, 3, 1);
     expect_every(&run, 5);
     expect_int("sequences", 1, run.simulation.analysis.staleness.n_by_both);
+    assert_true(cs_staleness_mean(&run.simulation.analysis.staleness, CS_NONE) == 0);
     scenario_run_finish(&run);
 }
 

@@ -4,6 +4,8 @@
 #include "sim/graph/builder.h"
 #include "tests/expect.h"
 
+#include <math.h>
+
 enum { MICRO_BATCHES = 2, MOST_TASKS = 32 };
 
 /* A task by itself and what its trace says; tasks take a second, one after the other. */
@@ -62,6 +64,15 @@ static void study_on(small_trace *made, bool replicas, const row *rows, uint32_t
     assert_int_equal(cs_staleness_find(&made->graph, &made->trace, &made->found, &error), CS_OK);
 }
 
+/* The mean delay of a slot, or with CS_NONE of all. NaN is equal to itself. */
+static void expect_mean(const char *what, double expected, const small_trace *made, uint32_t slot)
+{
+    const double found = slot != CS_NONE ? cs_staleness_mean_of_slot(&made->found.slots[slot])
+                                         : cs_staleness_mean(&made->found, CS_NONE);
+    if (found != expected && !(isnan(found) && isnan(expected)))
+        fail_msg("%s: mean delay %g, not %g", what, found, expected);
+}
+
 static void study(small_trace *made, const row *rows, uint32_t n, uint32_t n_batches, uint32_t end)
 {
     study_on(made, false, rows, n, n_batches, end);
@@ -95,7 +106,9 @@ static void test_synchronous(void **state)
         expect_int("gradient delay", 0, made.found.slots[s].gradient_delay.value);
         expect_int("forward delay", 0, made.found.slots[s].forward_delay.value);
         assert_true(made.found.slots[s].gradient_delay.steady);
+        expect_mean("synchronous", 0, &made, s);
     }
+    expect_mean("synchronous", 0, &made, CS_NONE);
     for (uint32_t b = 0; b < 2; b++)
         expect_int("version difference", 1, made.found.batches[b].version_difference);
     expect_int("sequences by backward", 1, made.found.n_by_backward);
@@ -139,6 +152,35 @@ static void test_stale(void **state)
     /* slot 0 was never used: its stage is the first, so that no forward links anything */
     expect_int("sequences", 2, made.found.n_by_both);
     expect_int("unused", CS_STALENESS_NONE, made.found.slots[0].gradient_delay.value);
+    expect_mean("mini-batches 2 and 3", 1, &made, 1);
+    expect_mean("unused", NAN, &made, 0);
+    expect_mean("the used slot only", 1, &made, CS_NONE);
+    assert_true(cs_staleness_mean(&made.found, 1) == 1);
+    assert_true(isnan(cs_staleness_mean(&made.found, 0)));
+    finish(&made);
+}
+
+/* Each backward counts with what it read itself, in the middle half: of four mini-batches the second
+ * and the third. On slot 1 the second's micro-batches read version 0 (delay 1) and 1 (0) and make
+ * version 2; the third's read 0 (delay 2) and 1 (delay 1, twice, as its backward is split) and make
+ * version 3: (1 + 0 + 2 + 1 + 1) / 5. On slot 0 there is one backward without delay, of mini-batch 2. The
+ * largest delay of slot 1 is that of mini-batch 4, which read version 0 when there were three later
+ * ones, and is not in the mean. */
+static void test_mean(void **state)
+{
+    (void)state;
+    static const row rows[] = {
+        {CS_BACKWARD, 1, 0, 0, 0, true},        {CS_BACKWARD, 1, 1, 0, 0, false},
+        {CS_BACKWARD, 1, 1, 1, 1, true},        {CS_BACKWARD, 0, 1, 0, 0, true},
+        {CS_BACKWARD, 1, 2, 0, 0, false},       {CS_BACKWARD_INPUT, 1, 2, 1, 1, false},
+        {CS_BACKWARD_WEIGHT, 1, 2, 1, 1, true}, {CS_BACKWARD, 1, 3, 0, 0, true},
+    };
+    small_trace made;
+    study(&made, rows, ROWS(rows), 4, ROWS(rows));
+    expect_mean("slot 0", 0, &made, 0);
+    expect_mean("slot 1", 1, &made, 1);
+    expect_mean("all six", 5.0 / 6, &made, CS_NONE);
+    expect_int("largest", 3, made.found.slots[1].max_gradient_delay);
     finish(&made);
 }
 
@@ -153,6 +195,7 @@ static void test_stopped(void **state)
     expect_int("made by mini-batch 1", 1, made.found.rows[1].made);
     expect_int("made by mini-batch 2", CS_NONE, made.found.rows[3].made);
     assert_false(made.found.version_difference.steady);
+    expect_mean("stopped before the middle half", NAN, &made, CS_NONE);
     finish(&made);
 }
 
@@ -185,6 +228,7 @@ static void test_not_recorded(void **state)
     cs_staleness found;
     assert_int_equal(cs_staleness_find(&graph, &trace, &found, NULL), CS_OK);
     expect_int("mini-batches", 0, found.n_batches);
+    assert_true(isnan(cs_staleness_mean(&found, CS_NONE)));
     cs_staleness_finish(&found);
 }
 
@@ -216,15 +260,21 @@ static void test_weights_in_messages(void **state)
                    cs_staleness_delay(at[1].made, at[1].backward.oldest));
     }
     expect_int("largest", 1, made.found.slots[0].max_gradient_delay);
+    expect_mean("what came, mini-batches 1 and 2", 0.5, &made, 0);
+    expect_mean("both slots", 0.25, &made, CS_NONE);
     finish(&made);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_synchronous),  cmocka_unit_test(test_stale),
-        cmocka_unit_test(test_stopped),      cmocka_unit_test(test_linked_by_forward),
-        cmocka_unit_test(test_not_recorded), cmocka_unit_test(test_weights_in_messages),
+        cmocka_unit_test(test_synchronous),
+        cmocka_unit_test(test_stale),
+        cmocka_unit_test(test_mean),
+        cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_linked_by_forward),
+        cmocka_unit_test(test_not_recorded),
+        cmocka_unit_test(test_weights_in_messages),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

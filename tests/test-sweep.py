@@ -620,27 +620,28 @@ class Sweep(unittest.TestCase):
 
     def test_staleness(self):
         """PipeDream keeps S - s versions on stage s of S = 4, for gradients that are S - 1 - s updates
-        late (Narayanan et al., SOSP 2019, section 3.3); PipeDream-2BW two, for 1 (Narayanan et al.,
-        ICML 2021, section 3.1); GPipe flushes."""
+        late (Narayanan et al., SOSP 2019, section 3.3), 1.5 in the mean of the stages; PipeDream-2BW
+        two, for 1 (Narayanan et al., ICML 2021, section 3.1); GPipe flushes."""
         kinds = ['{"kind": "pipedream"}', '{"kind": "pipedream_2bw", "micro_batches": 4}',
                  '{"kind": "gpipe", "micro_batches": 4}']
         self.sim('--vary', '/schedule=' + ','.join(kinds), '-o', 't.csv', '--table',
-                 'peak_versions,gradient_delay_max', '--set', '/iterations=12')
+                 'peak_versions,gradient_delay_max,gradient_delay_mean', '--set', '/iterations=12')
         with open(self.path('t.csv'), newline='', encoding='utf-8') as file:
-            self.assertEqual([(r['peak_versions'], r['gradient_delay_max'])
-                              for r in csv.DictReader(file)], [('4', '3'), ('2', '1'), ('1', '0')])
+            self.assertEqual([(r['peak_versions'], r['gradient_delay_max'], r['gradient_delay_mean'])
+                              for r in csv.DictReader(file)],
+                             [('4', '3', '1.5'), ('2', '1', '1'), ('1', '0', '0')])
         said = {}
         for kind in kinds:
             out = subprocess.run([SIM, 'run', 's.json', '--no-output', '-s', '/iterations=12', '-s',
                                   '/schedule=' + kind], capture_output=True, text=True, check=True,
                                  cwd=self.folder.name).stdout
-            table = out.partition('versions  gradient\n')[2].partition('\n\n')[0]
+            table = out.partition('versions   gradient delay\n')[2].partition('\n\n')[0]
             rows, _, form = table.partition('closed form of peak versions: ')
             said[kind] = [tuple(line.split()) for line in rows.splitlines()[1:]] + [form]
         self.assertEqual(list(said.values()), [
-            [('0', '4', '3'), ('1', '3', '2'), ('2', '2', '1'), ('3', '1', '0'),
+            [('0', '4', '3', '3'), ('1', '3', '2', '2'), ('2', '2', '1', '1'), ('3', '1', '0', '0'),
              'equal on 4 of 4 devices: P - s versions'],
-            [('0-3', '2', '1'), 'equal on 4 of 4 devices: 2 versions'], ['']])
+            [('0-3', '2', '1', '1'), 'equal on 4 of 4 devices: 2 versions'], ['']])
 
     def test_hint(self):
         """pipedream has no micro_batches; the command that the message tells works."""

@@ -2,6 +2,7 @@
 
 #include "sim/base/vector.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -43,6 +44,12 @@ static void widen(cs_version_range *range, uint32_t version)
         range->newest = version;
 }
 
+static bool is_backward(const cs_class *cls)
+{
+    return cls->kind == CS_BACKWARD || cls->kind == CS_BACKWARD_INPUT ||
+           cls->kind == CS_BACKWARD_WEIGHT;
+}
+
 static void note_reads(const study *s)
 {
     for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
@@ -53,8 +60,7 @@ static void note_reads(const study *s)
         cs_staleness_row *row = row_at(s->found, cs_graph_mini_batch(s->graph, task), cls->weights);
         if (cls->kind == CS_FORWARD)
             widen(&row->forward, version);
-        else if (cls->kind == CS_BACKWARD || cls->kind == CS_BACKWARD_INPUT ||
-                 cls->kind == CS_BACKWARD_WEIGHT)
+        else if (is_backward(cls))
             widen(&row->backward, version);
     }
 }
@@ -191,12 +197,18 @@ static bool uses(const cs_staleness *found, uint32_t batch, uint32_t slot)
            row->backward.oldest != CS_NONE;
 }
 
+/* Mini-batches of the middle half of the run. */
+static bool in_middle(const cs_staleness *found, uint32_t batch)
+{
+    const uint32_t n = found->n_batches;
+    return batch >= n / 4 && batch < n - n / 4;
+}
+
 static cs_steady find_steady(const cs_staleness *found, batch_figure *figure, uint32_t slot)
 {
-    uint32_t n = found->n_batches;
     bool first = true;
     cs_steady steady = {CS_STALENESS_NONE, true};
-    for (uint32_t batch = n / 4; batch < n - n / 4; batch++) {
+    for (uint32_t batch = found->n_batches / 4; in_middle(found, batch); batch++) {
         if (!uses(found, batch, slot))
             continue;
         int64_t value = figure(found, batch, slot);
@@ -225,6 +237,42 @@ static void sum_up_slot(const study *s, uint32_t slot)
         if (delay > out->max_gradient_delay)
             out->max_gradient_delay = delay;
     }
+}
+
+static void add_delays(const study *s)
+{
+    for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(s->graph, task);
+        const uint32_t batch = cs_graph_mini_batch(s->graph, task);
+        if (cls->weights == CS_NONE || !is_backward(cls) || !in_middle(s->found, batch))
+            continue;
+        const int64_t delay = cs_staleness_delay(row_at(s->found, batch, cls->weights)->made,
+                                                 s->trace->versions[task]);
+        cs_slot_staleness *slot = &s->found->slots[cls->weights];
+        if (delay != CS_STALENESS_NONE) {
+            slot->sum_gradient_delay += delay;
+            slot->n_backwards++;
+        }
+    }
+}
+
+double cs_staleness_mean_of_slot(const cs_slot_staleness *slot)
+{
+    return slot->n_backwards > 0 ? (double)slot->sum_gradient_delay / (double)slot->n_backwards
+                                 : (double)NAN;
+}
+
+double cs_staleness_mean(const cs_staleness *staleness, uint32_t device)
+{
+    cs_slot_staleness all = {0};
+    for (uint32_t s = 0; s < staleness->n_slots; s++) {
+        const cs_slot_staleness *slot = &staleness->slots[s];
+        if (device != CS_NONE && slot->device != device)
+            continue;
+        all.sum_gradient_delay += slot->sum_gradient_delay;
+        all.n_backwards += slot->n_backwards;
+    }
+    return cs_staleness_mean_of_slot(&all);
 }
 
 /* What the mini-batch's backward on the last stage read, on the first of its slots that it ran on.
@@ -383,6 +431,7 @@ static bool find_all(study *s)
     s->found->version_difference = find_steady(s->found, version_difference, CS_NONE);
     for (uint32_t slot = 0; slot < s->found->n_slots; slot++)
         sum_up_slot(s, slot);
+    add_delays(s);
     return find_sequences(s);
 }
 

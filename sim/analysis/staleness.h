@@ -6,6 +6,12 @@
  * different versions, the oldest counts. Messages that bring weights to a slot are not updates:
  * there m is the version that the mini-batch's update made on another slot of the stage.
  *
+ * Mean gradient delay. Each backward of the middle half of the run counts once, with the delay
+ * m - 1 - r of the version r that it read itself: the mean over mini-batches, micro-batches and
+ * stages, whatever their sizes. The rules of Fournier and Oyallon (Cyclic Data Parallelism, arXiv
+ * 2403.08837, equations CDP, CDP-v1 and CDP-v2) give a delay of 0 or 1 to each pair of a
+ * micro-batch and a stage; the mean is then the share of pairs that are delayed.
+ *
  * Version difference (Dutta et al., TiMePReSt, arXiv 2410.14312). Of mini-batch k = 1, 2, ...: k
  * minus the newest mini-batch whose update is in the version that its backward on the last stage
  * read, or minus 0 where that was the initial one. It is 1 in a schedule without staleness.
@@ -52,6 +58,8 @@ typedef struct cs_slot_staleness {
     cs_steady gradient_delay; /* of the versions that backwards read */
     cs_steady forward_delay;  /* of those that forwards read */
     int64_t max_gradient_delay;
+    int64_t sum_gradient_delay; /* over the backwards of the middle half */
+    uint64_t n_backwards;       /* those; not where their mini-batch made no version */
 } cs_slot_staleness;
 
 /* Of one mini-batch. */
@@ -80,5 +88,10 @@ CS_MUST_CHECK cs_status cs_staleness_find(const cs_graph *graph, const cs_trace 
 
 /* made - 1 - version, or CS_STALENESS_NONE where either is missing. */
 int64_t cs_staleness_delay(uint32_t made, uint32_t version);
+
+/* The mean gradient delay of one slot; and of all slots on a device, or with CS_NONE on all devices.
+ * NaN without any backward in the middle half. */
+double cs_staleness_mean_of_slot(const cs_slot_staleness *slot);
+double cs_staleness_mean(const cs_staleness *staleness, uint32_t device);
 
 #endif

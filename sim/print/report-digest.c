@@ -53,20 +53,6 @@ static bool add_devices(cJSON *root, const cs_scenario *scenario, const cs_simul
                      simulation));
 }
 
-static bool add_weights(cJSON *root, const cs_staleness *staleness)
-{
-    double versions = -INFINITY, delay = -INFINITY;
-    for (uint32_t s = 0; s < staleness->n_slots; s++) {
-        const cs_slot_staleness *slot = &staleness->slots[s];
-        versions = fmax(versions, slot->peak_versions);
-        if (slot->max_gradient_delay != CS_STALENESS_NONE)
-            delay = fmax(delay, (double)slot->max_gradient_delay);
-    }
-    cJSON *object = cs_json_add_item(cJSON_AddArrayToObject(root, "weights"));
-    return object && cs_json_add_number(object, "peak_versions", versions) &&
-           cs_json_add_number(object, "gradient_delay_max", delay);
-}
-
 /* ---- closed forms ---- */
 
 /* The forms about a figure that are the `rank`-th stated for their device, or for the run. */
@@ -141,6 +127,5 @@ bool cs_report_digest(cJSON *root, const cs_scenario *scenario, const cs_simulat
 {
     if (!simulation->graph.stands_for && !cJSON_AddNullToObject(root, "simulated_as"))
         return false;
-    return add_devices(root, scenario, simulation) &&
-           add_weights(root, &simulation->analysis.staleness) && add_forms(root, simulation);
+    return add_devices(root, scenario, simulation) && add_forms(root, simulation);
 }

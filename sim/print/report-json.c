@@ -269,6 +269,7 @@ static bool add_weights(cJSON *root, const cs_simulation *simulation)
             !cs_json_add_number(object, "peak_versions", slot->peak_versions) ||
             !add_steady(object, "gradient_delay_steady", &slot->gradient_delay) ||
             !add_optional(object, "gradient_delay_max", slot->max_gradient_delay) ||
+            !cs_json_add_number(object, "gradient_delay_mean", cs_staleness_mean_of_slot(slot)) ||
             !add_steady(object, "forward_delay_steady", &slot->forward_delay))
             return false;
     }

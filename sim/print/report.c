@@ -520,11 +520,12 @@ static bool is_stale(const cs_staleness *staleness)
     return false;
 }
 
-/* The most of all weights on the device. */
+/* Of all weights on the device: the most versions, the largest delay and the mean. */
 static void write_staleness(const cs_simulation *simulation, uint32_t device, device_line *line)
 {
     const cs_staleness *staleness = &simulation->analysis.staleness;
-    char delay_text[24] = "-";
+    const double mean = cs_staleness_mean(staleness, device);
+    char delay_text[24] = "-", mean_text[24] = "-";
     int64_t delay = CS_STALENESS_NONE;
     uint32_t versions = 0;
     for (uint32_t s = 0; s < staleness->n_slots; s++) {
@@ -536,7 +537,10 @@ static void write_staleness(const cs_simulation *simulation, uint32_t device, de
     }
     if (delay != CS_STALENESS_NONE)
         snprintf(delay_text, sizeof(delay_text), "%" PRId64, delay);
-    snprintf(line->text, sizeof(line->text), "%9" PRIu32 " %9s", versions, delay_text);
+    if (!isnan(mean))
+        snprintf(mean_text, sizeof(mean_text), "%.4g", mean);
+    snprintf(line->text, sizeof(line->text), "%9" PRIu32 " %9s %6s", versions, delay_text,
+             mean_text);
 }
 
 /* Of schedules that keep versions of weights, or whose gradients are of old ones. */
@@ -545,8 +549,8 @@ static void print_staleness(const cs_simulation *simulation, FILE *out)
     if (!is_stale(&simulation->analysis.staleness))
         return;
     const int width = name_width(simulation);
-    fprintf(out, "\n%*s %9s %9s\n%*s %9s %9s\n", width, "", "versions", "gradient", width, "device",
-            "kept", "delay");
+    fprintf(out, "\n%*s %9s  %s\n%*s %9s %9s %6s\n", width, "", "versions", " gradient delay",
+            width, "device", "kept", "largest", "mean");
     print_lines(simulation, write_staleness, out);
     compare_peaks(simulation, CS_FIGURE_PEAK_VERSIONS, out);
 }

@@ -130,6 +130,35 @@ static double in_flight_at_end(const cs_outcome *of)
     return of->simulation->analysis.recurrence.end;
 }
 
+static bool has_weights(const cs_outcome *of)
+{
+    return of->simulation->analysis.staleness.n_slots > 0;
+}
+
+static double peak_versions(const cs_outcome *of)
+{
+    const cs_staleness *staleness = &of->simulation->analysis.staleness;
+    double most = 0;
+    for (uint32_t s = 0; s < staleness->n_slots; s++)
+        most = fmax(most, staleness->slots[s].peak_versions);
+    return most;
+}
+
+static double gradient_delay_max(const cs_outcome *of)
+{
+    const cs_staleness *staleness = &of->simulation->analysis.staleness;
+    double most = NAN;
+    for (uint32_t s = 0; s < staleness->n_slots; s++)
+        if (staleness->slots[s].max_gradient_delay != CS_STALENESS_NONE)
+            most = fmax(most, (double)staleness->slots[s].max_gradient_delay);
+    return most;
+}
+
+static double gradient_delay_mean(const cs_outcome *of)
+{
+    return cs_staleness_mean(&of->simulation->analysis.staleness, CS_NONE);
+}
+
 static double exposed_messages(const cs_outcome *of)
 {
     return of->simulation->analysis.mean.messages;
@@ -427,6 +456,19 @@ const cs_run_figure cs_run_figures[] = {
     {"in_flight_at_end", "in flight at the end",
      "mini-batches in flight when the last mini-batch enters", NUMBER, in_flight_at_end, may_recur,
      RUN, TASKS},
+    {"peak_versions", "versions kept",
+     "most versions of a stage's weights alive at once on a device, the current one included; the "
+     "largest of all stages",
+     NUMBER, peak_versions, has_weights, RUN, TASKS},
+    {"gradient_delay_max", "largest gradient delay",
+     "updates between the version that a mini-batch's backward read (the oldest if micro-batches "
+     "differ) and its own update; the largest of all stages and mini-batches; 0 is synchronous",
+     NUMBER, gradient_delay_max, has_weights, RUN, TASKS},
+    {"gradient_delay_mean", "mean gradient delay",
+     "mean of the same over all backwards in the middle half of the run, each with the version "
+     "that "
+     "it read itself, whatever the sizes of micro-batches and stages; null if there are none",
+     NUMBER, gradient_delay_mean, has_weights, RUN, TASKS},
     {"exposed_messages_s", "exposed messages",
      "time that a device waits for messages between stages, mean over the devices", SECONDS,
      exposed_messages, NULL, RUN, TASKS},

@@ -359,6 +359,8 @@ static void walk_staleness(numbers *of, cs_staleness *staleness)
         steady(of, &slot->gradient_delay);
         steady(of, &slot->forward_delay);
         number(of, &slot->max_gradient_delay);
+        number(of, &slot->sum_gradient_delay);
+        total(of, &slot->n_backwards);
     }
 }
 

@@ -256,13 +256,11 @@ cJSON *cs_figures_of(const cJSON *result)
 {
     cJSON *figures = cJSON_CreateObject();
     const cJSON *devices = cs_json_member(result, "devices");
-    const cJSON *weights = cs_json_member(result, "weights");
     if (figures && add_top_level(figures, result) && add_texts(figures, result) &&
         add_formulas(figures, result) && add_largest(figures, devices, "peak_memory_bytes") &&
         add_largest(figures, devices, "peak_activation_bytes") &&
         add_allocations(figures, devices) && add_capacity(figures, devices) &&
-        add_largest(figures, weights, "peak_versions") &&
-        add_largest(figures, weights, "gradient_delay_max") && add_skipped(figures, result) &&
+        add_skipped(figures, result) &&
         add_closed_forms(figures, cs_json_member(result, "closed_forms")))
         return figures;
     cJSON_Delete(figures);

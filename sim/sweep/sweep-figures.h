@@ -5,7 +5,6 @@
  *     K_formula beside K                                  also difference_K, K minus K_formula
  *     devices[].peak_memory_bytes, peak_activation_bytes  the largest, under these keys
  *     devices[].capacity_bytes                            the smallest
- *     weights[].peak_versions, gradient_delay_max         the same
  *     closed_forms[]                                      closed_form_K, difference_K: simulated
  *                                                         minus closed form, applies_K: whether its
  *                                                         assumptions hold, and promised_K: whether
