@@ -1,10 +1,11 @@
 /* DualPipeV: the half of DeepSeek's bidirectional DualPipe that one copy of the weights needs. Each
  * of P devices holds two stages, in a V (vee.h). In the steady state a device pairs a forward of
  * one of its stages with a backward of the other, so that each can compute while the other sends
- * tokens to experts. Here the two passes of a pair run one after the other, and all-to-alls of experts
- * in them are shorter by what is hidden. Unless the scenario says otherwise that is 0.85: all of them is
- * hidden, while 20 of the 132 multiprocessors of an H800 send and receive (section 3.2.2 of the report)
- * and layers take 132/112 of their time; (132 - 20)/132 of the messages' time is gained.
+ * tokens to experts. Here the two passes of a pair run one after the other, and all-to-alls of
+ * experts in them are shorter by what is hidden. Unless the scenario says otherwise that is 0.85:
+ * all of them is hidden, while 20 of the 132 multiprocessors of an H800 send and receive (section
+ * 3.2.2 of the report) and layers take 132/112 of their time; (132 - 20)/132 of the messages' time
+ * is gained.
  *
  * F, B being a forward and a whole backward of the first stage of a device, F', B' those of the
  * second, I and W the halves of a backward:

@@ -4,10 +4,10 @@
  *
  * A stage's matrices go, the largest first and of equal ones the slowest, to the place that has the
  * least so far (Megatron-LM, megatron/core/optimizer/layer_wise_optimizer.py,
- * _compute_per_buffer_param_layout), those of experts over the places with the same experts. All wait for the slowest, and the first places
- * have the largest matrices of both kinds. Gradients are summed whole by all places
- * (LayerWiseDistributedOptimizer: "Megatron DDP handle allreduce grad"; NVIDIA-NeMo/
- * Emerging-Optimizers, primer of the layer-wise distributed optimizer). */
+ * _compute_per_buffer_param_layout), those of experts over the places with the same experts. All
+ * wait for the slowest, and the first places have the largest matrices of both kinds. Gradients are
+ * summed whole by all places (LayerWiseDistributedOptimizer: "Megatron DDP handle allreduce grad";
+ * NVIDIA-NeMo/Emerging-Optimizers, primer of the layer-wise distributed optimizer). */
 #ifndef CS_SCHEDULES_MATRICES_H
 #define CS_SCHEDULES_MATRICES_H
 

@@ -35,14 +35,15 @@
  *     are scattered after each micro-batch are there whole from the start of their unit's backward
  *     until then, besides the share that rests; a unit waits until those of the unit before the
  *     last are scattered.
- *   - At ZeRO stage 3 the weights of a unit are gathered before it computes, one unit after the other,
- *     when the unit `prefetch` + 1 before it has ended, or the pass before: they are there from then to the end of the
- *     unit, besides the share that rests (gathered_weights). With `keep_gathered` they are gathered by a
- *     forward with which no micro-batch was between forward and backward, and there until the
- *     backward after which none is; and so are those that a later layer of the stage uses as well
- *     (cs_states_borrower), whose whole gradients are there from that layer's backward on.
- *   - At stages 1 and 2 the weights are gathered, in place, after the update; the next forward waits
- *     for it.
+ *   - At ZeRO stage 3 the weights of a unit are gathered before it computes, one unit after the
+ *     other, when the unit `prefetch` + 1 before it has ended, or the pass before: they are there
+ *     from then to the end of the unit, besides the share that rests (gathered_weights). With
+ *     `keep_gathered` they are gathered by a forward with which no micro-batch was between forward
+ *     and backward, and there until the backward after which none is; and so are those that a later
+ *     layer of the stage uses as well (cs_states_borrower), whose whole gradients are there from
+ *     that layer's backward on.
+ *   - At stages 1 and 2 the weights are gathered, in place, after the update; the next forward
+ *     waits for it.
  */
 #ifndef CS_SCHEDULES_PROGRAM_H
 #define CS_SCHEDULES_PROGRAM_H

@@ -161,7 +161,8 @@ typedef struct attached_row {
     double to_nic; /* bytes/s */
 } attached_row;
 
-/* Of a ring a NIC has two links, over which it sends at once: 2 x 25 GB/s. A network without links leaves PCIe 3. */
+/* Of a ring a NIC has two links, over which it sends at once: 2 x 25 GB/s. A network without links
+ * leaves PCIe 3. */
 static const attached_row attached_rows[] = {
     {NETWORK_OF("\"network\":{\"topology\":\"nvlink_switch\",\"bandwidth\":25e9}"), 25e9},
     {NETWORK_OF("\"network\":{\"topology\":\"ring\",\"bandwidth\":25e9}"), 50e9},

@@ -13,8 +13,8 @@
  *   all else        launch + bytes / (bandwidth * memory)
  *   a layer         not less than the host takes to start its kernels and its messages, unless a
  *                   CUDA graph does; graphs do not hold the kernels of experts, whose rows differ
- *                   from step to step unless they have a capacity. The host may be slower than that of a DGX H100, by a factor
- *                   of the device that it stands beside
+ *                   from step to step unless they have a capacity. The host may be slower than that
+ *                   of a DGX H100, by a factor of the device that it stands beside
  *   a step          what the host takes besides, while the device computes nothing
  *   sums            where a product adds the gradient of weights to their sum, which micro-batches
  *                   share (memory.weight_gradients is not "apart"), the sum is read and written, in
