@@ -201,12 +201,11 @@ static bool overlaps_tensor(const cs_point *point)
 /* Recipes that graph whole iterations let all-to-alls of a micro-batch go on beside layers of
  * another, which take 1.19 times as long, and so do NVIDIA's for H100 with experts in several nodes
  * and several stages a rank (NVIDIA-NeMo/Megatron-Bridge, scripts/performance/configs: a2a_1f1b of
- * DeepSeek-V3, moe_a2a_overlap of Qwen3 235B). DualPipe is made for it: 20 of an H800's 132 SMs
- * communicate meanwhile (DeepSeek-V3, arXiv 2412.19437, section 3.2), and 132 / 112 is 1.18. */
+ * DeepSeek-V3, moe_a2a_overlap of Qwen3 235B). Of DualPipe the schedule itself says it. */
 static bool overlaps_experts(const cs_point *point)
 {
-    if (point->parallel->ep > 1 && strcmp(point->schedule, "dualpipe") == 0)
-        return true;
+    if (strcmp(point->schedule, "dualpipe") == 0)
+        return false;
     if (point->parallel->ep > 1 && cs_point_rules_graphs_iterations(point))
         return true;
     return point->parallel->ep > 8 && point->parallel->vpp > 1 && point->framework &&
