@@ -378,22 +378,18 @@ static void test_data(void **state)
 
 /* ---- everything else stays ---- */
 
-/* Two ranks. Tasks: 0 and 1 compute, 2 and 3 are the members, 4 and 5 compute, 6 is a transfer from
- * device 0 to device 1 after task 4. Lowered: 0 and 1; sends 2 (rank 0) and 3 (rank 1) of step 0, 4
- * and 5 of step 1; then 6, 7 and the transfer 8. A send of step 1 waits for the other rank's and
- * for its own; so does what follows a member, for the last step. */
-static void test_rest_of_the_graph(void **state)
+/* Two devices compute, sum, and one sends to the other; with the slot of the weights. */
+static cs_builder *build_rest(uint32_t *slot)
 {
-    (void)state;
     cs_builder *builder = cs_builder_create(2, 3, 2, 1);
     assert_non_null(builder);
     cs_builder_queue(builder, 1, CS_QUEUE_PRIORITY);
     cs_builder_resident(builder, 1, CS_MEMORY_WEIGHTS, 70);
-    uint32_t slot = cs_builder_slot(builder, 2, 1, 70);
+    *slot = cs_builder_slot(builder, 2, 1, 70);
     uint32_t group = cs_builder_group(builder, (const uint32_t[]){0, 1}, 2);
     uint32_t compute[2];
     for (uint32_t d = 0; d < 2; d++) {
-        compute[d] = cs_builder_compute(builder, CS_BACKWARD, 2, d, d == 1 ? slot : CS_NONE, 10);
+        compute[d] = cs_builder_compute(builder, CS_BACKWARD, 2, d, d == 1 ? *slot : CS_NONE, 10);
         cs_builder_effect(builder, CS_MEMORY_ACTIVATIONS, d, 5, false);
         cs_builder_effect(builder, CS_MEMORY_ACTIVATIONS, d, -5, true);
     }
@@ -410,9 +406,11 @@ static void test_rest_of_the_graph(void **state)
         cs_builder_edge(builder, member + d, 4 + d);
     }
     cs_builder_edge(builder, 4, 6);
-    cs_graph lowered;
-    finish_lowered("rest", builder, &lowered);
+    return builder;
+}
 
+static void check_tasks(const cs_graph *lowered)
+{
     static const struct {
         const char *text;
         uint32_t successors[4], n;
@@ -427,14 +425,13 @@ static void test_rest_of_the_graph(void **state)
         {"B0.1 of stage 2 on device 1", {0}, 0},
         {"T0.1 of stage 0 on device 0 to 1", {0}, 0},
     };
-    expect_int("tasks", ROWS(tasks), lowered.n_tasks);
+    expect_int("tasks", ROWS(tasks), lowered->n_tasks);
     for (uint32_t task = 0; task < ROWS(tasks); task++) {
         char text[96];
         uint32_t n;
         bool found[4] = {false};
-        const uint32_t *successors = cs_graph_successors(&lowered, task, &n);
-        expect_text("task", tasks[task].text,
-                    cs_graph_describe(&lowered, task, text, sizeof(text)));
+        const uint32_t *successors = cs_graph_successors(lowered, task, &n);
+        expect_text("task", tasks[task].text, cs_graph_describe(lowered, task, text, sizeof(text)));
         expect_int(text, tasks[task].n, n);
         for (uint32_t s = 0; s < n; s++) {
             for (uint32_t want = 0; want < n; want++)
@@ -443,6 +440,19 @@ static void test_rest_of_the_graph(void **state)
         for (uint32_t want = 0; want < n; want++)
             assert_true(found[want]);
     }
+}
+
+/* Two ranks. Tasks: 0 and 1 compute, 2 and 3 are the members, 4 and 5 compute, 6 is a transfer from
+ * device 0 to device 1 after task 4. Lowered: 0 and 1; sends 2 (rank 0) and 3 (rank 1) of step 0, 4
+ * and 5 of step 1; then 6, 7 and the transfer 8. A send of step 1 waits for the other rank's and
+ * for its own; so does what follows a member, for the last step. */
+static void test_rest_of_the_graph(void **state)
+{
+    (void)state;
+    uint32_t slot;
+    cs_graph lowered;
+    finish_lowered("rest", build_rest(&slot), &lowered);
+    check_tasks(&lowered);
     expect_int("stages", 3, lowered.n_stages);
     expect_int("micro-batches", 2, lowered.micro_batches);
     expect_int("queue of 0", CS_QUEUE_PROGRAM, lowered.queues[0]);

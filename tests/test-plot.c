@@ -690,82 +690,84 @@ static void test_part_of_a_sweep(void **state)
     }
 }
 
+static const char *const fixed[] = {"/s/c=1", "/s/b=z", "/s/a=3 B/s", "/s/b=x", "/s/a=2", "s.b=x"};
+static const struct {
+    const char *name, *file;
+    cs_plot_options options;
+    cs_status status;
+    const char *message;
+} refused_sweeps[] = {
+    {"no value", "sweep.h5", {.kind = "heatmap"}, CS_USAGE, "--value must name a figure; "},
+    {"wrong value",
+     "sweep.h5",
+     {.kind = "lines", .value = "y_p"},
+     CS_USAGE,
+     "did you mean \"y_s\"? known: y_s"},
+    {"a key", "sweep.h5", {.kind = "lines", .value = "s.b"}, CS_USAGE, "known: y_s"},
+    {"devices",
+     "sweep.h5",
+     {.kind = "lines", .value = "y_s", .n_devices = 2},
+     CS_USAGE,
+     "is of a sweep; takes no devices"},
+    {"of a run",
+     "run.h5",
+     {.kind = "lines", .value = "y_s"},
+     CS_INVALID,
+     "is a file of `sim run`; must be one of `sim sweep`, which heatmap and lines draw"},
+    {"no key to fix",
+     "sweep.h5",
+     {.kind = "lines", .value = "y_s", .at = &fixed[0], .n_at = 1},
+     CS_USAGE,
+     "--at: unknown key \"/s/c\"; "},
+    {"no value to fix at",
+     "sweep.h5",
+     {.kind = "lines", .value = "y_s", .at = &fixed[1], .n_at = 1},
+     CS_USAGE,
+     "--at /s/b: unknown value \"z\"; known: x, y"},
+    {"no number to fix at",
+     "sweep.h5",
+     {.kind = "lines", .value = "y_s", .at = &fixed[2], .n_at = 1},
+     CS_USAGE,
+     "--at /s/a: unknown value \"3 B/s\"; did you mean"},
+    {"all fixed",
+     "sweep.h5",
+     {.kind = "lines", .value = "y_s", .at = &fixed[3], .n_at = 2},
+     CS_USAGE,
+     "--at /s/a=2: leaves no key to draw"},
+    {"no key",
+     "sweep.h5",
+     {.kind = "lines", .value = "y_s", .at = &fixed[5], .n_at = 1},
+     CS_USAGE,
+     "--at must be /key=VALUE"},
+    {"value of a run",
+     "run.h5",
+     {.kind = "timeline", .value = "y_s"},
+     CS_USAGE,
+     "timeline: is of a run; --value is for sweeps, costs and spread"},
+    {"part of a run",
+     "run.h5",
+     {.kind = "boxes", .at = &fixed[1], .n_at = 1},
+     CS_USAGE,
+     "boxes: is not of a sweep; --at is for sweeps"},
+    {"not of a run", "sweep.h5", {.kind = "timeline"}, CS_INVALID, "is a file of `sim sweep`"},
+    {"no axes", "torn.h5", {.kind = "lines", .value = "y_s"}, CS_INVALID, "axes: missing"},
+};
+
 static void test_sweeps_that_are_refused(void **state)
 {
-    static const char *const at[] = {"/s/c=1", "/s/b=z", "/s/a=3 B/s", "/s/b=x", "/s/a=2", "s.b=x"};
-    const struct {
-        const char *name, *file;
-        cs_plot_options options;
-        cs_status status;
-        const char *message;
-    } rows[] = {
-        {"no value", "sweep.h5", {.kind = "heatmap"}, CS_USAGE, "--value must name a figure; "},
-        {"wrong value",
-         "sweep.h5",
-         {.kind = "lines", .value = "y_p"},
-         CS_USAGE,
-         "did you mean \"y_s\"? known: y_s"},
-        {"a key", "sweep.h5", {.kind = "lines", .value = "s.b"}, CS_USAGE, "known: y_s"},
-        {"devices",
-         "sweep.h5",
-         {.kind = "lines", .value = "y_s", .n_devices = 2},
-         CS_USAGE,
-         "is of a sweep; takes no devices"},
-        {"of a run",
-         "run.h5",
-         {.kind = "lines", .value = "y_s"},
-         CS_INVALID,
-         "is a file of `sim run`; must be one of `sim sweep`, which heatmap and lines draw"},
-        {"no key to fix",
-         "sweep.h5",
-         {.kind = "lines", .value = "y_s", .at = &at[0], .n_at = 1},
-         CS_USAGE,
-         "--at: unknown key \"/s/c\"; "},
-        {"no value to fix at",
-         "sweep.h5",
-         {.kind = "lines", .value = "y_s", .at = &at[1], .n_at = 1},
-         CS_USAGE,
-         "--at /s/b: unknown value \"z\"; known: x, y"},
-        {"no number to fix at",
-         "sweep.h5",
-         {.kind = "lines", .value = "y_s", .at = &at[2], .n_at = 1},
-         CS_USAGE,
-         "--at /s/a: unknown value \"3 B/s\"; did you mean"},
-        {"all fixed",
-         "sweep.h5",
-         {.kind = "lines", .value = "y_s", .at = &at[3], .n_at = 2},
-         CS_USAGE,
-         "--at /s/a=2: leaves no key to draw"},
-        {"no key",
-         "sweep.h5",
-         {.kind = "lines", .value = "y_s", .at = &at[5], .n_at = 1},
-         CS_USAGE,
-         "--at must be /key=VALUE"},
-        {"value of a run",
-         "run.h5",
-         {.kind = "timeline", .value = "y_s"},
-         CS_USAGE,
-         "timeline: is of a run; --value is for sweeps, costs and spread"},
-        {"part of a run",
-         "run.h5",
-         {.kind = "boxes", .at = &at[1], .n_at = 1},
-         CS_USAGE,
-         "boxes: is not of a sweep; --at is for sweeps"},
-        {"not of a run", "sweep.h5", {.kind = "timeline"}, CS_INVALID, "is a file of `sim sweep`"},
-        {"no axes", "torn.h5", {.kind = "lines", .value = "y_s"}, CS_INVALID, "axes: missing"},
-    };
     write_sweep(in(state, "sweep.h5"), false);
     write_sweep(in(state, "torn.h5"), true);
-    for (size_t i = 0; i < ROWS(rows); i++) {
+    for (size_t i = 0; i < ROWS(refused_sweeps); i++) {
         cs_error error;
-        cs_plot_options options = rows[i].options;
-        options.input = in(state, rows[i].file);
+        cs_plot_options options = refused_sweeps[i].options;
+        options.input = in(state, refused_sweeps[i].file);
         options.output = in(state, "refused.svg");
         cs_error_init(&error);
-        expect_int(rows[i].name, rows[i].status, cs_plot_draw(&options, &error));
-        if (!strstr(error.text, rows[i].message))
-            fail_msg("%s:\nexpected: ...%s...\n     got: %s", rows[i].name, rows[i].message,
-                     error.text);
+        expect_int(refused_sweeps[i].name, refused_sweeps[i].status,
+                   cs_plot_draw(&options, &error));
+        if (!strstr(error.text, refused_sweeps[i].message))
+            fail_msg("%s:\nexpected: ...%s...\n     got: %s", refused_sweeps[i].name,
+                     refused_sweeps[i].message, error.text);
     }
 }
 
