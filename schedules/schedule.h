@@ -194,7 +194,8 @@ typedef struct cs_schedule {
     bool asynchronous;     /* mini-batches overlap, so that a short run only fills and drains */
     bool sums_ties;        /* the gradients of weights that two stages share (ties.h) */
     double expert_overlap; /* what it is made to hide of messages to experts, unless a scenario says
-                            * otherwise: a fraction of them, in passes that are paired (pipeline.h) */
+                            * otherwise: a fraction of them, in passes that are paired
+                            * (pipeline.h) */
     /* Reads what fields alone cannot, JSON above all, while the document is there; or NULL.
      * `place` is that of the object, `arena` lives as long as `params`. */
     CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,

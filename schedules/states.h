@@ -93,9 +93,9 @@ enum { CS_STATES_MOST = 22, CS_STATES_MOST_OF_LAYER = 10 };
 
 /* The sums of the gradients of some weights behind a micro-batch, stage by stage and in their
  * order; returns how many there are. With Muon, which needs the sums of whole matrices, all are as
- * at stage 0. Behind the last one of a mini-batch each place gets the sum of its shard, or all of it
- * at stage 0, over all places; behind the others, of what is scattered each time, that of its shard
- * over the places that share the states. */
+ * at stage 0. Behind the last one of a mini-batch each place gets the sum of its shard, or all of
+ * it at stage 0, over all places; behind the others, of what is scattered each time, that of its
+ * shard over the places that share the states. */
 uint32_t cs_states_reduce(const cs_job *job, const cs_weights *weights, bool last,
                           cs_state_exchange made[CS_STATES_MOST]);
 

@@ -30,8 +30,8 @@ typedef struct cs_vee_list {
  * micro-batch. */
 void cs_vee_add(cs_vee_list *list, bool second, cs_kind kind, uint32_t micro_batch);
 
-/* The task graph of the lists that `fill` makes, of each device one; backwards may be split. `pairs`
- * as in cs_pipeline_options. */
+/* The task graph of the lists that `fill` makes, of each device one; backwards may be split.
+ * `pairs` as in cs_pipeline_options. */
 typedef void cs_vee_fill(cs_vee_list *list);
 CS_MUST_CHECK cs_status cs_vee_generate(const cs_job *job, cs_vee_fill *fill, bool pairs,
                                         cs_builder *builder, cs_error *error);

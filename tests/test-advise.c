@@ -218,10 +218,10 @@ static void test_against_all(void **state)
     assert_true(n_misfits > 0 || STEP > 1); /* one of the others has some */
 }
 
-/* Four stages of two layers, of 3 ms, 7 ms, 40 MB of weights and 30 MB of activations each: f = 6 ms,
- * b = 14 ms, k = 60 MB; weights, gradients and two states of Adam are S = 4 * 80 MB, two stages of
- * them on each of the P = 2 ranks. With M = 4 micro-batches a V takes f + 2 M (f + b) at least, and
- * holds 2 S and 2 P k in zb_v, another k in dualpipe_v. */
+/* Four stages of two layers, of 3 ms, 7 ms, 40 MB of weights and 30 MB of activations each: f = 6
+ * ms, b = 14 ms, k = 60 MB; weights, gradients and two states of Adam are S = 4 * 80 MB, two stages
+ * of them on each of the P = 2 ranks. With M = 4 micro-batches a V takes f + 2 M (f + b) at least,
+ * and holds 2 S and 2 P k in zb_v, another k in dualpipe_v. */
 static void test_vee_bounds(void **state)
 {
     static const char chain[] =

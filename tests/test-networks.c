@@ -60,7 +60,8 @@ static char *route_text(const cs_platform *platform, uint32_t source, uint32_t t
     "{\"topology\":\"cluster\",\"gpus_per_node\":2,\"node\":{\"topology\":\"ring\","               \
     "\"bandwidth\":1e9},\"network\":{\"topology\":\"ring\",\"bandwidth\":1e9}}"
 
-/* Pairs of GPUs on NVSwitches of 100 GB/s, one NIC each pair, without a word about the links between. */
+/* Pairs of GPUs on NVSwitches of 100 GB/s, one NIC each pair, without a word about the links
+ * between. */
 #define NETWORK_OF(network)                                                                        \
     "{\"topology\":\"cluster\",\"gpus_per_node\":2,\"node\":{\"topology\":\"nvlink_switch\","      \
     "\"bandwidth\":1e11}," network "}"

@@ -160,12 +160,12 @@ static void test_stale(void **state)
     finish(&made);
 }
 
-/* Each backward counts with what it read itself, in the middle half: of four mini-batches the second
- * and the third. On slot 1 the second's micro-batches read version 0 (delay 1) and 1 (0) and make
- * version 2; the third's read 0 (delay 2) and 1 (delay 1, twice, as its backward is split) and make
- * version 3: (1 + 0 + 2 + 1 + 1) / 5. On slot 0 there is one backward without delay, of mini-batch 2. The
- * largest delay of slot 1 is that of mini-batch 4, which read version 0 when there were three later
- * ones, and is not in the mean. */
+/* Each backward counts with what it read itself, in the middle half: of four mini-batches the
+ * second and the third. On slot 1 the second's micro-batches read version 0 (delay 1) and 1 (0) and
+ * make version 2; the third's read 0 (delay 2) and 1 (delay 1, twice, as its backward is split) and
+ * make version 3: (1 + 0 + 2 + 1 + 1) / 5. On slot 0 there is one backward without delay, of
+ * mini-batch 2. The largest delay of slot 1 is that of mini-batch 4, which read version 0 when
+ * there were three later ones, and is not in the mean. */
 static void test_mean(void **state)
 {
     (void)state;

@@ -444,8 +444,8 @@ static uint32_t count_takes(const cs_layer *layer, int64_t bytes)
  * each; where they are one product and attention by math reads them, a tensor of 144. So are the
  * embedding's rows and the attention's result, 48 each. By math, 2 heads have weights of 2 x 2 x 3
  * x 3 elements, 72 bytes: a workspace, the weights, and with dropout the weights behind it, whose
- * mask has 36; the mask of padding has 18. A fused kernel keeps a logarithm of 4 bytes for each head
- * and token, 48 together. */
+ * mask has 36; the mask of padding has 18. A fused kernel keeps a logarithm of 4 bytes for each
+ * head and token, 48 together. */
 static void takes_tensors_apart(void **state)
 {
     (void)state;

@@ -128,8 +128,8 @@ static bool have_one_model(const cs_candidate *a, const cs_candidate *b)
            a->recompute == b->recompute && a->more == b->more;
 }
 
-/* What schedules with the same stages differ in: where they are, and what exchanges with experts take
- * that one of them hides. */
+/* What schedules with the same stages differ in: where they are, and what exchanges with experts
+ * take that one of them hides. */
 static uint32_t price_kind(const cs_candidate *c)
 {
     if (!cs_candidate_is_vee(c))

@@ -9,9 +9,9 @@
  * for "fidelity": "flow" they are not, and where its rules divide some layers a pass has more
  * exchanges with the last micro-batch: then computations alone count.) A device does one pass at a
  * time (schedules/program.h), so that no pass takes less in any of the candidates: the halves of a
- * backward that is split compute as much as the whole, with the same exchanges. Rank r of P holds the
- * stages r, r + P, ..., or r and 2 P - 1 - r in the V of zb_v and dualpipe_v; x_r is the sum of their
- * f_s + b_s.
+ * backward that is split compute as much as the whole, with the same exchanges. Rank r of P holds
+ * the stages r, r + P, ..., or r and 2 P - 1 - r in the V of zb_v and dualpipe_v; x_r is the sum of
+ * their f_s + b_s.
  *
  *   T  time >= max over r of (f_0 + ... + f_(r-1)) + M x_r + (b_0 + ... + b_(r-1)).
  *      The first pass of rank r is the forward of stage r, which follows those of all stages before.
@@ -23,12 +23,13 @@
  *      anything of them may be freed: 1 without a pipeline; M in gpipe; min(P - s, M) in 1f1b; min(P,
  *      M) in zb_h1, min(2 P - 1, M) in zb_h2; in interleaved_1f1b with v stages and g micro-batches in the
  *      first group, g of the first v - 1 stages and min(2 (P - 1 - r) + 1, g) of the last. In zb_v,
- *      min(2 P - 1 - r, M) of stage r and min(r + 1, M) of the other: in front of its first backward a
- *      rank does 2 (P - r) - 1 forwards of the first, r of either in turn, and one more of the second. In
- *      dualpipe_v, 2 P - r and r + 1: behind its warm-up, which has 2 (P - 1 - r) + r + 1 forwards of
- *      the first stage, as many of the second as backwards of it but for r + 1, and no backward of
- *      the first, the rank does another forward of the first before anything is freed. Where rules
- *      or another planner decide for single layers what is divided, S_r is what there is if all were.
+ *      min(2 P - 1 - r, M) of stage r and min(r + 1, M) of the other: in front of its first
+ *      backward a rank does 2 (P - r) - 1 forwards of the first, r of either in turn, and one more
+ *      of the second. In dualpipe_v, 2 P - r and r + 1: behind its warm-up, which has 2 (P - 1 - r)
+ *      + r + 1 forwards of the first stage, as many of the second as backwards of it but for r + 1,
+ *      and no backward of the first, the rank does another forward of the first before anything is
+ *      freed. Where rules or another planner decide for single layers what is divided, S_r is what
+ *      there is if all were.
  *
  * Both are rounded down by a millionth: sums of doubles are off by less, and S_r by rounding shares
  * of layers to bytes.

@@ -8,8 +8,8 @@
  *
  * `data` and the number of micro-batches follow from the devices and the global batch, which stays
  * as it is. What cannot be is left out: sizes that do not divide the devices or the batch, more
- * stages than layers, dualpipe_v with fewer micro-batches than stages, experts over more places than
- * there are. Whether a layer can be divided so, the model says when it is priced (bounds.h).
+ * stages than layers, dualpipe_v with fewer micro-batches than stages, experts over more places
+ * than there are. Whether a layer can be divided so, the model says when it is priced (bounds.h).
  *
  * Gradients are summed in buckets of 25 MiB (Li et al., VLDB 2020, section 3.2.3) beside the last
  * backward where neither the scenario nor a runtime says how: summed after it, as a scenario
@@ -68,14 +68,15 @@ typedef struct cs_advise_base {
     bool says_bucket;     /* the scenario, or its runtime's conventions */
 } cs_advise_base;
 
-/* Reads the section, and the scenario, whose own plan need not be possible. CS_INVALID where a key is
- * wrong, or the number of devices is not given. */
+/* Reads the section, and the scenario, whose own plan need not be possible. CS_INVALID where a key
+ * is wrong, or the number of devices is not given. */
 CS_MUST_CHECK cs_status cs_advise_base_read(const cJSON *document, const char *path,
                                             cs_arena *arena, cs_advise_base *base, cs_error *error);
 
 /* Reads the scenario itself, all of it or, `unplanned`, without a plan. Where its own plan is not
  * possible, one that always is stands in its place: data parallelism, a sample for each device; if
- * `replaced` is not NULL it says so. CS_INVALID where that is not possible either: of its own plan. */
+ * `replaced` is not NULL it says so. CS_INVALID where that is not possible either: of its own
+ * plan. */
 CS_MUST_CHECK cs_status cs_advise_read_itself(const cJSON *document, const char *path,
                                               bool unplanned, cs_scenario *scenario, bool *replaced,
                                               cs_error *error);

@@ -89,8 +89,8 @@ CS_MUST_CHECK cs_status cs_staleness_find(const cs_graph *graph, const cs_trace 
 /* made - 1 - version, or CS_STALENESS_NONE where either is missing. */
 int64_t cs_staleness_delay(uint32_t made, uint32_t version);
 
-/* The mean gradient delay of one slot; and of all slots on a device, or with CS_NONE on all devices.
- * NaN without any backward in the middle half. */
+/* The mean gradient delay of one slot; and of all slots on a device, or with CS_NONE on all
+ * devices. NaN without any backward in the middle half. */
 double cs_staleness_mean_of_slot(const cs_slot_staleness *slot);
 double cs_staleness_mean(const cs_staleness *staleness, uint32_t device);
 

@@ -1,7 +1,7 @@
 /* Events that come a fixed time after their cause, such as messages that come to their links after
- * their latency, or that end if they are alone on their links. Those with the same delay mostly come
- * in the order of their causes: then a line holds them, and the event queue is spared. There are as
- * many lines as latencies and sizes of messages differ, which in collectives is few.
+ * their latency, or that end if they are alone on their links. Those with the same delay mostly
+ * come in the order of their causes: then a line holds them, and the event queue is spared. There
+ * are as many lines as latencies and sizes of messages differ, which in collectives is few.
  *
  * A line is in the order of events of the whole engine, (time, task). Events that do not fit at its
  * end go into the queue. */
@@ -13,8 +13,8 @@
 
 enum { CS_DELAY_LINES = 8, CS_NO_DELAY_LINE = CS_DELAY_LINES };
 
-/* Slots of events in lines: CS_DELAY_SLOT, the line, and the number of the event in it. Those of the
- * queue are below. */
+/* Slots of events in lines: CS_DELAY_SLOT, the line, and the number of the event in it. Those of
+ * the queue are below. */
 #define CS_DELAY_SLOT UINT32_C(0x80000000)
 
 enum { CS_DELAY_BITS = 27, CS_DELAY_MOST = (1 << CS_DELAY_BITS) - 1 };

@@ -69,7 +69,8 @@ static void warn_of_name(const char *name, cs_recompute_effect effect,
                               name);
 }
 
-/* The scenario has been built of the same network: what fails here is memory, and costs a warning. */
+/* The scenario has been built of the same network: what fails here is memory, and costs a
+ * warning. */
 void cs_scenario_warn_of_recompute(const cs_sections *sections, const cs_scenario *scenario,
                                    cs_error *warnings)
 {

@@ -164,7 +164,8 @@ void cs_likeness_finish(cs_likeness *likeness)
     *likeness = (cs_likeness){0};
 }
 
-/* With every default, and where a section may be a name or come from a file, what that stands for. */
+/* With every default, and where a section may be a name or come from a file, what that stands
+ * for. */
 static cs_status read_scenario(const cs_scenario *scenario, traits to, cs_error *error)
 {
     const cs_model *model = scenario->model;

@@ -64,8 +64,8 @@
  *
  * Attention by math that leaves out the padding of samples sets its weights to zero there by a mask
  * of a byte for each pair of tokens, which all heads share and each layer makes by itself and keeps
- * for its backward (TransformerEngine, the same file, UnfusedDotProductAttention: masked_fill by the
- * mask of utils.py, get_full_mask).
+ * for its backward (TransformerEngine, the same file, UnfusedDotProductAttention: masked_fill by
+ * the mask of utils.py, get_full_mask).
  *
  * Megatron-LM gathers tokens in front of the last matrix, and in front of experts whose dispatcher
  * gathers them, into one buffer that grows and stays (megatron/core/utils.py, GlobalMemoryBuffer;

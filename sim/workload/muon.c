@@ -30,7 +30,8 @@ bool cs_muon_updates(const cs_net *net, const cs_op *op)
     return (product || op->kind == CS_OP_ADD) && op->weights > 0 && !op->tied && !op->frozen;
 }
 
-/* The two halves of a gated MLP are multiplied with each other, one of them behind its activation. */
+/* The two halves of a gated MLP are multiplied with each other, one of them behind its
+ * activation. */
 static bool are_halves(const cs_net *net, const cs_kept_rules *rules, const cs_op *a,
                        const cs_op *b)
 {
@@ -112,8 +113,8 @@ static double step(const cs_muon_costs *costs, double m, double n)
            copy(costs, m * n) + product(costs, m, m, n, m * m + 3 * m * n); /* a X + B X */
 }
 
-/* Around the steps: decay, two of momentum, three of the norm, two casts, two factors, the update; a
- * kernel that all matrices share copies them to the weights. */
+/* Around the steps: decay, two of momentum, three of the norm, two casts, two factors, the update;
+ * a kernel that all matrices share copies them to the weights. */
 enum { KERNELS_OF_STEP = 5, KERNELS_AROUND = 11 };
 
 /* Bytes of an element in these kernels: those of a part, and of the norm and the casts, which are

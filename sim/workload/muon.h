@@ -40,11 +40,11 @@
 /* What a device orthogonalises of a matrix that tensor parallelism divides (Megatron-LM,
  * muon_tp_mode; muon_utils.py, newton_schulz_tp). */
 typedef enum cs_muon_tensor {
-    CS_MUON_BLOCKWISE, /* its part, as if it were a matrix */
-    CS_MUON_DUPLICATED, /* the whole, which is gathered before in the type that is updated, and joined
-                         * by a kernel that reads and writes it */
-    CS_MUON_DISTRIBUTED, /* its part of the whole: m is the side that is not divided, and A is summed
-                          * in bf16 in each step (the sum of the norm is left out) */
+    CS_MUON_BLOCKWISE,   /* its part, as if it were a matrix */
+    CS_MUON_DUPLICATED,  /* the whole, which is gathered before in the type that is updated, and
+                         * joined by a kernel that reads and writes it */
+    CS_MUON_DISTRIBUTED, /* its part of the whole: m is the side that is not divided, and A is
+                          * summed in bf16 in each step (the sum of the norm is left out) */
 } cs_muon_tensor;
 
 /* "blockwise", ..., ended by NULL. */
@@ -69,14 +69,15 @@ typedef struct cs_muon_matrices {
 } cs_muon_matrices;
 
 /* Those of operator p, with what it has in one matrix with an operator of the layer [first, end)
- * behind it, which then has none. `of` is the operator of the network `whole` that it is part of. */
+ * behind it, which then has none. `of` is the operator of the network `whole` that it is part
+ * of. */
 cs_muon_matrices cs_muon_matrices_of(const cs_net *net, const cs_kept_rules *rules, uint32_t first,
                                      uint32_t end, uint32_t p, const cs_net *whole,
                                      const cs_op *of);
 
 /* Of a layer: `n` matrices alike, of so many elements, each of which takes so long, and what is
- * exchanged over the tensor axis, or that of experts, for each: bytes of a gather, and of each of so
- * many sums. */
+ * exchanged over the tensor axis, or that of experts, for each: bytes of a gather, and of each of
+ * so many sums. */
 typedef struct cs_muon_update {
     int64_t elements;
     double seconds;

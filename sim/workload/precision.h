@@ -57,7 +57,8 @@ typedef struct cs_optimizer_storage {
 } cs_optimizer_storage;
 
 /* Bytes that an optimizer keeps per byte of weights, besides weights and gradients: `states` values
- * per weight (0 plain descent, 1 momentum or Muon, 2 Adam), and the master copy in mixed precision. */
+ * per weight (0 plain descent, 1 momentum or Muon, 2 Adam), and the master copy in mixed
+ * precision. */
 double cs_precision_state_ratio(cs_precision precision, double states,
                                 cs_optimizer_storage storage);
 
