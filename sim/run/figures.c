@@ -466,8 +466,7 @@ const cs_run_figure cs_run_figures[] = {
      NUMBER, gradient_delay_max, has_weights, RUN, TASKS},
     {"gradient_delay_mean", "mean gradient delay",
      "mean of the same over all backwards in the middle half of the run, each with the version "
-     "that "
-     "it read itself, whatever the sizes of micro-batches and stages; null if there are none",
+     "that it read itself, whatever the sizes of micro-batches and stages; null if there are none",
      NUMBER, gradient_delay_mean, has_weights, RUN, TASKS},
     {"exposed_messages_s", "exposed messages",
      "time that a device waits for messages between stages, mean over the devices", SECONDS,

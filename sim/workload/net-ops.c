@@ -462,16 +462,22 @@ cs_tensor cs_net_embedding(cs_net *net, const char *name, cs_tensor ids, uint32_
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
 }
 
+/* The table is that of the operator that makes `of`. */
+static void borrow_table(const cs_net *net, cs_op *op, cs_tensor of)
+{
+    const uint32_t lender = writer_of(net, of);
+    op->weights = net->ops[lender].weights;
+    op->tied = true;
+    op->lender = lender + 1;
+}
+
 cs_tensor cs_net_embedding_of(cs_net *net, const char *name, cs_tensor ids, cs_tensor of)
 {
     const cs_tensor inputs[] = {ids, of};
     if (!cs_net_usable(net, inputs, 2))
         return CS_NO_TENSOR;
     cs_op op = cs_net_op(CS_OP_EMBEDDING, &ids, 1);
-    const uint32_t lender = writer_of(net, of);
-    op.weights = net->ops[lender].weights;
-    op.tied = true;
-    op.lender = lender + 1;
+    borrow_table(net, &op, of);
     cs_shape shape = {
         2, {cs_net_tensor(net, ids)->shape.dims[0], cs_net_tensor(net, of)->shape.dims[1]}};
     return cs_net_add_op(net, name, &op, &shape, CS_ELEMENT_ACTIVATION);
@@ -493,10 +499,7 @@ cs_tensor cs_net_add_table_of(cs_net *net, const char *name, cs_tensor x, cs_ten
     if (!cs_net_usable(net, inputs, 2))
         return CS_NO_TENSOR;
     cs_op op = cs_net_op(CS_OP_ADD, &x, 1);
-    const uint32_t lender = writer_of(net, of);
-    op.weights = net->ops[lender].weights;
-    op.tied = true;
-    op.lender = lender + 1;
+    borrow_table(net, &op, of);
     return cs_net_add_op(net, name, &op, &cs_net_tensor(net, x)->shape, CS_ELEMENT_ACTIVATION);
 }
 
