@@ -85,7 +85,7 @@ static inline cs_status arrive(cs_engine *e, uint32_t task)
     cs_time release = cls->release + cls->interval * e->graph->tasks[task].item;
     if (release <= e->now)
         return make_ready(e, task);
-    e->waiting[task] = 1; /* for that time */
+    e->spans[task] = cs_engine_waits(1); /* for that time */
     e->n_pending++;
     return push_event(e, CS_TASK_RELEASED, task, release - e->now);
 }
@@ -163,7 +163,7 @@ static cs_status end_task(cs_engine *e, uint32_t task)
     uint32_t n;
     const uint32_t *successors = cs_graph_successors(e->graph, task, &n);
     for (uint32_t s = 0; s < n; s++) {
-        if (--e->waiting[successors[s]] == 0)
+        if (++e->spans[successors[s]].end == -1)
             CS_TRY(arrive(e, successors[s]));
         else
             cs_prefetch_list(e, successors[s]);
@@ -285,7 +285,7 @@ static cs_status apply_event(cs_engine *e, cs_event event)
     if (event.what == CS_TASK_ENDS)
         return end_task(e, event.task);
     if (event.what == CS_TASK_RELEASED) {
-        e->waiting[event.task] = 0;
+        e->spans[event.task] = cs_engine_waits(0);
         e->n_pending--;
         return make_ready(e, event.task);
     }
@@ -373,7 +373,7 @@ static cs_status start_device(cs_engine *e, uint32_t device)
         return begin_compute(e, task);
     }
     task = state->head;
-    if (task == CS_NONE || e->waiting[task] != 0)
+    if (task == CS_NONE || cs_engine_waiting(e, task) != 0)
         return CS_OK;
     state->head = e->graph->tasks[task].next;
     return begin_compute(e, task);
@@ -424,7 +424,7 @@ static cs_status run_events(cs_engine *e)
 {
     cs_status status = CS_OK;
     for (uint32_t task = 0; task < e->graph->n_tasks && status == CS_OK; task++) {
-        if (e->waiting[task] == 0)
+        if (e->graph->n_predecessors[task] == 0)
             status = arrive(e, task);
     }
     if (status == CS_OK)
@@ -462,7 +462,8 @@ static cs_status report_stuck(const cs_engine *e, cs_error *error)
                         "%u of %u tasks can never start, the first of them: %s (%u of its "
                         "predecessors have not ended)",
                         e->graph->n_tasks - e->n_ended, e->graph->n_tasks,
-                        cs_graph_describe(e->graph, task, text, sizeof(text)), e->waiting[task]);
+                        cs_graph_describe(e->graph, task, text, sizeof(text)),
+                        cs_engine_waiting(e, task));
 }
 
 /* What is likely to blame: the slowest link, and the computation that takes longest. */
