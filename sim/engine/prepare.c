@@ -8,7 +8,7 @@
 
 /* ---- before the run ---- */
 
-static bool announce_first(cs_engine *e, cs_event event, uint32_t *slot)
+static inline bool announce_first(cs_engine *e, cs_event event, uint32_t *slot)
 {
     uint8_t line = CS_NO_DELAY_LINE;
     if (event.task < e->graph->n_tasks) {

@@ -85,17 +85,28 @@ static void extend(const cs_graph *graph, chain *of, uint32_t task)
     of->last = task + 1;
 }
 
-/* Finds the classes and the components in which a message does not wait for the one before it. */
-static void follow(search *s)
+/* Finds the classes in which a message does not wait for the one before it. */
+static void follow_classes(search *s)
 {
     for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
         const uint32_t cls = s->graph->tasks[task].cls;
-        component *in = s->in[cls];
-        if (!in)
+        if (s->in[cls])
+            extend(s->graph, &s->chains[cls], task);
+    }
+}
+
+/* The same for components of several classes; most of them break early. */
+static void follow_components(search *s)
+{
+    uint32_t n_left = 0;
+    for (uint32_t i = 0; i < s->graph->n_classes; i++)
+        n_left += s->in[i] && s->in[i]->n_classes > 1 && s->in[i]->first == i + 1;
+    for (uint32_t task = 0; task < s->graph->n_tasks && n_left > 0; task++) {
+        component *in = s->in[s->graph->tasks[task].cls];
+        if (!in || in->n_classes == 1 || in->all.broken)
             continue;
-        extend(s->graph, &s->chains[cls], task);
-        if (in->n_classes > 1)
-            extend(s->graph, &in->all, task);
+        extend(s->graph, &in->all, task);
+        n_left -= in->all.broken;
     }
 }
 
@@ -147,8 +158,10 @@ bool cs_queues_find(const cs_graph *graph, const cs_queue_class *classes, uint32
     if (enough) {
         connect(&s, n_links);
         gather(&s);
-        if (!every_link)
-            follow(&s);
+        if (!every_link) {
+            follow_classes(&s);
+            follow_components(&s);
+        }
         for (uint32_t i = 0; i < graph->n_classes; i++)
             known[i] = (uint8_t)known_of(&s, i, every_link);
         enough = every_link || find_serial(&s, n_links, serial);
