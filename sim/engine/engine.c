@@ -310,16 +310,21 @@ static inline cs_time next_time(const cs_engine *e)
     return (uint64_t)queued < (uint64_t)in_line ? queued : in_line; /* -1 is the latest */
 }
 
-static inline cs_event take_event(cs_engine *e)
+/* Takes the next event if its time has come. */
+static inline bool take_event(cs_engine *e, cs_event *event)
 {
-    return e->lines.first < cs_event_queue_first(&e->events) ? cs_delay_lines_pop(&e->lines)
-                                                             : cs_event_queue_pop(&e->events);
+    const cs_event_key queued = cs_event_queue_first(&e->events), in_line = e->lines.first;
+    if (cs_event_key_time(cs_event_queue_least(queued, in_line)) != e->now)
+        return false;
+    *event = in_line < queued ? cs_delay_lines_pop(&e->lines) : cs_event_queue_pop(&e->events);
+    return true;
 }
 
 static cs_status end_all(cs_engine *e)
 {
-    while (next_time(e) == e->now)
-        CS_TRY(apply_event(e, take_event(e)));
+    cs_event event;
+    while (take_event(e, &event))
+        CS_TRY(apply_event(e, event));
     return CS_OK;
 }
 
