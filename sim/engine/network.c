@@ -165,7 +165,7 @@ static inline bool tighter(candidate a, candidate b)
     return a.share < b.share || (a.share == b.share && a.link < b.link);
 }
 
-static bool add(id_list *list, uint32_t id)
+static inline bool add(id_list *list, uint32_t id)
 {
     if (!cs_vector_reserve((void **)&list->ids, &list->capacity, list->n + UINT64_C(1),
                            sizeof(*list->ids)))
@@ -624,7 +624,7 @@ static inline cs_status set_end(cs_network *network, uint32_t id, double rate, c
                                                                                  : CS_NO_MEMORY;
 }
 
-static bool add_arrival(arrival_list *list, uint32_t task, uint32_t what)
+static inline bool add_arrival(arrival_list *list, uint32_t task, uint32_t what)
 {
     if (!cs_vector_reserve((void **)&list->all, &list->capacity, list->n + UINT64_C(1),
                            sizeof(*list->all)))
@@ -634,13 +634,13 @@ static bool add_arrival(arrival_list *list, uint32_t task, uint32_t what)
 }
 
 /* It is let onto its links when the instant is over, if it is its turn. */
-static bool note_arrival(cs_network *network, uint32_t id)
+static inline bool note_arrival(cs_network *network, uint32_t id)
 {
     return add_arrival(&network->arrivals, network->flows[id].task, id);
 }
 
 /* A flow of a task, which comes to its links at `since`. */
-static bool add_flow(cs_network *network, uint32_t task, uint32_t cls, cs_time since, uint32_t *id)
+static inline bool add_flow(cs_network *network, uint32_t task, uint32_t cls, cs_time since, uint32_t *id)
 {
     if (network->spare.n == 0) {
         if (!cs_vector_reserve((void **)&network->flows, &network->cap_flows,
@@ -1341,7 +1341,7 @@ static int compare_arrivals(const void *left, const void *right)
 }
 
 /* By task, as most of them come. */
-static void sort_arrivals(arrival_list *list)
+static inline void sort_arrivals(arrival_list *list)
 {
     for (uint32_t i = 1; i < list->n; i++) {
         if (list->all[i - 1].task <= list->all[i].task)
