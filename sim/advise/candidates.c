@@ -21,10 +21,11 @@ enum {
     USUAL_BUCKET = 25 << 20,
 };
 
-/* Refers to the members of `from` but for those that are listed, ended by NULL. */
+/* Refers to the members of `from` but for those that are listed, ended by NULL; to none of what is
+ * no object. */
 static bool refer(cJSON *to, const cJSON *from, const char *const *but)
 {
-    for (const cJSON *at = from ? from->child : NULL; at; at = at->next) {
+    for (const cJSON *at = cJSON_IsObject(from) ? from->child : NULL; at; at = at->next) {
         size_t i = 0;
         while (but[i] && strcmp(but[i], at->string) != 0)
             i++;
@@ -88,6 +89,13 @@ static cJSON *undivided_document(const cJSON *document)
     return NULL;
 }
 
+/* Whether a section is left out, or an object, as it has to be. */
+static bool is_section(const cJSON *document, const char *name)
+{
+    const cJSON *section = cs_json_member(document, name);
+    return !section || cJSON_IsObject(section);
+}
+
 static cs_status read_once(const cJSON *document, const char *path, bool unplanned,
                            cs_scenario *scenario, cs_error *error)
 {
@@ -103,7 +111,8 @@ cs_status cs_advise_read_itself(const cJSON *document, const char *path, bool un
     cs_error_init(&other);
     cs_status status = read_once(document, path, unplanned, scenario, &own), again = status;
     const bool replaces = status == CS_INVALID && count_at(document, "platform", "devices") > 0 &&
-                          count_at(document, "model", "batch_size") > 0;
+                          count_at(document, "model", "batch_size") > 0 &&
+                          is_section(document, "parallel") && is_section(document, "schedule");
     if (replaces) {
         cJSON *undivided = undivided_document(document);
         if (!undivided)

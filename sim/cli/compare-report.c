@@ -221,7 +221,7 @@ static void print_peaks(const cs_compared_run *pair, FILE *out)
 {
     for (uint32_t d = 0, end; d < pair->n_devices; d = end) {
         const cs_compared peak = pair->devices[d].peak;
-        char label[32];
+        char label[48];
         for (end = d + 1; end < pair->n_devices; end++)
             if (!same_number(pair->devices[end].peak.first, peak.first) ||
                 !same_number(pair->devices[end].peak.second, peak.second))
