@@ -74,12 +74,9 @@ static inline cs_status make_ready(cs_engine *e, uint32_t task)
 }
 
 /* All that the task waited for has ended: it is ready, unless its release time is still to come. */
-static inline cs_status arrive(cs_engine *e, uint32_t task)
+static cs_status arrive(cs_engine *e, uint32_t task)
 {
-    const cs_run_class *of = class_of(e, task);
-    if (of->at_once)
-        return status_of(cs_id_list_add(&e->started, task));
-    if (!of->timed)
+    if (!class_of(e, task)->timed)
         return make_ready(e, task);
     const cs_class *cls = cs_graph_class(e->graph, task);
     cs_time release = cls->release + cls->interval * e->graph->tasks[task].item;
@@ -163,10 +160,13 @@ static cs_status end_task(cs_engine *e, uint32_t task)
     uint32_t n;
     const uint32_t *successors = cs_graph_successors(e->graph, task, &n);
     for (uint32_t s = 0; s < n; s++) {
-        if (++e->spans[successors[s]].end == -1)
-            CS_TRY(arrive(e, successors[s]));
+        const uint32_t successor = successors[s];
+        if (++e->spans[successor].end != -1)
+            cs_prefetch_list(e, successor);
+        else if (class_of(e, successor)->at_once)
+            CS_TRY(status_of(cs_id_list_add(&e->started, successor)));
         else
-            cs_prefetch_list(e, successors[s]);
+            CS_TRY(arrive(e, successor));
     }
     return CS_OK;
 }
