@@ -224,6 +224,19 @@ static cs_status push_join(cs_engine *e, uint32_t task, const cs_run_class *cls)
                          : cs_event_queue_push(&e->events, event, &slot));
 }
 
+/* The end of a transfer that nothing changes. False: it does not fit, or memory runs out. */
+static inline bool push_end(cs_engine *e, uint32_t task, const cs_run_class *cls)
+{
+    cs_event event = {.task = task, .what = CS_TASK_ENDS};
+    uint32_t slot;
+    if (!cs_time_add(e->now, cls->duration, &event.time))
+        return false;
+    cs_prefetch_listed(e, task);
+    return cs_delay_lines_fit(&e->lines, cls->end_line, event, e->now)
+               ? cs_delay_lines_push(&e->lines, cls->end_line, event, &slot)
+               : cs_event_queue_push(&e->events, event, &slot);
+}
+
 /* Starts a transfer; one that takes no time and blocks nothing is put among the passing ones. */
 static cs_status begin_transfer(cs_engine *e, uint32_t task)
 {
@@ -237,6 +250,8 @@ static cs_status begin_transfer(cs_engine *e, uint32_t task)
         CS_TRY(begin_version(e, task, cls));
         CS_TRY(apply_effects(e, cls->first_effect, cls->n_start, task));
     }
+    if (cls->always && push_end(e, task, cls))
+        return CS_OK;
     if (cls->competes && (cls->at_start || cls->duration == 0))
         return join_network(e, task, e->graph->tasks[task].cls);
     if (cls->duration == 0 && !cls->blocking)

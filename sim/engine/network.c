@@ -414,9 +414,11 @@ static cs_status find_known(cs_network *network, const cs_network_load *load,
     enough = enough && cs_queues_find(graph, classes, network->n_links,
                                       network->sharing == CS_SHARING_FIFO, known, serial);
     for (uint32_t i = 0; enough && i < graph->n_classes; i++) {
-        network->routes[i].known = known[i];
-        deliveries[i].at_start = joins_at_start(known[i]);
+        const bool always = known[i] == CS_KNOWN_ALWAYS;
+        network->routes[i].known = always ? CS_KNOWN_AT_START : known[i];
+        deliveries[i].at_start = joins_at_start(network->routes[i].known);
         deliveries[i].alone = time_alone(&network->routes[i]);
+        deliveries[i].always = always && deliveries[i].alone > 0 && !load->watched;
         if (deliveries[i].competes && known[i] == CS_KNOWN_LATER && !network->weights &&
             !load->watched)
             set_apart(network, &network->routes[i], serial);

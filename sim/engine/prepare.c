@@ -172,7 +172,10 @@ static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_deliv
         e->order_devices |= cls->blocking;
         if (!cs_time_add(delivery->delay, cls->duration, &run->duration))
             return cs_error_add(error, CS_OVERFLOW, "a transfer takes 2^63 ps or more");
+        run->always = run->competes && delivery->always;
         find_lines(e, delivery, run);
+        if (run->always)
+            run->duration = delivery->alone;
         return CS_OK;
     }
     if (cls->series > 0)
