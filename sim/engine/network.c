@@ -656,7 +656,8 @@ static inline bool note_arrival(cs_network *network, uint32_t id)
 static bool grow_flows(cs_network *network)
 {
     const uint64_t capacity = network->cap_flows ? 2 * (uint64_t)network->cap_flows : FIRST_FLOWS;
-    flow *grown = capacity < UINT32_MAX ? aligned_alloc(CACHE_LINE, capacity * sizeof(*grown)) : NULL;
+    flow *grown =
+        capacity < UINT32_MAX ? aligned_alloc(CACHE_LINE, capacity * sizeof(*grown)) : NULL;
     if (!grown)
         return false;
     if (network->n_flows > 0)
@@ -668,7 +669,8 @@ static bool grow_flows(cs_network *network)
 }
 
 /* A flow of a task, which comes to its links at `since`. */
-static inline bool add_flow(cs_network *network, uint32_t task, uint32_t cls, cs_time since, uint32_t *id)
+static inline bool add_flow(cs_network *network, uint32_t task, uint32_t cls, cs_time since,
+                            uint32_t *id)
 {
     if (network->spare.n == 0) {
         if ((network->n_flows == network->cap_flows && !grow_flows(network)) ||

@@ -47,7 +47,6 @@ static void connect(search *s, uint32_t n_links)
     }
 }
 
-
 static void gather(search *s)
 {
     for (uint32_t i = 0; i < s->graph->n_classes; i++) {

@@ -56,7 +56,7 @@ typedef struct cs_engine {
     cs_engine_options options;
     cs_run_class *classes;
     cs_effect *effects;
-    cs_span *spans; /* of a task that waits: cs_engine_waits */
+    cs_span *spans;     /* of a task that waits: cs_engine_waits */
     uint32_t *versions; /* per task: what it read or made; NULL when nobody asks */
     cs_versions *weights;
     const uint32_t *current; /* per slot: the current version */
