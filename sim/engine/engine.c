@@ -74,12 +74,9 @@ static inline cs_status make_ready(cs_engine *e, uint32_t task)
 }
 
 /* All that the task waited for has ended: it is ready, unless its release time is still to come. */
-static inline cs_status arrive(cs_engine *e, uint32_t task)
+static cs_status arrive(cs_engine *e, uint32_t task)
 {
-    const cs_run_class *of = class_of(e, task);
-    if (of->at_once)
-        return status_of(cs_id_list_add(&e->started, task));
-    if (!of->timed)
+    if (!class_of(e, task)->timed)
         return make_ready(e, task);
     const cs_class *cls = cs_graph_class(e->graph, task);
     cs_time release = cls->release + cls->interval * e->graph->tasks[task].item;
@@ -163,10 +160,13 @@ static cs_status end_task(cs_engine *e, uint32_t task)
     uint32_t n;
     const uint32_t *successors = cs_graph_successors(e->graph, task, &n);
     for (uint32_t s = 0; s < n; s++) {
-        if (++e->spans[successors[s]].end == -1)
-            CS_TRY(arrive(e, successors[s]));
+        const uint32_t successor = successors[s];
+        if (++e->spans[successor].end != -1)
+            cs_prefetch_list(e, successor);
+        else if (class_of(e, successor)->at_once)
+            CS_TRY(status_of(cs_id_list_add(&e->started, successor)));
         else
-            cs_prefetch_list(e, successors[s]);
+            CS_TRY(arrive(e, successor));
     }
     return CS_OK;
 }
@@ -224,6 +224,19 @@ static cs_status push_join(cs_engine *e, uint32_t task, const cs_run_class *cls)
                          : cs_event_queue_push(&e->events, event, &slot));
 }
 
+/* The end of a transfer that nothing changes. False: it does not fit, or memory runs out. */
+static inline bool push_end(cs_engine *e, uint32_t task, const cs_run_class *cls)
+{
+    cs_event event = {.task = task, .what = CS_TASK_ENDS};
+    uint32_t slot;
+    if (!cs_time_add(e->now, cls->duration, &event.time))
+        return false;
+    cs_prefetch_listed(e, task);
+    return cs_delay_lines_fit(&e->lines, cls->end_line, event, e->now)
+               ? cs_delay_lines_push(&e->lines, cls->end_line, event, &slot)
+               : cs_event_queue_push(&e->events, event, &slot);
+}
+
 /* Starts a transfer; one that takes no time and blocks nothing is put among the passing ones. */
 static cs_status begin_transfer(cs_engine *e, uint32_t task)
 {
@@ -237,6 +250,8 @@ static cs_status begin_transfer(cs_engine *e, uint32_t task)
         CS_TRY(begin_version(e, task, cls));
         CS_TRY(apply_effects(e, cls->first_effect, cls->n_start, task));
     }
+    if (cls->always && push_end(e, task, cls))
+        return CS_OK;
     if (cls->competes && (cls->at_start || cls->duration == 0))
         return join_network(e, task, e->graph->tasks[task].cls);
     if (cls->duration == 0 && !cls->blocking)

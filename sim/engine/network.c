@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,18 +20,24 @@ typedef struct candidate {
     uint32_t flow; /* the only one on it; or CS_NONE */
 } candidate;
 
+enum { CACHE_LINE = 64, FEW_FLOWS = 3, FIRST_FLOWS = 8 };
+
 /* The links that transfers of a class take: those of finite bandwidth first, which alone can be
  * contended. Of these the ones come last that only messages of the class use, one after the other:
  * they are a cap, and do not list their flows. */
 typedef struct route {
-    uint32_t first, n_shared; /* in route_links */
-    uint32_t n_finite, n;
-    uint32_t stream;  /* whose messages go one after the other, or CS_NONE */
-    uint8_t known;    /* cs_known: when the end of a message is */
-    int64_t bytes;    /* of a transfer of the class */
-    double rate;      /* of a message that has its links for itself */
-    cs_time latency;  /* of messages whose end is known: until they come to their links, */
-    cs_time alone;    /* and what their bytes take then, at that rate */
+    /* one line of the cache: what each message asks for */
+    _Alignas(CACHE_LINE) uint32_t first; /* in route_links */
+    uint32_t n_shared;
+    uint32_t n_finite;
+    uint32_t stream; /* whose messages go one after the other, or CS_NONE */
+    int64_t bytes;   /* of a transfer of the class */
+    double rate;     /* of a message that has its links for itself */
+    cs_time latency; /* of messages whose end is known: until they come to their links, */
+    cs_time alone;   /* and what their bytes take then, at that rate */
+    uint8_t known;   /* cs_known: when the end of a message is */
+    /* the rest */
+    uint32_t n;       /* links */
     candidate cap;    /* the least share of links that only the class uses; or infinite */
     double bandwidth; /* of the narrowest link; infinite without any */
     cs_pair ends;
@@ -43,24 +50,24 @@ typedef struct stream {
     uint32_t first, last; /* flows: the one on its links, the last that waits; or CS_NONE */
 } stream;
 
+/* One line of the cache. */
 typedef struct flow {
-    uint32_t task, cls;
-    uint32_t mark;  /* of the last walk that saw it */
-    uint32_t ahead; /* fifo: links of its route where another message is before it */
-    double rate;    /* bytes/s since `since` */
-    double left;    /* bytes, at `since` */
+    _Alignas(CACHE_LINE) uint32_t task;
+    uint32_t cls;
+    uint32_t mark;       /* of the last walk that saw it */
+    uint32_t ahead : 30; /* fifo: links of its route where another message is before it */
+    uint32_t place : 2;  /* flow_place */
+    double rate;         /* bytes/s since `since` */
+    double left;         /* bytes, at `since` */
     double next_rate;
     cs_time since, end;
     uint32_t slot;   /* of its announced end, for who is told */
     uint32_t behind; /* the flow that follows in its stream, or CS_NONE */
-    uint8_t place;   /* flow_place */
 } flow;
 
 /* Where a flow is: at its links; still on its way to them, where it will be at `since`; or at its
  * links with the rest of its round. */
 typedef enum flow_place { AT_LINKS, ON_ITS_WAY, IN_ROUND } flow_place;
-
-enum { CACHE_LINE = 64, FEW_FLOWS = 3 };
 
 /* One line of the cache: most links have few flows, which are in place. */
 typedef struct link_state {
@@ -77,6 +84,8 @@ typedef struct link_state {
 } link_state;
 
 _Static_assert(sizeof(link_state) <= CACHE_LINE, "a link is one line of the cache");
+_Static_assert(sizeof(flow) == CACHE_LINE, "a flow is one line of the cache");
+_Static_assert(offsetof(route, n) < CACHE_LINE, "what messages ask for is one line of the cache");
 
 /* A message that is alone on its links, or will be: no flow, unless another one comes to use one of
  * them before it ends. */
@@ -405,9 +414,11 @@ static cs_status find_known(cs_network *network, const cs_network_load *load,
     enough = enough && cs_queues_find(graph, classes, network->n_links,
                                       network->sharing == CS_SHARING_FIFO, known, serial);
     for (uint32_t i = 0; enough && i < graph->n_classes; i++) {
-        network->routes[i].known = known[i];
-        deliveries[i].at_start = joins_at_start(known[i]);
+        const bool always = known[i] == CS_KNOWN_ALWAYS;
+        network->routes[i].known = always ? CS_KNOWN_AT_START : known[i];
+        deliveries[i].at_start = joins_at_start(network->routes[i].known);
         deliveries[i].alone = time_alone(&network->routes[i]);
+        deliveries[i].always = always && deliveries[i].alone > 0 && !load->watched;
         if (deliveries[i].competes && known[i] == CS_KNOWN_LATER && !network->weights &&
             !load->watched)
             set_apart(network, &network->routes[i], serial);
@@ -450,8 +461,10 @@ static bool reserve(cs_network *network, const cs_network_load *load, const cs_p
     network->has_rounds = network->has_lone && !load->watched;
     network->sharing = platform->sharing;
     network->n_links = platform->n_links;
-    network->routes =
-        calloc((size_t)load->graph->n_classes + load->n_pairs + 1, sizeof(*network->routes));
+    const size_t routes = ((size_t)load->graph->n_classes + load->n_pairs + 1) * sizeof(route);
+    network->routes = aligned_alloc(CACHE_LINE, routes);
+    if (network->routes)
+        memset(network->routes, 0, routes);
     network->users = calloc((size_t)platform->n_links + 1, sizeof(*network->users));
     return network->routes && network->users && reserve_links(network, platform);
 }
@@ -639,12 +652,28 @@ static inline bool note_arrival(cs_network *network, uint32_t id)
     return add_arrival(&network->arrivals, network->flows[id].task, id);
 }
 
+/* Room for twice as many flows. */
+static bool grow_flows(cs_network *network)
+{
+    const uint64_t capacity = network->cap_flows ? 2 * (uint64_t)network->cap_flows : FIRST_FLOWS;
+    flow *grown =
+        capacity < UINT32_MAX ? aligned_alloc(CACHE_LINE, capacity * sizeof(*grown)) : NULL;
+    if (!grown)
+        return false;
+    if (network->n_flows > 0)
+        memcpy(grown, network->flows, network->n_flows * sizeof(*grown));
+    free(network->flows);
+    network->flows = grown;
+    network->cap_flows = (uint32_t)capacity;
+    return true;
+}
+
 /* A flow of a task, which comes to its links at `since`. */
-static inline bool add_flow(cs_network *network, uint32_t task, uint32_t cls, cs_time since, uint32_t *id)
+static inline bool add_flow(cs_network *network, uint32_t task, uint32_t cls, cs_time since,
+                            uint32_t *id)
 {
     if (network->spare.n == 0) {
-        if (!cs_vector_reserve((void **)&network->flows, &network->cap_flows,
-                               network->n_flows + UINT64_C(1), sizeof(*network->flows)) ||
+        if ((network->n_flows == network->cap_flows && !grow_flows(network)) ||
             !add(&network->spare, network->n_flows))
             return false;
         network->flows[network->n_flows++] = (flow){0};

@@ -22,6 +22,7 @@ typedef struct cs_delivery {
     cs_time delay; /* the latencies; for a plain delay also the bytes */
     bool competes; /* after the delay it joins the network */
     bool at_start; /* it joins when it starts already: the network counts its delay */
+    bool always;   /* each ends `alone` after its start, and need not join */
     cs_time alone; /* what it takes, if nothing else is on its links, after its end is announced
                     * for the first time; 0: not known */
 } cs_delivery;

@@ -35,15 +35,15 @@ CS_INLINED void cs_prefetch_after(const cs_engine *e, uint32_t task)
     cs_prefetch_list(e, task);
 }
 
-enum { CS_PREFETCHED = 2 };
-
-/* Later, when the list is in the cache: the first of those that it names. */
+/* Later, when the list is in the cache: the first two of those that it names. */
 CS_INLINED void cs_prefetch_listed(const cs_engine *e, uint32_t task)
 {
     uint32_t n;
     const uint32_t *successors = cs_graph_successors(e->graph, task, &n);
-    for (uint32_t i = 0; n > 1 && i < n && i < CS_PREFETCHED; i++)
-        cs_prefetch_task(e, successors[i]);
+    if (n > 1) {
+        cs_prefetch_task(e, successors[0]);
+        cs_prefetch_task(e, successors[1]);
+    }
 }
 
 #undef CS_INLINED

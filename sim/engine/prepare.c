@@ -165,14 +165,17 @@ static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_deliv
     split_effects(e, cls, run);
     e->order_devices |= run->policy;
     run->at_once = transfer && !run->blocking && !run->timed;
-    run->plain = transfer && !run->blocking && !run->series && !run->policy && !e->options.slowdown &&
-                 run->slot == CS_NONE && cls->n_effects == 0;
+    run->plain = transfer && !run->blocking && !run->series && !run->policy &&
+                 !e->options.slowdown && run->slot == CS_NONE && cls->n_effects == 0;
     run->line = run->end_line = CS_NO_DELAY_LINE;
     if (transfer) {
         e->order_devices |= cls->blocking;
         if (!cs_time_add(delivery->delay, cls->duration, &run->duration))
             return cs_error_add(error, CS_OVERFLOW, "a transfer takes 2^63 ps or more");
+        run->always = run->competes && delivery->always;
         find_lines(e, delivery, run);
+        if (run->always)
+            run->duration = delivery->alone;
         return CS_OK;
     }
     if (cls->series > 0)

@@ -47,7 +47,6 @@ static void connect(search *s, uint32_t n_links)
     }
 }
 
-
 static void gather(search *s)
 {
     for (uint32_t i = 0; i < s->graph->n_classes; i++) {
@@ -140,8 +139,9 @@ static cs_known known_of(const search *s, uint32_t cls, bool every_link)
     const bool chained = !every_link && is_chained(s, in);
     if (!every_link && !in->one_stream && !chained)
         return in->all_wait && !in->all_collective ? CS_KNOWN_IF_ALONE : CS_KNOWN_LATER;
-    const bool in_order = in->one_latency || chained;
-    return in_order && of->latency > 0 ? CS_KNOWN_AT_START : CS_KNOWN_AT_LINKS;
+    if (chained && of->latency > 0)
+        return CS_KNOWN_ALWAYS;
+    return in->one_latency && of->latency > 0 ? CS_KNOWN_AT_START : CS_KNOWN_AT_LINKS;
 }
 
 bool cs_queues_find(const cs_graph *graph, const cs_queue_class *classes, uint32_t n_links,

@@ -7,7 +7,7 @@
  * and nothing that comes later changes that. Where all messages that share links with each other,
  * directly or by way of others, have the same latency above 0, or each waits for the one before,
  * they come to the links in the order in which they start, and so their ends are known at their
- * starts.
+ * starts. Where each waits for the one before, they are delays that no other message changes.
  *
  * Other messages (count, max_min), if they and all that share links with them have a latency above
  * 0, are taken to be alone on their links when they start, as long as nothing else is on these or
@@ -26,7 +26,8 @@ typedef enum cs_known {
     CS_KNOWN_LATER,
     CS_KNOWN_IF_ALONE,
     CS_KNOWN_AT_LINKS,
-    CS_KNOWN_AT_START
+    CS_KNOWN_AT_START,
+    CS_KNOWN_ALWAYS /* its links are free whenever it starts */
 } cs_known;
 
 /* A class of messages that compete; of others n is 0. */

@@ -38,6 +38,7 @@ typedef struct cs_run_class {
     bool timed : 1;    /* it has release times */
     bool series : 1;   /* it is one */
     bool at_once : 1;  /* a transfer that starts as soon as all that it waits for has ended */
+    bool always : 1;   /* one that ends `duration` after its start, whatever others do */
     bool plain : 1;    /* one that changes nothing but links and successors, and blocks nothing */
     uint8_t line;      /* of those that join after their delay, or CS_NO_DELAY_LINE */
     uint8_t end_line;  /* of the ends of those that are alone on their links; or that */
@@ -55,7 +56,7 @@ typedef struct cs_engine {
     cs_engine_options options;
     cs_run_class *classes;
     cs_effect *effects;
-    cs_span *spans; /* of a task that waits: cs_engine_waits */
+    cs_span *spans;     /* of a task that waits: cs_engine_waits */
     uint32_t *versions; /* per task: what it read or made; NULL when nobody asks */
     cs_versions *weights;
     const uint32_t *current; /* per slot: the current version */
