@@ -571,21 +571,33 @@ static void make_receive_buffers(maker *m, uint32_t stage, uint32_t holder)
                             n * m->job->stages[stage].output_bytes);
 }
 
+/* Whether a device has one stage, whose input stays with its gradient (stage-buffers.h). */
+static bool keeps_input(const cs_job *job, const uint32_t *stages_of, uint32_t device)
+{
+    return stages_of[device] == 1 && !job->receive_buffers;
+}
+
 /* One per device, for the largest that any of its stages hands back. */
 static bool make_returned(maker *m)
 {
     const cs_plan *plan = m->job->plan;
     int64_t *most = cs_arena_alloc(m->arena, m->job->n_devices, sizeof(*most));
-    if (!most)
+    uint32_t *stages_of = cs_arena_alloc(m->arena, m->job->n_devices, sizeof(*stages_of));
+    if (!most || !stages_of)
         return false;
-    for (uint32_t s = 1; s < plan->n_stages; s++) {
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
         const uint32_t first = plan->stages[s].first_device;
-        for (uint32_t h = first; h < first + n_replicas(m, s) && cs_stage_sends(plan, s - 1); h++)
-            if (m->received[h] > most[m->made.devices[h]])
-                most[m->made.devices[h]] = m->received[h];
+        const bool back = s > 0 && cs_stage_sends(plan, s - 1);
+        for (uint32_t h = first; h < first + n_replicas(m, s); h++) {
+            const uint32_t device = m->made.devices[h];
+            stages_of[device]++;
+            if (back && m->received[h] > most[device])
+                most[device] = m->received[h];
+        }
     }
     for (uint32_t d = 0; d < m->job->n_devices; d++)
-        cs_builder_resident(m->builder, d, CS_MEMORY_BUFFERS, most[d]);
+        for (int i = 0; i <= keeps_input(m->job, stages_of, d); i++)
+            cs_builder_resident(m->builder, d, CS_MEMORY_BUFFERS, most[d]);
     return true;
 }
 

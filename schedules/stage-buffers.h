@@ -10,7 +10,11 @@
  *   returned  the same, but the gradient that a device handed back last until its next backward
  *             has ended, beyond the mini-batch: a device has room for one from the start on
  *             (megatron/core/pipeline_parallel/schedules.py: input_tensor_grad; as `grad` of the
- *             stage's last input, decoder.input_tensor, it outlives the function)
+ *             stage's last input, decoder.input_tensor, it outlives the function). On a device with
+ *             one stage the input itself stays as long: output_tensor, which the loop assigns when
+ *             the next forward has ended, has the graph of the micro-batch before, whose nodes hold
+ *             it (torch/csrc/autograd/functions/accumulate_grad.h: variable). Where a device has
+ *             several stages, these inputs are those of micro-batches under way
  *   backward  until the stage's backward of the micro-batch has ended (stage.py, fwd_cache); what
  *             the loss reads does so if the loss keeps it
  *   last      the same, but what the loss reads until the mini-batch is updated (stage.py,

@@ -33,8 +33,8 @@ static void simulate(const char *row, const char *memory, bool kept, scenario_ru
  * results the first device has those of two micro-batches at once, or of all three, and sends them
  * from there; the second one those of three, beside the last gradient that it sends, or beside all
  * three that it has handed back. A device that keeps the gradient it handed back last has room for
- * that, beside an activation that arrives, and sends from there; the first device of a pipeline
- * hands nothing back. What the loss keeps until its backward is no buffer before. Where
+ * that and for the input that it belongs to, unless that is in a receive buffer, beside an
+ * activation that arrives, and sends from there; the first device of a pipeline hands nothing back. What the loss keeps until its backward is no buffer before. Where
  * nothing stays, both have what is on its way or waits: an activation and a gradient. */
 static void buffers_and_results(void **state)
 {
@@ -50,7 +50,7 @@ static void buffers_and_results(void **state)
         {"last", BUFFERS "'stage_results': 'last'", false, {500, 300 + 120 + 100}, 7},
         {"kept by the loss", BUFFERS "'stage_results': 'last'", true, {500, 300 + 120 + 100}, 47},
         {"all", BUFFERS "'stage_results': 'all'", false, {600, 300 + 120 + 300}, 7},
-        {"returned", "'stage_results': 'returned'", false, {200, 200}, 107},
+        {"returned", "'stage_results': 'returned'", false, {200, 300}, 107},
         {"returned, with buffers", BUFFERS "'stage_results': 'returned'", false, {400, 400}, 7},
         {"results alone", "'stage_results': 'backward'", false, {300, 200}, 107},
     };
@@ -118,8 +118,8 @@ static void tensors_of_stages(void **state)
 }
 
 /* Messages that occupy computing are sent when the next forward begins, which has most on the last
- * stage: then the gradient handed back last is there only where it is kept. The first stage hands
- * none back. */
+ * stage: then the gradient handed back last, and its input, are there only where they are kept. The
+ * first stage hands none back. */
 static void last_gradient(void **state)
 {
     (void)state;
@@ -128,8 +128,54 @@ static void last_gradient(void **state)
     const char *sent = "'stage_results': 'sent'", *returned = "'stage_results': 'returned'";
     for (uint32_t d = 0; d < 2; d++)
         expect_int("gradient handed back",
-                   most_allocated_on(blocking, "1f1b", sent, d) + d * message,
+                   most_allocated_on(blocking, "1f1b", sent, d) + 2 * d * message,
                    most_allocated_on(blocking, "1f1b", returned, d));
+}
+
+static int64_t buffers_from_start(const scenario_run *run, uint32_t device)
+{
+    const cs_graph *graph = &run->simulation.graph;
+    int64_t sum = 0;
+    for (uint32_t i = 0; i < graph->n_residents; i++)
+        if (graph->residents[i].device == device &&
+            graph->residents[i].category == CS_MEMORY_BUFFERS)
+            sum += graph->residents[i].bytes;
+    return sum;
+}
+
+/* Four layers that each hand on 100 kB. In two stages the second device keeps a gradient and its
+ * input; in four, two on each device, both have room for a gradient alone. */
+static void stages_of_a_device(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *schedule;
+        int64_t held[2];
+    } rows[] = {
+        {"one stage each", "'kind': '1f1b'", {0, 200}},
+        {"two stages each", "'kind': 'interleaved_1f1b', 'stages_per_device': 2", {100, 100}},
+    };
+#define LAYER(name)                                                                                \
+    "{'name': '" name "', 'forward': '1 s', 'backward_input': '1 s', 'backward_weight': 0, "       \
+    "'weights': 0, 'output': '100 kB', 'kept': '10 kB'}"
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        scenario_run run;
+        cs_error error;
+        cs_error_init(&error);
+        const cs_status status = scenario_run_init(
+            &run, &error,
+            "{'schema_version': 1, 'model': {'inline': {'schema_version': 1, 'name': 'm', "
+            "'batch_size': 0, 'provenance': {'source': 's', 'hardware': 'h', 'date': "
+            "'2026-11-23'}, 'layers': [" LAYER("a") ", " LAYER("b") ", " LAYER("c") ", " LAYER(
+                "d") "]}}, 'platform': {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': "
+                     "'100 MB/s', 'latency': 0}, 'parallel': {'pipeline': 2}, 'schedule': {%s, "
+                     "'micro_batches': 2}, 'memory': {'stage_results': 'returned'}}",
+            rows[i].schedule);
+        expect_error(rows[i].row, CS_OK, "", status, &error);
+        for (uint32_t d = 0; d < 2; d++)
+            expect_int(rows[i].row, rows[i].held[d] * KB, buffers_from_start(&run, d));
+        scenario_run_finish(&run);
+    }
 }
 
 int main(void)
@@ -138,6 +184,7 @@ int main(void)
         cmocka_unit_test(buffers_and_results),
         cmocka_unit_test(tensors_of_stages),
         cmocka_unit_test(last_gradient),
+        cmocka_unit_test(stages_of_a_device),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

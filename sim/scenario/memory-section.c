@@ -94,8 +94,9 @@ const cs_field cs_scenario_memory_fields[] = {
      .choices = result_names,
      .doc =
          "with a section parallel: how long the outputs of pipeline stages stay in memory; sent: "
-         "until they are sent; returned: likewise, and the last gradient that a device sent back "
-         "stays until it has the next one (Megatron Core); backward: until their backward; last: "
+         "until they are sent; returned: likewise, and the last gradient that a device sent back, "
+         "and with one stage per device the input that it belongs to, stay until it has the next "
+         "one (Megatron Core); backward: until their backward; last: "
          "likewise, and the input of the loss stays until the mini-batch ends; all: likewise all "
          "outputs and all gradients sent back (backward, last and all: PyTorch's pipelining)"},
     {"expandable_segments", CS_FIELD_BOOL, AT(expandable_segments), .fallback = "false",

@@ -310,7 +310,8 @@ static const cs_convention megatron_core[] = {
      "/parallel/zero=1"},
     {"/memory/stage_results", "\"returned\"",
      "megatron/core/pipeline_parallel/schedules.py: input_tensor_grad is a variable of the loop, "
-     "and the grad of the input that set_input_tensor leaves in the model",
+     "and the grad of the input that set_input_tensor leaves in the model; the graph of "
+     "output_tensor holds that input",
      "/parallel/pipeline>1"},
     {0}};
 
