@@ -107,8 +107,8 @@ static const char *standing(const cs_form *form, bool is_equal)
 static void print_form(const cs_simulation *simulation, const cs_form *form, FILE *out)
 {
     double simulated = cs_simulation_figure(simulation, form), closed = cs_form_value(form);
-    fprintf(out, "%-*s%-*s%-*s", VALUE_COLUMN, "  closed form", COMPARISON_COLUMN - VALUE_COLUMN,
-            figure_text(form->figure, closed).s, FORMULA_COLUMN - COMPARISON_COLUMN,
+    fprintf(out, "%-*s%-*s%-*s ", VALUE_COLUMN, "  closed form", COMPARISON_COLUMN - VALUE_COLUMN,
+            figure_text(form->figure, closed).s, FORMULA_COLUMN - COMPARISON_COLUMN - 1,
             comparison_text(form->figure, simulated, closed).s);
     cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->formula);
     fprintf(out, "%*s%-*s", COMPARISON_COLUMN, "", FORMULA_COLUMN - COMPARISON_COLUMN,
