@@ -1393,6 +1393,34 @@ class Documentation(Case):
             self.assertIn(f"`{key.split('.')[-1]}`", ' '.join(documented[row]))
         self.assertEqual(sorted([*documented, *figures]), sorted(set(keys_of(result)) - inner))
 
+    def expect_described(self, keys, page, *general):
+        """That a table names each key; a row may name several, `a`, `.b`, and whole objects."""
+        rows = self.tables[page]
+        text = ' '.join([*rows, *(cell for row in rows.values() for cell in row)])
+        for key in keys:
+            last = key.split('.')[-1].replace('[]', '')
+            if not any(re.fullmatch(form, last) for form in general):
+                self.assertRegex(text, rf'\b{re.escape(last)}\b', key)
+
+    def test_json_keys_of_advise_and_validate(self):
+        path = os.path.join(SCENARIOS, 'abci-resnet50.json')
+        found = json.loads(run('advise', path, '--most', '20', '--top', '1', '--json').stdout)
+        for plan in [*found['best'], *found['front']]:
+            plan['changes'] = None
+        self.expect_described(keys_of(found), 'What sim advise --json prints', 'schema_version',
+                              'program_version')
+        # a loss below a twentieth of the step is not what limits it, here as in the table
+        self.assertLess(max(found['best'][0]['limits_s'].values()), found['best'][0]['step_time_s'] / 20)
+        self.assertEqual(found['best'][0]['limited_by'], 'computing')
+        counts = found['plans']
+        self.assertEqual(counts['all'], sum(counts.values()) - counts['all'])
+        write('points.json', POINTS)
+        result = json.loads(run('validate', 'points.json', '--json').stdout)
+        measures = '(step_time|allocated|reserved|device_memory|least_allocated)'
+        self.expect_described(keys_of(result), 'What sim validate --json prints', 'schema_version',
+                              'program_version', measures, f'(predicted|measured)_{measures}_(s|bytes)',
+                              f'{measures}_error')
+
     def test_runs(self):
         """Without noise all runs are equal; with it they spread, the same in any threads."""
         words = ['run', 'tiny.json', '--no-output', '--json', '--runs', '4']

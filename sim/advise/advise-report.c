@@ -63,7 +63,14 @@ static void print_counts(const cs_advice *advice, FILE *out)
 
 /* ---- the table ---- */
 
-/* "bubbles 12 %"; "computing" where nothing takes a twentieth of the step. */
+/* "bubbles"; "computing" where nothing takes a twentieth of the step, `time`. */
+static const char *limit_name(const cs_limits *limits, double time)
+{
+    return limits->seconds[limits->first] < 0.05 * time ? "computing"
+                                                        : cs_limit_names[limits->first];
+}
+
+/* "bubbles 12 %", "computing" */
 static void limit_text(const cs_advice_row *row, double time, char *text, size_t size)
 {
     const cs_limits *limits = &row->limits;
@@ -71,9 +78,9 @@ static void limit_text(const cs_advice_row *row, double time, char *text, size_t
     if (!row->complete)
         snprintf(text, size, "-");
     else if (part < 0.05 * time)
-        snprintf(text, size, "computing");
+        snprintf(text, size, "%s", limit_name(limits, time));
     else
-        snprintf(text, size, "%s %.0f %%", cs_limit_names[limits->first], share(part, time));
+        snprintf(text, size, "%s %.0f %%", limit_name(limits, time), share(part, time));
 }
 
 static void print_row(const cs_advice *advice, const cs_advice_row *row, uint32_t rank, FILE *out)
@@ -382,7 +389,8 @@ static bool add_text(cJSON *object, const char *key, const char *text)
     return cs_json_add_text(object, key, text);
 }
 
-static bool add_limits(cJSON *object, const cs_limits *limits)
+/* `time` is that of the step. */
+static bool add_limits(cJSON *object, const cs_limits *limits, double time)
 {
     cJSON *parts = cJSON_AddObjectToObject(object, "limits_s");
     bool done = cs_json_add_number(object, "computing_s", limits->computing) &&
@@ -391,7 +399,7 @@ static bool add_limits(cJSON *object, const cs_limits *limits)
                 cs_json_add_number(object, "update_s", limits->update) && parts;
     for (uint32_t i = 0; done && i < CS_N_LIMITS; i++)
         done = cs_json_add_number(parts, cs_limit_names[i], limits->seconds[i]);
-    return done && add_text(object, "limited_by", cs_limit_names[limits->first]) &&
+    return done && add_text(object, "limited_by", limit_name(limits, time)) &&
            add_text(object, "at_most", limits->axis) &&
            cs_json_add_number(object, "throughput_samples_per_s", limits->throughput) &&
            cs_json_add_number(object, "throughput_tokens_per_s", limits->tokens) &&
@@ -430,9 +438,10 @@ static bool add_plan(const cs_advice *advice, uint32_t i, cJSON *object)
 
 static bool add_row(const cs_advice *advice, const cs_advice_row *row, bool doubted, cJSON *object)
 {
+    const double time = advice->outcomes[row->candidate].step.time;
     return object && add_plan(advice, row->candidate, object) &&
            (!row->complete ||
-            (add_limits(object, &row->limits) && (!doubted || add_doubts(object, row))));
+            (add_limits(object, &row->limits, time) && (!doubted || add_doubts(object, row))));
 }
 
 static bool add_counts(const cs_advice *advice, cJSON *root)

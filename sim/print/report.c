@@ -107,8 +107,8 @@ static const char *standing(const cs_form *form, bool is_equal)
 static void print_form(const cs_simulation *simulation, const cs_form *form, FILE *out)
 {
     double simulated = cs_simulation_figure(simulation, form), closed = cs_form_value(form);
-    fprintf(out, "%-*s%-*s%-*s", VALUE_COLUMN, "  closed form", COMPARISON_COLUMN - VALUE_COLUMN,
-            figure_text(form->figure, closed).s, FORMULA_COLUMN - COMPARISON_COLUMN,
+    fprintf(out, "%-*s%-*s%-*s ", VALUE_COLUMN, "  closed form", COMPARISON_COLUMN - VALUE_COLUMN,
+            figure_text(form->figure, closed).s, FORMULA_COLUMN - COMPARISON_COLUMN - 1,
             comparison_text(form->figure, simulated, closed).s);
     cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->formula);
     fprintf(out, "%*s%-*s", COMPARISON_COLUMN, "", FORMULA_COLUMN - COMPARISON_COLUMN,
@@ -444,6 +444,36 @@ static void print_capacity(const cs_platform *platform, FILE *out)
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
+/* " weights 1 GB, activations 2 GB": those that there are, per category. */
+static void write_categories(const int64_t *bytes, char *out, size_t size)
+{
+    const char *separator = " ";
+    size_t end = 0;
+    *out = '\0';
+    for (uint32_t c = 0; c < CS_N_CATEGORIES && end < size; c++) {
+        if (bytes[c] == 0)
+            continue;
+        end += (size_t)snprintf(out + end, size - end, "%s%s %s", separator, cs_category_name(c),
+                                bytes_text((double)bytes[c]).s);
+        separator = ", ";
+    }
+}
+
+/* What the peak of the fullest device, the first of several, is made of. */
+static void print_fullest(const cs_trace *trace, FILE *out)
+{
+    char categories[512], line[640];
+    uint32_t fullest = 0;
+    for (uint32_t d = 1; d < trace->n_devices; d++)
+        if (trace->devices[d].peak > trace->devices[fullest].peak)
+            fullest = d;
+    if (trace->n_devices == 0 || trace->devices[fullest].peak <= 0)
+        return;
+    write_categories(trace->devices[fullest].at_peak, categories, sizeof(categories));
+    snprintf(line, sizeof(line), "peak of device %" PRIu32 ":%s", fullest, categories);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+}
+
 static void print_devices(const cs_platform *platform, const cs_simulation *simulation, FILE *out)
 {
     const uint32_t n = simulation->trace.n_devices;
@@ -453,6 +483,7 @@ static void print_devices(const cs_platform *platform, const cs_simulation *simu
     fprintf(out, "%*s %9s %9s %10s %9s   %-10s %-10s %-11s %s\n", width, "device", "computing",
             "messages", "for others", "for flush", "memory", "at", "activations", "form");
     print_lines(simulation, write_use, out);
+    print_fullest(&simulation->trace, out);
     print_capacity(platform, out);
     const cs_form *form = n > 0 ? peak_form(simulation, 0) : NULL;
     if (form)
@@ -689,14 +720,8 @@ static void write_oom(const cs_simulation *simulation, uint32_t device, device_l
     size_t end = (size_t)snprintf(
         out, size, "at %s, by %s: %s in use, capacity %s:", time_text((double)record->oom_time).s,
         culprit, bytes_text((double)live).s, bytes_text((double)record->capacity).s);
-    const char *separator = " ";
-    for (uint32_t c = 0; c < CS_N_CATEGORIES && end < size; c++) {
-        if (record->at_oom[c] == 0)
-            continue;
-        end += (size_t)snprintf(out + end, size - end, "%s%s %s", separator, cs_category_name(c),
-                                bytes_text((double)record->at_oom[c]).s);
-        separator = ", ";
-    }
+    if (end < size)
+        write_categories(record->at_oom, out + end, size - end);
 }
 
 /* "out of memory: devices 0 to 63, at ..." */

@@ -108,13 +108,13 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         .with = with_                                                                              \
     }
 
-#define REACHED_BY_XGMI                                                                            \
+#define REACHED_BY_XGMI(with_)                                                                     \
     {                                                                                              \
         .key = "/collectives/reached", .value = "{\"gpu_pair\": 0.75, \"node\": 0.8}",             \
         .source = "error correction and protocol leave 48 of the 64 GB/s of an xGMI link "         \
                   "(rocm.blogs.amd.com/software-tools-optimization/mi300x-rccl-xgmi, 2025); the "  \
                   "network is that of a DGX H100",                                                 \
-        .with = "/platform/topology=nvlink_mesh /model/device=mi3*"                                \
+        .with = with_                                                                              \
     }
 
 #define DISPATCH                                                                                   \
@@ -135,7 +135,9 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         REACHED_IN_RACKS("/platform/topology=gb200-nvl72"),                                        \
         REACHED_IN_RACKS("/platform/node/model=nvl72"),                                            \
         REACHED_IN_DGX1("/platform/topology=dgx1*"),                                               \
-        REACHED_IN_DGX1("/platform/node/topology=dgx1"), REACHED_BY_XGMI,                          \
+        REACHED_IN_DGX1("/platform/node/topology=dgx1"),                                           \
+        REACHED_BY_XGMI("/platform/topology=nvlink_mesh /model/device=mi3*"),                      \
+        REACHED_BY_XGMI("/platform/node/topology=nvlink_mesh /model/device=mi3*"),                 \
         {.key = "/collectives/reached",                                                            \
          .value = "0.8",                                                                           \
          .source = "nccl-tests reach 230 to 240 of 300 GB/s on DGX A100, 360 of 450 on DGX H100"}, \
