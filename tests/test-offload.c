@@ -300,6 +300,8 @@ static void refusals(void **state)
         {"{'layers': 8, 'bandwidth': '1 GB/s'}", "'parallel': {'data': 1},", "",
          "/offload/layers: must be less than 8, the layers of stage 0 that keep something to "
          "offload (got 8)"},
+        {"{'bandwidth': '1 GB/s'}", "'parallel': {'pipeline': 8},", "",
+         "/offload: no stage has two layers that keep something to offload"},
         {"{'bandwidth': '1 GB/s'}", "", "",
          "/offload: needs the section \"parallel\" (for one device: {\"data\": 1})"},
         {"{}", "'parallel': {'data': 1},", "",
@@ -317,10 +319,11 @@ static void refusals(void **state)
         cs_error_init(&error);
         const cs_status status = scenario_run_init(
             &run, &error,
-            "{'schema_version': 1, " UNIFORM " 'platform': {'topology': 'ideal', 'devices': 1}, %s"
+            "{'schema_version': 1, " UNIFORM " 'platform': {'topology': 'ideal', 'devices': %d}, %s"
             " 'offload': %s,"
             " 'schedule': {'kind': '1f1b', 'micro_batches': 1%s}}",
-            8, rows[i].parallel, rows[i].offload, rows[i].schedule);
+            8, strstr(rows[i].parallel, "pipeline") ? 8 : 1, rows[i].parallel, rows[i].offload,
+            rows[i].schedule);
         expect_int(rows[i].message, CS_INVALID, status);
         if (!strstr(error.text, rows[i].message))
             fail_msg("expected: %s\n     got: %s", rows[i].message, error.text);

@@ -103,7 +103,8 @@ CS_MUST_CHECK cs_status cs_scenario_offload(const cs_sections *sections, const c
                                             const cs_parallel *parallel, cs_offload *offload,
                                             cs_error *error);
 
-/* Of a job with its plan: CS_INVALID when a stage has no more layers than are to be offloaded. */
+/* Of a job with its plan: CS_INVALID when a stage has something to offload, and no more layers
+ * with it than are to be offloaded, or no stage has two such layers. */
 CS_MUST_CHECK cs_status cs_scenario_check_offload(const cs_sections *sections, const cs_job *job,
                                                   cs_error *error);
 

@@ -131,7 +131,7 @@ static cs_status check_stage(const cs_job *job, uint32_t stage, const cs_json_pl
         n += sum.host_bytes > 0;
     }
     *any |= n > 1;
-    if (job->offload.layers == CS_NONE || n > job->offload.layers)
+    if (job->offload.layers == CS_NONE || n == 0 || n > job->offload.layers)
         return CS_OK;
     return cs_json_invalid(place, error,
                            "must be less than %u, the layers of stage %u that keep something to "
