@@ -317,6 +317,19 @@ static void make_computation(maker *m, const spot *at, const cs_program *program
                                      .weights = named ? m->made.slots[at->holder] : CS_NONE});
 }
 
+/* A transfer of the device to itself, which takes no link of the platform. */
+static void make_copy(maker *m, const spot *at, const cs_program_step *of, cs_stage_step *made)
+{
+    const cs_class like = {.purpose = (uint8_t)of->purpose,
+                           .stage = at->stage,
+                           .device = at->device,
+                           .peer = at->device,
+                           .weights = CS_NONE,
+                           .bytes = of->bytes};
+    made->classes[at->holder - m->job->plan->stages[at->stage].first_device] =
+        cs_program_class(m->builder, of, &like);
+}
+
 /* Room for the classes of all holders, for those of the first of which the steps are as they are
  * of all. */
 static bool reserve_steps(maker *m, uint32_t stage, const cs_program *program, cs_stage_pass *pass)
@@ -329,9 +342,10 @@ static bool reserve_steps(maker *m, uint32_t stage, const cs_program *program, c
         made->flags = of->flags;
         made->n_waits = of->n_waits;
         memcpy(made->waits, of->waits, sizeof(made->waits));
-        if (!cs_step_computes(of))
+        made->copies = cs_step_copies(of);
+        if (!cs_step_computes(of) && !cs_step_copies(of))
             continue;
-        pass->computes = k;
+        pass->computes = cs_step_computes(of) ? k : pass->computes;
         made->classes = cs_arena_alloc(m->arena, n_replicas(m, stage), sizeof(*made->classes));
         if (!made->classes)
             return false;
@@ -344,7 +358,8 @@ static bool reserve_steps(maker *m, uint32_t stage, const cs_program *program, c
 static bool join_steps(const maker *m, const cs_program *program, uint32_t n_holders,
                        cs_stage_pass *pass)
 {
-    if (!m->job->in_series || !has_grid(m) || n_holders > 1 || m->options->policies)
+    if (!m->job->in_series || !has_grid(m) || n_holders > 1 || m->options->policies ||
+        m->job->offload.layers > 0)
         return true;
     bool *starts = cs_arena_alloc(m->arena, program->n, sizeof(*starts));
     for (uint32_t k = 0; starts && k < program->n; k++) {
@@ -366,11 +381,16 @@ static cs_status make_pass(maker *m, const cs_program_stage *common, const spot 
     bool enough = status != CS_OK || pass->steps || reserve_steps(m, at->stage, &program, pass);
     for (uint32_t k = 0; status == CS_OK && enough && k < program.n; k++) {
         cs_stage_step *made = &pass->steps[k];
-        if (!cs_step_computes(&program.steps[k]))
-            enough = make_runs(m, at->stage, &program.steps[k], variant & CS_PASS_ALONE, made);
+        const cs_program_step *step = &program.steps[k];
+        if (!cs_step_computes(step) && !cs_step_copies(step))
+            enough = make_runs(m, at->stage, step, variant & CS_PASS_ALONE, made);
         for (uint32_t i = 0; enough && made->n_runs == 0 && i < n_holders; i++) {
             const uint32_t h = at->holder + i;
-            make_computation(m, &(spot){at->stage, h, m->made.devices[h]}, &program, k, made);
+            const spot on = {at->stage, h, m->made.devices[h]};
+            if (made->copies)
+                make_copy(m, &on, step, made);
+            else
+                make_computation(m, &on, &program, k, made);
         }
     }
     if (status == CS_OK && enough)
@@ -413,7 +433,7 @@ static void set_policy(maker *m, uint32_t stage, uint32_t replica, cs_kind kind,
         uint32_t step = kind == CS_FORWARD ? 0 : pass->computes;
         if (!has_variant(m, kind, v))
             continue;
-        while (pass->steps[step].n_runs > 0)
+        while (!cs_stage_step_computes(&pass->steps[step]))
             step++;
         cs_builder_set_policy(m->builder, pass->steps[step].classes[replica], policy);
     }

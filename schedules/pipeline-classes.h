@@ -11,10 +11,16 @@
 typedef struct cs_stage_step {
     uint32_t flags; /* of program.h */
     uint32_t n_waits, waits[CS_STEP_WAITS];
-    uint32_t n_runs;   /* of a collective: groups that have one of the holders; 0: it computes */
+    bool copies;       /* to the host, or from it */
+    uint32_t n_runs;   /* of a collective: groups that have one of the holders; else 0 */
     uint32_t *classes; /* per holder, or per run the first one */
     uint32_t *members; /* of a collective, per holder: its number among the members of all runs */
 } cs_stage_step;
+
+static inline bool cs_stage_step_computes(const cs_stage_step *step)
+{
+    return step->n_runs == 0 && !step->copies;
+}
 
 typedef struct cs_stage_pass {
     uint32_t n;

@@ -62,6 +62,9 @@ typedef struct pipeline {
     uint32_t *did,
         *ended; /* per device: the latest pass' last computation, and the exchange with which
                             * it ended, or CS_NONE */
+    /* with offloading: */
+    uint32_t *to_host, *from_host; /* per device: its latest copy in that direction, or CS_NONE */
+    uint32_t *stored;     /* per holder and micro-batch of the span: the last copy to the host */
     micro_state *micros;  /* of the current span */
     uint32_t *reductions; /* per stage and update of the span, if any stage is replicated: the first
                            * member of its all-reduce, or CS_NONE */
@@ -266,8 +269,31 @@ static void add_tasks(pipeline *p, const cs_stage_step *step, holders on, uint32
         tasks[i] = first == CS_NONE ? CS_NONE : first + step->members[i];
 }
 
+/* A task waits for the one before it in its row, and is the last one. */
+static void line_up(pipeline *p, uint32_t *last, uint32_t task)
+{
+    cs_builder_edge(p->builder, *last, task);
+    *last = task;
+}
+
+/* Layers come back in the reverse order, so that all copies to the host have ended. */
+static void connect_copy(pipeline *p, uint32_t flags, uint32_t h, uint32_t item, uint32_t task)
+{
+    const uint32_t device = p->classes.devices[h];
+    uint32_t *stored = &p->stored[(size_t)h * p->n_micros + (item - p->first_item)];
+    if (flags & CS_STEP_TO_HOST) {
+        line_up(p, &p->to_host[device], task);
+        *stored = task;
+        return;
+    }
+    line_up(p, &p->from_host[device], task);
+    cs_builder_edge(p->builder, *stored, task);
+    *stored = CS_NONE;
+}
+
 /* What a holder's task of a step waits for besides messages, and what waits for it later. */
-static void connect(pipeline *p, const cs_stage_pass *pass, holders on, uint32_t k, uint32_t i)
+static void connect(pipeline *p, const cs_stage_pass *pass, holders on, uint32_t k, uint32_t i,
+                    uint32_t item)
 {
     const cs_stage_step *step = &pass->steps[k];
     const uint32_t task = task_of(p, on, k, i), h = on.first + i;
@@ -276,9 +302,11 @@ static void connect(pipeline *p, const cs_stage_pass *pass, holders on, uint32_t
         cs_builder_edge(p->builder, task_of(p, on, step->waits[w], i), task);
     if (step->flags & CS_STEP_BEGINS) {
         cs_builder_edge(p->builder, p->ended[device], task);
-        if (step->n_runs > 0)
+        if (!cs_stage_step_computes(step))
             cs_builder_edge(p->builder, p->did[device], task);
     }
+    if (step->copies)
+        connect_copy(p, step->flags, h, item, task);
     if (step->flags & CS_STEP_SUMS)
         cs_builder_edge(p->builder, p->summed[h], task);
     if (step->flags & CS_STEP_SUMMED)
@@ -310,7 +338,7 @@ static const cs_stage_pass *add_pass(pipeline *p, uint32_t stage, cs_kind kind, 
     for (uint32_t k = 0; k < pass->n; k++) {
         add_tasks(p, &pass->steps[k], on, first, item, &p->tasks[(size_t)k * on.n]);
         for (uint32_t i = 0; has_grid(p) && i < on.n; i++)
-            connect(p, pass, on, k, i);
+            connect(p, pass, on, k, i, item);
     }
     for (uint32_t i = 0; has_grid(p) && i < on.n; i++)
         end_pass(p, pass, on, i);
@@ -705,6 +733,7 @@ static bool reserve_more(pipeline *p)
 {
     const size_t n_holders = has_grid(p) ? p->plan->n_devices : 0;
     const size_t n_devices = has_grid(p) ? p->job->n_devices : 0;
+    const size_t n_stored = p->job->offload.layers > 0 ? n_holders * p->n_micros : 0;
     for (uint32_t t = 0; t < p->classes.n_ties; t++) {
         uint32_t n = p->classes.ties[t].n_classes;
         p->max_tied = n > p->max_tied ? n : p->max_tied;
@@ -712,8 +741,13 @@ static bool reserve_more(pipeline *p)
     if (!RESERVE(p, tied, (size_t)p->classes.n_ties * p->max_tied) ||
         !RESERVE(p, tasks, (size_t)p->classes.most_steps * p->classes.most_holders) ||
         !RESERVE(p, summed, n_holders) || !RESERVE(p, ready, n_holders) ||
-        !RESERVE(p, did, n_devices) || !RESERVE(p, ended, n_devices))
+        !RESERVE(p, did, n_devices) || !RESERVE(p, ended, n_devices) ||
+        !RESERVE(p, to_host, n_devices) || !RESERVE(p, from_host, n_devices) ||
+        !RESERVE(p, stored, n_stored))
         return false;
+    memset(p->to_host, 0xff, n_devices * sizeof(*p->to_host));
+    memset(p->from_host, 0xff, n_devices * sizeof(*p->from_host));
+    memset(p->stored, 0xff, n_stored * sizeof(*p->stored));
     memset(p->summed, 0xff, n_holders * sizeof(*p->summed));
     memset(p->ready, 0xff, n_holders * sizeof(*p->ready));
     memset(p->did, 0xff, n_devices * sizeof(*p->did));

@@ -43,8 +43,11 @@ typedef struct walk {
     uint32_t computed, before; /* the latest computation and the one before it, or CS_NONE */
     uint32_t exchanged;        /* the latest exchange behind or beside it, or CS_NONE */
     uint32_t summed;           /* the latest sum of gradients, or CS_NONE */
-    cs_weights ready;          /* whose gradients wait for more of them */
-    uint32_t reached;          /* the layer that the pass has come to */
+    const cs_stage_offload *offload;
+    uint32_t *copies; /* per layer that is offloaded: the step that copies it, in this pass */
+    uint32_t awaited; /* the copy that the layer waits for which the pass has come to, or CS_NONE */
+    cs_weights ready; /* whose gradients wait for more of them */
+    uint32_t reached; /* the layer that the pass has come to */
     int64_t kept; /* of the layers that it has come to, in a backward of those that it has left */
     int64_t arrived; /* buffers that the next computation reads */
 } walk;
@@ -144,6 +147,8 @@ static void begin_computation(walk *w, uint32_t layer)
     wait_for(step, w->exchanged);
     wait_for(step, w->units[w->at].gathered);
     wait_for(step, scattered_before(w));
+    wait_for(step, w->awaited);
+    w->awaited = CS_NONE;
     if (first && w->pass->kind == CS_FORWARD) {
         const int64_t input = w->job->stages[w->stage].input_bytes;
         cs_step_add_effect(step, CS_MEMORY_ACTIVATIONS, w->pass->recompute ? input : 0, false);
@@ -166,6 +171,21 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* The number of a layer that is offloaded, or CS_NONE. */
+static uint32_t offloaded(const walk *w, uint32_t l)
+{
+    const cs_stage_offload *of = w->offload;
+    const uint32_t number = of->n > 0 ? of->numbers[l - w->of->first_layer] : CS_NONE;
+    return number < of->n ? number : CS_NONE;
+}
+
+/* Bytes of a layer that are a tensor of their own, since they are copied. */
+static int64_t apart(const walk *w, uint32_t l)
+{
+    const uint32_t number = offloaded(w, l);
+    return number == CS_NONE || w->pass->kind == CS_BACKWARD_WEIGHT ? 0 : w->offload->bytes[number];
+}
+
 /* With recomputation of the stage its input is there from the forward to the end. */
 static void keep(walk *w, uint32_t l)
 {
@@ -174,7 +194,8 @@ static void keep(walk *w, uint32_t l)
     int64_t bytes = kept - w->kept;
     if (w->pass->recompute)
         bytes = w->pass->kind == CS_FORWARD ? 0 : larger(kept, input) - larger(w->kept, input);
-    cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_ACTIVATIONS, bytes, false);
+    cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_ACTIVATIONS, bytes - apart(w, l), false);
+    cs_step_add_offloaded(step_at(w, w->computed), apart(w, l), false);
     w->kept = kept;
 }
 
@@ -249,6 +270,8 @@ static void exchange(walk *w, uint32_t layer, const cs_exchange *what)
         if (w->computed == CS_NONE && w->exchanged == CS_NONE)
             step->flags = CS_STEP_BEGINS | CS_STEP_RECEIVES | CS_STEP_READS;
         wait_for(step, w->computed);
+        wait_for(step, w->awaited);
+        w->awaited = CS_NONE;
         go_through(w, id, layer);
     }
     wait_for(step, w->exchanged);
@@ -462,14 +485,70 @@ static void release(walk *w, uint32_t l)
     const int64_t all = stage->kept_bytes, left = w->kept + sum_of(w, l)->kept_bytes;
     const bool ends = l == w->of->first_layer;
     const int64_t bytes = larger(all - w->kept, least) - (ends ? 0 : larger(all - left, least));
-    cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_ACTIVATIONS, -bytes, true);
+    cs_step_add_effect(step_at(w, w->computed), CS_MEMORY_ACTIVATIONS, apart(w, l) - bytes, true);
+    cs_step_add_offloaded(step_at(w, w->computed), -apart(w, l), true);
     w->kept = left;
+}
+
+/* ---- copies to the host and back ---- */
+
+/* Begins when what was computed before has ended. */
+static void copy(walk *w, uint32_t number)
+{
+    const int64_t bytes = w->offload->bytes[number];
+    const uint32_t id = w->copies[number] = add_step(w, CS_TRANSFER);
+    cs_program_step *step = step_at(w, id);
+    step->purpose = CS_PURPOSE_HOST;
+    step->bytes = bytes;
+    step->duration = cs_offload_time(w->job, bytes);
+    step->flags = goes_up(w) ? CS_STEP_TO_HOST : CS_STEP_FROM_HOST;
+    step->flags |= w->computed == CS_NONE ? CS_STEP_BEGINS : 0;
+    wait_for(step, w->computed);
+    cs_step_add_effect(step, CS_MEMORY_ACTIVATIONS, goes_up(w) ? -bytes : bytes, goes_up(w));
+    w->open = false;
+}
+
+/* What begins to come back with the backward of a layer. */
+static void fetch(walk *w, uint32_t number)
+{
+    const cs_stage_offload *of = w->offload;
+    const bool first = number + 1 == of->n_layers;
+    const uint32_t ahead = number < of->prefetch ? number : of->prefetch;
+    if (!first && number < of->prefetch)
+        return;
+    for (uint32_t i = first ? 0 : ahead; i <= ahead; i++)
+        if (number - i < of->n)
+            copy(w, number - i);
+}
+
+/* A layer that the pass comes to waits for its copy, or for one that makes room. */
+static void begin_layer(walk *w, uint32_t l)
+{
+    const cs_stage_offload *of = w->offload;
+    const uint32_t number = of->n > 0 ? of->numbers[l - w->of->first_layer] : CS_NONE;
+    if (number == CS_NONE || w->pass->kind == CS_BACKWARD_WEIGHT)
+        return;
+    if (!goes_up(w))
+        fetch(w, number);
+    const uint32_t behind = goes_up(w) ? of->in_flight + 1 : 0;
+    if (number < behind || number - behind >= of->n)
+        return;
+    w->awaited = w->copies[number - behind];
+    w->open = false;
+}
+
+static void end_layer(walk *w, uint32_t l)
+{
+    const uint32_t number = offloaded(w, l);
+    if (number != CS_NONE && w->pass->kind == CS_FORWARD)
+        copy(w, number);
 }
 
 static void walk_layer(walk *w, uint32_t l)
 {
     const cs_layer *layer = w->layers ? &w->layers[l] : NULL;
     const bool up = goes_up(w), pieces = layer && layer->n_pieces > 0;
+    begin_layer(w, l);
     if (!pieces || w->pass->kind == CS_BACKWARD_WEIGHT) {
         compute(w, l, time_of(w, l));
     } else {
@@ -480,6 +559,7 @@ static void walk_layer(walk *w, uint32_t l)
     }
     if (!up && w->pass->kind != CS_BACKWARD_INPUT)
         release(w, l);
+    end_layer(w, l);
 }
 
 /* ---- passes ---- */
@@ -650,6 +730,7 @@ cs_status cs_program_stage_init_grid(cs_program_stage *made, cs_error *error)
     if (!made->sums || !made->units)
         return cs_error_no_memory(error);
     CS_TRY(sum_layers(made, error));
+    CS_TRY(cs_stage_offload_init(made->job, made->stage, made->sums, &made->offload, error));
     cut_units(made);
     find_shared(made);
     return CS_OK;
@@ -664,12 +745,12 @@ static void take_units(walk *w, const cs_program_stage *stage)
         w->units[i] = stage->units[goes_up(w) ? w->n_units - 1 - i : i];
 }
 
-/* No more steps than each layer has computations, exchanges, gathers and sums. */
+/* No more steps than each layer has computations, exchanges, gathers, sums and a copy. */
 static size_t most_steps(const walk *w)
 {
     size_t n = 1 + CS_STATES_MOST;
     for (uint32_t l = w->of->first_layer; l < w->of->end_layer; l++) {
-        n += 2 + 2 * CS_STATES_MOST_OF_LAYER;
+        n += 3 + 2 * CS_STATES_MOST_OF_LAYER;
         if (w->layers)
             n += 2 * ((size_t)w->layers[l].n_pieces + w->layers[l].n_exchanges);
     }
@@ -693,12 +774,15 @@ cs_status cs_program_make_grid(const cs_program_stage *stage, const cs_program_p
               .before = CS_NONE,
               .exchanged = CS_NONE,
               .summed = CS_NONE,
+              .offload = &stage->offload,
+              .awaited = CS_NONE,
               .reached = CS_NONE};
     const size_t most = most_steps(&w);
     w.units = malloc(stage->n_units * sizeof(*w.units));
     w.passages = malloc(most * sizeof(*w.passages));
+    w.copies = malloc((stage->offload.n + 1ULL) * sizeof(*w.copies));
     program->steps = malloc(most * sizeof(*program->steps));
-    const bool room = w.units && w.passages && program->steps;
+    const bool room = w.units && w.passages && w.copies && program->steps;
     if (room) {
         take_units(&w, stage);
         if (pass->kind == CS_UPDATE)
@@ -708,5 +792,6 @@ cs_status cs_program_make_grid(const cs_program_stage *stage, const cs_program_p
     }
     free(w.units);
     free(w.passages);
+    free(w.copies);
     return room ? CS_OK : cs_error_no_memory(error);
 }

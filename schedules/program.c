@@ -22,6 +22,12 @@ void cs_step_add_results(cs_program_step *step, int64_t bytes)
         step->effects[step->n_effects++] = (cs_effect){bytes, 0, CS_MEMORY_BUFFERS, true};
 }
 
+void cs_step_add_offloaded(cs_program_step *step, int64_t bytes, bool at_end)
+{
+    if (bytes != 0)
+        step->effects[step->n_effects++] = (cs_effect){bytes, 0, CS_MEMORY_ACTIVATIONS, at_end};
+}
+
 static void add_workspace(cs_program_step *step, int64_t bytes)
 {
     cs_step_add_effect(step, CS_MEMORY_WORKSPACE, bytes, false);
@@ -110,6 +116,7 @@ void cs_program_stage_finish(cs_program_stage *stage)
 {
     free(stage->sums);
     free(stage->units);
+    cs_stage_offload_finish(&stage->offload);
     *stage = (cs_program_stage){0};
 }
 

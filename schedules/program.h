@@ -44,10 +44,13 @@
  *     that layer's backward on.
  *   - At stages 1 and 2 the weights are gathered, in place, after the update; the next forward
  *     waits for it.
+ *   - Copies to the host and back are steps beside the others, one behind the other in each
+ *     direction (offload.h).
  */
 #ifndef CS_SCHEDULES_PROGRAM_H
 #define CS_SCHEDULES_PROGRAM_H
 
+#include "schedules/offload.h"
 #include "schedules/schedule.h"
 
 /* A pass over a stage, and what it has to do with the passes beside it. */
@@ -66,24 +69,26 @@ typedef struct cs_program_pass {
 
 /* Bits of cs_program_step.flags: what it waits for besides steps, and what waits for it. */
 enum {
-    CS_STEP_BEGINS = 1,   /* what the device did in the pass before */
-    CS_STEP_RECEIVES = 2, /* the message that the pass reads */
-    CS_STEP_ENDS = 4,     /* messages wait for it, and what the device does next */
-    CS_STEP_SUMS = 8,     /* waits for the latest sum of gradients of the stage, */
-    CS_STEP_SUMMED = 16,  /* is it */
-    CS_STEP_READS = 32,   /* waits until the weights are gathered after their update, */
-    CS_STEP_READY = 64,   /* has gathered them */
+    CS_STEP_BEGINS = 1,    /* what the device did in the pass before */
+    CS_STEP_RECEIVES = 2,  /* the message that the pass reads */
+    CS_STEP_ENDS = 4,      /* messages wait for it, and what the device does next */
+    CS_STEP_SUMS = 8,      /* waits for the latest sum of gradients of the stage, */
+    CS_STEP_SUMMED = 16,   /* is it */
+    CS_STEP_READS = 32,    /* waits until the weights are gathered after their update, */
+    CS_STEP_READY = 64,    /* has gathered them */
+    CS_STEP_TO_HOST = 128, /* waits for the device's latest copy in its direction, and is it: to */
+    CS_STEP_FROM_HOST = 256, /* the host, or from it, when the micro-batch's copies to it ended */
 };
 
-enum { CS_STEP_EFFECTS = 2 * CS_N_CATEGORIES + 1, CS_STEP_WAITS = 6 };
+enum { CS_STEP_EFFECTS = 2 * CS_N_CATEGORIES + 2, CS_STEP_WAITS = 6 };
 
 /* One step, the same on each device. The devices of its effects are not looked at. */
 typedef struct cs_program_step {
-    cs_kind kind; /* what is computed, or a collective: */
+    cs_kind kind; /* what is computed, CS_TRANSFER: a copy to the host or back, or a collective: */
     cs_axes_name axes;
     cs_purpose purpose;
     int64_t bytes, bytes_back; /* see cs_class */
-    cs_time duration;          /* of a computation, at speed 1 */
+    cs_time duration;          /* of a computation, at speed 1; of a copy */
     uint32_t flags;
     uint32_t n_waits, waits[CS_STEP_WAITS]; /* steps in front of it; program order is implied */
     uint32_t n_effects;
@@ -99,6 +104,7 @@ typedef struct cs_program_stage {
                                     * already */
     struct cs_program_unit *units; /* from the last layers to the first */
     uint32_t n_units;
+    cs_stage_offload offload;
 } cs_program_stage;
 
 typedef struct cs_program {
@@ -109,6 +115,11 @@ typedef struct cs_program {
 static inline bool cs_step_computes(const cs_program_step *step)
 {
     return cs_kind_group_of(step->kind) == CS_GROUP_COMPUTE;
+}
+
+static inline bool cs_step_copies(const cs_program_step *step)
+{
+    return step->kind == CS_TRANSFER;
 }
 
 /* The whole of a pass as one computation, of what a stage takes for it. A generator may change the
@@ -146,10 +157,11 @@ uint32_t cs_program_send_between(cs_builder *builder, const cs_class *message, i
                                  int64_t arrives);
 
 /* Internal to program*.c: adds bytes to those of the same category and instant; what passes on a
- * grid have in common; and the steps of one. Results that stay are an effect of their own, one of
- * a step: they are a tensor. */
+ * grid have in common; and the steps of one. Results that stay, and what is offloaded of a layer,
+ * are an effect of their own, one of a step: they are a tensor. */
 void cs_step_add_effect(cs_program_step *step, cs_category category, int64_t bytes, bool at_end);
 void cs_step_add_results(cs_program_step *step, int64_t bytes);
+void cs_step_add_offloaded(cs_program_step *step, int64_t bytes, bool at_end);
 CS_MUST_CHECK cs_status cs_program_stage_init_grid(cs_program_stage *made, cs_error *error);
 CS_MUST_CHECK cs_status cs_program_make_grid(const cs_program_stage *stage,
                                              const cs_program_pass *pass, cs_program *program,

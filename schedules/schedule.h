@@ -48,6 +48,16 @@ typedef struct cs_states {
                          * mini-batch still runs; 0: all together after it */
 } cs_states;
 
+/* Activations that wait in the host's memory for their backward (offload.h). */
+typedef struct cs_offload {
+    uint32_t layers;    /* of each stage, the first ones; 0: none; CS_NONE: all but the last */
+    uint32_t in_flight; /* copies to the host that may be under way when a layer begins its forward,
+                         * and */
+    uint32_t prefetch;  /* how many layers ahead of the backward a copy back may begin; CS_NONE:
+                         * as many as there are layers less those offloaded and one */
+    double bandwidth;   /* bytes/s of the device's link to its host, each way */
+} cs_offload;
+
 /* How long what a stage hands on stays there: see stage-buffers.h. */
 typedef enum cs_stage_results {
     CS_RESULTS_SENT,
@@ -68,6 +78,7 @@ typedef struct cs_job {
                                  * schedule does not ask for it (`takes_whole`) */
     cs_replicas replicas;
     cs_states states;           /* where the plan has a grid */
+    cs_offload offload;         /* the same */
     const uint32_t *stands_for; /* per device: the device that is simulated in its place, itself
                                  * where it is simulated; NULL: all are */
     uint32_t n_devices;

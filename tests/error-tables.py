@@ -89,7 +89,7 @@ PARTS = {'products': 'products', 'attention': 'attention', 'memory_bound': 'memo
          'other_computing': 'other computing', 'slowed': 'slowed by messages', 'optimizer': 'optimizer',
          'for_stages': 'messages between stages', 'for_gradients': 'gradients', 'for_weights': 'weights',
          'for_tensor': 'tensor-parallel messages', 'for_context': 'context-parallel messages', 'for_expert': 'messages for experts',
-         'for_space': 'halos', 'bubble': 'bubble'}
+         'for_space': 'halos', 'for_host': 'the host', 'bubble': 'bubble'}
 
 
 def decompose(sim, chosen):

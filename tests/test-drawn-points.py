@@ -29,7 +29,7 @@ GIVEN = GIVEN.parse_args()
 FEATURES = ('stated: ', 'the network ', 'the device ', 'the schedule ', 'networks of the kind ', 'experts in encoders with decoders',
             'adapters in networks ', 'packed samples ', 'several nodes of ', 'the nodes of ', 'more ranks than heads',
             'experts and tensor parallelism without ', 'ranks that divide tokens ', 'measured passes of ranks ', 'the activation ',
-            'the norm ', 'the optimizer ', 'offloading', 'full recomputation of some blocks', 'Mamba layers ',
+            'the norm ', 'the optimizer ', 'offloading ', 'full recomputation of some blocks', 'Mamba layers ',
             'several stages a rank ', 'ranks that do not divide adapters ')
 
 

@@ -65,8 +65,8 @@ static const struct {
     {"no name", "/name", "\"\"", "/name: must not be empty"},
     {"unknown key", "/iteration", "2",
      "unknown key \"iteration\"; did you mean \"iterations\"? known: schema_version, name, model, "
-     "platform, schedule, parallel, runtime, collectives, memory, costs, iterations, dataset, "
-     "seed, sweep, advise"},
+     "platform, schedule, parallel, runtime, collectives, memory, offload, costs, iterations, "
+     "dataset, seed, sweep, advise"},
     {"no iteration", "/iterations", "0", "/iterations: must be from 1 to 1048576 (got 0)"},
     {"iterations beyond", "/iterations", "1048577",
      "/iterations: must be from 1 to 1048576 (got 1048577)"},
@@ -352,8 +352,8 @@ static const struct {
      "{\"schema_version\": 3, \"model\": {\"uniform\": {\"layers\": -1}}, \"platform\": {}, "
      "\"schedule\": {\"kind\": \"dp\", \"bucket\": -1}, \"sed\": 1}",
      "s.json: unknown key \"sed\"; did you mean \"seed\"? known: schema_version, name, model, "
-     "platform, schedule, parallel, runtime, collectives, memory, costs, iterations, dataset, "
-     "seed, sweep, advise\n"
+     "platform, schedule, parallel, runtime, collectives, memory, offload, costs, iterations, "
+     "dataset, seed, sweep, advise\n"
      "s.json: /schema_version: must be 1 (got 3)\n"
      "s.json: /model/uniform/layers: must be from 0 to 1048576 (got -1)\n"
      "s.json: /model/uniform: missing key \"forward\": must be time: a number of seconds or a text "
@@ -890,8 +890,8 @@ static const struct {
     {"unknown parent", "/schedul/kind", "dp", CS_INVALID,
      "s.json: unknown key \"schedul\"; did you mean \"schedule\"? known: schema_version, name, "
      "model, "
-     "platform, schedule, parallel, runtime, collectives, memory, costs, iterations, dataset, "
-     "seed, sweep, advise"},
+     "platform, schedule, parallel, runtime, collectives, memory, offload, costs, iterations, "
+     "dataset, seed, sweep, advise"},
     {"no pointer", "schedule", "1", CS_INVALID,
      "--set: schedule: must begin with \"/\" as in /schedule/kind"},
     {"the whole", "", "1", CS_INVALID,

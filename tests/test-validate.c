@@ -212,10 +212,20 @@ static const struct lack {
      "stated: batch sizes that agree"},
     {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'options': {'offload': true}, "
          "'measured': {}, " REST,
-     "offloading"},
-    {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
-         "'Megatron-LM', 'args': {'fine-grained-activation-offloading': true}, " REST,
-     "offloading"},
+     "offloading where nothing else is divided than the batch"},
+    {GPT ", " TWO_GPUS
+         ", 'parallel': {'dp': 2, 'zero': 1}, 'batch': {'global': 4, 'micro': 1}, 'options': "
+         "{'offload': true}, 'measured': {}, " REST,
+     "stated: what is offloaded"},
+    {GPT ", " TWO_GPUS
+         ", 'parallel': {'dp': 2, 'zero': 1}, 'batch': {'global': 4, 'micro': 1}, 'options': "
+         "{'offload': true}, 'measured': {}, 'precision': 'fp32', 'recompute': 'full'",
+     "offloading with full recomputation or measured passes"},
+    {GPT
+     ", " TWO_GPUS
+     ", 'parallel': {'dp': 2, 'zero': 1}, 'batch': {'global': 4, 'micro': 1}, 'measured': "
+     "{}, 'framework': 'Megatron-LM', 'args': {'fine-grained-activation-offloading': true}, " REST,
+     "stated: which modules are offloaded"},
     {GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
          "'Megatron-LM', 'args': {'defer-embedding-wgrad-compute': true}, " REST,
      "gradients of the last matrix that are deferred"},
@@ -326,6 +336,14 @@ static const struct rule {
      "schedule", "partition", NULL, "[2]"},
     {"equal stages", MEGATRON GPUS(2) "'parallel': {'pp': 2}, 'schedule': '1f1b', " TOLD,
      "schedule", "partition", NULL, "[3]"},
+    {"offloaded layers of a recipe",
+     RECIPE("llama3-70b", "", "GB300 (NVL72)", "fp8", "'offload': true"), "offload", "layers", NULL,
+     "20"},
+    {"offloaded modules",
+     MIXED GPUS(2) "'parallel': {'dp': 2, 'zero': 1}, 'args': "
+                   "{'fine-grained-activation-offloading': true, "
+                   "'offload-modules': '[core_attn attn_proj moe_act]'}, " TOLD,
+     "offload", "operators", NULL, "[\"attention\",\"o_proj\",\"experts.act\",\"experts.mul\"]"},
     {"half the ranks of DualPipe", MEGATRON DUALPIPE, "parallel", "pipeline", NULL, "2"},
     {"and twice the replicas", MEGATRON DUALPIPE, "parallel", "data", NULL, "2"},
     {"which have half the micro-batches", MEGATRON DUALPIPE, "schedule", "micro_batches", NULL,

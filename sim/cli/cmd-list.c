@@ -133,6 +133,8 @@ static bool section_at(size_t i, entry *out)
         {"runtime", "the conventions of a training framework", NULL, cs_scenario_runtime_fields},
         {"memory", "what a framework and its libraries keep in memory", NULL,
          cs_scenario_memory_fields},
+        {"offload", "activations that wait in the memory of the host", NULL,
+         cs_scenario_offload_fields},
         {"slowdown", "in platform/slowdown", NULL, cs_scenario_slowdown_fields},
         {"jitter", "a spread, in platform/jitter and in platform/stragglers", NULL,
          cs_noise_spread_fields},

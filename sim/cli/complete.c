@@ -59,6 +59,7 @@ static const struct {
     {"/parallel", NULL, NULL, cs_scenario_parallel_fields},
     {"/runtime", NULL, NULL, cs_scenario_runtime_fields},
     {"/memory", NULL, NULL, cs_scenario_memory_fields},
+    {"/offload", NULL, NULL, cs_scenario_offload_fields},
     {"/schedule", "/schedule/kind", "schedules", cs_scenario_schedule_fields},
 };
 

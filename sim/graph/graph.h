@@ -107,7 +107,8 @@ typedef enum cs_category {
     X(TENSOR, "tensor")       /* within layers, over the axis of that name */                      \
     X(CONTEXT, "context")                                                                          \
     X(EXPERT, "expert")                                                                            \
-    X(SPACE, "space")
+    X(SPACE, "space")                                                                              \
+    X(HOST, "host") /* activations that wait in the host's memory */
 
 typedef enum cs_purpose {
 #define CS_PURPOSE_ENUM(name, text) CS_PURPOSE_##name,

@@ -663,6 +663,17 @@ static void print_purposes(const cs_simulation *simulation, FILE *out)
     }
 }
 
+/* Of the device that has the most there. */
+static void print_host(const cs_simulation *simulation, FILE *out)
+{
+    int64_t most = 0;
+    for (uint32_t d = 0; simulation->host_peaks && d < simulation->trace.n_devices; d++)
+        most = simulation->host_peaks[d] > most ? simulation->host_peaks[d] : most;
+    if (most > 0)
+        fprintf(out, "offloaded to the host: at most %s a device at once\n",
+                bytes_text((double)most).s);
+}
+
 /* What is not known where tasks were dropped as they ran. */
 static void print_dropped(const cs_simulation *simulation, FILE *out)
 {
@@ -954,6 +965,7 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     fputc('\n', out);
     print_communication(&simulation->analysis, out);
     print_purposes(simulation, out);
+    print_host(simulation, out);
     print_recurrence(scenario, simulation, out);
     print_skipped(&simulation->skipped, out);
     if (simulation->without_tasks)

@@ -86,6 +86,8 @@ cs_status cs_replayable_scenario(const cs_scenario *scenario, const char *path, 
         return refuse(path, "/model/optimizer",
                       "must be another than muon to be replayed: no backend orthogonalises", error);
     CS_TRY(check_recompute(scenario, path, error));
+    if (scenario->job.offload.layers > 0)
+        return refuse(path, "/offload", "must be left out to be replayed", error);
     for (uint32_t d = 0; d < scenario->platform.n_devices; d++)
         if (scenario->job.speeds[d] != 1)
             return refuse(path, "/platform/speed", "must be 1 to be replayed", error);

@@ -340,6 +340,16 @@ static double peak_activations(const cs_outcome *of)
     return (double)of->simulation->trace.devices[of->device].category_peak[CS_MEMORY_ACTIVATIONS];
 }
 
+static bool offloads(const cs_outcome *of)
+{
+    return of->simulation->host_peaks != NULL;
+}
+
+static double peak_host(const cs_outcome *of)
+{
+    return (double)of->simulation->host_peaks[of->device];
+}
+
 static const cs_device_allocations *allocations_of(const cs_outcome *of)
 {
     return &of->simulation->allocations.devices[of->device];
@@ -520,6 +530,10 @@ const cs_run_figure cs_run_figures[] = {
     {"peak_activation_bytes", "peak activations",
      "most activations in memory at once, per device; in a sweep, of the fullest device",
      CS_UNIT_BYTES, peak_activations, NULL, CS_SCOPE_DEVICE},
+    {"peak_host_bytes", "peak on the host",
+     "most memory of the host that a device's offloaded activations take at once, per device; in a "
+     "sweep, of the device with the most; only with offloading",
+     CS_UNIT_BYTES, peak_host, offloads, CS_SCOPE_DEVICE, TASKS},
     {"peak_allocated_bytes", "peak allocated",
      "torch.cuda.max_memory_allocated(), per device; in a sweep, of the fullest device; only with "
      "an allocator",

@@ -1,5 +1,6 @@
 #include "sim/run/simulate.h"
 
+#include "sim/analysis/offloaded.h"
 #include "sim/engine/engine.h"
 #include "sim/lower/lower.h"
 
@@ -14,6 +15,7 @@ void cs_simulation_finish(cs_simulation *simulation)
     cs_analysis_finish(&simulation->analysis);
     cs_forms_finish(&simulation->forms);
     cs_allocations_finish(&simulation->allocations);
+    free(simulation->host_peaks);
     *simulation = (cs_simulation){0};
 }
 
@@ -176,11 +178,12 @@ cs_status cs_simulation_state_forms(const cs_scenario *scenario, cs_simulation *
     const bool none = simulation->disturbed || simulation->trace.stopped;
     cs_forms_finish(&simulation->forms);
     CS_TRY(state_forms(scenario, &simulation->forms, error));
-    if (scenario->job.libraries)
+    const bool offloads = scenario->job.offload.layers > 0; /* of which they know nothing */
+    if (scenario->job.libraries || offloads)
         reject_memory_forms(&simulation->forms);
-    if (none || was_slowed(&simulation->trace) ||
+    if (none || offloads || was_slowed(&simulation->trace) ||
         !collectives_are_usual(scenario, &scenario->platform, &simulation->lowering))
-        reject_forms(&simulation->forms, none);
+        reject_forms(&simulation->forms, none || offloads);
     return CS_OK;
 }
 
@@ -203,6 +206,9 @@ static cs_status run_on(const cs_scenario *scenario, const cs_platform *platform
     if (status == CS_OK)
         status = cs_allocations_make(scenario, &simulation->graph, &simulation->trace,
                                      &simulation->allocations, error);
+    if (status == CS_OK)
+        status = cs_offloaded_peaks(&simulation->graph, &simulation->trace, &simulation->host_peaks,
+                                    error);
     return status;
 }
 

@@ -15,9 +15,10 @@ const char *const cs_step_part_names[] = {
     NULL};
 
 const char *const cs_step_part_keys[] = {
-    "products",   "attention",  "memory_bound",  "launch_gaps", "other_computing", "slowed",
-    "optimizer",  "for_stages", "for_gradients", "for_weights", "for_tensor",      "for_context",
-    "for_expert", "for_space",  "bubble",        NULL};
+    "products",   "attention",   "memory_bound", "launch_gaps",   "other_computing",
+    "slowed",     "optimizer",   "for_stages",   "for_gradients", "for_weights",
+    "for_tensor", "for_context", "for_expert",   "for_space",     "for_host",
+    "bubble",     NULL};
 
 static bool holds(const cs_plan *plan, uint32_t stage, uint32_t device)
 {

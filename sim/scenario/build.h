@@ -97,6 +97,17 @@ CS_MUST_CHECK cs_status cs_scenario_unplanned_job(const cs_sections *sections,
                                                   const cs_batch *batch, cs_arena *arena,
                                                   cs_job *job, cs_error *error);
 
+/* What the section "offload" asks for; leaves `offload` without the section. CS_INVALID when the
+ * scenario has something that does not go with it, or no bandwidth to the host. */
+CS_MUST_CHECK cs_status cs_scenario_offload(const cs_sections *sections, const cs_model *model,
+                                            const cs_parallel *parallel, cs_offload *offload,
+                                            cs_error *error);
+
+/* Of a job with its plan: CS_INVALID when a stage has something to offload, and no more layers
+ * with it than are to be offloaded, or no stage has two such layers. */
+CS_MUST_CHECK cs_status cs_scenario_check_offload(const cs_sections *sections, const cs_job *job,
+                                                  cs_error *error);
+
 /* The samples of all shares of a micro-batch that replicas can have, for planners to choose
  * from. */
 CS_MUST_CHECK cs_status cs_scenario_shares(const cs_job *job, cs_arena *arena, cs_samples *samples,

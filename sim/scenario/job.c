@@ -123,6 +123,7 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
         if (platform->devices[d].capacity < made.memory)
             made.memory = platform->devices[d].capacity;
     }
+    CS_TRY(cs_scenario_offload(sections, model, parallel, &made.offload, error));
     if (parallel) {
         made.states = parallel->states;
         if (!schedule->kind->asynchronous) {
@@ -168,6 +169,7 @@ static double tasks_of_stage(const cs_job *job, const cs_stage *stage, bool repl
     for (uint32_t l = stage->first_layer; l < stage->end_layer; l++) {
         const cs_layer *layer = &job->model->layers[l];
         tasks += 3.0 * layer->n_pieces + 3.0 * layer->n_exchanges;
+        tasks += job->offload.layers > 0 ? 4 : 0; /* a copy each way, and a step of each pass */
     }
     return tasks;
 }
@@ -368,6 +370,7 @@ cs_status cs_scenario_job(const cs_sections *sections, const cs_platform *platfo
     if (!plan->grid)
         CS_TRY(look_at_links(platform, &made, error));
     CS_TRY(sum_stages(&sections->root, arena, &made, error));
+    CS_TRY(cs_scenario_check_offload(sections, &made, error));
     CS_TRY(find_matrices(arena, &made, error));
     CS_TRY(cs_scenario_libraries(sections, &made, arena, &made.libraries, error));
     if (cs_schedule_takes_whole(schedule))

@@ -96,6 +96,19 @@ static bool add_memory(const cs_sections *sections, const cs_scenario *scenario,
     return add_section(root, "memory", cs_scenario_memory_fields, &section, NULL, NULL);
 }
 
+/* Which tensors it is of is in the model already. */
+static bool add_offload(const cs_sections *sections, const cs_scenario *scenario, cJSON *root)
+{
+    const cs_offload *offload = &scenario->job.offload;
+    cs_offload_section section = {.layers = offload->layers,
+                                  .smallest = sections->offload.smallest,
+                                  .prefetch = offload->prefetch,
+                                  .in_flight = offload->in_flight,
+                                  .bandwidth = offload->bandwidth};
+    return offload->layers == 0 ||
+           add_section(root, "offload", cs_scenario_offload_fields, &section, NULL, NULL);
+}
+
 /* A plan from a file or a planner can have any device in any stage, which a list of cuts cannot
  * say. Planners may take long. */
 static bool add_schedule(const cs_sections *sections, const cs_scenario *scenario, cJSON *root,
@@ -144,6 +157,7 @@ char *cs_scenario_resolved(const cs_sections *sections, const cs_scenario *scena
         add_model(sections, scenario, root) && add_platform(sections, scenario, root) &&
         add_schedule(sections, scenario, root, error) && add_parallel(sections, scenario, root) &&
         add_runtime(sections, root) && add_memory(sections, scenario, root) &&
+        add_offload(sections, scenario, root) &&
         add_section(root, "collectives", cs_lower_fields, &scenario->collectives, NULL, NULL) &&
         add_costs(costs, root))
         text = cs_json_print(root);

@@ -213,6 +213,7 @@ static cs_status keep_net(const cs_sections *sections, cs_loaded *loaded, cs_sce
     *made->net = loaded->net;
     loaded->net = (cs_net){0};
     made->device_memory = sections->model.device_memory;
+    made->host_bandwidth = sections->model.host_bandwidth;
     made->granularity = sections->model.workload.granularity;
     made->n_recomputed = sections->model.workload.recompute_operators.n;
     return CS_OK;
@@ -296,7 +297,8 @@ static cs_status read_scenario(const cJSON *root, const char *path, const readin
     if (scenario->shared.network)
         loaded = (cs_loaded){.net = *scenario->shared.network->net,
                              .net_is_known = true,
-                             .device_memory = scenario->shared.network->device_memory};
+                             .device_memory = scenario->shared.network->device_memory,
+                             .host_bandwidth = scenario->shared.network->host_bandwidth};
     scenario->model = scenario->shared.model
                           ? scenario->shared.model
                           : cs_arena_alloc(&scenario->arena, 1, sizeof(*scenario->model));

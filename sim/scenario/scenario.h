@@ -88,6 +88,7 @@ typedef struct cs_scenario {
     struct cs_net *net;    /* that a named model was built from; NULL of others */
     uint32_t granularity;  /* cs_granularity of its chain */
     int64_t device_memory; /* of the named model's device, in bytes; 0: there is none */
+    double host_bandwidth; /* of its link to the host, bytes/s; 0: not known */
     uint32_t n_recomputed; /* of its operators, names of those that backward computes again */
     cs_optimizer_storage storage;
     const cs_parallel *parallel; /* NULL: the scenario has no such section */
@@ -164,6 +165,7 @@ extern const cs_field cs_scenario_routing_fields[]; /* of parallel's "expert_rou
 extern const cs_field cs_scenario_rule_fields[];    /* of an element of parallel's "rules" */
 extern const cs_field cs_scenario_runtime_fields[];
 extern const cs_field cs_scenario_memory_fields[];
+extern const cs_field cs_scenario_offload_fields[];
 extern const cs_field cs_scenario_slowdown_fields[];
 extern const cs_field cs_scenario_stragglers_fields[];
 extern const cs_field cs_scenario_background_fields[];

@@ -25,6 +25,9 @@ const cs_field cs_scenario_fields[] = {
      .doc = "how collectives become messages", .shape = "{collectives}"},
     {"memory", CS_FIELD_JSON, offsetof(cs_top_section, memory), .fallback = "",
      .doc = "what a framework and its libraries keep in memory", .shape = "{memory}"},
+    {"offload", CS_FIELD_JSON, offsetof(cs_top_section, offload), .fallback = "",
+     .doc = "activations that wait in the memory of the host for their backward",
+     .shape = "{offload}"},
     {"costs", CS_FIELD_VARIANT, offsetof(cs_top_section, costs), .fallback = "",
      .size = sizeof(cs_costs_section), .kind = &cs_costs_section_kind,
      .doc = "measured times of operators and collectives (docs/how-to/measured-costs.md)",
@@ -105,7 +108,11 @@ static cs_status read_each(cs_arena *arena, cs_sections *sections, cs_loaded *lo
                       cs_memory_section_read(top->memory, root, arena, &sections->memory, error));
     sections->model.workload.kept =
         cs_memory_section_rules(&sections->memory, sections->model.workload.device);
+    if (top->offload)
+        status = first_of(
+            status, cs_offload_section_read(top->offload, root, arena, &sections->offload, error));
     sections->model.workload.tapes = sections->memory.allocator != 0;
+    cs_offload_section_rules(&sections->offload, &sections->model.workload);
     return first_of(status, cs_lower_read(top->collectives, &collectives, arena,
                                           &sections->collectives, error));
 }
@@ -128,6 +135,6 @@ cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
     sections->model.workload.kernels = cs_runtime_section_kernels(&sections->runtime);
     sections->model.workload.kernels.tokens_once = sections->parallel.dispatcher > 0;
     top->model = top->platform = top->schedule = top->parallel = top->collectives = top->memory =
-        top->runtime = top->advise = top->sweep = NULL;
+        top->offload = top->runtime = top->advise = top->sweep = NULL;
     return status;
 }

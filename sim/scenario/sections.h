@@ -22,7 +22,7 @@ typedef struct cs_top_section {
     uint32_t schema_version;
     const char *name;
     /* NULL once they are read: */
-    const cJSON *model, *platform, *schedule, *parallel, *runtime, *collectives, *memory;
+    const cJSON *model, *platform, *schedule, *parallel, *runtime, *collectives, *memory, *offload;
     cs_costs_section costs;
     const cJSON *sweep, *advise; /* the same; of other commands */
     uint32_t iterations;
@@ -48,6 +48,7 @@ typedef struct cs_model_section {
     uint32_t main_weights, states; /* positions in their choices; 0: float32 */
     cs_workload workload;          /* of a model that is built from its architecture */
     int64_t device_memory;         /* bytes of the named model's device; 0: there is none */
+    double host_bandwidth;         /* bytes/s of its link to the host; 0: not known */
 } cs_model_section;
 
 enum { CS_PHI_COUNT = 0 }; /* "phi": "count" */
@@ -118,6 +119,14 @@ typedef struct cs_layer_rule {
     uint32_t zero;  /* 0 to 3, or CS_COUNT_LEFT_OUT */
     double sharded; /* part of their parameters, or NaN */
 } cs_layer_rule;
+
+/* "offload": CS_COUNT_LEFT_OUT and NaN stand for what is left out. */
+typedef struct cs_offload_section {
+    bool given;
+    uint32_t layers, smallest, prefetch, in_flight;
+    cs_list operators; /* const char * */
+    double bandwidth;
+} cs_offload_section;
 
 /* How the tokens of each expert are drawn. */
 typedef struct cs_routing_section {
@@ -200,6 +209,7 @@ typedef struct cs_sections {
     cs_schedule_section schedule;
     cs_parallel_section parallel;
     cs_runtime_section runtime;
+    cs_offload_section offload;
     cs_memory_section memory;
     cs_lower_options collectives; /* with the measured ones of the costs */
 } cs_sections;
@@ -215,6 +225,7 @@ typedef struct cs_loaded {
     /* The network is another scenario's, to begin with, and so is the memory of its device. */
     bool net_is_known;
     int64_t device_memory; /* bytes */
+    double host_bandwidth; /* bytes/s */
 } cs_loaded;
 
 /* Zeroed ones can be finished. */
@@ -254,6 +265,14 @@ CS_MUST_CHECK cs_status cs_parallel_section_read(const cJSON *value, const cs_js
 /* The highest ZeRO stage that the section asks for, of any layer; `at`, which may be NULL, becomes
  * the number of the rule that does, CS_COUNT_LEFT_OUT where none but "zero" does. */
 uint32_t cs_parallel_section_zero(const cs_parallel_section *section, uint32_t *at);
+
+/* `section` is zeroed where the scenario has none. */
+CS_MUST_CHECK cs_status cs_offload_section_read(const cJSON *value, const cs_json_place *root,
+                                                cs_arena *arena, cs_offload_section *section,
+                                                cs_error *error);
+
+/* What it says of the operators of a network. */
+void cs_offload_section_rules(const cs_offload_section *section, cs_workload *workload);
 
 CS_MUST_CHECK cs_status cs_memory_section_read(const cJSON *value, const cs_json_place *root,
                                                cs_arena *arena, cs_memory_section *section,

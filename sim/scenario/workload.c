@@ -161,6 +161,7 @@ cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *devic
         .n_recompute_ops = workload->recompute_operators.n,
         .discard_ops = workload->discard_operators.items,
         .n_discard_ops = workload->discard_operators.n,
+        .offload = workload->offloads ? &workload->offload : NULL,
         .device = device,
         .kernels = workload->kernels,
         .measured = workload->costs,

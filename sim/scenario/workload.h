@@ -26,6 +26,8 @@ typedef struct cs_workload {
     cs_optimizer_storage storage;
     cs_runtime_kernels kernels; /* zeroed: rooflines */
     cs_kept_rules kept;
+    bool offloads; /* something is offloaded, by these rules */
+    cs_offload_rules offload;
     bool tapes;               /* tensors one by one are asked for */
     const cs_measured *costs; /* measured times of operators, or NULL */
     const cs_split *split;    /* the model is one device's part of the network; NULL: all of it */

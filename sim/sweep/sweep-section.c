@@ -79,6 +79,8 @@ static const cs_field *find_in_section(const char *section, const char *key)
         return cs_field_find(cs_scenario_runtime_fields, key);
     if (strcmp(section, "/memory/") == 0)
         return cs_field_find(cs_scenario_memory_fields, key);
+    if (strcmp(section, "/offload/") == 0)
+        return cs_field_find(cs_scenario_offload_fields, key);
     if (strcmp(section, "/platform/") == 0) {
         field = cs_field_find(cs_scenario_platform_fields, key);
         for (size_t i = 0; cs_topologies[i] && !field; i++)

@@ -1,4 +1,5 @@
-/* Rules for single operators of the network: which are computed again, which have adapters. */
+/* Rules for single operators of the network: which are computed again, which have adapters, and
+ * what is offloaded of what they keep. */
 #include "sim/validate/point-rules.h"
 
 #include <ctype.h>
@@ -237,4 +238,91 @@ void cs_point_rules_operators(cs_point_rules *rules, FILE *out)
 {
     write_recomputed(rules, out);
     write_adapters(rules, out);
+}
+
+/* ---- what is offloaded ---- */
+
+/* Layers of TransformerEngine's offloading in NVIDIA's recipes (NVIDIA-NeMo/Megatron-Bridge,
+ * scripts/performance/configs/llama/llama3_workload_base_configs.py at 00919dc and
+ * llama31_workload_base_configs.py: cpu_offloading_num_layers; "fp8" is their FP8_CS). */
+typedef struct offloading_recipe {
+    const char *model, *gpu, *precision;
+    uint32_t layers;
+} offloading_recipe;
+
+static const offloading_recipe recipes[] = {
+    {"llama3-70b", "gb300", "bf16", 30},   {"llama3-70b", "gb300", "fp8", 20},
+    {"llama3-70b", "gb200", "bf16", 20},   {"llama3-70b", "gb200", "fp8", 40},
+    {"llama3-70b", "b200", "fp8", 5},      {"llama3.1-405b", "gb300", "bf16", 40},
+    {"llama3.1-405b", "gb300", "fp8", 10},
+};
+
+/* What each of Megatron Core's modules keeps for its backward (megatron/core/transformer: of
+ * attention.py, multi_latent_attention.py, transformer_layer.py and moe/experts.py what is within
+ * the context of off_interface). Norms count where they are no part of the product behind them. */
+static const named modules[] = {
+    {"attn_norm", CS_FAMILY_LLAMA, LATENT, "\"input_layernorm\"", false},
+    {"mlp_norm", CS_FAMILY_LLAMA, EXPERTS, "\"post_attention_layernorm\"", false},
+    {"qkv_linear", CS_FAMILY_LLAMA, LATENT,
+     "\"q_a_proj\", \"q_a_layernorm\", \"q_b_proj\", \"kv_a_proj_with_mqa\", "
+     "\"kv_a_layernorm\", \"kv_b_proj\", \"q_rotary\", \"k_rotary\"",
+     false},
+    {"core_attn", CS_FAMILY_LLAMA, 0, "\"attention\"", false},
+    {"attn_proj", CS_FAMILY_LLAMA, 0, "\"o_proj\"", false},
+    {"expert_fc1", CS_FAMILY_LLAMA, EXPERTS, "\"experts.up_proj\"", false},
+    {"expert_fc1", CS_FAMILY_LLAMA, EXPERTS | GATE, "\"experts.gate_proj\"", false},
+    {"moe_act", CS_FAMILY_LLAMA, EXPERTS, "\"experts.act\"", false},
+    {"moe_act", CS_FAMILY_LLAMA, EXPERTS | GATE, "\"experts.mul\"", false},
+};
+
+static uint32_t layers_of_recipe(const cs_point *point)
+{
+    for (size_t i = 0; i < sizeof(recipes) / sizeof(recipes[0]); i++)
+        if (starts(point->framework, "Megatron-Bridge") &&
+            is(point->model->name, recipes[i].model) &&
+            is(cs_point_rules_gpu(point), recipes[i].gpu) &&
+            is(point->precision, recipes[i].precision))
+            return recipes[i].layers;
+    return 0;
+}
+
+/* Tensors of 2^20 elements and more, as both implementations have it. */
+static void write_modules(cs_point_rules *rules, FILE *out)
+{
+    const cJSON *given = cs_point_rules_argument(rules->point, "offload-modules");
+    fputs("\"offload\": {\"smallest\": 1048576", out);
+    if (!cJSON_IsString(given) || !write_named(rules, modules, sizeof(modules) / sizeof(modules[0]),
+                                               given->valuestring, "operators", false, out))
+        cs_point_rules_miss(rules, "stated: which modules are offloaded");
+    fputs("}, ", out);
+}
+
+static void check_offload(cs_point_rules *rules)
+{
+    const cs_point *point = rules->point;
+    if (!cs_point_rules_divides(point))
+        cs_point_rules_miss(rules, "offloading where nothing else is divided than the batch");
+    if (is(point->recompute, "full") || point->options->profiled_ms)
+        cs_point_rules_miss(rules, "offloading with full recomputation or measured passes");
+}
+
+void cs_point_rules_offload(cs_point_rules *rules, FILE *out)
+{
+    const cs_point *point = rules->point;
+    const bool by_modules =
+        cJSON_IsTrue(cs_point_rules_argument(point, "fine-grained-activation-offloading"));
+    if (!by_modules && !point->options->offload)
+        return;
+    check_offload(rules);
+    if (by_modules) {
+        write_modules(rules, out);
+        return;
+    }
+    const uint32_t layers = layers_of_recipe(point);
+    if (layers == 0)
+        cs_point_rules_miss(rules, "stated: what is offloaded");
+    else
+        cs_point_rules_assume(
+            rules, "activations of %u layers are offloaded, as in NVIDIA's recipe", layers);
+    fprintf(out, "\"offload\": {\"layers\": %u}, ", layers);
 }

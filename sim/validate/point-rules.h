@@ -84,6 +84,9 @@ cs_point_family cs_point_rules_family(cs_point_rules *rules);
  * comma in front of each. */
 void cs_point_rules_operators(cs_point_rules *rules, FILE *out);
 
+/* Of a point that offloads: "offload": {...}, with a comma behind it. */
+void cs_point_rules_offload(cs_point_rules *rules, FILE *out);
+
 /* "model": {...} */
 void cs_point_rules_model(cs_point_rules *rules, FILE *out);
 

@@ -174,8 +174,6 @@ static bool is_wide_with_fp8(const cs_point *point)
 static void check_options(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
-    if (point->options->offload || is_flag(point, "fine-grained-activation-offloading"))
-        cs_point_rules_miss(rules, "offloading");
     if (is_flag(point, "defer-embedding-wgrad-compute"))
         cs_point_rules_miss(rules, "gradients of the last matrix that are deferred");
     if (cs_point_rules_muon(point) && point->parallel->zero > 1)
@@ -248,6 +246,7 @@ static void write_scenario(cs_point_rules *rules, FILE *out)
     cs_point_rules_platform(rules, out);
     fputs(", ", out);
     check_options(rules);
+    cs_point_rules_offload(rules, out);
     if (cs_point_rules_divides(rules->point)) {
         cs_point_rules_mesh(rules, out);
         fprintf(out, ", \"collectives\": {\"fidelity\": \"analytic\", \"sharing\": \"max_min\"%s",

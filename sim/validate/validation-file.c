@@ -127,6 +127,7 @@ static const cs_h5_column points[] = {
     PART("for_context", FOR_CONTEXT, "over context-parallel ranks"),
     PART("for_expert", FOR_EXPERT, "between experts"),
     PART("for_space", FOR_SPACE, "between parts of images"),
+    PART("for_host", FOR_HOST, "between devices and their hosts"),
     PART("bubble", BUBBLE, "waiting for others that compute"),
     {"predicted_out_of_memory", CS_H5_DOUBLE, "1", "1: predicted to be out of memory",
      .get = verdict_of, .which = 0},

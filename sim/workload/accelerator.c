@@ -127,8 +127,15 @@ static const cs_field training_fields[] = {
     PART("host", host, factor_fields, cs_factor, "of the host beside it, by that of a DGX H100"),
     {0}};
 
+static const cs_field host_link_fields[] = {
+    {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_host_link, bandwidth), .above_min = true,
+     .doc = "that copies to the host reach, and copies from it beside them"},
+    {"source", CS_FIELD_TEXT, offsetof(cs_host_link, source), .doc = "where it comes from"},
+    {0}};
+
 typedef struct document {
     cs_training *training;
+    cs_host_link *host_link;
     uint32_t schema_version;
     double *peaks;              /* per precision */
     cs_efficiency **efficiency; /* per group */
@@ -161,6 +168,10 @@ static const cs_field document_fields[] = {
      .of = training_fields, .size = sizeof(cs_training),
      .doc = "what kernels take in training, for scenarios with a runtime",
      .shape = "{\"matrix\", \"grouped\", ..., \"in_step\"}"},
+    {"host_link", CS_FIELD_OBJECT, offsetof(document, host_link), .fallback = "",
+     .of = host_link_fields, .size = sizeof(cs_host_link),
+     .doc = "the way to the memory of its host, for offloading",
+     .shape = "{\"bandwidth\", \"source\"}"},
     {0}};
 
 static void take_parts(const document *parts, cs_accelerator *device)
@@ -174,6 +185,8 @@ static void take_parts(const document *parts, cs_accelerator *device)
     device->launch_source = parts->sources->launch_source;
     if (parts->training)
         device->training = *parts->training;
+    if (parts->host_link)
+        device->host_link = *parts->host_link;
 }
 
 cs_status cs_accelerator_read(const cJSON *root, const cs_json_place *place, cs_accelerator *device,

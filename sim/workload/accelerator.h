@@ -100,6 +100,13 @@ typedef struct cs_training {
     cs_factor *host; /* what a host beside it takes by what that of a DGX H100 does; else 1 */
 } cs_training;
 
+/* The way from a device's memory to its host's and back: bytes/s that copies reach in each
+ * direction, both at once, when other devices copy as well. */
+typedef struct cs_host_link {
+    double bandwidth;
+    const char *source;
+} cs_host_link;
+
 typedef struct cs_accelerator {
     const char *name, *title;
     int64_t memory;                /* bytes */
@@ -108,6 +115,7 @@ typedef struct cs_accelerator {
     double peaks[CS_N_PRECISIONS]; /* flop/s of dense matrix products; 0: not supported */
     const char *peak_source, *bandwidth_source, *memory_source, *launch_source;
     cs_training training;
+    cs_host_link host_link; /* bandwidth 0: not stated */
     cs_efficiency groups[CS_N_ACCELERATOR_GROUPS];
     cs_arena arena;
 } cs_accelerator;

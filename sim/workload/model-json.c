@@ -109,6 +109,11 @@ static const cs_field result_fields[] = {
      .doc = "it is part of `kept`"},
     {0}};
 
+static const cs_field resident_fields[] = {
+    {"resident", CS_FIELD_BYTES, offsetof(cs_layer, resident_bytes), .fallback = "0",
+     .doc = "part of `kept` that offloading leaves on the device"},
+    {0}};
+
 typedef struct divided_layer {
     cs_divided_entry *divided; /* NULL: the layer is whole */
 } divided_layer;
@@ -362,13 +367,15 @@ static cs_status read_layer(const cJSON *object, const cs_json_place *place, voi
     layer_entry *entry = member;
     cs_layer *layer = &entry->layer;
     const cs_field *const tables[] = {
-        layer_fields, tie_fields,      frozen_fields,    carried_fields,       result_fields,
-        whole_fields, matrices_fields, operators_fields, divided_layer_fields, NULL};
+        layer_fields,     tie_fields,           frozen_fields, carried_fields,
+        result_fields,    resident_fields,      whole_fields,  matrices_fields,
+        operators_fields, divided_layer_fields, NULL};
     whole_backward whole = {0};
     matrices_entry muon = {0};
     divided_layer parts = {0};
     operators_entry network;
-    void *const outs[] = {layer, layer, layer, layer, layer, &whole, &muon, &network, &parts};
+    void *const outs[] = {layer, layer,  layer, layer,    layer,
+                          layer, &whole, &muon, &network, &parts};
     cs_status status = cs_field_read(object, place, tables, outs, arena, error);
     if (!cJSON_IsObject(object))
         return status;
@@ -695,6 +702,7 @@ static cJSON *write_layer(const void *member)
         (layer->frozen_bytes == 0 || cs_field_write(frozen_fields, layer, object)) &&
         (layer->carried_bytes == 0 || cs_field_write(carried_fields, layer, object)) &&
         (layer->result_bytes == 0 || cs_field_write(result_fields, layer, object)) &&
+        (layer->resident_bytes == 0 || cs_field_write(resident_fields, layer, object)) &&
         (layer->n_matrices == 0 || write_matrices(layer, object)) &&
         (whole || write_divided(layer, object)))
         return object;

@@ -16,9 +16,9 @@ static bool layer_is_valid(const cs_layer *layer)
 {
     return layer->forward >= 0 && layer->backward_input >= 0 && layer->backward_weight >= 0 &&
            layer->update >= 0 && layer->weight_bytes >= 0 && layer->output_bytes >= 0 &&
-           layer->kept_bytes >= 0 && layer->frozen_bytes >= 0 && layer->carried_bytes >= 0 &&
-           layer->workspace_bytes >= 0 && layer->narrowed_bytes >= 0 && layer->cast_bytes >= 0 &&
-           layer->cast_bytes <= layer->frozen_bytes &&
+           layer->kept_bytes >= 0 && layer->resident_bytes >= 0 && layer->frozen_bytes >= 0 &&
+           layer->carried_bytes >= 0 && layer->workspace_bytes >= 0 && layer->narrowed_bytes >= 0 &&
+           layer->cast_bytes >= 0 && layer->cast_bytes <= layer->frozen_bytes &&
            layer->narrowed_bytes - layer->frozen_bytes <= layer->weight_bytes;
 }
 
@@ -141,6 +141,12 @@ static bool add_matrices(cs_layer_sum *sum, const cs_layer *layer)
     return fits;
 }
 
+static int64_t offloaded(const cs_layer *layer)
+{
+    return layer->kept_bytes > layer->resident_bytes ? layer->kept_bytes - layer->resident_bytes
+                                                     : 0;
+}
+
 static bool add_layer(cs_layer_sum *sum, const priced *from, uint32_t i)
 {
     static const scaling as_is = {0, 0};
@@ -156,7 +162,8 @@ static bool add_layer(cs_layer_sum *sum, const priced *from, uint32_t i)
         !add_matrices(sum, &layer) ||
         __builtin_add_overflow(sum->frozen_bytes, cs_layer_besides(&layer), &sum->frozen_bytes) ||
         !add_scaled(&sum->kept_bytes, layer.kept_bytes, by, ROUND_UP) ||
-        !scale(layer.workspace_bytes, by, ROUND_UP, &workspace))
+        !scale(layer.workspace_bytes, by, ROUND_UP, &workspace) ||
+        !add_scaled(&sum->host_bytes, offloaded(&layer), by, ROUND_UP))
         return false;
     if (workspace > sum->workspace_bytes)
         sum->workspace_bytes = workspace;

@@ -113,8 +113,9 @@ typedef struct cs_layer {
                          * other weights that it has */
     int64_t carried_bytes; /* kept besides, of the input that is handed past layers: a run of layers
                               * keeps it once */
-    int64_t result_bytes;  /* of a layer with a loss: what it reads; 0: not known, */
-    bool result_kept;      /* whether it is part of kept_bytes, */
+    int64_t resident_bytes;  /* part of kept_bytes that offloading leaves on the device */
+    int64_t result_bytes;    /* of a layer with a loss: what it reads; 0: not known, */
+    bool result_kept;        /* whether it is part of kept_bytes, */
     uint32_t result_memory;  /* and its number in tapes */
     uint32_t n_shared;       /* of a layer that was made from operators: */
     cs_shared_bytes *shared; /* see kept.h */
@@ -190,6 +191,8 @@ typedef struct cs_layer_sum {
                            * ones take less: may be negative, but not with weight_bytes */
     int64_t input_bytes, output_bytes; /* at the two ends of the run */
     int64_t workspace_bytes;           /* the largest of its layers */
+    int64_t host_bytes; /* part of kept_bytes that offloading copies to the host; of each layer by
+                         * itself, so that what several keep is not among it */
 } cs_layer_sum;
 
 /* Weights of a layer besides weight_bytes, less what those take less that are in a narrower type. */

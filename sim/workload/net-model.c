@@ -365,6 +365,7 @@ typedef struct storage {
                       * in another layer; */
     bool kept_again; /* by others that run again */
     bool discarded;  /* others need it, for which it is made again */
+    bool offloaded;  /* an operator that is offloaded keeps it */
 } storage;
 
 /* Per operator, while layers are counted. */
@@ -377,6 +378,7 @@ typedef struct counts {
     cs_piece_seconds *seconds;
     uint32_t *runs; /* of operators that run again */
     bool *discards; /* whose results are not kept for others */
+    bool *offloads; /* what they keep goes to the host */
     /* of a run, at its first operator: */
     uint32_t *needed; /* the last operator that needs one of those results */
     int64_t *held;    /* bytes while it runs backward */
@@ -410,6 +412,16 @@ static bool keeps(const cs_net *net, const cs_net_options *how, uint32_t p, uint
                                  : cost->keeps_input && !cs_kept_again(net, op, input, &how->kept);
 }
 
+/* Adds to what a layer keeps, of a tensor that may be large enough for the host. */
+static bool keep_bytes(const cs_net_options *how, cs_net_layer *layer, int64_t bytes,
+                       bool offloaded)
+{
+    const int64_t smallest =
+        how->offload ? (int64_t)how->offload->smallest * cs_precision_bytes(how->precision) : 0;
+    return add(&layer->kept_bytes, bytes) &&
+           (!offloaded || bytes < smallest || add(&layer->host_bytes, bytes));
+}
+
 static void visit_op(const cs_net *net, const cs_net_options *how, uint32_t p, uint32_t layer,
                      const cs_op_cost *cost, const counts *of, cs_net_layer *to)
 {
@@ -437,6 +449,7 @@ static void visit_op(const cs_net *net, const cs_net_options *how, uint32_t p, u
             to->carried_bytes = (again ? !is_output : kept) ? at->bytes : to->carried_bytes;
             continue;
         }
+        at->offloaded |= of->offloads[p] && (kept || again);
         if (again && !is_made_again(of, at, p, to))
             at->read_again = true;
         else
@@ -474,13 +487,13 @@ static bool casts_again(const cs_net *net, const counts *of, uint32_t p, uint32_
 }
 
 /* What an operator keeps that is no tensor of the network. */
-static bool keep_extra(const cs_net *net, const counts *of, uint32_t p, const cs_op_cost *cost,
-                       cs_net_layer *layer)
+static bool keep_extra(const cs_net *net, const cs_net_options *how, const counts *of, uint32_t p,
+                       const cs_op_cost *cost, cs_net_layer *layer)
 {
     if (of->runs[p] > 0)
         return hold_run(of, p, cost->extra_kept_bytes);
     const int64_t again = casts_again(net, of, p, layer->first) ? cost->kept_cast : 0;
-    return add(&layer->kept_bytes, cost->extra_kept_bytes - again) &&
+    return keep_bytes(how, layer, cost->extra_kept_bytes - again, of->offloads[p]) &&
            add(&of->workspaces[p], again);
 }
 
@@ -632,7 +645,7 @@ static bool cost_layers(const divided *d, const cs_net_options *how, cs_net_chai
             tensors += times.update >= 0 ? 0 : trained_tensors(&net->ops[p], &cost);
             muon += how->muon.steps > 0 ? add_matrices(d, how, p, layer) : 0;
             visit_op(net, how, p, i, &cost, of, layer);
-            fits = fits && keep_extra(net, of, p, &cost, layer);
+            fits = fits && keep_extra(net, how, of, p, &cost, layer);
             if (p == layer->first)
                 layer->read_bytes = cost.input_bytes;
             layer->written_bytes = cost.output_bytes;
@@ -647,12 +660,14 @@ static bool cost_layers(const divided *d, const cs_net_options *how, cs_net_chai
 }
 
 /* Where backward does not gather again, the whole cast is kept, or there while its run is. */
-static bool hold_cast(const cs_gathered_bytes *bytes, cs_net_layer *layer, const counts *of)
+static bool hold_cast(const cs_net_options *how, const cs_gathered_bytes *bytes,
+                      cs_net_layer *layer, const counts *of)
 {
     const int64_t rest = bytes->cast - bytes->cast_part;
-    return bytes->cast == 0              ? true
-           : of->runs[bytes->caster] > 0 ? hold_run(of, bytes->caster, rest)
-                                         : add(&layer->kept_bytes, rest);
+    return bytes->cast == 0 ? true
+           : of->runs[bytes->caster] > 0
+               ? hold_run(of, bytes->caster, rest)
+               : keep_bytes(how, layer, rest, of->offloads[bytes->caster]);
 }
 
 /* The part that this place had is kept, or made again for the gather. */
@@ -685,13 +700,15 @@ static bool move_gathered(const cs_net_local *local, const cs_net_options *how, 
         const cs_gathered_bytes bytes =
             cs_net_local_gathered(local, p, how->batch_size, how->precision, &how->kept);
         if (!cs_net_local_gathers_again(local, of->runs, p)) {
-            fits = fits && hold_cast(&bytes, layer, of);
+            fits = fits && hold_cast(how, &bytes, layer, of);
             continue;
         }
         keep_part(&local->net, p, &bytes, layer, of);
         of->storages[out->storage].kept = false;
-        for (uint32_t q = cs_net_local_first_keeper(local, p);
-             q <= out->last_reader && local->ops[p].deferred == 0; q++)
+        const uint32_t keeper = cs_net_local_first_keeper(local, p);
+        of->storages[cs_net_tensor(&local->net, op->inputs[0])->storage].offloaded |=
+            keeper < local->net.n_ops && of->offloads[keeper];
+        for (uint32_t q = keeper; q <= out->last_reader && local->ops[p].deferred == 0; q++)
             fits = fits && add(&of->workspaces[q], bytes.tensor + bytes.cast);
     }
     return fits;
@@ -764,7 +781,7 @@ static bool keep_storages(const cs_net *net, const cs_net_options *how, counts *
     for (uint32_t s = 0; fits && s < net->n_storages; s++) {
         storage *at = &of->storages[s];
         if (at->kept || at->read_again)
-            fits = add(&chain->layers[at->layer].kept_bytes, at->bytes);
+            fits = keep_bytes(how, &chain->layers[at->layer], at->bytes, at->offloaded);
         else if (at->discarded)
             fits = hold_run(of, at->writer, at->bytes);
         if (fits && at->kept_again && !at->kept && !at->read_again)
@@ -805,6 +822,25 @@ static cs_status find_runs(const cs_net *net, const cs_net_options *how, const c
             cs_recompute_discards(net, how->discard_ops, how->n_discard_ops, runs, discards, error);
     free(ends);
     return status;
+}
+
+/* CS_INVALID for a name that means no operator. */
+static cs_status find_offloads(const cs_net *net, const cs_net_options *how, bool *offloads,
+                               cs_error *error)
+{
+    const cs_offload_rules *rules = how->offload;
+    for (uint32_t p = 0; rules && p < net->n_ops; p++)
+        offloads[p] = rules->n_operators == 0;
+    for (uint32_t i = 0; rules && i < rules->n_operators; i++) {
+        bool any = false;
+        for (uint32_t p = 0; p < net->n_ops; p++)
+            if (cs_recompute_means(rules->operators[i], net->ops[p].name))
+                any = offloads[p] = true;
+        if (!any)
+            return cs_error_add(error, CS_INVALID, "%s: no operator to offload has the name \"%s\"",
+                                net->name, rules->operators[i]);
+    }
+    return CS_OK;
 }
 
 static cs_status check_options(const cs_net *net, const cs_net_options *how, cs_error *error)
@@ -858,6 +894,7 @@ static cs_status count_layers(const divided *d, const cs_net_options *how, cs_ne
     const cs_net *net = d->net;
     uint32_t exchange = 0;
     CS_TRY(find_runs(net, how, chain, of->runs, of->discards, error));
+    CS_TRY(find_offloads(net, how, of->offloads, error));
     if (!cost_layers(d, how, chain, of) || (d->local && !move_gathered(d->local, how, chain, of)) ||
         (d->local && !add_halos(d->local, how, chain, of)) || !keep_storages(net, how, of, chain) ||
         !spread_held(net, of) || !sum_kept(chain))
@@ -914,10 +951,11 @@ static cs_status make_chain(const divided *d, const cs_net_options *how, cs_net_
                  .seconds = calloc(net->n_ops, sizeof(*of.seconds)),
                  .runs = calloc(net->n_ops, sizeof(*of.runs)),
                  .discards = calloc(net->n_ops, sizeof(*of.discards)),
+                 .offloads = calloc(net->n_ops, sizeof(*of.offloads)),
                  .needed = calloc(net->n_ops, sizeof(*of.needed)),
                  .held = calloc(net->n_ops, sizeof(*of.held))};
     const bool enough = of.storages && of.workspaces && of.steps && of.peaks && of.weights_at &&
-                        of.seconds && of.runs && of.discards && of.needed && of.held;
+                        of.seconds && of.runs && of.discards && of.offloads && of.needed && of.held;
     const cs_status status =
         enough ? count_layers(d, how, chain, &of, error) : cs_error_no_memory(error);
     free(of.storages);
@@ -928,6 +966,7 @@ static cs_status make_chain(const divided *d, const cs_net_options *how, cs_net_
     free(of.seconds);
     free(of.runs);
     free(of.discards);
+    free(of.offloads);
     free(of.needed);
     free(of.held);
     return status;
@@ -1073,12 +1112,17 @@ static cs_status describe(const divided *d, const cs_net_options *how, const cs_
     return CS_OK;
 }
 
-/* Whether its forward runs again: not in the last block of several, with the loss, whose backward
- * is next. */
-static bool runs_again(const cs_net *net, const cs_net_options *how, const cs_net_layer *layer)
+/* Not in the last block of several, with the loss, whose backward is next: its forward does not run
+ * again, and nothing of it is offloaded. */
+static bool is_in_front(const cs_net *net, const cs_net_layer *layer)
 {
-    return how->recompute &&
-           (net->n_blocks == 1 || block_from(net, layer->first) + 1 < net->n_blocks);
+    return net->n_blocks == 1 || block_from(net, layer->first) + 1 < net->n_blocks;
+}
+
+static int64_t resident(const cs_net *net, const cs_net_options *how, const cs_net_layer *layer)
+{
+    const int64_t host = is_in_front(net, layer) ? layer->host_bytes : 0;
+    return how->offload ? layer->kept_bytes - host : 0;
 }
 
 static bool fill_layer(const cs_net *net, const cs_net_options *how, const cs_net_layer *from,
@@ -1093,7 +1137,8 @@ static bool fill_layer(const cs_net *net, const cs_net_options *how, const cs_ne
         .workspace_bytes = from->workspace_bytes,
         .narrowed_bytes = from->narrowed_bytes,
         .cast_bytes = from->cast_bytes,
-        .recompute = runs_again(net, how, from),
+        .resident_bytes = resident(net, how, from),
+        .recompute = how->recompute && is_in_front(net, from),
         .timing = from->n_measured == 0    ? "estimated"
                   : from->n_estimated == 0 ? "measured"
                                            : "partly measured",

@@ -29,6 +29,15 @@ typedef enum cs_granularity { CS_GRANULARITY_LAYER, CS_GRANULARITY_BLOCK } cs_gr
 /* "layer", "block", ended by NULL. */
 extern const char *const cs_granularity_names[];
 
+/* What of a layer's kept memory is offloaded to the host: tensors of so many elements or more that
+ * some of these operators keep (names as recompute.h has them; none: any operator). Not in the last
+ * block of several, whose backward is next. */
+typedef struct cs_offload_rules {
+    const char *const *operators;
+    uint32_t n_operators;
+    uint32_t smallest; /* elements, of the width of activations */
+} cs_offload_rules;
+
 typedef struct cs_net_options {
     uint32_t batch_size; /* 1 to CS_BATCH_MAX */
     cs_precision precision;
@@ -54,6 +63,7 @@ typedef struct cs_net_options {
     uint32_t n_recompute_ops;
     const char *const *discard_ops; /* of these, those whose results are discarded */
     uint32_t n_discard_ops;
+    const cs_offload_rules *offload; /* NULL: nothing is */
 } cs_net_options;
 
 /* A piece of a layer (cs_layer_piece), or an operator. */
@@ -81,6 +91,7 @@ typedef struct cs_net_layer {
     double kernels[2][CS_N_KERNEL_KINDS]; /* s of forward and backward, see cs_layer */
     uint32_t n_measured, n_estimated;     /* passes of its pieces of work, by source */
     int64_t kept_bytes, workspace_bytes;
+    int64_t host_bytes;    /* of kept_bytes, what is offloaded */
     int64_t carried_bytes; /* kept of the carried tensor, see cs_layer; not in kept_bytes */
     /* of a network that is divided, where there is an exchange (net-pieces.h): */
     uint32_t n_pieces, n_exchanges;

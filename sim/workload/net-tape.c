@@ -476,7 +476,7 @@ cs_status cs_net_tape_make(const cs_net *net, const cs_net_local *local, const c
     cs_status status = enough ? CS_OK : cs_error_no_memory(error);
     for (uint32_t l = 0; l < chain->n_layers && status == CS_OK; l++)
         status = find_parameters(net, how, &chain->layers[l], &to[l], arena, error);
-    if (status == CS_OK && how->n_recompute_ops == 0)
+    if (status == CS_OK && how->n_recompute_ops == 0 && !how->offload)
         status = make(&m, chain, to, arena, error);
     cs_tape_finish(&m.tape);
     free(m.shared);
