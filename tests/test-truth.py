@@ -123,7 +123,7 @@ class Made(InFolder):
     def test_selection(self):
         self.assertEqual([p['id'] for p in self.report('--select', 'feature=tp')['points']], ['made/tensor'])
         done = sim('validate', self.file, '-s', 'gpu=none', status=2)
-        self.assertIn('no point is selected, of 5', done.stderr)
+        self.assertRegex(done.stderr, 'none of 5 points has the gpu "none"; .*known: ')
 
     def test_tables(self):
         text = sim('validate', self.file, '--points').stdout
@@ -148,7 +148,7 @@ class Made(InFolder):
         done = sim('validate', self.file, '--select', 'id=made/slow', '--set', '/iterations=0', status=1)
         self.assertIn('all of 1 points failed; the first, made/slow: ', done.stderr)
         self.assertIn('/iterations: must be from 1', done.stderr)
-        self.assertIn('1 points: 0 predicted', done.stdout)
+        self.assertIn('1 point: 0 predicted', done.stdout)
 
     def test_huge_errors_keep_their_power_of_ten(self):
         path = self.write({'schema': 'truth/1', 'dataset': 'made', 'points': [point('slow', {'step_time_s': 1e-300})]})

@@ -1251,7 +1251,12 @@ static void selects(void **state)
         {"id=a,id=b", 2, ""},
         {"gpu=V100*,feature=pp", 1, ""},
         {"feature=p?", 1, ""},
-        {"id=z", 0, "no point is selected, of 3"},
+        {"gpu=v100*,feature=PP", 1, ""},
+        {"gpu=T5", 0,
+         "--select: none of 3 points has the gpu \"T5\"; did you mean \"T4\"? known: "
+         "V100-SXM2-16GB, T4"},
+        {"feature=pp,gpu=T4", 0,
+         "--select: each condition holds for some of 3 points, but for none all do"},
         {"dataset", 0, "--select must be KEY=PATTERN, like dataset=zero-bubble (got \"dataset\")"},
         {"gpus=1", 0,
          "--select: unknown key \"gpus\"; did you mean \"gpu\"? known: id, dataset, gpu, model, "

@@ -19,12 +19,14 @@ enum {
     MOST_FILTERS = 64,
     NODE_DEVICES = 8, /* where the platform does not say */
     USUAL_BUCKET = 25 << 20,
+    EACH_UP_TO = 64, /* devices that are simulated one by one where they are not alike */
 };
 
-/* Refers to the members of `from` but for those that are listed, ended by NULL. */
+/* Refers to the members of `from` but for those that are listed, ended by NULL; to none of what is
+ * no object. */
 static bool refer(cJSON *to, const cJSON *from, const char *const *but)
 {
-    for (const cJSON *at = from ? from->child : NULL; at; at = at->next) {
+    for (const cJSON *at = cJSON_IsObject(from) ? from->child : NULL; at; at = at->next) {
         size_t i = 0;
         while (but[i] && strcmp(but[i], at->string) != 0)
             i++;
@@ -88,6 +90,13 @@ static cJSON *undivided_document(const cJSON *document)
     return NULL;
 }
 
+/* Whether a section is left out, or an object, as it has to be. */
+static bool is_section(const cJSON *document, const char *name)
+{
+    const cJSON *section = cs_json_member(document, name);
+    return !section || cJSON_IsObject(section);
+}
+
 static cs_status read_once(const cJSON *document, const char *path, bool unplanned,
                            cs_scenario *scenario, cs_error *error)
 {
@@ -103,7 +112,8 @@ cs_status cs_advise_read_itself(const cJSON *document, const char *path, bool un
     cs_error_init(&other);
     cs_status status = read_once(document, path, unplanned, scenario, &own), again = status;
     const bool replaces = status == CS_INVALID && count_at(document, "platform", "devices") > 0 &&
-                          count_at(document, "model", "batch_size") > 0;
+                          count_at(document, "model", "batch_size") > 0 &&
+                          is_section(document, "parallel") && is_section(document, "schedule");
     if (replaces) {
         cJSON *undivided = undivided_document(document);
         if (!undivided)
@@ -519,6 +529,12 @@ static bool add_bucket(const cs_advise_base *base, const cs_candidate *c, cJSON 
     return base->says_bucket || add_count(parallel, "bucket", USUAL_BUCKET);
 }
 
+/* Few devices are quickly simulated one by one. */
+static const char *fold_of(const cs_advise_base *base, uint32_t devices)
+{
+    return base->section.exact || devices <= EACH_UP_TO ? "try" : "slowest";
+}
+
 static bool fill_parallel(const cs_advise_base *base, const cs_candidate *c, cJSON *parallel)
 {
     static const char *const methods[] = {"tensor", "filter", "channel"};
@@ -531,7 +547,7 @@ static bool fill_parallel(const cs_advise_base *base, const cs_candidate *c, cJS
            add_count(parallel, "pipeline", c->pipeline) && add_count(parallel, "data", c->data) &&
            add_count(parallel, "expert", c->expert) && add_count(parallel, "zero", c->zero) &&
            add_bucket(base, c, parallel) && add_order(c, parallel) &&
-           cJSON_AddStringToObject(parallel, "fold", "try");
+           cJSON_AddStringToObject(parallel, "fold", fold_of(base, c->devices));
 }
 
 /* Collectives are delays unless the scenario says otherwise, so that plans with few messages are
@@ -604,7 +620,7 @@ static bool fill_own(const cs_advise_base *base, cJSON *document)
     return add_count(document, "iterations", 1) && collectives &&
            fill_collectives(base, collectives) &&
            (!from || (parallel && refer(parallel, from, fold) &&
-                      cJSON_AddStringToObject(parallel, "fold", "try")));
+                      cJSON_AddStringToObject(parallel, "fold", fold_of(base, base->devices))));
 }
 
 cJSON *cs_own_document(const cs_advise_base *base)

@@ -337,7 +337,7 @@ static cs_status validate(const cs_context *context, const cs_arguments *argumen
 static cs_status check_options(const cs_arguments *arguments, cs_error *error)
 {
     static const char *const flags[] = {"points", "decompose", "resume", "json"};
-    static const char *const values[] = {"output", "like"};
+    static const char *const values[] = {"output", "like", "select"};
     if (!cs_arguments_value(arguments, "scenario"))
         return cs_output_check(arguments, "output", cs_endings_of_results, error);
     const char *other = NULL;

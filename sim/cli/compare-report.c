@@ -211,6 +211,29 @@ static void print_tasks(const cs_compared_run *pair, FILE *out)
         print_kind(with, &pair->kinds[k], out);
 }
 
+static bool same_number(double a, double b)
+{
+    return a == b || (isnan(a) && isnan(b));
+}
+
+/* Neighbours with equal peaks in both files share a line. */
+static void print_peaks(const cs_compared_run *pair, FILE *out)
+{
+    for (uint32_t d = 0, end; d < pair->n_devices; d = end) {
+        const cs_compared peak = pair->devices[d].peak;
+        char label[48];
+        for (end = d + 1; end < pair->n_devices; end++)
+            if (!same_number(pair->devices[end].peak.first, peak.first) ||
+                !same_number(pair->devices[end].peak.second, peak.second))
+                break;
+        if (end == d + 1)
+            snprintf(label, sizeof(label), "peak memory, %u", d);
+        else
+            snprintf(label, sizeof(label), "peak memory, %u-%u", d, end - 1);
+        print_figure(terms_of(pair), label, peak, CS_QUANTITY_BYTES, out);
+    }
+}
+
 void cs_compare_print(const cs_compared_run *pair, FILE *out)
 {
     const terms *with = terms_of(pair);
@@ -225,11 +248,7 @@ void cs_compare_print(const cs_compared_run *pair, FILE *out)
     print_texts("collectives by", pair->algorithms, out);
     for (uint32_t f = 0; f < pair->n_figures; f++)
         print_main(with, &pair->figures[f], out);
-    for (uint32_t d = 0; d < pair->n_devices; d++) {
-        char label[32];
-        snprintf(label, sizeof(label), "peak memory, %u", d);
-        print_figure(with, label, pair->devices[d].peak, CS_QUANTITY_BYTES, out);
-    }
+    print_peaks(pair, out);
     print_tasks(pair, out);
     if (pair->n_notes > 0)
         fprintf(out, "\nthe scenarios differ:\n");

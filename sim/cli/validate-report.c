@@ -303,9 +303,9 @@ void cs_validate_print(const cs_validation_shown *shown, bool each, bool decompo
     const uint32_t *n = predictions->n_states;
     for (uint32_t i = 0; each && i < predictions->n; i++)
         print_point(&predictions->items[i], out);
-    fprintf(out, "%s%u points: %u predicted, %u that miss a feature, %u that fail\n",
-            each ? "\n" : "", predictions->n, n[CS_PREDICTION_MADE], n[CS_PREDICTION_MISSING],
-            n[CS_PREDICTION_FAILED]);
+    fprintf(out, "%s%u point%s: %u predicted, %u that miss a feature, %u that fail\n",
+            each ? "\n" : "", predictions->n, predictions->n == 1 ? "" : "s", n[CS_PREDICTION_MADE],
+            n[CS_PREDICTION_MISSING], n[CS_PREDICTION_FAILED]);
     fputs("errors e are predicted over measured, less 1\n", out);
     for (uint32_t m = 0; m < CS_N_MEASURES; m++)
         if (m == CS_MEASURE_TIME || has_any(shown->table, (cs_measure)m))

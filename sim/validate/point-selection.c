@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* FNM_CASEFOLD */
 #include "sim/validate/point-selection.h"
 
 #include "sim/base/text.h"
@@ -125,30 +126,95 @@ static cs_status read_conditions(const char *const *texts, size_t n_texts, condi
 
 /* ---- points ---- */
 
+/* What a point has for a key, counted from 0; NULL: no more. */
+static const char *value_of(const cs_point *point, uint32_t key, uint32_t i)
+{
+    if (key == FEATURE)
+        return i < point->features.n ? cs_point_text(&point->features, i) : NULL;
+    const char *value = getters[key](point);
+    return i > 0 ? NULL : value ? value : "";
+}
+
 static bool fits(const cs_point *point, const condition *asked)
 {
-    if (asked->key < FEATURE) {
-        const char *value = getters[asked->key](point);
-        return fnmatch(asked->pattern, value ? value : "", 0) == 0;
-    }
-    for (uint32_t i = 0; i < point->features.n; i++)
-        if (fnmatch(asked->pattern, cs_point_text(&point->features, i), 0) == 0)
+    const char *value;
+    for (uint32_t i = 0; (value = value_of(point, asked->key, i)) != NULL; i++)
+        if (fnmatch(asked->pattern, value, FNM_CASEFOLD) == 0)
             return true;
     return false;
 }
 
+/* Whether a point fits one of the conditions of a key; also without any. */
+static bool fits_key(const cs_point *point, const conditions *asked, uint32_t key)
+{
+    bool given = false;
+    for (uint32_t i = 0; i < asked->n; i++) {
+        if (asked->items[i].key != key)
+            continue;
+        if (fits(point, &asked->items[i]))
+            return true;
+        given = true;
+    }
+    return !given;
+}
+
 static bool fits_all(const cs_point *point, const conditions *asked)
 {
-    for (uint32_t k = 0; k < N_KEYS; k++) {
-        bool given = false, met = false;
-        for (uint32_t i = 0; i < asked->n; i++) {
-            given |= asked->items[i].key == k;
-            met |= asked->items[i].key == k && fits(point, &asked->items[i]);
-        }
-        if (given && !met)
+    for (uint32_t k = 0; k < N_KEYS; k++)
+        if (!fits_key(point, asked, k))
             return false;
-    }
     return true;
+}
+
+/* ---- when nothing is left ---- */
+
+static bool anything_fits(const cs_points *points, const conditions *asked, uint32_t key)
+{
+    for (uint32_t i = 0; i < points->n; i++)
+        if (fits_key(&points->points[i], asked, key))
+            return true;
+    return false;
+}
+
+static bool has_value(const cs_point *point, uint32_t key, const char *asked)
+{
+    const char *value;
+    for (uint32_t i = 0; (value = value_of(point, key, i)) != NULL; i++)
+        if (strcmp(value, asked) == 0)
+            return true;
+    return false;
+}
+
+/* What points have for a key, each once. */
+static void guess_values(const cs_points *points, uint32_t key, cs_guess *guess)
+{
+    const char *value;
+    for (uint32_t p = 0; p < points->n; p++) {
+        for (uint32_t i = 0; (value = value_of(&points->points[p], key, i)) != NULL; i++) {
+            bool seen = false;
+            for (uint32_t before = 0; before < p && !seen; before++)
+                seen = has_value(&points->points[before], key, value);
+            if (!seen)
+                cs_guess_add(guess, value);
+        }
+    }
+}
+
+static cs_status none_is_left(const cs_points *points, const conditions *asked, cs_error *error)
+{
+    for (uint32_t i = 0; i < asked->n; i++) {
+        const uint32_t key = asked->items[i].key;
+        if (anything_fits(points, asked, key))
+            continue;
+        cs_guess guess;
+        cs_guess_init(&guess, asked->items[i].pattern);
+        guess_values(points, key, &guess);
+        return cs_error_add(error, CS_USAGE, "--select: none of %u points has the %s %s", points->n,
+                            cs_selection_keys[key], cs_guess_text(&guess));
+    }
+    return cs_error_add(error, CS_USAGE,
+                        "--select: each condition holds for some of %u points, but for none all do",
+                        points->n);
 }
 
 cs_status cs_points_select(const cs_points *points, const char *const *texts, size_t n_texts,
@@ -163,7 +229,7 @@ cs_status cs_points_select(const cs_points *points, const char *const *texts, si
         if (fits_all(&points->points[i], &asked))
             made[n_made++] = &points->points[i];
     if (status == CS_OK && n_made == 0)
-        status = cs_error_add(error, CS_USAGE, "no point is selected, of %u", points->n);
+        status = none_is_left(points, &asked, error);
     free(asked.items);
     if (status != CS_OK) {
         free(made);
