@@ -20,6 +20,21 @@ MOST_BIAS = 3  # of a source, in %
 MEASURED = ('step_time_s', 'allocated_bytes', 'reserved_bytes', 'device_memory_bytes')  # of a run that fitted
 
 
+def read_points(path):
+    """The document, each of its points with what it has in common with the others (docs/reference/points.md)."""
+    with open(path, encoding='utf-8') as file:
+        document = json.load(file)
+    common = document.pop('common', {})
+    points = []
+    for own in document['points']:
+        point = {**common, **own}
+        for key, shared in common.items():
+            if isinstance(shared, dict) and isinstance(own.get(key), dict):
+                point[key] = {**shared, **own[key]}
+        points.append(point)
+    return {**document, 'points': points}
+
+
 def has(point, feature):
     return feature in (point.get('features') or [])
 
@@ -164,8 +179,7 @@ def main():
     found = {row['id']: row for row in json.loads(done.stdout)['points']}
     points = []
     for path in given.points:
-        with open(path, encoding='utf-8') as file:
-            document = json.load(file)
+        document = read_points(path)
         for point in document['points']:
             row = found[point['id']]
             points.append({**point, 'point': point, 'dataset': document['dataset'], 'error': row['step_time_error'],

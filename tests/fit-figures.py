@@ -6,11 +6,13 @@ or a key of scenarios, kept in sim/base/fitted.h. Its logarithm is fitted, with 
 quality is not C and that have at most 512 GPUs: least squares of log(predicted / measured), Huber's loss beyond 10 %, every dataset with the square root of
 its points as weight, and every figure held to where it starts (its source, or the best guess) by a spring of the
 spread that its row states, so that what no run knows about stays there. Gauss-Newton from the figures that DEVICES have, with differences of 5 %.
-Figures that move by less than 2 % stay as they are, and with them what other predictions say.
+Figures that would move by less than 2 % stay as they are, and with them what other predictions say; one after the other,
+the smallest move first, and the rest are fitted beside them.
 
 Printed are the figures, before and after; the errors of each dataset before, after, and with figures fitted to all
 other datasets (leave-one-out, with the derivatives of the last step); these errors of each kind of run that has a target in
-error-tables.py, of all points and by dataset; and how many figures a device and a runtime have. --write writes them to DEVICES and to sim/base/fitted.h beside it.
+error-tables.py, of all points and by dataset; and how many figures a device and a runtime have. --write writes them to
+DEVICES and to sim/base/fitted.h beside it.
 """
 import collections
 import fnmatch
@@ -123,8 +125,7 @@ def read(files, folder):
     """The points that the fit uses by id; and of each configuration one, in files of `folder`."""
     points, alike, written = {}, collections.defaultdict(list), []
     for name in files:
-        with open(name, encoding='utf-8') as file:
-            root = json.load(file)
+        root = KINDS.read_points(name)
         kept = []
         for point in root['points']:
             if (point.get('quality') or 'C') in ('C', 'A-memory') or point['hardware']['gpus'] > MOST_GPUS:
@@ -257,9 +258,9 @@ def dataset(identity):
     return identity.split('/')[0]
 
 
-def step(errors, slopes, away, ids):
-    """Changes of the logarithms of all figures that make the errors of `ids` least; `away` is how far each is from
-    where it starts."""
+def step(errors, slopes, away, ids, held=()):
+    """Changes of the logarithms of all figures but those `held` that make the errors of `ids` least; `away` is how far
+    each is from where it starts."""
     n = len(SPREADS)
     counts = collections.Counter(dataset(i) for i in ids)
     change = [0.0] * n
@@ -270,15 +271,26 @@ def step(errors, slopes, away, ids):
             matrix[k][k] = SPREADS[k] ** -2
             right[k] = -away[k] * SPREADS[k] ** -2
         for i in ids:
-            row = slopes[i]
+            row = {k: s for k, s in slopes[i].items() if k not in held}
             error = errors[i] + sum(s * change[k] for k, s in row.items())
             weight = counts[dataset(i)] ** -0.5 / NOISE ** 2 * min(1, HUBER / max(abs(error), 1e-9))
             for k, s in row.items():
                 right[k] -= weight * s * errors[i]
                 for m, t in row.items():
                     matrix[k][m] += weight * s * t
-        change = solve(matrix, right)
+        change = solve(matrix, [0 if k in held else value for k, value in enumerate(right)])
     return change
+
+
+def worth(errors, slopes, away):
+    """Changes of figures that move by LEAST or more, once those that would move by less are held where they are."""
+    held = set()
+    while True:
+        change = step(errors, slopes, away, list(errors), held)
+        small = {k for k, c in enumerate(change) if abs(c) < LEAST} - held
+        if not small:
+            return change
+        held.add(min(small, key=lambda k: abs(change[k])))
 
 
 # ---- the fit ----
@@ -426,8 +438,8 @@ def main():
     for _ in range(ROUNDS):
         slopes = derive(program, values, errors)
         away = [math.log(v / s) for v, s in zip(values, STARTS)]
-        change = step(errors, slopes, away, list(errors))
-        values = [v * math.exp(c) if abs(c) >= LEAST else v for v, c in zip(values, change)]
+        change = worth(errors, slopes, away)
+        values = [v * math.exp(c) for v, c in zip(values, change)]
         errors = evaluate(program, values)
         print(f'mean error {100 * mean_error(errors.values()):.2f} %', file=sys.stderr, flush=True)
     print_figures(values)

@@ -102,6 +102,8 @@ static const ignored rows[] = {
     {"/runtime/written_out", NETWORK("bf16"), ", 'runtime': {'name': 'megatron-core'",
      "'written_out': true", "\"fused\": false"},
     {"/runtime/flash", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'", "'flash': 'cudnn'", ideal},
+    {"/runtime/launch_blocking", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'",
+     "'launch_blocking': true", ideal},
     {"/runtime/cuda_graphs", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'",
      "'cuda_graphs': true", ideal},
     {"/runtime/expert_loop", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'",

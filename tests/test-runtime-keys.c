@@ -578,9 +578,35 @@ static void build_attention(cs_net *net, cs_attention_kernel kernel, bool causal
         fail_msg("%s", error.text);
 }
 
+/* The weights of 2 x 2 tokens have 8 bytes in bf16. A product writes them, the softmax reads and
+ * writes, a product reads. Backward the product with values has two gradients, which read them and write theirs,
+ * the softmax reads both and writes, and two products read that. Dropout reads and writes once more
+ * each way, with a mask of 4 bytes. */
+static void moves_weights(void **state)
+{
+    (void)state;
+    static const struct {
+        double dropout, forward, backward;
+    } rows[] = {{0, 4 * 8, 7 * 8}, {0.1, 6 * 8 + 4, 9 * 8 + 4}};
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_net math = {0}, flash = {0};
+        cs_op_cost more, less;
+        build_attention(&math, CS_ATTENTION_MATH, true, rows[i].dropout);
+        build_attention(&flash, CS_ATTENTION_FLASH, true, rows[i].dropout);
+        cs_op_cost_of(&math, op_named(&math, "attention"), 1, CS_PRECISION_BF16, &more);
+        cs_op_cost_of(&flash, op_named(&flash, "attention"), 1, CS_PRECISION_BF16, &less);
+        expect_double("forward", rows[i].forward, more.forward.bytes - less.forward.bytes);
+        expect_double("backward", rows[i].backward,
+                      more.backward_input.bytes - less.backward_input.bytes);
+        cs_net_finish(&math);
+        cs_net_finish(&flash);
+    }
+}
+
 /* The weights of 2 x 2 tokens have 8 bytes in bf16. Scaling and masking them, apart, read and write
  * them once each; backward so does scaling, and a causal mask, which selects; a fused kernel has no
- * weights in memory. */
+ * weights in memory. A softmax with the causal mask in it reads half of them, backward half of them
+ * and half of their gradient. */
 static void scales_weights_apart(void **state)
 {
     (void)state;
@@ -589,19 +615,20 @@ static void scales_weights_apart(void **state)
         cs_attention_kernel kernel;
         bool causal;
         int forward, backward;
+        double unread, unread_backward;
     } rows[] = {
-        {"fused", CS_ATTENTION_FLASH, true, 0, 0},
-        {"causal", CS_ATTENTION_MATH, true, 2, 2},
-        {"in both directions", CS_ATTENTION_MATH, false, 2, 1},
+        {"fused", CS_ATTENTION_FLASH, true, 0, 0, 0, 0},
+        {"causal", CS_ATTENTION_MATH, true, 2, 2, 4, 8},
+        {"in both directions", CS_ATTENTION_MATH, false, 2, 1, 0, 0},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         cs_net net = {0};
         build_attention(&net, rows[i].kernel, rows[i].causal, 0);
         const cs_op_cost fused = fused_cost(&net, "attention", true);
         const cs_op_cost apart = fused_cost(&net, "attention", false);
-        expect_double(rows[i].name, rows[i].forward * 2 * 8,
+        expect_double(rows[i].name, rows[i].forward * 2 * 8 + rows[i].unread,
                       apart.forward.bytes - fused.forward.bytes);
-        expect_double(rows[i].name, rows[i].backward * 2 * 8,
+        expect_double(rows[i].name, rows[i].backward * 2 * 8 + rows[i].unread_backward,
                       apart.backward_input.bytes - fused.backward_input.bytes);
         expect_int(rows[i].name, rows[i].forward, apart.forward.launches - fused.forward.launches);
         expect_int(rows[i].name, rows[i].backward,
@@ -612,7 +639,7 @@ static void scales_weights_apart(void **state)
 
 /* Two tokens of 4 features have 16 bytes in bf16. Attention that is no fused kernel has a kernel
  * that reads and writes its result, and one backward for the gradients of the three that it reads;
- * with dropout one more each. */
+ * with dropout one more each. The causal softmax leaves out 4 bytes of weights, backward 8. */
 static void copies_around_attention(void **state)
 {
     (void)state;
@@ -624,8 +651,8 @@ static void copies_around_attention(void **state)
         double forward, backward;
     } rows[] = {
         {"fused", CS_ATTENTION_FLASH, 0.1, 0, 0, 0},
-        {"math", CS_ATTENTION_MATH, 0, 1, 2 * 16, 2 * 3 * 16},
-        {"with dropout", CS_ATTENTION_MATH, 0.1, 2, 2 * 16, 2 * 3 * 16},
+        {"math", CS_ATTENTION_MATH, 0, 1, 2 * 16 - 4, 2 * 3 * 16 - 8},
+        {"with dropout", CS_ATTENTION_MATH, 0.1, 2, 2 * 16 - 4, 2 * 3 * 16 - 8},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         cs_net net = {0};
@@ -805,6 +832,12 @@ static void waits_for_the_host(void **state)
     expect_seconds("kernels backward", 2e-3, seconds_of_down(starts, true));
     assert_true(seconds_of_down(none, false) < 1e-4);
     expect_seconds("a fast host", seconds_of_down(none, false), seconds_of_down(fast, false));
+    cs_runtime_kernels blocking = starts;
+    blocking.launch_blocking = true;
+    expect_seconds("turns forward", seconds_of_down(none, false) + 1e-3,
+                   seconds_of_down(blocking, false));
+    expect_seconds("turns backward", seconds_of_down(none, true) + 2e-3,
+                   seconds_of_down(blocking, true));
     cs_runtime_kernels graphs = slow;
     graphs.graphs = true;
     expect_seconds("graphs", seconds_of_down(none, true), seconds_of_down(graphs, true));
@@ -843,6 +876,7 @@ int main(void)
         cmocka_unit_test(products_are_of_a_block),
         cmocka_unit_test(leaves_products_apart),
         cmocka_unit_test(copies_around_attention),
+        cmocka_unit_test(moves_weights),
         cmocka_unit_test(scales_weights_apart),
         cmocka_unit_test(writes_out_gelu),
         cmocka_unit_test(computes_tiles_in_waves),

@@ -210,6 +210,7 @@ static const effect effects[] = {
     {.key = "/runtime/host_product_backward", .elsewhere = "runtime: test_host"},
     {.key = "/runtime/deterministic", .elsewhere = "runtime-keys: starts_more_kernels"},
     {"/runtime/step", uniform, "0", "\"1 s\"", seconds, false, 1, NULL},
+    {.key = "/runtime/launch_blocking", .elsewhere = "runtime-keys: waits_for_the_host"},
     {.key = "/runtime/cuda_graphs", .elsewhere = "runtime-keys: waits_for_the_host"},
     {.key = "/runtime/expert_loop", .elsewhere = "runtime: test_host"},
     {.key = "/runtime/current_scaling", .elsewhere = "expert-kernels: scales_are_looked_for"},

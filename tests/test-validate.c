@@ -602,6 +602,10 @@ static const struct rule {
      GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
          "'Megatron-LM', " REST,
      "model", "parameters", "dropout", "0.1"},
+    {"dropout of Megatron-DeepSpeed",
+     GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
+         "'Megatron-DeepSpeed', 'options': {'flash_attention': false}, " REST,
+     "model", "parameters", "dropout", "0.1"},
     {"with fused attention",
      GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'measured': {}, 'framework': "
          "'Megatron-LM', 'options': {'flash_attention': true}, " REST,
@@ -662,6 +666,10 @@ static const struct rule {
     {"grouped products", EXPERTS GPUS(1) "'args': {'moe-grouped-gemm': true}, " TOLD, "runtime",
      "expert_modules", NULL, "-"},
     {"where nothing is said", EXPERTS GPUS(1) TOLD, "runtime", "expert_modules", NULL, "-"},
+    {"launches that block", MEGATRON GPUS(1) "'env': {'CUDA_LAUNCH_BLOCKING': '1'}, " TOLD,
+     "runtime", "launch_blocking", NULL, "true"},
+    {"and that do not", MEGATRON GPUS(1) "'env': {'CUDA_LAUNCH_BLOCKING': '0'}, " TOLD, "runtime",
+     "launch_blocking", NULL, "-"},
     {"zeros in gradients", MEGATRON GPUS(1) "'args': {'log-num-zeros-in-grad': true}, " TOLD,
      "runtime", "counts_zeros", NULL, "true"},
     {"not one by one", B200("26.08", "mxfp8"), "runtime", "expert_loop", NULL, "false"},

@@ -18,6 +18,7 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/runtime/host_kernel", true},
     {"/runtime/host_product_backward", true},
     {"/runtime/step", false},
+    {"/runtime/launch_blocking", true},
     {"/runtime/cuda_graphs", true},
     {"/runtime/expert_loop", true},
     {"/runtime/expert_modules", true},

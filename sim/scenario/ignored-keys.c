@@ -142,6 +142,7 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
         {"host", given->host > 0, network, named},
         {"host_kernel", given->host_kernel > 0, network, named},
         {"host_product_backward", given->host_product_backward > 0, network, named},
+        {"launch_blocking", given->launch_blocking, waits, named},
         {"cuda_graphs", given->cuda_graphs, waits, named},
         {"expert_loop", given->expert_loop, waits, named},
         {"expert_modules", given->expert_modules, runs && given->expert_loop,

@@ -30,6 +30,9 @@ const cs_field cs_scenario_runtime_fields[] = {
     {"step", CS_FIELD_TIME, AT(step), .fallback = "0",
      .doc = "host time once per step, during which the device is idle: to wait for the norm of the "
             "gradients, start the optimizer, write the log and load the next batch"},
+    {"launch_blocking", CS_FIELD_BOOL, AT(launch_blocking), .fallback = "false",
+     .doc = "the host waits for each kernel before it launches the next (CUDA_LAUNCH_BLOCKING=1): "
+            "its time adds to that of a layer"},
     {"cuda_graphs", CS_FIELD_BOOL, AT(cuda_graphs), .fallback = "false",
      .doc = "kernels are launched by CUDA graphs, so \"host\" does not count; those of experts "
             "only if there is a capacity, because otherwise their numbers of rows change from step "
@@ -88,6 +91,7 @@ cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
                                 .host = section->host,
                                 .host_kernel = section->host_kernel,
                                 .host_product_backward = section->host_product_backward,
+                                .launch_blocking = section->launch_blocking,
                                 .graphs = section->cuda_graphs,
                                 .expert_loop = section->expert_loop,
                                 .expert_modules = section->expert_modules,

@@ -57,12 +57,14 @@ static const char *attention(cs_point_rules *rules)
 /* Of hidden states and of attention. Megatron-LM's arguments default to 0.1 (megatron/training/
  * arguments.py), and so does what is trained with it in papers and tables that show no arguments
  * (Korthikanti et al., arXiv 2205.05198, section 4.1, count its masks), as far as attention is no
- * fused kernel, which has been used without; LiBai's configurations have it
- * (configs/common/models), and those of transformers, whose models "PyTorch eager" trains
+ * fused kernel, which has been used without; so does Megatron-DeepSpeed, with which BLOOM was
+ * trained (bigscience-workshop/bigscience, train/tr11-176B-ml/README.md: "the default Megatron-LM
+ * dropout settings are inherited"); LiBai's configurations have it (configs/common/models), and those of transformers, whose models "PyTorch eager" trains
  * (attn_pdrop of GPT2Config, attention_probs_dropout_prob of BertConfig). */
 static double dropout(cs_point_rules *rules)
 {
-    static const char *const usual[] = {"Megatron-LM", "LiBai", "PyTorch eager"};
+    static const char *const usual[] = {"Megatron-LM", "Megatron-DeepSpeed", "LiBai",
+                                        "PyTorch eager"};
     const cs_point *point = rules->point;
     const cJSON *given = cs_point_rules_argument(point, "hidden-dropout");
     if (point->args)
@@ -70,7 +72,8 @@ static double dropout(cs_point_rules *rules)
     for (size_t i = 0; i < sizeof(usual) / sizeof(usual[0]); i++) {
         if (!is(point->framework, usual[i]) || !is(attention(rules), "math"))
             continue;
-        cs_point_rules_assume(rules, "a dropout of 0.1 in Megatron-LM, LiBai and transformers");
+        cs_point_rules_assume(rules, "a dropout of 0.1 in Megatron-LM, Megatron-DeepSpeed, LiBai "
+                                     "and transformers");
         return 0.1;
     }
     cs_point_rules_assume(rules, "no dropout, where the point does not state any");

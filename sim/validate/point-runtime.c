@@ -144,6 +144,12 @@ static bool has_argument(const cs_point *point, const char *argument)
     return cJSON_IsTrue(cs_point_rules_argument(point, argument));
 }
 
+static bool is_blocking(const cs_point *point)
+{
+    const char *given = cJSON_GetStringValue(cs_json_member(point->env, "CUDA_LAUNCH_BLOCKING"));
+    return given && strcmp(given, "0") != 0;
+}
+
 /* Megatron-LM's experts are modules of their own unless its arguments say otherwise (core/models/
  * gpt/moe_module_specs.py: TEGroupedMLP with --moe-grouped-gemm, else SequentialMLP). */
 static bool has_expert_modules(const cs_point *point)
@@ -173,6 +179,8 @@ void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)
         fputs(", \"fused\": true", out);
     if (has_argument(point, "deterministic-mode"))
         fputs(", \"deterministic\": true", out);
+    if (is_blocking(point))
+        fputs(", \"launch_blocking\": true", out);
     if (has_argument(point, "log-num-zeros-in-grad"))
         fputs(", \"counts_zeros\": true", out);
     if (has_expert_modules(point))

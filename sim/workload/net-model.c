@@ -575,13 +575,15 @@ static void add_messages(const cs_net_local *local, const cs_net_options *how,
 /* The host starts all kernels of a pass over a layer, one after the other, while the device
  * computes; a layer takes as long as the slower of the two. Where the host waits for the rows of
  * experts it has started no kernel behind that point, and the device waits for it if the experts'
- * kernels take less than to start them; the time is lost, whatever the host gains later. */
-static void wait_for_host(const host_work *work, counts *of, cs_net_layer *layer)
+ * kernels take less than to start them; the time is lost, whatever the host gains later. Where it
+ * waits for each kernel, the two take turns. */
+static void wait_for_host(const host_work *work, bool takes_turns, counts *of, cs_net_layer *layer)
 {
     const double backward = layer->backward_input + layer->backward_weight;
-    const double lost =
+    const double behind =
         fmax(work->all.forward - layer->forward, work->experts - work->experts_seconds);
-    const double slower = work->all.backward / backward;
+    const double lost = takes_turns ? work->all.forward : behind;
+    const double slower = work->all.backward / backward + takes_turns;
     const double forward_by = layer->forward > 0 && lost > 0 ? 1 + lost / layer->forward : 1;
     const double backward_by = backward > 0 && slower > 1 ? slower : 1;
     layer->kernels[0][CS_KERNEL_WAITING] = layer->forward * (forward_by - 1);
@@ -651,7 +653,7 @@ static bool cost_layers(const divided *d, const cs_net_options *how, cs_net_chai
             layer->written_bytes = cost.output_bytes;
         }
         add_messages(d->local, how, layer, &host.all);
-        wait_for_host(&host, of, layer);
+        wait_for_host(&host, how->kernels.launch_blocking, of, layer);
         layer->update +=
             update_seconds(how, estimated - muon) + zeros_seconds(how, estimated, tensors);
         layer->written_bytes += handed_past(net, how, layer);

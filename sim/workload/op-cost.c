@@ -253,7 +253,11 @@ static void cost_attention(const subject *s, cs_op_cost *cost)
     double tensors = s->width * s->batch * steps *
                      (rows * (queries + values) +
                       key->dims[0] * ((double)key->dims[1] + (double)value->dims[1]));
-    double passes = (a->dropout > 0 ? 6 : 4) * s->width;
+    /* bytes of an element of it: the product writes it, the softmax reads and writes, the other
+     * product reads, dropout reads, writes and has a mask; backward a product reads it and two
+     * its gradient, which one writes, the softmax reads both and writes, dropout as forward */
+    const double dropped = a->dropout > 0 ? 2 * s->width + MASK : 0;
+    const double passes = 4 * s->width + dropped, back_passes = 7 * s->width + dropped;
     cost->macs = pairs * (queries + values);
     cost->forward = (cs_pass_cost){2 * cost->macs, tensors, (uint32_t)steps};
     cost->backward_input =
@@ -270,8 +274,8 @@ static void cost_attention(const subject *s, cs_op_cost *cost)
     }
     cost->forward = (cs_pass_cost){2 * cost->macs + 5 * weights, tensors + passes * weights,
                                    3 * (uint32_t)steps};
-    cost->backward_input = (cs_pass_cost){
-        4 * cost->macs + 4 * weights, 2 * tensors + (passes + 1) * weights, 5 * (uint32_t)steps};
+    cost->backward_input = (cs_pass_cost){4 * cost->macs + 4 * weights,
+                                          2 * tensors + back_passes * weights, 5 * (uint32_t)steps};
     const bool aligned = fmod(queries / a->heads * s->width, ALIGNED) == 0;
     cost->forward.unaligned = cost->backward_input.unaligned = !aligned;
     cost->extra_kept_bytes = (int64_t)(weights * s->width);

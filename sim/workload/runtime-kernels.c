@@ -123,6 +123,21 @@ static void order_attention(const cs_op *op, cs_op_cost *cost)
     }
 }
 
+/* Megatron-LM's softmax with a causal mask in one kernel reads what is not masked, half of what it
+ * has read otherwise, and writes all (NVIDIA/Megatron-LM, megatron/fused_kernels/
+ * scaled_upper_triang_masked_softmax.h: elements below local_seq are loaded); TransformerEngine has
+ * the same kernel. */
+static void skip_masked(const cs_op *op, cs_op_cost *cost)
+{
+    const double weights = (double)cost->workspace_bytes; /* of attention that is no fused kernel */
+    if (op->kind != CS_OP_ATTENTION || op->attention.kernel == CS_ATTENTION_FLASH ||
+        !op->attention.causal)
+        return;
+    cost->forward.bytes -= weights / 2;
+    if (cost->backward_input.launches > 0)
+        cost->backward_input.bytes -= weights;
+}
+
 /* The activation of GPT-2 in transformers is written out, x / 2 * (1 + tanh(c (x + a x^3)))
  * (transformers 4.40, activations.py, NewGELUActivation; minGPT, mingpt/model.py, NewGELU): a
  * power, four products, two sums and a tanh, each of which reads one or two tensors and writes one;
@@ -155,6 +170,7 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
             write_out_gelu(op, cost);
         return;
     }
+    skip_masked(op, cost);
     if (op->kind == CS_OP_RMS_NORM || op->kind == CS_OP_LAYER_NORM) {
         fuse_norm(cost, (double)cost->output_bytes);
     } else if (activation && kind_of_reader(net, op) == CS_OP_MUL) {

@@ -52,6 +52,7 @@ typedef struct cs_runtime_kernels {
     cs_time host_kernel; /* and for each kernel */
     cs_time host_product_backward; /* of the host, for a linear layer backward; 0: as `host`; all
                                     * three 0: the device never waits for it */
+    bool launch_blocking;          /* the host waits for each kernel before it starts the next */
     bool graphs;                   /* CUDA graphs start all kernels but those of experts */
     bool expert_loop;    /* products of experts are started one by one, with their casts; more
                              * of it in expert-kernels.h */
