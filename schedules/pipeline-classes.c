@@ -209,9 +209,7 @@ static uint32_t groups_of(maker *m, uint32_t stage, cs_axes_name name)
     const uint32_t places = cs_grid_places(m->job->plan->grid);
     uint32_t *devices =
         *known == CS_NONE ? cs_arena_alloc(m->arena, axes.size, sizeof(*devices)) : NULL;
-    for (uint32_t place = 0; devices && place < places; place++) {
-        if (cs_axes_coordinate(axes, place) != 0)
-            continue;
+    for (uint32_t place = 0; devices && place < places; place = cs_axes_next_first(axes, place)) {
         const uint32_t group = add_group(m, stage, axes, place, devices);
         cs_builder_family(m->builder, group, m->n_families);
         *known = *known == CS_NONE ? group : *known;
@@ -246,10 +244,8 @@ static bool make_runs(maker *m, uint32_t stage, const cs_program_step *step, boo
     made->members = cs_arena_alloc(m->arena, n, sizeof(*made->members));
     if (!made->classes || !made->members || first == CS_NONE)
         return false;
-    for (uint32_t place = 0; place < places; place++) {
+    for (uint32_t place = 0; place < places; place = cs_axes_next_first(axes, place)) {
         const uint32_t before = members;
-        if (cs_axes_coordinate(axes, place) != 0)
-            continue;
         for (uint32_t rank = 0; rank < axes.size; rank++) {
             const uint32_t holder = holder_at(m, place + rank * axes.stride);
             if (holder != CS_NONE)

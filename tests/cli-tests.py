@@ -372,6 +372,25 @@ class Messages(Case):
         self.assertAlmostEqual(result['critical_path']['communication_s'],
                                4 * 10.5e-3 + (1 << 25) / 1e12, places=9)
 
+    def test_presets_are_what_they_stand_for(self):
+        """A preset, and the keys that `sim list` prints for it: the same links, and the same run, bit
+        for bit. With a rack of 72 GPUs the run would take long."""
+        listed = json.loads(run('list', 'topologies', '--json').stdout)['topologies']
+        presets = {t['name']: t['stands_for'] for t in listed if 'stands_for' in t}
+        self.assertIn('dgx-h100', presets)
+        for name, keys in presets.items():
+            per_node = keys.get('gpus_per_node', 4)
+            runs, links = [], []
+            for platform in ({'topology': name}, keys):
+                write('s.json', dict(UNIFORM, platform={**platform, 'devices': 2 * per_node},
+                                     schedule={'kind': 'dp'}))
+                exported = json.loads(run('export', 'topology', 's.json').stdout)
+                links.append((exported['vertices'], exported['links']))
+                if per_node <= 8:
+                    runs.append(json.loads(run('run', 's.json', '--no-output', '--json').stdout))
+            self.assertEqual(links[0], links[1], name)
+            self.assertEqual(len({each['hash'] for each in runs}), 1 if runs else 0, name)
+
     def test_default_sharing(self):
         """Fair shares wherever something is switched; one message after the other on a ring. Every
         summary, JSON and table says which, and how collectives are done."""

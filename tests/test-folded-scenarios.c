@@ -1,6 +1,7 @@
 /* Scenarios with a mesh give the same bits whether alike devices are simulated once or each:
  * schedules, axes and states of weights, on two to four nodes. The unfolded run is the independent
- * answer. */
+ * answer. Where replicas meet on links, one that is as slow as the slowest is an upper bound in
+ * these scenarios: one micro-batch, and so one kind of message at a time. */
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 
@@ -71,8 +72,59 @@ static void test_folded(void **state)
     }
 }
 
+static uint32_t count_simulated(const scenario_run *made)
+{
+    const cs_graph *graph = &made->simulation.graph;
+    uint32_t n = 0;
+    for (uint32_t d = 0; d < graph->n_devices; d++)
+        n += cs_graph_has(graph, d);
+    return n;
+}
+
+/* 4 leaves with 4 devices each: stages lie on two leaves each, and all messages between them cross
+ * one of two spines; `routing` says which. */
+static cs_time makespan_of(const char *routing, const char *fold, bool estimated)
+{
+    scenario_run made;
+    cs_error error;
+    cs_error_init(&error);
+    if (scenario_run_init(
+            &made, &error,
+            "{'schema_version': 1, 'model': {'uniform': {'layers': 2, 'forward': '1 ms', "
+            "'backward': '2 ms', 'weights': '1 MB', 'activation': '10 MB'}}, 'platform': "
+            "{'topology': 'leaf_spine', 'devices': 16, 'hosts_per_leaf': 4, 'spines': 4, "
+            "'bandwidth': '10 GB/s', 'latency': '1 us', 'routing': '%s'}, 'schedule': {'kind': "
+            "'gpipe', 'micro_batches': 1}, 'collectives': {'fidelity': 'analytic'}, 'parallel': "
+            "{'pipeline': 2, 'fold': '%s'}}",
+            routing, fold) != CS_OK)
+        fail_msg("%s, %s: %s", routing, fold, error.text);
+    const cs_time makespan = made.simulation.trace.makespan;
+    assert_int_equal(estimated, made.scenario.estimated != NULL);
+    expect_int(fold, strcmp(fold, "slowest") == 0 ? 2 : 16, count_simulated(&made));
+    scenario_run_finish(&made);
+    return makespan;
+}
+
+/* With dmodk each message has its links for itself. Of the four that ecmp sends through four
+ * spines from a leaf some meet: two of 10 MB on a link take 1 ms longer than one, there and
+ * back. */
+static void test_slowest(void **state)
+{
+    (void)state;
+    const cs_time millisecond = 1000000000; /* ps */
+    const cs_time free = makespan_of("dmodk", "slowest", false);
+    const cs_time each = makespan_of("ecmp", "no", false);
+    const cs_time slowest = makespan_of("ecmp", "slowest", true);
+    expect_int("alike", makespan_of("dmodk", "no", false), free);
+    if (each < free + 2 * millisecond || slowest < each)
+        fail_msg("free %lld, each %lld, slowest %lld", (long long)free, (long long)each,
+                 (long long)slowest);
+    expect_int("not folded", each, makespan_of("ecmp", "try", false));
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_folded)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_folded),
+                                       cmocka_unit_test(test_slowest)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

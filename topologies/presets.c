@@ -12,7 +12,7 @@ static const cs_field none[] = {{0}};
         return cs_topology_preset(machine, id, n_devices, platform, error);                        \
     }                                                                                              \
     const cs_topology cs_topology_##id = {                                                         \
-        .name = (machine), .fields = none, .build = build_##id, __VA_ARGS__};
+        .name = (machine), .fields = none, .build = build_##id, .stands_for = (id), __VA_ARGS__};
 
 /* Of clusters whose network is a leaf_spine. */
 #define PRESET_ROUTED(id, machine, ...)                                                            \
@@ -25,6 +25,7 @@ static const cs_field none[] = {{0}};
                                           .fields = cs_routed_fields,                              \
                                           .params_size = sizeof(cs_routed_params),                 \
                                           .build = build_##id,                                     \
+                                          .stands_for = (id),                                      \
                                           __VA_ARGS__};
 
 /* ABCI, the machine of the ParaDL paper: nodes with 4 V100 on two sockets.
@@ -88,7 +89,8 @@ static const char dgx_a100[] =
     "  \"bandwidth\": \"24 GB/s\", \"uplink_bandwidth\": \"24 GB/s\","
     "  \"socket_bandwidth\": \"16 GB/s\", \"latency\": \"0.5 us\"}},"
     " \"network\": {\"topology\": \"leaf_spine\", \"rails\": 8, \"hosts_per_leaf\": 20,"
-    "  \"spines\": 10, \"parallel\": 2, \"bandwidth\": \"25 GB/s\", \"latency\": \"0.1 us\"}}";
+    "  \"spines\": 10, \"parallel\": 2, \"bandwidth\": \"25 GB/s\", \"latency\": \"0.1 us\","
+    "  \"routing\": \"dmodk\"}}";
 
 PRESET_ROUTED(
     dgx_a100, "dgx-a100", .summary = "preset: DGX A100, 8 A100 on NVSwitch, eight HDR rails",
@@ -104,7 +106,8 @@ static const char hgx_a800[] =
     "  \"bandwidth\": \"24 GB/s\", \"uplink_bandwidth\": \"24 GB/s\","
     "  \"socket_bandwidth\": \"16 GB/s\", \"latency\": \"0.5 us\"}},"
     " \"network\": {\"topology\": \"leaf_spine\", \"rails\": 8, \"hosts_per_leaf\": 20,"
-    "  \"spines\": 10, \"parallel\": 2, \"bandwidth\": \"25 GB/s\", \"latency\": \"0.1 us\"}}";
+    "  \"spines\": 10, \"parallel\": 2, \"bandwidth\": \"25 GB/s\", \"latency\": \"0.1 us\","
+    "  \"routing\": \"dmodk\"}}";
 
 PRESET_ROUTED(hgx_a800, "hgx-a800",
               .summary = "preset: HGX A800, 8 A800 on NVSwitch, eight HDR rails",
@@ -121,7 +124,8 @@ static const char dgx_h100[] =
     "  \"pcie\": {\"sockets\": 2, \"switches_per_socket\": 4, \"gpus_per_switch\": 1, \"nics\": 8,"
     "  \"bandwidth\": \"48 GB/s\", \"socket_bandwidth\": \"40 GB/s\", \"latency\": \"0.5 us\"}},"
     " \"network\": {\"topology\": \"leaf_spine\", \"rails\": 8, \"hosts_per_leaf\": 32,"
-    "  \"spines\": 16, \"parallel\": 2, \"bandwidth\": \"50 GB/s\", \"latency\": \"0.1 us\"}}";
+    "  \"spines\": 16, \"parallel\": 2, \"bandwidth\": \"50 GB/s\", \"latency\": \"0.1 us\","
+    "  \"routing\": \"dmodk\"}}";
 
 PRESET_ROUTED(
     dgx_h100, "dgx-h100", .summary = "preset: DGX H100, 8 H100 on NVSwitch, eight NDR rails",
@@ -136,7 +140,8 @@ static const char hgx_h800[] =
     "  \"pcie\": {\"sockets\": 2, \"switches_per_socket\": 4, \"gpus_per_switch\": 1, \"nics\": 8,"
     "  \"bandwidth\": \"48 GB/s\", \"socket_bandwidth\": \"40 GB/s\", \"latency\": \"0.5 us\"}},"
     " \"network\": {\"topology\": \"leaf_spine\", \"rails\": 8, \"hosts_per_leaf\": 32,"
-    "  \"spines\": 16, \"parallel\": 2, \"bandwidth\": \"50 GB/s\", \"latency\": \"0.1 us\"}}";
+    "  \"spines\": 16, \"parallel\": 2, \"bandwidth\": \"50 GB/s\", \"latency\": \"0.1 us\","
+    "  \"routing\": \"dmodk\"}}";
 
 PRESET_ROUTED(
     hgx_h800, "hgx-h800", .summary = "preset: HGX H800, 8 H800 on NVSwitch, eight NDR rails",
@@ -151,7 +156,8 @@ static const char dgx_b200[] =
     "  \"pcie\": {\"sockets\": 2, \"switches_per_socket\": 4, \"gpus_per_switch\": 1, \"nics\": 8,"
     "  \"bandwidth\": \"48 GB/s\", \"socket_bandwidth\": \"40 GB/s\", \"latency\": \"0.5 us\"}},"
     " \"network\": {\"topology\": \"leaf_spine\", \"rails\": 8, \"hosts_per_leaf\": 32,"
-    "  \"spines\": 16, \"parallel\": 2, \"bandwidth\": \"50 GB/s\", \"latency\": \"0.1 us\"}}";
+    "  \"spines\": 16, \"parallel\": 2, \"bandwidth\": \"50 GB/s\", \"latency\": \"0.1 us\","
+    "  \"routing\": \"dmodk\"}}";
 
 PRESET_ROUTED(
     dgx_b200, "dgx-b200", .summary = "preset: DGX B200, 8 B200 on NVSwitch, eight NDR rails",
@@ -171,7 +177,8 @@ static const char gb200_nvl72[] =
     "\"nics\": 72, \"bandwidth\": \"48 GB/s\", \"socket_bandwidth\": \"40 GB/s\", \"latency\": "
     "\"0.5 us\"}},"
     " \"network\": {\"topology\": \"leaf_spine\", \"rails\": 4, \"hosts_per_leaf\": 32,"
-    "  \"spines\": 16, \"parallel\": 2, \"bandwidth\": \"50 GB/s\", \"latency\": \"0.1 us\"}}";
+    "  \"spines\": 16, \"parallel\": 2, \"bandwidth\": \"50 GB/s\", \"latency\": \"0.1 us\","
+    "  \"routing\": \"dmodk\"}}";
 
 PRESET_ROUTED(
     gb200_nvl72, "gb200-nvl72",

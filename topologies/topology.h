@@ -12,8 +12,10 @@ typedef struct cs_topology {
     const char *summary; /* one line, for `sim list` */
     const char *source;  /* paper or manual, or NULL */
     const cs_field *fields;
-    size_t params_size; /* of the struct that `fields` fill */
-    bool unswitched;    /* links lead from device to device only: cs_topology_sharing */
+    size_t params_size;     /* of the struct that `fields` fill */
+    bool unswitched;        /* links lead from device to device only: cs_topology_sharing */
+    const char *stands_for; /* of a preset: the keys of `platform`, as JSON, that describe the same
+                             * machine without it; else NULL */
     /* Checks parameters against each other and reads files that they name, once `fields` are read;
      * what it makes lives in the arena. NULL: nothing to check or read. */
     CS_MUST_CHECK cs_status (*read)(void *params, const cs_json_place *place, cs_arena *arena,

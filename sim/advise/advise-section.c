@@ -76,6 +76,10 @@ const cs_field cs_advise_fields[] = {
      .doc = "which axis gets neighbouring devices, after the axes that split layers; default: both "
             "are tried",
      .shape = "axis or [axis, ...]"},
+    {"exact", CS_FIELD_BOOL, offsetof(cs_advise_section, exact), .fallback = "false",
+     .doc = "on more than 64 devices: simulates every device of plans whose replicas differ in "
+            "their ways through the network, which is slow; false: one of them, as slow as the "
+            "slowest (\"fold\": \"slowest\")"},
     {"memory", CS_FIELD_BYTES, offsetof(cs_advise_section, memory), .fallback = "0", .large = true,
      .doc = "memory of a device that a plan may use; 0: /platform/memory"},
     {"device_price", CS_FIELD_NUMBER, offsetof(cs_advise_section, device_price), .fallback = "",

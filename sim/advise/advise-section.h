@@ -43,6 +43,7 @@ typedef struct cs_advise_section {
     cs_list bucket;                                                             /* int64_t */
     cs_list recompute, schedules, inner; /* uint32_t, of the enumerations */
     bool sequence_parallel, osdp;
+    bool exact;          /* each device of plans whose replicas differ is simulated by itself */
     int64_t memory;      /* bytes of a device; 0: the platform's */
     double device_price; /* of an hour; NaN: not known */
     double front;        /* plans up to so many times slower than the best are on the front */

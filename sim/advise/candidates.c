@@ -19,6 +19,7 @@ enum {
     MOST_FILTERS = 64,
     NODE_DEVICES = 8, /* where the platform does not say */
     USUAL_BUCKET = 25 << 20,
+    EACH_UP_TO = 64, /* devices that are simulated one by one where they are not alike */
 };
 
 /* Refers to the members of `from` but for those that are listed, ended by NULL; to none of what is
@@ -528,6 +529,12 @@ static bool add_bucket(const cs_advise_base *base, const cs_candidate *c, cJSON 
     return base->says_bucket || add_count(parallel, "bucket", USUAL_BUCKET);
 }
 
+/* Few devices are quickly simulated one by one. */
+static const char *fold_of(const cs_advise_base *base, uint32_t devices)
+{
+    return base->section.exact || devices <= EACH_UP_TO ? "try" : "slowest";
+}
+
 static bool fill_parallel(const cs_advise_base *base, const cs_candidate *c, cJSON *parallel)
 {
     static const char *const methods[] = {"tensor", "filter", "channel"};
@@ -540,7 +547,7 @@ static bool fill_parallel(const cs_advise_base *base, const cs_candidate *c, cJS
            add_count(parallel, "pipeline", c->pipeline) && add_count(parallel, "data", c->data) &&
            add_count(parallel, "expert", c->expert) && add_count(parallel, "zero", c->zero) &&
            add_bucket(base, c, parallel) && add_order(c, parallel) &&
-           cJSON_AddStringToObject(parallel, "fold", "try");
+           cJSON_AddStringToObject(parallel, "fold", fold_of(base, c->devices));
 }
 
 /* Collectives are delays unless the scenario says otherwise, so that plans with few messages are
@@ -613,7 +620,7 @@ static bool fill_own(const cs_advise_base *base, cJSON *document)
     return add_count(document, "iterations", 1) && collectives &&
            fill_collectives(base, collectives) &&
            (!from || (parallel && refer(parallel, from, fold) &&
-                      cJSON_AddStringToObject(parallel, "fold", "try")));
+                      cJSON_AddStringToObject(parallel, "fold", fold_of(base, base->devices))));
 }
 
 cJSON *cs_own_document(const cs_advise_base *base)

@@ -30,6 +30,7 @@ typedef struct entry {
     const cs_formula *formulas;       /* of a schedule's closed forms; or NULL */
     const char *unit;                 /* of a figure; or NULL */
     const cs_convention *conventions; /* of a runtime; or NULL */
+    const char *stands_for;           /* of a preset, JSON; or NULL */
     char text[300], more[400];        /* of an entry whose texts are made up */
 } entry;
 
@@ -53,7 +54,7 @@ static bool topology_at(size_t i, entry *out)
 {
     const cs_topology *at = cs_topologies[i];
     if (at)
-        *out = (entry){at->name, at->summary, at->source, at->fields};
+        *out = (entry){at->name, at->summary, at->source, at->fields, .stands_for = at->stands_for};
     return at != NULL;
 }
 
@@ -346,6 +347,11 @@ static void print_details(const entry *one, FILE *out)
         fputs("      ", out);
         cs_wrap(out, 6, 6, CS_WRAP_REPORT, one->source);
     }
+    if (one->stands_for) {
+        fputs("      ", out);
+        const int used = fprintf(out, "\"platform\": ");
+        cs_wrap(out, 6 + (size_t)used, 6, CS_WRAP_REPORT, one->stands_for);
+    }
     for (const cs_formula *formula = one->formulas; formula && formula->text; formula++)
         print_formula(formula, out);
     for (const cs_field *field = one->fields; field->name; field++)
@@ -425,6 +431,11 @@ static void print_markdown_entry(const entry *one, FILE *out)
         print_escaped(one->source, out);
     }
     fputs(".\n\n", out);
+    if (one->stands_for) {
+        fputs("```json\n\"platform\": ", out);
+        cs_wrap(out, 12, 2, CS_WRAP_REPORT, one->stands_for);
+        fputs("```\n\n", out);
+    }
     for (const cs_formula *formula = one->formulas; formula && formula->text; formula++) {
         fprintf(out, "- closed form of the %s%s: ", cs_figure_label(formula->figure),
                 formula->comparison ? " (for comparison only)" : "");
@@ -510,6 +521,8 @@ static bool add_entry(cJSON *list, const entry *one)
         return cJSON_AddStringToObject(object, "unit", one->unit) != NULL;
     if (complete && one->conventions)
         return add_conventions(object, one->conventions);
+    if (complete && one->stands_for)
+        complete = cJSON_AddItemToObject(object, "stands_for", cJSON_Parse(one->stands_for));
     cJSON *formulas = complete ? cJSON_AddArrayToObject(object, "closed_forms") : NULL;
     for (const cs_formula *formula = one->formulas; formulas && formula && formula->text;
          formula++) {

@@ -7,6 +7,8 @@ enum { FIRST_CAPACITY = 64 };
 void cs_delay_lines_init(cs_delay_lines *lines)
 {
     *lines = (cs_delay_lines){.first = CS_EVENT_NO_KEY};
+    for (uint32_t i = 0; i < CS_DELAY_LINES; i++)
+        lines->heads[i] = CS_EVENT_NO_KEY;
 }
 
 void cs_delay_lines_finish(cs_delay_lines *lines)
@@ -24,7 +26,6 @@ uint8_t cs_delay_lines_find(cs_delay_lines *lines, cs_time delay)
     if (delay == 0 || i == CS_DELAY_LINES)
         return CS_NO_DELAY_LINE;
     if (i == lines->n) {
-        lines->heads[i] = CS_EVENT_NO_KEY;
         lines->lines[lines->n++] = (cs_delay_line){.delay = delay, .last_time = -1};
     }
     return i;

@@ -65,6 +65,13 @@ static inline cs_event *cs_delay_line_at(const cs_delay_line *line, uint32_t num
     return &line->events[number & (line->capacity - 1)];
 }
 
+/* Of half of the lines. */
+static inline cs_event_key cs_delay_lines_least(const cs_event_key *heads)
+{
+    return cs_event_queue_least(cs_event_queue_least(heads[0], heads[1]),
+                                cs_event_queue_least(heads[2], heads[3]));
+}
+
 /* To be called when a line has another first event, or none any more. */
 static inline void cs_delay_lines_renew(cs_delay_lines *lines, uint32_t number)
 {
@@ -75,8 +82,9 @@ static inline void cs_delay_lines_renew(cs_delay_lines *lines, uint32_t number)
         key = cs_event_key_of(head->time, head->task, number);
     }
     lines->heads[number] = key;
-    for (uint32_t i = 0; i < lines->n; i++)
-        key = cs_event_queue_least(key, lines->heads[i]);
+    key = cs_delay_lines_least(lines->heads);
+    if (lines->n > CS_DELAY_LINES / 2)
+        key = cs_event_queue_least(key, cs_delay_lines_least(lines->heads + CS_DELAY_LINES / 2));
     lines->first = key;
 }
 

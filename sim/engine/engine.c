@@ -76,13 +76,16 @@ static inline cs_status make_ready(cs_engine *e, uint32_t task)
 /* All that the task waited for has ended: it is ready, unless its release time is still to come. */
 static inline cs_status arrive(cs_engine *e, uint32_t task)
 {
-    if (!class_of(e, task)->timed)
+    const cs_run_class *of = class_of(e, task);
+    if (of->at_once)
+        return status_of(cs_id_list_add(&e->started, task));
+    if (!of->timed)
         return make_ready(e, task);
     const cs_class *cls = cs_graph_class(e->graph, task);
     cs_time release = cls->release + cls->interval * e->graph->tasks[task].item;
     if (release <= e->now)
         return make_ready(e, task);
-    e->waiting[task] = 1; /* for that time */
+    e->spans[task] = cs_engine_waits(1); /* for that time */
     e->n_pending++;
     return push_event(e, CS_TASK_RELEASED, task, release - e->now);
 }
@@ -135,33 +138,37 @@ static void end_slowdown(cs_engine *e, uint32_t task)
         e->memory.records[cls->device].slowed += cs_slowdown_end(e->slowdown, cls, e->now);
 }
 
+/* What the end of a task changes beside its successors. */
+static cs_status release(cs_engine *e, uint32_t task, const cs_run_class *cls)
+{
+    if (e->slowdown)
+        end_slowdown(e, task);
+    if (cls->series)
+        cs_memory_end_series(&e->memory, cls->device);
+    CS_TRY(apply_effects(e, cls->first_effect + cls->n_start, cls->n_end, task));
+    if (cls->makes || cls->policy)
+        CS_TRY(end_version(e, task, cls));
+    return free_devices(e, task, cls);
+}
+
 static cs_status end_task(cs_engine *e, uint32_t task)
 {
     const cs_run_class *cls = class_of(e, task);
-    if (e->slowdown)
-        end_slowdown(e, task);
     e->spans[task].end = e->now;
     e->last_end = e->now;
     e->n_ended++;
     e->n_pending--;
-    if (cls->series)
-        cs_memory_end_series(&e->memory, cls->device);
-    cs_status status = apply_effects(e, cls->first_effect + cls->n_start, cls->n_end, task);
-    if (status != CS_OK)
-        return status;
-    if (cls->makes || cls->policy)
-        status = end_version(e, task, cls);
-    if (status == CS_OK)
-        status = free_devices(e, task, cls);
+    if (!cls->plain)
+        CS_TRY(release(e, task, cls));
     uint32_t n;
     const uint32_t *successors = cs_graph_successors(e->graph, task, &n);
-    for (uint32_t s = 0; s < n && status == CS_OK; s++) {
-        if (--e->waiting[successors[s]] == 0)
-            status = arrive(e, successors[s]);
+    for (uint32_t s = 0; s < n; s++) {
+        if (++e->spans[successors[s]].end == -1)
+            CS_TRY(arrive(e, successors[s]));
         else
             cs_prefetch_list(e, successors[s]);
     }
-    return status;
+    return CS_OK;
 }
 
 /* Chooses the version that a task reads. */
@@ -224,10 +231,12 @@ static cs_status begin_transfer(cs_engine *e, uint32_t task)
     cs_prefetch_after(e, task);
     e->spans[task].start = e->now;
     e->n_pending++;
-    if (e->slowdown)
-        cs_slowdown_transfer(e->slowdown, cs_graph_class(e->graph, task), true);
-    CS_TRY(begin_version(e, task, cls));
-    CS_TRY(apply_effects(e, cls->first_effect, cls->n_start, task));
+    if (!cls->plain) {
+        if (e->slowdown)
+            cs_slowdown_transfer(e->slowdown, cs_graph_class(e->graph, task), true);
+        CS_TRY(begin_version(e, task, cls));
+        CS_TRY(apply_effects(e, cls->first_effect, cls->n_start, task));
+    }
     if (cls->competes && (cls->at_start || cls->duration == 0))
         return join_network(e, task, e->graph->tasks[task].cls);
     if (cls->duration == 0 && !cls->blocking)
@@ -276,7 +285,7 @@ static cs_status apply_event(cs_engine *e, cs_event event)
     if (event.what == CS_TASK_ENDS)
         return end_task(e, event.task);
     if (event.what == CS_TASK_RELEASED) {
-        e->waiting[event.task] = 0;
+        e->spans[event.task] = cs_engine_waits(0);
         e->n_pending--;
         return make_ready(e, event.task);
     }
@@ -301,16 +310,21 @@ static inline cs_time next_time(const cs_engine *e)
     return (uint64_t)queued < (uint64_t)in_line ? queued : in_line; /* -1 is the latest */
 }
 
-static inline cs_event take_event(cs_engine *e)
+/* Takes the next event if its time has come. */
+static inline bool take_event(cs_engine *e, cs_event *event)
 {
-    return e->lines.first < cs_event_queue_first(&e->events) ? cs_delay_lines_pop(&e->lines)
-                                                             : cs_event_queue_pop(&e->events);
+    const cs_event_key queued = cs_event_queue_first(&e->events), in_line = e->lines.first;
+    if (cs_event_key_time(cs_event_queue_least(queued, in_line)) != e->now)
+        return false;
+    *event = in_line < queued ? cs_delay_lines_pop(&e->lines) : cs_event_queue_pop(&e->events);
+    return true;
 }
 
 static cs_status end_all(cs_engine *e)
 {
-    while (next_time(e) == e->now)
-        CS_TRY(apply_event(e, take_event(e)));
+    cs_event event;
+    while (take_event(e, &event))
+        CS_TRY(apply_event(e, event));
     return CS_OK;
 }
 
@@ -320,7 +334,8 @@ static cs_status start_transfers(cs_engine *e)
 {
     cs_status status = CS_OK;
     while (e->started.n > 0 && status == CS_OK) {
-        CS_TRY(status_of(cs_id_list_sort(&e->started)));
+        if (e->started.n > 1)
+            CS_TRY(status_of(cs_id_list_sort(&e->started)));
         for (uint32_t i = 0; i < e->started.n && status == CS_OK; i++)
             status = begin_transfer(e, e->started.ids[i]);
         e->started.n = 0;
@@ -363,7 +378,7 @@ static cs_status start_device(cs_engine *e, uint32_t device)
         return begin_compute(e, task);
     }
     task = state->head;
-    if (task == CS_NONE || e->waiting[task] != 0)
+    if (task == CS_NONE || cs_engine_waiting(e, task) != 0)
         return CS_OK;
     state->head = e->graph->tasks[task].next;
     return begin_compute(e, task);
@@ -382,26 +397,28 @@ static cs_status start_devices(cs_engine *e)
 
 static cs_status run_instant(cs_engine *e)
 {
-    cs_status status;
+    bool started;
     do {
-        status = end_all(e);
-        if (status == CS_OK)
-            status = start_transfers(e);
-        if (status == CS_OK)
-            status = start_devices(e);
-    } while (status == CS_OK && next_time(e) == e->now);
-    if (status == CS_OK && e->network_due)
-        status = cs_network_settle(e->network, e->now);
-    return status == CS_OK && e->slowdown ? cs_slowdown_settle(e->slowdown, e->now) : status;
+        CS_TRY(end_all(e));
+        started = e->started.n > 0 || e->called.n > 0;
+        if (e->started.n > 0)
+            CS_TRY(start_transfers(e));
+        if (e->called.n > 0)
+            CS_TRY(start_devices(e));
+    } while (started && next_time(e) == e->now);
+    if (e->network_due)
+        CS_TRY(cs_network_settle(e->network, e->now));
+    return e->slowdown ? cs_slowdown_settle(e->slowdown, e->now) : CS_OK;
 }
 
 /* The time of the next event, or -1. If that is another instant, all is known of this one. */
 static cs_status find_next(cs_engine *e, cs_time *next)
 {
-    if (e->network_due && next_time(e) != e->now) {
-        e->network_due = false;
-        CS_TRY(cs_network_leave(e->network, e->now));
-    }
+    *next = next_time(e);
+    if (!e->network_due || *next == e->now)
+        return CS_OK;
+    e->network_due = false;
+    CS_TRY(cs_network_leave(e->network, e->now));
     *next = next_time(e);
     return CS_OK;
 }
@@ -412,7 +429,7 @@ static cs_status run_events(cs_engine *e)
 {
     cs_status status = CS_OK;
     for (uint32_t task = 0; task < e->graph->n_tasks && status == CS_OK; task++) {
-        if (e->waiting[task] == 0)
+        if (e->graph->n_predecessors[task] == 0)
             status = arrive(e, task);
     }
     if (status == CS_OK)
@@ -450,7 +467,8 @@ static cs_status report_stuck(const cs_engine *e, cs_error *error)
                         "%u of %u tasks can never start, the first of them: %s (%u of its "
                         "predecessors have not ended)",
                         e->graph->n_tasks - e->n_ended, e->graph->n_tasks,
-                        cs_graph_describe(e->graph, task, text, sizeof(text)), e->waiting[task]);
+                        cs_graph_describe(e->graph, task, text, sizeof(text)),
+                        cs_engine_waiting(e, task));
 }
 
 /* What is likely to blame: the slowest link, and the computation that takes longest. */

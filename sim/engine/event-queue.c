@@ -5,14 +5,18 @@
 
 enum { FIRST_CAPACITY = 64, LARGEST_CAPACITY = 1 << 30 };
 
+/* Before the first push: nothing is written where there are no slots. */
+static const cs_event_key no_nodes[2] = {CS_EVENT_NO_KEY, CS_EVENT_NO_KEY};
+
 void cs_event_queue_init(cs_event_queue *queue)
 {
-    *queue = (cs_event_queue){0};
+    *queue = (cs_event_queue){.nodes = (cs_event_key *)no_nodes};
 }
 
 void cs_event_queue_finish(cs_event_queue *queue)
 {
-    free(queue->nodes);
+    if (queue->nodes != no_nodes)
+        free(queue->nodes);
     free(queue->what);
     free(queue->spare);
     cs_event_queue_init(queue);
@@ -35,7 +39,7 @@ bool cs_event_queue_grow(cs_event_queue *queue)
     memset(grown.nodes, 0xff, 2 * (size_t)capacity * sizeof(*grown.nodes));
     for (uint32_t slot = 0; slot < old; slot++) {
         grown.what[slot] = queue->what[slot];
-        cs_event_queue_set(&grown, slot, queue->nodes[old + slot], true);
+        cs_event_queue_lower(&grown, slot, queue->nodes[old + slot]);
     }
     for (uint32_t slot = capacity; slot-- > old;)
         grown.spare[grown.n_spare++] = slot;

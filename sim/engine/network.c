@@ -165,7 +165,7 @@ static inline bool tighter(candidate a, candidate b)
     return a.share < b.share || (a.share == b.share && a.link < b.link);
 }
 
-static bool add(id_list *list, uint32_t id)
+static inline bool add(id_list *list, uint32_t id)
 {
     if (!cs_vector_reserve((void **)&list->ids, &list->capacity, list->n + UINT64_C(1),
                            sizeof(*list->ids)))
@@ -612,7 +612,7 @@ static bool record_rate(cs_network *network, uint32_t task, double rate, cs_time
     return true;
 }
 
-static cs_status set_end(cs_network *network, uint32_t id, double rate, cs_time now)
+static inline cs_status set_end(cs_network *network, uint32_t id, double rate, cs_time now)
 {
     flow *of = &network->flows[id];
     cs_time rest;
@@ -624,7 +624,7 @@ static cs_status set_end(cs_network *network, uint32_t id, double rate, cs_time 
                                                                                  : CS_NO_MEMORY;
 }
 
-static bool add_arrival(arrival_list *list, uint32_t task, uint32_t what)
+static inline bool add_arrival(arrival_list *list, uint32_t task, uint32_t what)
 {
     if (!cs_vector_reserve((void **)&list->all, &list->capacity, list->n + UINT64_C(1),
                            sizeof(*list->all)))
@@ -634,13 +634,13 @@ static bool add_arrival(arrival_list *list, uint32_t task, uint32_t what)
 }
 
 /* It is let onto its links when the instant is over, if it is its turn. */
-static bool note_arrival(cs_network *network, uint32_t id)
+static inline bool note_arrival(cs_network *network, uint32_t id)
 {
     return add_arrival(&network->arrivals, network->flows[id].task, id);
 }
 
 /* A flow of a task, which comes to its links at `since`. */
-static bool add_flow(cs_network *network, uint32_t task, uint32_t cls, cs_time since, uint32_t *id)
+static inline bool add_flow(cs_network *network, uint32_t task, uint32_t cls, cs_time since, uint32_t *id)
 {
     if (network->spare.n == 0) {
         if (!cs_vector_reserve((void **)&network->flows, &network->cap_flows,
@@ -1036,6 +1036,26 @@ static void fix_rate(cs_network *network, flow *member, double rate)
     }
 }
 
+/* The share that all flows of the component get where its tightest link has all of them, and gives
+ * each less than it could have alone; of links that are equally tight, each must. Else 0. */
+static double find_common_share(const cs_network *network)
+{
+    double share = INFINITY;
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < network->component.n; i++) {
+        const link_state *link = &network->links[network->component.ids[i]];
+        const double gives = link->bandwidth / link->load;
+        if (gives > share)
+            continue;
+        n = gives < share || link->n < n ? link->n : n;
+        share = gives;
+    }
+    bool common = network->has_lone && n == network->members.n;
+    for (uint32_t i = 0; i < network->members.n && common; i++)
+        common = share < network->routes[network->flows[network->members.ids[i]].cls].rate;
+    return common ? share : 0;
+}
+
 /* Progressive filling (Bertsekas and Gallager, Data Networks, 6.5.2): the tightest link fixes the
  * rates of its flows, which leaves the others less to share among fewer. A component of L links and
  * F flows of at most R links takes O(L + F * R * log L), for a link's share is looked at again only
@@ -1088,6 +1108,13 @@ static cs_status set_rates(cs_network *network, cs_time now)
     return CS_OK;
 }
 
+static cs_status share_alike(cs_network *network, double share, cs_time now)
+{
+    for (uint32_t i = 0; i < network->members.n; i++)
+        CS_TRY(set_rate(network, network->members.ids[i], share, now));
+    return CS_OK;
+}
+
 static cs_status settle_around(cs_network *network, uint32_t link, cs_time now)
 {
     bool max_min = network->sharing == CS_SHARING_MAX_MIN;
@@ -1095,6 +1122,9 @@ static cs_status settle_around(cs_network *network, uint32_t link, cs_time now)
     network->links[link].mark = network->mark;
     if (!add(&network->component, link) || !collect(network, max_min))
         return CS_NO_MEMORY;
+    const double share = max_min ? find_common_share(network) : 0;
+    if (share > 0)
+        return share_alike(network, share, now);
     if (!max_min)
         count_rates(network);
     else if (!max_min_rates(network))
@@ -1311,7 +1341,7 @@ static int compare_arrivals(const void *left, const void *right)
 }
 
 /* By task, as most of them come. */
-static void sort_arrivals(arrival_list *list)
+static inline void sort_arrivals(arrival_list *list)
 {
     for (uint32_t i = 1; i < list->n; i++) {
         if (list->all[i - 1].task <= list->all[i].task)

@@ -13,7 +13,6 @@
 CS_INLINED void cs_prefetch_task(const cs_engine *e, uint32_t task)
 {
     __builtin_prefetch(&e->graph->tasks[task]);
-    __builtin_prefetch(&e->waiting[task]);
     __builtin_prefetch(&e->spans[task], 1);
 }
 

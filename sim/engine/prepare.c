@@ -8,7 +8,7 @@
 
 /* ---- before the run ---- */
 
-static bool announce_first(cs_engine *e, cs_event event, uint32_t *slot)
+static inline bool announce_first(cs_engine *e, cs_event event, uint32_t *slot)
 {
     uint8_t line = CS_NO_DELAY_LINE;
     if (event.task < e->graph->n_tasks) {
@@ -164,6 +164,9 @@ static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_deliv
                        .series = cls->series > 0};
     split_effects(e, cls, run);
     e->order_devices |= run->policy;
+    run->at_once = transfer && !run->blocking && !run->timed;
+    run->plain = transfer && !run->blocking && !run->series && !run->policy && !e->options.slowdown &&
+                 run->slot == CS_NONE && cls->n_effects == 0;
     run->line = run->end_line = CS_NO_DELAY_LINE;
     if (transfer) {
         e->order_devices |= cls->blocking;
@@ -239,14 +242,12 @@ static bool reserve_tasks(cs_engine *e)
 {
     const size_t n = e->graph->n_tasks, room = n + 1;
     const bool versions = e->options.record_versions || e->graph->n_policies > 0;
-    e->waiting = malloc(room * sizeof(*e->waiting));
     e->spans = malloc(room * sizeof(*e->spans));
     e->versions = versions ? malloc(room * sizeof(*e->versions)) : NULL;
-    if (!e->waiting || !e->spans || (versions && !e->versions))
+    if (!e->spans || (versions && !e->versions))
         return false;
-    if (n > 0)
-        memcpy(e->waiting, e->graph->n_predecessors, n * sizeof(*e->waiting));
-    memset(e->spans, 0xff, n * sizeof(*e->spans)); /* (-1, -1) */
+    for (size_t task = 0; task < n; task++)
+        e->spans[task] = cs_engine_waits(e->graph->n_predecessors[task]);
     if (versions)
         memset(e->versions, 0xff, n * sizeof(*e->versions));
     return true;
@@ -295,7 +296,6 @@ void cs_engine_release(cs_engine *e)
         cs_ready_finish(&e->blocking[i]);
     free(e->classes);
     free(e->effects);
-    free(e->waiting);
     free(e->spans);
     free(e->versions);
     cs_versions_destroy(e->weights);
@@ -318,12 +318,14 @@ void cs_engine_release(cs_engine *e)
 
 /* ---- after it ---- */
 
-/* Tasks that still run when the run stops end there. */
+/* Tasks that still run when the run stops end there; others never start. */
 static void cut_off(cs_engine *e)
 {
     for (uint32_t task = 0; task < e->graph->n_tasks; task++) {
         if (e->spans[task].start >= 0 && e->spans[task].end < 0)
             e->spans[task].end = e->now;
+        else if (e->spans[task].start < 0)
+            e->spans[task] = cs_engine_waits(0);
     }
 }
 

@@ -25,6 +25,7 @@ typedef struct search {
     const cs_queue_class *classes;
     uint32_t *parent;      /* per link: towards the one that stands for the component */
     component *components; /* per link, of those that stand for one */
+    component **in;        /* per class; NULL: it takes no link */
     chain *chains;         /* per class */
 } search;
 
@@ -46,11 +47,6 @@ static void connect(search *s, uint32_t n_links)
     }
 }
 
-/* Of a class that competes. */
-static component *component_of(const search *s, uint32_t cls)
-{
-    return &s->components[root_of(s->parent, s->classes[cls].links[0])];
-}
 
 static void gather(search *s)
 {
@@ -58,7 +54,7 @@ static void gather(search *s)
         const cs_queue_class *of = &s->classes[i];
         if (of->n == 0)
             continue;
-        component *in = component_of(s, i);
+        component *in = s->in[i] = &s->components[root_of(s->parent, of->links[0])];
         if (in->first == 0)
             *in = (component){i + 1, 0, of->stream != CS_NONE, true, true, true, true, {0}};
         const cs_queue_class *first = &s->classes[in->first - 1];
@@ -89,17 +85,28 @@ static void extend(const cs_graph *graph, chain *of, uint32_t task)
     of->last = task + 1;
 }
 
-/* Finds the classes and the components in which a message does not wait for the one before it. */
-static void follow(search *s)
+/* Finds the classes in which a message does not wait for the one before it. */
+static void follow_classes(search *s)
 {
     for (uint32_t task = 0; task < s->graph->n_tasks; task++) {
         const uint32_t cls = s->graph->tasks[task].cls;
-        component *in = s->classes[cls].n > 0 ? component_of(s, cls) : NULL;
-        if (!in)
+        if (s->in[cls])
+            extend(s->graph, &s->chains[cls], task);
+    }
+}
+
+/* The same for components of several classes; most of them break early. */
+static void follow_components(search *s)
+{
+    uint32_t n_left = 0;
+    for (uint32_t i = 0; i < s->graph->n_classes; i++)
+        n_left += s->in[i] && s->in[i]->n_classes > 1 && s->in[i]->first == i + 1;
+    for (uint32_t task = 0; task < s->graph->n_tasks && n_left > 0; task++) {
+        component *in = s->in[s->graph->tasks[task].cls];
+        if (!in || in->n_classes == 1 || in->all.broken)
             continue;
-        extend(s->graph, &s->chains[cls], task);
-        if (in->n_classes > 1)
-            extend(s->graph, &in->all, task);
+        extend(s->graph, &in->all, task);
+        n_left -= in->all.broken;
     }
 }
 
@@ -127,7 +134,7 @@ static cs_known known_of(const search *s, uint32_t cls, bool every_link)
     const cs_queue_class *of = &s->classes[cls];
     if (of->n == 0)
         return CS_KNOWN_LATER;
-    const component *in = component_of(s, cls);
+    const component *in = s->in[cls];
     if (!in->all_take_time)
         return CS_KNOWN_LATER;
     const bool chained = !every_link && is_chained(s, in);
@@ -145,19 +152,23 @@ bool cs_queues_find(const cs_graph *graph, const cs_queue_class *classes, uint32
                 .classes = classes,
                 .parent = malloc(links * sizeof(*s.parent)),
                 .components = calloc(links, sizeof(*s.components)),
+                .in = calloc((size_t)graph->n_classes + 1, sizeof(*s.in)),
                 .chains = calloc((size_t)graph->n_classes + 1, sizeof(*s.chains))};
-    bool enough = s.parent && s.components && s.chains;
+    bool enough = s.parent && s.components && s.in && s.chains;
     if (enough) {
         connect(&s, n_links);
         gather(&s);
-        if (!every_link)
-            follow(&s);
+        if (!every_link) {
+            follow_classes(&s);
+            follow_components(&s);
+        }
         for (uint32_t i = 0; i < graph->n_classes; i++)
             known[i] = (uint8_t)known_of(&s, i, every_link);
         enough = every_link || find_serial(&s, n_links, serial);
     }
     free(s.parent);
     free(s.components);
+    free(s.in);
     free(s.chains);
     return enough;
 }

@@ -37,6 +37,8 @@ typedef struct cs_run_class {
     bool policy : 1;   /* it has one */
     bool timed : 1;    /* it has release times */
     bool series : 1;   /* it is one */
+    bool at_once : 1;  /* a transfer that starts as soon as all that it waits for has ended */
+    bool plain : 1;    /* one that changes nothing but links and successors, and blocks nothing */
     uint8_t line;      /* of those that join after their delay, or CS_NO_DELAY_LINE */
     uint8_t end_line;  /* of the ends of those that are alone on their links; or that */
 } cs_run_class;
@@ -53,8 +55,7 @@ typedef struct cs_engine {
     cs_engine_options options;
     cs_run_class *classes;
     cs_effect *effects;
-    uint32_t *waiting; /* per task: predecessors that have not ended */
-    cs_span *spans;
+    cs_span *spans; /* of a task that waits: cs_engine_waits */
     uint32_t *versions; /* per task: what it read or made; NULL when nobody asks */
     cs_versions *weights;
     const uint32_t *current; /* per slot: the current version */
@@ -101,6 +102,19 @@ static inline bool cs_engine_call(cs_engine *e, uint32_t device)
         return true;
     e->devices[device].called = true;
     return cs_id_list_add(&e->called, device);
+}
+
+/* The span of a task that has not started counts what it waits for, predecessors and a release time:
+ * (-1, -1 - so many). Each array less is one page less per 256 tasks to fetch from the system, and a
+ * line less of the cache when a task ends. */
+static inline cs_span cs_engine_waits(uint32_t n)
+{
+    return (cs_span){-1, -1 - (cs_time)n};
+}
+
+static inline uint32_t cs_engine_waiting(const cs_engine *e, uint32_t task)
+{
+    return e->spans[task].end >= 0 ? 0 : (uint32_t)(-1 - e->spans[task].end);
 }
 
 static inline bool cs_engine_must_stop(const cs_engine *e)

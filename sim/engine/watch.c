@@ -68,7 +68,8 @@ static void sort_records(cs_watch *watch, uint64_t first)
 
 static bool is_touched(const cs_engine *e, uint32_t task)
 {
-    return e->spans[task].start >= 0 || e->waiting[task] != e->graph->n_predecessors[task];
+    return e->spans[task].start >= 0 ||
+           cs_engine_waiting(e, task) != e->graph->n_predecessors[task];
 }
 
 static void put_tasks(cs_engine *e, cs_watch *watch, cs_watched *at)
@@ -83,7 +84,9 @@ static void put_tasks(cs_engine *e, cs_watch *watch, cs_watched *at)
         const uint32_t slot = cs_graph_class(e->graph, task)->weights;
         at->to = task + 1;
         cs_watch_put(watch, relative(task, at->task));
-        cs_watch_put(watch, span.end >= 0 ? -2 : span.start >= 0 ? -1 : (int64_t)e->waiting[task]);
+        cs_watch_put(watch, span.end >= 0     ? -2
+                            : span.start >= 0 ? -1
+                                              : (int64_t)cs_engine_waiting(e, task));
         cs_watch_put(watch, span.start >= 0 ? e->now - span.start : -1);
         cs_watch_put(watch, reads ? (int64_t)e->versions[task] - e->current[watch->roots[slot]]
                                   : INT64_MAX);

@@ -121,9 +121,20 @@ void cs_mesh_report_print(const cs_scenario *scenario, FILE *out)
     if (simulated < n)
         fprintf(out, "; %u of %u devices simulated, each stands for %u", simulated, n,
                 n / simulated);
+    if (scenario->estimated)
+        fprintf(out,
+                "\n  estimated: %s; all are taken to be as slow as the slowest (\"fold\": "
+                "\"slowest\")",
+                scenario->estimated);
     else if (scenario->unfolded)
         fprintf(out, "\n  each of %u devices is simulated: %s", n, scenario->unfolded);
     fputc('\n', out);
+}
+
+static bool add_reason(cJSON *mesh, const char *key, const char *reason)
+{
+    cJSON *value = reason ? cJSON_CreateString(reason) : cJSON_CreateNull();
+    return cJSON_AddItemToObject(mesh, key, value);
 }
 
 static bool fill(const cs_scenario *scenario, cJSON *mesh)
@@ -147,9 +158,8 @@ static bool fill(const cs_scenario *scenario, cJSON *mesh)
     bool done = true;
     for (size_t i = 0; i < sizeof(numbers) / sizeof(numbers[0]) && done; i++)
         done = cJSON_AddNumberToObject(mesh, numbers[i].key, numbers[i].value) != NULL;
-    cJSON *reason =
-        scenario->unfolded ? cJSON_CreateString(scenario->unfolded) : cJSON_CreateNull();
-    return cJSON_AddItemToObject(mesh, "not_folded_because", reason) && done;
+    return done && add_reason(mesh, "not_folded_because", scenario->unfolded) &&
+           add_reason(mesh, "estimated_because", scenario->estimated);
 }
 
 bool cs_mesh_report_json(const cs_scenario *scenario, cJSON *root)

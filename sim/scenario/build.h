@@ -158,7 +158,8 @@ CS_MUST_CHECK cs_status cs_scenario_stage_samples(const cs_sections *sections,
 /* Which devices are simulated in place of which. */
 typedef struct cs_folded {
     const uint32_t *stands_for; /* as in cs_job */
-    const char *reason;         /* why each is simulated by itself, where that was not asked for */
+    const char *reason;         /* what tells devices apart: why each is simulated by itself, where
+                                 * that was not asked for; or, with stands_for, what is left out */
 } cs_folded;
 
 /* Of a mesh, or without one (`parallel` NULL) of a schedule each of whose devices holds a copy of

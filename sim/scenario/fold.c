@@ -4,7 +4,9 @@
  * Messages between stages are simulated, each for all places, which must take the same ways, link
  * by link; on a link only messages of one place, or the same message of several, may meet.
  * Collectives are delays, which follow from where the devices of a group are: all groups of an
- * axis must be alike. */
+ * axis must be alike. With "fold": "slowest" they need not be: a message then takes the way of the
+ * slowest of those that it stands for (sim/engine/fold-paths.h), and a collective as long as in the
+ * slowest group (sim/lower/alike.h). */
 #include "sim/base/text.h"
 #include "sim/scenario/build.h"
 #include "topologies/route.h"
@@ -323,7 +325,8 @@ static cs_status compare_groups(folding *f, cs_error *error)
 
 /* ---- the decision ---- */
 
-static cs_status look_for_reason(const cs_sections *sections, folding *f, cs_error *error)
+/* What no device can stand for others with, whatever is wanted. */
+static cs_status look_for_obstacle(const cs_sections *sections, folding *f, cs_error *error)
 {
     const char *given =
         cs_noise_is_on(&sections->platform.noise)
@@ -334,11 +337,19 @@ static cs_status look_for_reason(const cs_sections *sections, folding *f, cs_err
     snprintf(f->reason, sizeof(f->reason), "%s", given);
     if (!f->reason[0])
         compare_devices(f, &sections->memory.resident);
-    if (!f->reason[0] && sections->parallel.ranks.items)
-        CS_TRY(compare_numbers(f, error));
-    if (!f->reason[0])
-        CS_TRY(compare_messages(f, error));
+    return f->reason[0] || !sections->parallel.ranks.items ? CS_OK : compare_numbers(f, error);
+}
+
+static cs_status look_for_difference(folding *f, cs_error *error)
+{
+    CS_TRY(compare_messages(f, error));
     return f->reason[0] ? CS_OK : compare_groups(f, error);
+}
+
+/* Messages that queue (fifo) are simulated one by one: there the slowest says too little. */
+static bool is_estimated(const cs_sections *sections, const folding *f)
+{
+    return sections->parallel.fold == CS_FOLD_SLOWEST && f->platform->sharing != CS_SHARING_FIFO;
 }
 
 static cs_status fill(const folding *f, cs_arena *arena, const uint32_t **out, cs_error *error)
@@ -381,6 +392,7 @@ static bool is_wanted(const cs_sections *sections, const cs_parallel *parallel, 
         return false;
     case CS_FOLD_YES:
     case CS_FOLD_TRY:
+    case CS_FOLD_SLOWEST:
         return true;
     case CS_FOLD_AUTO:
         break;
@@ -400,9 +412,14 @@ cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *paral
     *folded = (cs_folded){0};
     if (f.places == 1 || !is_wanted(sections, parallel, platform->n_devices))
         return CS_OK;
-    CS_TRY(look_for_reason(sections, &f, error));
+    CS_TRY(look_for_obstacle(sections, &f, error));
+    const bool possible = !f.reason[0];
+    if (possible)
+        CS_TRY(look_for_difference(&f, error));
+    if (!f.reason[0] || (possible && is_estimated(sections, &f)))
+        CS_TRY(fill(&f, arena, &folded->stands_for, error));
     if (!f.reason[0])
-        return fill(&f, arena, &folded->stands_for, error);
+        return CS_OK;
     if (sections->parallel.fold == CS_FOLD_YES)
         return cs_json_invalid(
             &place, error,

@@ -9,7 +9,7 @@ enum { MOST = 1 << 20 };
 static const char *const context_names[] = {"ring", "all_gather", "all_to_all", NULL};
 static const char *const dispatcher_names[] = {"all_to_all", "once_per_node", NULL};
 static const char *const drawn_names[] = {"uniform", "dirichlet", NULL};
-static const char *const fold_names[] = {"auto", "yes", "no", "try", NULL};
+static const char *const fold_names[] = {"auto", "yes", "no", "try", "slowest", NULL};
 
 static const cs_field rule_field = {"rule", CS_FIELD_OBJECT, .of = cs_scenario_rule_fields,
                                     .size = sizeof(cs_layer_rule)};
@@ -135,7 +135,10 @@ const cs_field cs_scenario_parallel_fields[] = {
     {"fold", CS_FIELD_CHOICE, AT(fold), .fallback = "auto", .choices = fold_names,
      .doc = "whether one device is simulated for all that do the same at the same times; yes: an "
             "error if they do not; try: only if they do; auto: as try on more than 64 devices, but "
-            "with the schedule dp only if \"fidelity\" makes collectives delays"},
+            "with the schedule dp only if \"fidelity\" makes collectives delays; slowest: also if "
+            "they differ in nothing but their ways through the network: an estimate, in which all "
+            "take as long as the slowest, and which leaves out what different messages of "
+            "different replicas do to each other on a link"},
     {0},
 };
 

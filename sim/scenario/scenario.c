@@ -178,7 +178,8 @@ static cs_status build_job(const cs_sections *sections, const cs_loaded *loaded,
     CS_TRY(price(sections, loaded, &samples, made, error));
     CS_TRY(cs_scenario_fold(sections, made->parallel, &made->platform, made->plan, arena, &folded,
                             error));
-    made->unfolded = folded.reason;
+    made->unfolded = folded.stands_for ? NULL : folded.reason;
+    made->estimated = folded.stands_for ? folded.reason : NULL;
     return cs_scenario_job(sections, &made->platform, batch, unplanned, made->plan, made->pattern,
                            folded.stands_for, arena, &made->job, error);
 }

@@ -94,6 +94,8 @@ typedef struct cs_scenario {
     const char
         *unfolded; /* why each device of a large mesh is simulated by itself; NULL: it is not,
                            * or that was asked for */
+    const char *estimated; /* "fold": "slowest": what tells the devices apart that one is simulated
+                            * for; NULL: nothing does */
     cs_platform platform;
     cs_plan *plan;       /* NULL: it was read without one */
     cs_pattern *pattern; /* that came with the plan; NULL: none did */

@@ -150,7 +150,13 @@ typedef struct cs_parallel_section {
     bool only_fold; /* with nothing but "fold", as a schedule may have that takes no grid */
 } cs_parallel_section;
 
-typedef enum cs_fold { CS_FOLD_AUTO, CS_FOLD_YES, CS_FOLD_NO, CS_FOLD_TRY } cs_fold;
+typedef enum cs_fold {
+    CS_FOLD_AUTO,
+    CS_FOLD_YES,
+    CS_FOLD_NO,
+    CS_FOLD_TRY,
+    CS_FOLD_SLOWEST
+} cs_fold;
 
 /* In step with the choices of "libraries". */
 typedef enum cs_library {

@@ -85,6 +85,13 @@ static inline uint32_t cs_axes_first(cs_axes axes, uint32_t place)
     return place - cs_axes_coordinate(axes, place) * axes.stride;
 }
 
+/* The next place that is the first of its group, behind one that is. */
+static inline uint32_t cs_axes_next_first(cs_axes axes, uint32_t place)
+{
+    const uint32_t next = place + 1;
+    return next % axes.stride != 0 ? next : next + axes.stride * (axes.size - 1);
+}
+
 const char *cs_axes_text(cs_axes_name name);
 
 /* What the devices of a group hand each other. Bytes are per device:
