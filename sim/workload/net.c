@@ -126,6 +126,14 @@ const cs_tensor_info *cs_net_tensor(const cs_net *net, cs_tensor tensor)
     return &net->tensors[tensor];
 }
 
+uint32_t cs_net_writer(const cs_net *net, cs_tensor tensor)
+{
+    uint32_t p = 0;
+    while (p < net->n_ops && net->ops[p].output != tensor)
+        p++;
+    return p;
+}
+
 uint32_t cs_net_lender(const cs_net *net, uint32_t op)
 {
     uint32_t lender = net->ops[op].tied ? 0 : op;

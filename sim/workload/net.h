@@ -357,6 +357,9 @@ cs_tensor cs_net_squared_error(cs_net *net, const char *name, cs_tensor x);
 
 const cs_tensor_info *cs_net_tensor(const cs_net *net, cs_tensor tensor);
 
+/* The operator whose output a tensor is; n_ops: it is an input of the network. */
+uint32_t cs_net_writer(const cs_net *net, cs_tensor tensor);
+
 /* The operator whose weights operator `op` uses: itself, or of a tied one the one that was said, or
  * else the first that has as many of its own. n_ops: there is none. */
 uint32_t cs_net_lender(const cs_net *net, uint32_t op);
