@@ -526,6 +526,11 @@ static const char *fold_of(const cs_advise_base *base, uint32_t devices)
     return base->section.exact || devices <= EACH_UP_TO ? "try" : "slowest";
 }
 
+bool cs_candidate_may_be_estimated(const cs_advise_base *base, const cs_candidate *candidate)
+{
+    return strcmp(fold_of(base, candidate->devices), "slowest") == 0;
+}
+
 static bool fill_parallel(const cs_advise_base *base, const cs_candidate *c, cJSON *parallel)
 {
     static const char *const methods[] = {"tensor", "filter", "channel"};

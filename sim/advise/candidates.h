@@ -103,6 +103,10 @@ CS_MUST_CHECK cs_status cs_candidates_add(const cs_advise_base *base, const cs_c
  * NULL when memory runs out. */
 cJSON *cs_candidate_document(const cs_advise_base *base, const cs_candidate *candidate);
 
+/* Whether one device may stand for others that differ in their ways through the network, so that
+ * times are estimates ("fold": "slowest"). */
+bool cs_candidate_may_be_estimated(const cs_advise_base *base, const cs_candidate *candidate);
+
 /* The scenario with its own plan, simulated as candidates are; the same. */
 cJSON *cs_own_document(const cs_advise_base *base);
 
