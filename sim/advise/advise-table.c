@@ -59,7 +59,7 @@ static void write_recompute(const cs_candidate *c, char *text)
 static void write_inner(const cs_candidate *c, char *text)
 {
     if (c->pipeline > 1 && c->data > 1)
-        snprintf(text, TEXT, "%s", cs_advise_order_names[c->inner]);
+        snprintf(text, TEXT, "%s", c->inner == CS_ORDER_DATA ? "dp" : "pp");
 }
 
 static void write_bucket(const cs_candidate *c, char *text)
@@ -74,20 +74,20 @@ static const struct {
     void (*write)(const cs_candidate *candidate, char *text);
 } columns[] = {
     {"devices", "%s devices", write_devices},
-    {"tensor", "tensor %s", write_tensor},
+    {"tp", "tensor %s", write_tensor},
     {"filter", "filter %s", write_filter},
     {"channel", "channel %s", write_channel},
     {"space", "space %s", write_space},
-    {"ctx", "context %s", write_context},
-    {"pipe", "pipeline %s", write_pipeline},
-    {"data", "data %s", write_data},
-    {"experts", "experts over %s", write_expert},
+    {"cp", "context %s", write_context},
+    {"pp", "pipeline %s", write_pipeline},
+    {"dp", "data %s", write_data},
+    {"ep", "experts over %s", write_expert},
     {"zero", "zero %s", write_zero},
     {"schedule", "%s", write_schedule},
     {"batches", "%s micro-batches x samples", write_batches},
     {"stages", "%s stages a device", write_stages},
     {"recompute", "recomputing: %s", write_recompute},
-    {"inner", "inner axis %s", write_inner},
+    {"inner", "%s on neighbouring devices", write_inner},
     {"bucket", "buckets of %s", write_bucket},
 };
 
@@ -134,39 +134,49 @@ static void print_common(const cs_advice *advice, const int widths[N_COLUMNS], F
 }
 
 /* A line of cells; where it is longer than the page, the rest is on a second one. */
-static void print_line(const char *start, const char texts[N_COLUMNS][TEXT],
+static void print_line(const char *start, size_t gap, const char texts[N_COLUMNS][TEXT],
                        const int widths[N_COLUMNS], FILE *out)
 {
     size_t at = strlen(start);
-    int gap = 2;
+    size_t blanks = gap;
     fputs(start, out);
     for (uint32_t c = 0; c < N_COLUMNS; c++) {
         if (widths[c] == 0)
             continue;
-        if (at + 2 + (size_t)widths[c] > CS_WRAP_REPORT) {
+        if (at + gap + (size_t)widths[c] > CS_WRAP_REPORT) {
             fprintf(out, "\n%*s", 8, "");
             at = 8;
-            gap = 2;
+            blanks = gap;
         }
         const char *text = texts[c][0] ? texts[c] : "-";
-        fprintf(out, "%*s%s", gap, "", text);
-        gap = 2 + widths[c] - (int)strlen(text);
-        at += 2 + (size_t)widths[c];
+        fprintf(out, "%*s%s", (int)blanks, "", text);
+        blanks = gap + (size_t)widths[c] - strlen(text);
+        at += gap + (size_t)widths[c];
     }
     fputc('\n', out);
 }
 
-static void print_row(const cs_advice *advice, uint32_t r, const int widths[N_COLUMNS], FILE *out)
+/* Two blanks between columns, or one where the page is too narrow. */
+static size_t gap_of(size_t start, const int widths[N_COLUMNS])
+{
+    size_t width = start;
+    for (uint32_t c = 0; c < N_COLUMNS; c++)
+        width += widths[c] > 0 ? 2 + (size_t)widths[c] : 0;
+    return width > CS_WRAP_REPORT ? 1 : 2;
+}
+
+static void print_row(const cs_advice *advice, uint32_t r, size_t gap, const int widths[N_COLUMNS],
+                      FILE *out)
 {
     const cs_advice_row *row = &advice->rows[r];
     const cs_candidate_outcome *outcome = &advice->outcomes[row->candidate];
     char start[128], texts[N_COLUMNS][TEXT];
-    snprintf(start, sizeof(start), "%4u%c%c %-9s  %-9s", r + 1, outcome->front ? '*' : ' ',
+    snprintf(start, sizeof(start), "%4u%c%c %-9s %-9s", r + 1, outcome->front ? '*' : ' ',
              row->estimated ? '~' : ' ', cs_units_text(outcome->step.time, CS_QUANTITY_TIME, 4).s,
              cs_units_text((double)outcome->step.peak, CS_QUANTITY_BYTES, 4).s);
     for (uint32_t c = 0; c < N_COLUMNS; c++)
         cell(advice, r, c, texts[c]);
-    print_line(start, texts, widths, out);
+    print_line(start, gap, texts, widths, out);
 }
 
 void cs_advice_table_print(const cs_advice *advice, FILE *out)
@@ -179,7 +189,9 @@ void cs_advice_table_print(const cs_advice *advice, FILE *out)
     }
     fputc('\n', out);
     print_common(advice, widths, out);
-    print_line("rank   step       memory   ", heads, widths, out);
+    static const char start[] = "rank   step      memory   ";
+    const size_t gap = gap_of(strlen(start), widths);
+    print_line(start, gap, heads, widths, out);
     for (uint32_t r = 0; r < advice->n_rows; r++)
-        print_row(advice, r, widths, out);
+        print_row(advice, r, gap, widths, out);
 }

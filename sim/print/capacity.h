@@ -2,7 +2,7 @@
 #ifndef CS_PRINT_CAPACITY_H
 #define CS_PRINT_CAPACITY_H
 
-#include "topologies/platform.h"
+#include "sim/scenario/scenario.h"
 
 #include <stdio.h>
 
