@@ -75,7 +75,7 @@ def is_possible(plan):
 def advise(sim, path, limits=None):
     """The best plans within the scenario's limits, or within these."""
     given = ['-s', '/advise=' + json.dumps(limits)] if limits else []
-    done = subprocess.run([sim, 'advise', path, '--json', '--top', str(SHOWN), *given], capture_output=True, text=True,
+    done = subprocess.run([sim, 'advise', path, '--json', '--all', '--top', str(SHOWN), *given], capture_output=True, text=True,
                           check=False)
     return json.loads(done.stdout)['best'] if done.returncode == 0 else []
 

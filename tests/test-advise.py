@@ -86,7 +86,8 @@ class Advise(unittest.TestCase):
         for row in json.loads(self.sim('--exhaustive', '--json', '--top', '1000', *few).stdout)['best']:
             best.setdefault(row['strategy'], row['step_time_s'])
         table = self.sim('--top', '1', *few).stdout.split('fastest plan of each strategy')[1].split('\n\n')[0]
-        lines, times = table.splitlines()[1:], sorted(best.values())
+        lines = [line for line in table.splitlines()[1:] if not line.startswith(' ' * 8)]  # plans may go on
+        times = sorted(best.values())
         self.assertGreater(len(times), 3)
         self.assertEqual(len(lines), min(10, len(times)))
         for line, time in zip(lines, times):
@@ -108,7 +109,55 @@ class Advise(unittest.TestCase):
         out = self.sim('--most', '5').stdout
         self.assertIn('5 simulated', out)
         self.assertRegex(out, r'NOT ALL: \d+ plans were not looked at, because the plans of --most were simulated')
-        self.assertIn('because the time of --budget was used', self.sim('--budget', '1 us').stdout)
+        self.assertIn('the budget ended before the first plan was simulated', self.sim('--budget', '1 us', status=4).stderr)
+
+    def test_budget(self):
+        """It is for all: pricing, search and examination."""
+        start = time.monotonic()
+        out = self.sim('--exhaustive', '--top', '1000', '--all', '--budget', '1 s', '-j1').stdout
+        self.assertLess(time.monotonic() - start, stretched(1.5))
+        self.assertIn('because the time of --budget was used', out)
+        self.assertRegex(out, r'\n +1\*? ')
+
+    def test_alike(self):
+        """A row is the best of the plans that differ from it in details; with --all each plan is a row."""
+        def sizes(row):
+            changes = row['changes']
+            return json.dumps([changes['/model/recompute'], changes.get('/model/recompute_operators'), {key: changes['/parallel'][key] for key in
+                               ('tensor', 'context', 'pipeline', 'data', 'expert', 'zero')}], sort_keys=True)
+        few = ('-s', '/advise/zero=[0, 1]', '--json')
+        rows, seen = json.loads(self.sim('--exhaustive', '--all', '--top', '1000', *few).stdout)['best'], set()
+        best = [row for row in rows if not (sizes(row) in seen or seen.add(sizes(row)))]
+        self.assertLess(2 * len(best), len(rows))
+        found = json.loads(self.sim('--top', '6', *few).stdout)['best']
+        self.assertEqual([row['changes'] for row in found], [row['changes'] for row in best[:6]])
+
+    def test_selective(self):
+        """Norms, activations, products of elements; attention where it keeps its matrix; what the scenario lists comes first."""
+        def operators(*changes):
+            given = ('-s', '/advise/recompute="selective"', '-s', '/platform/memory=16 GB')
+            best = json.loads(self.sim('--top', '1', '--json', *given, *changes).stdout)['best'][0]
+            return set(best['changes'].get('/model/recompute_operators', ()))
+        gpt = {'ln_1', 'ln_2', 'ln_f', 'act'}
+        self.assertEqual(operators(), gpt)
+        self.assertEqual(operators('-s', '/model/parameters/attention=math'), gpt | {'attention'})
+        llama = {'name': 'llama', 'parameters': {'layers': 6, 'hidden': 512, 'heads': 8, 'kv_heads': 8, 'intermediate': 1024,
+                                                 'sequence': 512, 'vocabulary': 4096}}
+        self.assertEqual(operators('-s', '/model=' + json.dumps({**SCENARIO['model'], **llama})),
+                         {'input_layernorm', 'post_attention_layernorm', 'norm', 'act', 'mul'})
+        self.assertEqual(operators('-s', '/model/recompute_operators=["mlp"]'), set())  # as the scenario has it
+
+    def test_columns(self):
+        """Lines have 100 columns at most, but for the command at the end; what rows have in common stands above them."""
+        for few, head_of, common in (((), '', ''), (('-s', '/advise/recompute="full"'), 'recompute', 'recomputing: full'),
+                                     (('-s', '/advise/pipeline=2', '--all', '--top', '40'), ' pp ', 'pipeline 2')):
+            lines = self.sim(*few).stdout.splitlines()
+            self.assertTrue(lines[-1].startswith('sim run '))
+            self.assertEqual([line for line in lines[:-1] if len(line) > 100 or line != line.rstrip()], [])
+            head = next(line for line in lines if line.startswith('rank   step'))
+            if few:
+                self.assertNotIn(head_of, head)
+                self.assertIn(common, next(line for line in lines if line.startswith('all of these: ')))
 
     def test_own_plan_impossible(self):
         """Others are tried all the same, with a file too; what is wrong outside of the plan is an error."""
@@ -173,7 +222,8 @@ class Advise(unittest.TestCase):
                                      'latency': '5 us', 'memory': memory},
                         'parallel': {}, 'schedule': {'kind': 'sequential'},
                         'advise': {'tensor': [1, 2], 'context': 1, 'expert': 1, 'pipeline': [2, 4], 'zero': [0, 1, 3],
-                                   'micro_batch': [1, 2], 'inner': 'data', 'stages_per_device': 2}}
+                                   'micro_batch': [1, 2], 'inner': 'data', 'stages_per_device': 2,
+                                   'recompute': ['none', 'full']}}
             with open(self.path('s.json'), 'w', encoding='utf-8') as file:
                 json.dump(scenario, file)
             found = json.loads(self.sim('--json', '--top', '1').stdout)

@@ -1,14 +1,17 @@
 #include "sim/advise/advise-report.h"
 
+#include "sim/advise/advise-table.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
+#include "sim/print/capacity.h"
+#include "sim/print/wrap.h"
 #include "sim/run/figures.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MOST_STRATEGIES = 10 };
+enum { MOST_STRATEGIES = 10, INDENT = 8, START = 256 };
 
 static const char *const doubts[CS_N_DOUBTS] = {"links -10 %", "links +10 %", "devices -10 %",
                                                 "devices +10 %"};
@@ -35,6 +38,15 @@ static cs_units_value bytes_text(double bytes)
     return cs_units_text(bytes, CS_QUANTITY_BYTES, 4);
 }
 
+/* "      15.97 s   80.16 GB  tensor 2 x ...": `start`, and the plan in words. */
+static void print_plan(const cs_advice *advice, uint32_t i, const char *start, FILE *out)
+{
+    char plan[CS_CANDIDATE_TEXT_BYTES];
+    fputs(start, out);
+    cs_wrap(out, strlen(start), INDENT, CS_WRAP_REPORT,
+            cs_candidate_text(plan_of(advice, i), plan, sizeof(plan)));
+}
+
 /* ---- what was tried ---- */
 
 static uint32_t count(const cs_advice *advice, cs_candidate_state state)
@@ -46,19 +58,27 @@ static void print_counts(const cs_advice *advice, FILE *out)
 {
     const uint32_t fit = count(advice, CS_CANDIDATE_SIMULATED),
                    over = count(advice, CS_CANDIDATE_OVER);
-    fprintf(out, "%u plans: %u simulated", advice->candidates.n, fit + over);
-    if (over > 0)
-        fprintf(out, ", of which %u need more memory than there is", over);
-    if (count(advice, CS_CANDIDATE_SLOWER) > 0)
-        fprintf(out, "; %u cannot be better", count(advice, CS_CANDIDATE_SLOWER));
-    if (count(advice, CS_CANDIDATE_TOO_LARGE) > 0)
-        fprintf(out, "; %u cannot fit", count(advice, CS_CANDIDATE_TOO_LARGE));
-    if (count(advice, CS_CANDIDATE_IMPOSSIBLE) > 0)
-        fprintf(out, "; %u are impossible", count(advice, CS_CANDIDATE_IMPOSSIBLE));
-    fputc('\n', out);
-    if (advice->cut)
+    const struct {
+        const char *before, *after;
+        uint32_t n;
+    } parts[] = {{", of which ", " need more memory than there is", over},
+                 {"; ", " cannot be better", count(advice, CS_CANDIDATE_SLOWER)},
+                 {"; ", " cannot fit", count(advice, CS_CANDIDATE_TOO_LARGE)},
+                 {"; ", " are impossible", count(advice, CS_CANDIDATE_IMPOSSIBLE)}};
+    char line[START];
+    int used =
+        snprintf(line, sizeof(line), "%u plans: %u simulated", advice->candidates.n, fit + over);
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        if (parts[i].n > 0)
+            used += snprintf(line + used, sizeof(line) - (size_t)used, "%s%u%s", parts[i].before,
+                             parts[i].n, parts[i].after);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+    if (advice->cut && count(advice, CS_CANDIDATE_OPEN) > 0)
         fprintf(out, "NOT ALL: %u plans were not looked at, because %s\n",
                 count(advice, CS_CANDIDATE_OPEN), advice->cut);
+    else if (advice->cut)
+        fprintf(out, "all plans were looked at; not all of the best were examined, because %s\n",
+                advice->cut);
 }
 
 /* ---- the table ---- */
@@ -83,33 +103,76 @@ static void limit_text(const cs_advice_row *row, double time, char *text, size_t
         snprintf(text, size, "%s %.0f %%", limit_name(limits, time), share(part, time));
 }
 
-static void print_row(const cs_advice *advice, const cs_advice_row *row, uint32_t rank, FILE *out)
+static void print_share(double part, double of, FILE *out)
 {
-    const cs_candidate_outcome *outcome = &advice->outcomes[row->candidate];
-    const cs_limits *limits = &row->limits;
-    const double time = outcome->step.time;
-    char plan[CS_CANDIDATE_TEXT_BYTES], limit[64], shares[48] = "      -       -       -";
-    limit_text(row, time, limit, sizeof(limit));
-    if (row->complete)
-        snprintf(shares, sizeof(shares), "%5.1f %% %5.1f %% %5.1f %%",
-                 share(limits->computing, time), share(limits->exposed, time),
-                 share(limits->waiting, time));
-    fprintf(out, "%4u%c %-9s %s  %-9s  %-26s %s\n", rank, outcome->front ? '*' : ' ',
-            time_text(time).s, shares, bytes_text((double)outcome->step.peak).s, limit,
-            cs_candidate_text(plan_of(advice, row->candidate), plan, sizeof(plan)));
+    char text[16];
+    snprintf(text, sizeof(text), "%.1f %%", share(part, of));
+    fprintf(out, " %8s", text);
 }
 
-static void print_rows(const cs_advice *advice, FILE *out)
+static void print_parts(const cs_advice *advice, FILE *out)
 {
-    fprintf(out, "\n%4s  %-9s %7s %7s %7s  %-9s  %-26s %s\n", "rank", "step", "compute", "exposed",
-            "waiting", "memory", "limited by", "plan");
-    for (uint32_t r = 0; r < advice->n_rows; r++)
-        print_row(advice, &advice->rows[r], r + 1, out);
-    if (advice->bounds.capacity < INT64_MAX)
-        fprintf(out,
-                "capacity %s a device; not counted: the driver's context, what the allocator "
-                "wastes, buffers of libraries (/platform/reserve sets memory aside for them)\n",
-                bytes_text((double)advice->bounds.capacity).s);
+    char limit[64];
+    fprintf(out, "\nwhere the time goes\n%4s %8s %8s %8s %8s   %s\n", "rank", "compute", "exposed",
+            "waiting", "update", "limited by");
+    for (uint32_t r = 0; r < advice->n_rows; r++) {
+        const cs_advice_row *row = &advice->rows[r];
+        const cs_limits *limits = &row->limits;
+        const double time = advice->outcomes[row->candidate].step.time;
+        if (!row->complete)
+            continue;
+        fprintf(out, "%4u", r + 1);
+        print_share(limits->computing, time, out);
+        print_share(limits->exposed, time, out);
+        print_share(limits->waiting, time, out);
+        print_share(limits->update, time, out);
+        limit_text(row, time, limit, sizeof(limit));
+        fprintf(out, "   %s\n", limit);
+    }
+}
+
+/* How good the estimates are. */
+static void print_each(const cs_advice *advice, FILE *out)
+{
+    char line[512] = "~ estimated: one device is simulated for all of its stage, though their ways "
+                     "through the network differ, and takes as long as the slowest";
+    size_t used = strlen(line);
+    const char *before = "; with every device:";
+    bool any = false;
+    for (uint32_t r = 0; r < advice->n_rows; r++) {
+        const cs_advice_row *row = &advice->rows[r];
+        const double time = advice->outcomes[row->candidate].step.time;
+        any |= row->estimated;
+        if (!row->estimated || !(row->each.time > 0))
+            continue;
+        used += (size_t)snprintf(line + used, sizeof(line) - used, "%s rank %u %s (%+.3f %%), %s",
+                                 before, r + 1, time_text(row->each.time).s,
+                                 share(row->each.time - time, time),
+                                 bytes_text((double)row->each.peak).s);
+        before = ";";
+    }
+    if (any)
+        cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+}
+
+/* That of a platform as plans have it. */
+static void print_capacity(const cs_advice *advice, FILE *out)
+{
+    const uint32_t devices = plan_of(advice, advice->rows[0].candidate)->devices;
+    for (uint32_t i = 0; i < advice->bounds.n_platforms; i++)
+        if (advice->bounds.platforms[i].devices == devices)
+            cs_capacity_print(&advice->bounds.platforms[i].scenario.platform, out);
+}
+
+static void print_rows(const cs_advice *advice, bool all, FILE *out)
+{
+    cs_advice_table_print(advice, out);
+    if (!all)
+        cs_wrap(out, 0, 2, CS_WRAP_REPORT,
+                "each row is the fastest of its sizes, ZeRO stage and recomputation; --all ranks "
+                "every plan");
+    print_each(advice, out);
+    print_capacity(advice, out);
 }
 
 /* ---- the front ---- */
@@ -127,24 +190,69 @@ static int by_time(const void *left, const void *right)
     return a->candidate < b->candidate ? -1 : a->candidate > b->candidate;
 }
 
-static cs_status print_front(const cs_advice *advice, FILE *out, cs_error *error)
+/* The front, the fastest first; the caller frees it. NULL when memory runs out. */
+static ordered *make_front(const cs_advice *advice, uint32_t *n)
 {
     ordered *front = malloc((advice->candidates.n + 1ULL) * sizeof(*front));
-    uint32_t n = 0;
-    char plan[CS_CANDIDATE_TEXT_BYTES];
+    *n = 0;
+    for (uint32_t i = 0; front && i < advice->candidates.n; i++)
+        if (advice->outcomes[i].front)
+            front[(*n)++] = (ordered){advice->outcomes[i].step.time, i};
+    if (front)
+        qsort(front, *n, sizeof(*front), by_time);
+    return front;
+}
+
+/* Plans that save little memory over a faster one are hardly a choice. */
+static cs_status print_front(const cs_advice *advice, bool all, FILE *out, cs_error *error)
+{
+    static const double worth = 0.99;
+    char start[START];
+    uint32_t n;
+    double before = INFINITY;
+    ordered *front = make_front(advice, &n);
     if (!front)
         return cs_error_no_memory(error);
-    for (uint32_t i = 0; i < advice->candidates.n; i++)
-        if (advice->outcomes[i].front)
-            front[n++] = (ordered){advice->outcomes[i].step.time, i};
-    qsort(front, n, sizeof(*front), by_time);
-    fprintf(out, "\n* front of time against memory, of plans up to %g times as slow as the best:\n",
-            advice->base.section.front);
+    fprintf(out, "\n* front of time against memory, up to %g times as slow as the best%s\n",
+            advice->base.section.front, all ? ":" : ", in steps of 1 % and more:");
     for (uint32_t k = 0; k < n; k++) {
-        const cs_candidate *c = plan_of(advice, front[k].candidate);
         const double peak = (double)advice->outcomes[front[k].candidate].step.peak;
-        fprintf(out, "      %-9s %-9s %s\n", time_text(front[k].time).s, bytes_text(peak).s,
-                cs_candidate_text(c, plan, sizeof(plan)));
+        if (!all && peak > worth * before)
+            continue;
+        before = peak;
+        snprintf(start, sizeof(start), "      %-9s %-9s ", time_text(front[k].time).s,
+                 bytes_text(peak).s);
+        print_plan(advice, front[k].candidate, start, out);
+    }
+    free(front);
+    return CS_OK;
+}
+
+/* What peaks do not count needs memory as well: the fastest plan that leaves a tenth, which is on
+ * the front if it is there at all. */
+static cs_status print_roomy(const cs_advice *advice, FILE *out, cs_error *error)
+{
+    static const double most = 0.9;
+    const double capacity = (double)advice->bounds.capacity;
+    const double best = (double)advice->outcomes[advice->rows[0].candidate].step.peak;
+    uint32_t n, k = 0;
+    char start[START];
+    if (advice->bounds.capacity == INT64_MAX || best <= most * capacity)
+        return CS_OK;
+    ordered *front = make_front(advice, &n);
+    if (!front)
+        return cs_error_no_memory(error);
+    while (k < n && (double)advice->outcomes[front[k].candidate].step.peak > most * capacity)
+        k++;
+    fprintf(out, "the best leaves %.2g %% of the memory free; ", share(capacity - best, capacity));
+    if (k == n)
+        fprintf(out, "none on the front leaves a tenth\n");
+    else {
+        fputs("the fastest that leaves a tenth:\n", out);
+        const cs_step *step = &advice->outcomes[front[k].candidate].step;
+        snprintf(start, sizeof(start), "      %-9s %-9s ", time_text(step->time).s,
+                 bytes_text((double)step->peak).s);
+        print_plan(advice, front[k].candidate, start, out);
     }
     free(front);
     return CS_OK;
@@ -185,16 +293,16 @@ static cs_status print_strategies(const cs_advice *advice, FILE *out, cs_error *
 {
     ordered best[MOST_STRATEGIES];
     uint32_t n = 0;
-    char plan[CS_CANDIDATE_TEXT_BYTES];
+    char start[START];
     CS_TRY(find_strategies(advice, best, &n, error));
     if (n > 1)
         fputs("\nfastest plan of each strategy, and how much longer it takes than the best:\n",
               out);
     for (uint32_t k = 0; k < n && n > 1; k++) {
         const double peak = (double)advice->outcomes[best[k].candidate].step.peak;
-        fprintf(out, "      %-9s %+6.1f %%  %-9s %s\n", time_text(best[k].time).s,
-                share(best[k].time - best[0].time, best[0].time), bytes_text(peak).s,
-                cs_candidate_text(plan_of(advice, best[k].candidate), plan, sizeof(plan)));
+        snprintf(start, sizeof(start), "      %-9s %+6.1f %%  %-9s ", time_text(best[k].time).s,
+                 share(best[k].time - best[0].time, best[0].time), bytes_text(peak).s);
+        print_plan(advice, best[k].candidate, start, out);
     }
     return CS_OK;
 }
@@ -205,7 +313,7 @@ static void print_doubts(const cs_advice *advice, FILE *out)
 {
     fputs("\nif the description is wrong: change of the step, and rank among these\nrank", out);
     for (uint32_t d = 0; d < CS_N_DOUBTS; d++)
-        fprintf(out, "  %-14s", doubts[d]);
+        fprintf(out, "  %-*s", d + 1 < CS_N_DOUBTS ? 14 : 0, doubts[d]);
     fputc('\n', out);
     for (uint32_t r = 0; r < advice->n_rows; r++) {
         const cs_advice_row *row = &advice->rows[r];
@@ -306,24 +414,46 @@ static uint32_t largest_category(const cs_limits *limits)
 static void print_misfit(const cs_advice *advice, FILE *out)
 {
     const uint32_t i = advice->misfit.candidate;
-    char plan[CS_CANDIDATE_TEXT_BYTES];
+    char start[START];
     if (i == CS_NO_CANDIDATE)
         return;
     const cs_step *step = &advice->outcomes[i].step;
-    fprintf(out, "\nfastest that does not fit: %s, %s over: %s\n", time_text(step->time).s,
-            bytes_text((double)step->over).s,
-            cs_candidate_text(plan_of(advice, i), plan, sizeof(plan)));
+    snprintf(start, sizeof(start),
+             "fastest that does not fit: %s, %s over: ", time_text(step->time).s,
+             bytes_text((double)step->over).s);
+    fputc('\n', out);
+    print_plan(advice, i, start, out);
     if (advice->misfit.complete) {
         const uint32_t c = largest_category(&advice->misfit.limits);
         fprintf(out, "  most of its %s are %s, %s\n", bytes_text((double)step->peak).s,
                 cs_category_name(c), bytes_text((double)advice->misfit.limits.at_peak[c]).s);
     }
     const uint32_t cure = find_cure(advice, i);
-    if (cure != CS_NO_CANDIDATE)
-        fprintf(out, "  what would make it fit: %s, %s: %s\n",
-                time_text(advice->outcomes[cure].step.time).s,
-                bytes_text((double)advice->outcomes[cure].step.peak).s,
-                cs_candidate_text(plan_of(advice, cure), plan, sizeof(plan)));
+    if (cure == CS_NO_CANDIDATE)
+        return;
+    snprintf(start, sizeof(start),
+             "  what would make it fit: %s, %s: ", time_text(advice->outcomes[cure].step.time).s,
+             bytes_text((double)advice->outcomes[cure].step.peak).s);
+    print_plan(advice, cure, start, out);
+}
+
+/* How far from fitting: no plan needs less than the least of the bounds. */
+static void print_need(const cs_advice *advice, FILE *out)
+{
+    double least = INFINITY;
+    for (uint32_t i = 0; i < advice->candidates.n; i++)
+        if (advice->bounds.priced[advice->bounds.of[i]].possible)
+            least = fmin(least, advice->bounds.memory[i]);
+    if (!(least < INFINITY) || advice->bounds.capacity == INT64_MAX)
+        return;
+    char line[512];
+    snprintf(
+        line, sizeof(line),
+        "each of these plans needs %s a device or more, of %s: try more devices, optimizer "
+        "states in fewer bytes (/model/states), low-rank adapters (/model/lora), offloading, or "
+        "fewer samples a micro-batch (/advise/micro_batch)",
+        bytes_text(least).s, bytes_text((double)advice->bounds.capacity).s);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
 /* ---- how to run the best ---- */
@@ -346,7 +476,10 @@ cs_advice_shown cs_advice_shown_of(const cs_advice *advice, const cJSON *documen
     const cJSON *topology =
         cJSON_IsString(platform) ? platform : cs_json_member(platform, "topology");
     const char *name = cJSON_GetStringValue(cs_json_member(document, "name"));
-    return (cs_advice_shown){advice, name ? name : path, path, cJSON_GetStringValue(topology)};
+    return (cs_advice_shown){.advice = advice,
+                             .name = name ? name : path,
+                             .path = path,
+                             .topology = cJSON_GetStringValue(topology)};
 }
 
 static void print_refusal(const char *message, FILE *out)
@@ -367,15 +500,18 @@ cs_status cs_advice_print(const cs_advice_shown *shown, FILE *out, cs_error *err
     if (advice->refusal && count(advice, CS_CANDIDATE_IMPOSSIBLE) == advice->candidates.n)
         print_refusal(advice->refusal, out);
     if (advice->n_rows > 0) {
-        print_rows(advice, out);
+        print_rows(advice, shown->all, out);
         print_rates(advice, out);
-        CS_TRY(print_front(advice, out, error));
+        CS_TRY(print_roomy(advice, out, error));
+        print_parts(advice, out);
+        CS_TRY(print_front(advice, shown->all, out, error));
         CS_TRY(print_strategies(advice, out, error));
         if (advice->rows[0].complete)
             print_doubts(advice, out);
         print_costs(advice, out);
     } else {
         fputs("\nno plan fits\n", out);
+        print_need(advice, out);
     }
     print_own(advice, out);
     print_misfit(advice, out);
@@ -436,10 +572,21 @@ static bool add_plan(const cs_advice *advice, uint32_t i, cJSON *object)
            cJSON_AddBoolToObject(object, "front", outcome->front);
 }
 
+/* null where it was not simulated so. */
+static bool add_each(const cs_advice_row *row, cJSON *object)
+{
+    const bool known = row->estimated && row->each.time > 0;
+    return cJSON_AddBoolToObject(object, "estimated", row->estimated) &&
+           cs_json_add_number(object, "every_device_step_time_s",
+                              known ? row->each.time : (double)NAN) &&
+           cs_json_add_number(object, "every_device_peak_memory_bytes",
+                              known ? (double)row->each.peak : (double)NAN);
+}
+
 static bool add_row(const cs_advice *advice, const cs_advice_row *row, bool doubted, cJSON *object)
 {
     const double time = advice->outcomes[row->candidate].step.time;
-    return object && add_plan(advice, row->candidate, object) &&
+    return object && add_plan(advice, row->candidate, object) && add_each(row, object) &&
            (!row->complete ||
             (add_limits(object, &row->limits, time) && (!doubted || add_doubts(object, row))));
 }

@@ -10,6 +10,7 @@
 typedef struct cs_advice_shown {
     const cs_advice *advice;
     const char *name, *path, *topology; /* of the scenario; its file; its platform's topology */
+    bool all;                           /* options.all: what is alike is shown as well */
 } cs_advice_shown;
 
 /* Of the scenario in the file `path`; the document must live as long. */

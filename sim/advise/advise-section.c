@@ -4,7 +4,7 @@
 
 enum { MOST = 1 << 20 };
 
-const char *const cs_advise_recompute_names[] = {"none", "given", "full", NULL};
+const char *const cs_advise_recompute_names[] = {"none", "selective", "full", NULL};
 const char *const cs_advise_schedule_names[] = {"sequential", "1f1b",  "gpipe", "interleaved_1f1b",
                                                 "zb_h1",      "zb_h2", "zb_v",  "dualpipe_v",
                                                 NULL};
@@ -63,8 +63,9 @@ const cs_field cs_advise_fields[] = {
     {"recompute", CS_FIELD_LIST, offsetof(cs_advise_section, recompute), .fallback = "",
      .of = &recompute_field, .least = 1, .each = true,
      .doc =
-         "what is recomputed in the backward: nothing, the operators that the model lists "
-         "(\"recompute_operators\"), or every layer; default: all of these that the model supports",
+         "what is recomputed in the backward: nothing; the operators that the model lists "
+         "(\"recompute_operators\"), or in transformers norms, activations and attention that is "
+         "not flash; or every layer; default: all of these that the model supports",
      .shape = "name or [name, ...]"},
     {"bucket", CS_FIELD_LIST, offsetof(cs_advise_section, bucket), .fallback = "",
      .of = &bucket_field, .least = 1, .each = true,

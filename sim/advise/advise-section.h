@@ -8,8 +8,8 @@
 /* What is computed again in the backward. */
 typedef enum cs_advise_recompute {
     CS_RECOMPUTE_NONE,
-    CS_RECOMPUTE_GIVEN, /* the operators that the scenario lists */
-    CS_RECOMPUTE_FULL,  /* every layer */
+    CS_RECOMPUTE_SELECTIVE, /* the operators that the scenario lists, or else usual ones (selective.h) */
+    CS_RECOMPUTE_FULL,      /* every layer */
     CS_N_RECOMPUTES
 } cs_advise_recompute;
 

@@ -4,7 +4,8 @@
  * CS_ADVISE_ROUND, each in threads. Before a round, and never within one, candidates are left out
  * that cannot be an answer:
  *   - those that cannot fit: their bound on memory is above the largest capacity;
- *   - those that cannot be better than what was found. Answers are the `top` fastest plans that fit;
+ *   - those that cannot be better than what was found. Answers are the `top` fastest plans that fit
+ *     and differ (cs_candidates_are_alike; with `all`, whatever plans);
  *     the front of time against memory, as far as its plans take up to section.front times as long as the
  *     best; and the fastest plan of each strategy on each number of devices. A candidate is left out when
  *     its bound on time is above the slowest of the `top`, above the best of its strategy and devices, and
@@ -25,7 +26,13 @@
 #include "sim/advise/limits.h"
 #include "sim/team/team.h"
 
+/* Of the fastest rows that are estimated so many are simulated with every device as well, as long as
+ * these have in all no more tasks than that. */
+enum { CS_ADVISE_EACH = 3, CS_ADVISE_EACH_TASKS = 50000000 };
+
 enum { CS_ADVISE_ROUND = 64, CS_ADVISE_TOP = 10, CS_ADVISE_TOP_MAX = 1000 }; /* TOP: if not said */
+
+#define CS_ADVISE_SEARCH_SHARE 0.7
 
 typedef enum cs_candidate_state {
     CS_CANDIDATE_OPEN,       /* not looked at: the search was cut */
@@ -59,8 +66,11 @@ typedef enum cs_advise_doubt {
 /* One of the plans that are shown. */
 typedef struct cs_advice_row {
     uint32_t candidate;
-    bool complete; /* what follows is known */
+    uint32_t n_examined;
+    bool complete;  /* what follows is known */
+    bool estimated; /* one device is simulated for several that differ ("fold": "slowest") */
     cs_limits limits;
+    cs_step each;                /* with every device simulated; time 0: it was not tried */
     double times[CS_N_DOUBTS];   /* s */
     uint32_t ranks[CS_N_DOUBTS]; /* among the rows, from 1 */
 } cs_advice_row;
@@ -87,10 +97,11 @@ enum { CS_NO_CANDIDATE = UINT32_MAX };
 
 typedef struct cs_advise_options {
     uint32_t jobs, top;
-    double budget; /* s, of the search; 0: none */
+    double budget; /* s, of all; CS_ADVISE_SEARCH_SHARE of it for the search; 0: none */
     uint32_t
         most; /* candidates to simulate; 0: no limit. Unlike a budget it never looks at a clock */
     bool exhaustive;     /* nothing is left out */
+    bool all;            /* rows are plans, be they ever so alike */
     const char *journal; /* path; NULL: none */
     bool resume;
     const char *program_version; /* for the journal */
@@ -109,6 +120,10 @@ CS_MUST_CHECK cs_status cs_advise(const cJSON *document, const char *path,
 
 /* Seconds that a plan's devices cost: of a price per hour; NaN without one. */
 double cs_advice_cost(const cs_advice *advice, uint32_t candidate);
+
+/* Whether they differ in details alone: schedule, stages of a device, samples of a micro-batch,
+ * which axis is the inner one, buckets. */
+bool cs_candidates_are_alike(const cs_candidate *a, const cs_candidate *b);
 
 /* Whether the candidates are of one strategy on one number of devices. */
 bool cs_candidates_compete(const cs_candidate *a, const cs_candidate *b);

@@ -164,12 +164,15 @@ cs_status cs_advise_base_read(const cJSON *document, const char *path, cs_arena 
                                   error));
     CS_TRY(cs_advise_read_itself(document, path, true, &scenario, &replaced, error));
     take_model(&scenario, document, base);
+    cs_status status = CS_OK;
+    if (scenario.net && !base->lists_operators)
+        status = cs_selective_find(scenario.net, arena, &base->selective, error);
     if (replaced)
         base->batch_size = count_at(document, "model", "batch_size");
     base->devices = scenario.platform.n_devices;
     base->node_devices = scenario.platform.node_devices;
     cs_scenario_finish(&scenario);
-    return CS_OK;
+    return status;
 }
 
 /* ---- values of axes ---- */
@@ -240,6 +243,11 @@ typedef struct axes {
     values space, context, pipeline, expert, zero, micro, chunks, schedules, recompute, inner;
 } axes;
 
+static bool is_selective(const cs_advise_base *base)
+{
+    return base->lists_operators || base->selective.n > 0;
+}
+
 static axes axes_of(const cs_advise_base *base, uint32_t devices)
 {
     const cs_advise_section *s = &base->section;
@@ -262,7 +270,7 @@ static axes axes_of(const cs_advise_base *base, uint32_t devices)
                                 1u << CS_ADVISE_GPIPE | 1u << CS_ADVISE_ZB_H2),
         .recompute = choices_or(&s->recompute, CS_N_RECOMPUTES,
                                 (base->divisible ? 0u : 1u << CS_RECOMPUTE_FULL) |
-                                    (base->lists_operators ? 0u : 1u << CS_RECOMPUTE_GIVEN)),
+                                    (is_selective(base) ? 0u : 1u << CS_RECOMPUTE_SELECTIVE)),
         .inner = choices_or(&s->inner, CS_N_ADVISE_ORDERS, 0),
     };
 }
@@ -469,6 +477,25 @@ cs_status cs_candidates_make(const cs_advise_base *base, cs_candidates *candidat
 
 /* ---- as a scenario ---- */
 
+static bool add_names(cJSON *object, const char *key, const char *const *names, uint32_t n)
+{
+    cJSON *list = cJSON_AddArrayToObject(object, key);
+    bool done = list != NULL;
+    for (uint32_t i = 0; done && i < n; i++)
+        done = cJSON_AddItemToArray(list, cJSON_CreateString(names[i]));
+    return done;
+}
+
+/* Below the section, or as pointers to it. */
+static bool add_operators(cJSON *object, const char *before, const cs_selective *selective)
+{
+    char recomputed[64], discarded[64];
+    snprintf(recomputed, sizeof(recomputed), "%srecompute_operators", before);
+    snprintf(discarded, sizeof(discarded), "%sdiscard_operators", before);
+    return add_names(object, recomputed, selective->names, selective->n) &&
+           add_names(object, discarded, selective->discards, selective->n_discards);
+}
+
 static bool fill_model(const cs_advise_base *base, const cs_candidate *c, cJSON *model)
 {
     static const char *const recompute[] = {"recompute", "recompute_operators", "discard_operators",
@@ -477,7 +504,9 @@ static bool fill_model(const cs_advise_base *base, const cs_candidate *c, cJSON 
     const cJSON *from = cs_json_member(base->document, "model");
     if (!base->divisible)
         return refer(model, from, nothing);
-    return refer(model, from, c->recompute == CS_RECOMPUTE_GIVEN ? all : recompute) &&
+    const bool selective = c->recompute == CS_RECOMPUTE_SELECTIVE;
+    return refer(model, from, selective && base->lists_operators ? all : recompute) &&
+           (!selective || base->lists_operators || add_operators(model, "", &base->selective)) &&
            (c->recompute != CS_RECOMPUTE_FULL || cJSON_AddTrueToObject(model, "recompute"));
 }
 
@@ -533,6 +562,11 @@ static bool add_bucket(const cs_advise_base *base, const cs_candidate *c, cJSON 
 static const char *fold_of(const cs_advise_base *base, uint32_t devices)
 {
     return base->section.exact || devices <= EACH_UP_TO ? "try" : "slowest";
+}
+
+bool cs_candidate_may_be_estimated(const cs_advise_base *base, const cs_candidate *candidate)
+{
+    return strcmp(fold_of(base, candidate->devices), "slowest") == 0;
 }
 
 static bool fill_parallel(const cs_advise_base *base, const cs_candidate *c, cJSON *parallel)
@@ -641,8 +675,10 @@ cJSON *cs_candidate_changes(const cs_advise_base *base, const cs_candidate *cand
     if (done && base->divisible)
         done = cJSON_AddBoolToObject(changes, "/model/recompute",
                                      candidate->recompute == CS_RECOMPUTE_FULL);
-    if (done && base->lists_operators && candidate->recompute != CS_RECOMPUTE_GIVEN)
+    if (done && base->lists_operators && candidate->recompute != CS_RECOMPUTE_SELECTIVE)
         done = cJSON_AddArrayToObject(changes, "/model/recompute_operators");
+    if (done && !base->lists_operators && candidate->recompute == CS_RECOMPUTE_SELECTIVE)
+        done = add_operators(changes, "/model/", &base->selective);
     done = done && add_count(changes, "/platform/devices", candidate->devices) &&
            add_count(changes, "/iterations", 1);
     if (done && base->section.memory > 0)
@@ -714,7 +750,7 @@ static void say_name(words *w, const char *name, uint32_t size)
 
 char *cs_candidate_text(const cs_candidate *c, char *text, size_t size)
 {
-    static const char *const recompute[] = {"", ", recomputing operators", ", recomputing"};
+    static const char *const recompute[] = {"", ", recomputing selectively", ", recomputing"};
     words w = {text, size, 0};
     text[0] = '\0';
     each_axis(c, &w, say_size);

@@ -24,6 +24,7 @@
 #define CS_ADVISE_CANDIDATES_H
 
 #include "sim/advise/advise-section.h"
+#include "sim/advise/selective.h"
 #include "sim/scenario/scenario.h"
 
 /* How a layer is divided over the first axis. */
@@ -61,11 +62,12 @@ typedef struct cs_advise_base {
     uint32_t devices, node_devices; /* of the platform; 0: not known */
     uint32_t batch_size;
     uint32_t n_layers, n_experts, tokens; /* of the model; tokens of a sample */
-    uint32_t space_rank;  /* dimensions of images: 0, the network is none of images */
-    bool divisible;       /* the model has operators */
-    bool lists_operators; /* to be recomputed */
-    bool has_rules;       /* for some layers, which "zero" does not decide */
-    bool says_bucket;     /* the scenario, or its runtime's conventions */
+    uint32_t space_rank;    /* dimensions of images: 0, the network is none of images */
+    bool divisible;         /* the model has operators */
+    bool lists_operators;   /* to be recomputed */
+    cs_selective selective; /* to be recomputed where it lists none */
+    bool has_rules;         /* for some layers, which "zero" does not decide */
+    bool says_bucket;       /* the scenario, or its runtime's conventions */
 } cs_advise_base;
 
 /* Reads the section, and the scenario, whose own plan need not be possible. CS_INVALID where a key
@@ -102,6 +104,10 @@ CS_MUST_CHECK cs_status cs_candidates_add(const cs_advise_base *base, const cs_c
 /* The scenario with the candidate's plan, to free with cJSON_Delete; parts of it are the base's.
  * NULL when memory runs out. */
 cJSON *cs_candidate_document(const cs_advise_base *base, const cs_candidate *candidate);
+
+/* Whether one device may stand for others that differ in their ways through the network, so that
+ * times are estimates ("fold": "slowest"). */
+bool cs_candidate_may_be_estimated(const cs_advise_base *base, const cs_candidate *candidate);
 
 /* The scenario with its own plan, simulated as candidates are; the same. */
 cJSON *cs_own_document(const cs_advise_base *base);

@@ -6,13 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What is simulated of each row: in full, and once per doubt. */
-enum { PARTS = 1 + CS_N_DOUBTS };
+/* What is simulated of each row: in full, once per doubt, and of the first ones every device. */
+enum { EACH = 1 + CS_N_DOUBTS, PARTS };
 
-/* What comes of a part: candidate * PARTS + 0, in full, or + 1 + doubt. */
+/* What comes of a part: candidate * PARTS + 0, in full, or + 1 + doubt, or + EACH. */
 typedef struct examined {
+    bool estimated;
     cs_limits limits; /* in full; without the axis */
     double time;      /* of a doubt */
+    cs_step each;
 } examined;
 
 static cs_advice_row *row_of(cs_advice *advice, uint32_t candidate)
@@ -96,6 +98,21 @@ static const char *name_limit(const cs_advice *advice, const cs_candidate *c)
                                                                   : NULL;
 }
 
+/* Of a row that is estimated; of others, as they are. */
+static cs_status simulate_each(const cs_advice *advice, uint32_t candidate,
+                               const cs_progress *progress, cs_step *step, cs_error *error)
+{
+    cs_advise_base exact = advice->base;
+    cs_scenario scenario = {0};
+    exact.section.exact = true;
+    cs_status status = cs_bounds_read(&exact, &advice->candidates, &advice->bounds, candidate,
+                                      progress, &scenario, error);
+    if (status == CS_OK)
+        status = cs_simulate_step(&scenario, progress, step, error);
+    cs_scenario_finish(&scenario);
+    return status;
+}
+
 static cs_status examine(const cs_advice *advice, uint32_t candidate, const cs_scenario *scenario,
                          const cs_progress *progress, cs_limits *limits, cs_error *error)
 {
@@ -122,8 +139,11 @@ static cs_status do_part(const cs_advice *advice, uint32_t part, const cs_progre
     static const double bandwidths[] = {0.9, 1.1, 1, 1}, speeds[] = {1, 1, 0.9, 1.1};
     const uint32_t candidate = part / PARTS, doubt = part % PARTS;
     cs_scenario scenario = {0};
+    if (doubt == EACH)
+        return simulate_each(advice, candidate, progress, &to->each, error);
     cs_status status = cs_bounds_read(&advice->base, &advice->candidates, &advice->bounds,
                                       candidate, progress, &scenario, error);
+    to->estimated = status == CS_OK && scenario.estimated;
     if (status == CS_OK && doubt == 0)
         status = examine(advice, candidate, &scenario, progress, &to->limits, error);
     else if (status == CS_OK)
@@ -155,10 +175,16 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
         return item->status;
     }
     memcpy(&made, item->value, sizeof(made));
+    if (doubt == EACH) {
+        row->each = made.each;
+        return CS_OK;
+    }
+    row->n_examined++;
     if (doubt > 0) {
         row->times[doubt - 1] = made.time;
         return CS_OK;
     }
+    row->estimated = made.estimated;
     row->limits = made.limits;
     row->limits.axis = name_limit(advice, &advice->candidates.items[candidate]);
     return CS_OK;
@@ -184,9 +210,23 @@ static void note_interrupt(cs_advice *advice)
     advice->cut = "it was interrupted";
 }
 
-static cs_status examine_all(const cs_advise_options *options, cs_advice *advice,
+static void complete_rows(cs_advice *advice)
+{
+    bool all = true;
+    for (uint32_t r = 0; r < advice->n_rows; r++) {
+        advice->rows[r].complete = advice->rows[r].n_examined == EACH;
+        all &= advice->rows[r].complete;
+    }
+    advice->misfit.complete = advice->misfit.n_examined == 1;
+    if (all)
+        rank_doubts(advice);
+}
+
+static cs_status examine_all(const cs_advise_options *options, double deadline, cs_advice *advice,
                              const uint32_t *parts, uint32_t n, cs_error *error)
 {
+    cs_timed_progress timed = {.inner = options->progress, .deadline = deadline};
+    const cs_progress progress = cs_timed_progress_of(&timed);
     cs_error why;
     cs_error_init(&why);
     const cs_pool pool = {.what = "examining plans",
@@ -199,19 +239,16 @@ static cs_status examine_all(const cs_advise_options *options, cs_advice *advice
                           .n_points = n,
                           .jobs = options->jobs};
     const cs_status status =
-        cs_team_run(options->team, CS_ADVISE_EXAMINING, &pool, options->progress, &why);
-    if (status == CS_INTERRUPTED) {
-        note_interrupt(advice);
-        return CS_OK;
-    }
-    if (status != CS_OK) {
+        cs_team_run(options->team, CS_ADVISE_EXAMINING, &pool, &progress, &why);
+    if (status != CS_OK && status != CS_INTERRUPTED) {
         cs_error_add_all(error, &why);
         return status;
     }
-    for (uint32_t r = 0; r < advice->n_rows; r++)
-        advice->rows[r].complete = true;
-    advice->misfit.complete = advice->misfit.candidate != CS_NO_CANDIDATE;
-    rank_doubts(advice);
+    if (status == CS_INTERRUPTED && timed.late)
+        advice->cut = "the time of --budget was used";
+    else if (status == CS_INTERRUPTED)
+        note_interrupt(advice);
+    complete_rows(advice);
     return CS_OK;
 }
 
@@ -240,16 +277,40 @@ cs_status cs_advise_own(const cs_advise_options *options, cs_advice *advice, cs_
     return status == CS_NO_MEMORY ? cs_error_no_memory(error) : CS_OK;
 }
 
-cs_status cs_advise_examine(const cs_advise_options *options, cs_advice *advice, cs_error *error)
+/* With every device of the platform a plan has so many tasks, about. */
+static double tasks_of_each(const cs_advice *advice, uint32_t candidate)
+{
+    const cs_candidate *c = &advice->candidates.items[candidate];
+    return (double)advice->outcomes[candidate].step.n_tasks * (c->devices / c->pipeline);
+}
+
+/* The first rows with every device, where that may be another time. */
+static uint32_t add_each(const cs_advice *advice, uint32_t *parts)
+{
+    double tasks = 0;
+    uint32_t n = 0;
+    for (uint32_t r = 0; r < advice->n_rows && r < CS_ADVISE_EACH; r++) {
+        const uint32_t i = advice->rows[r].candidate;
+        tasks += tasks_of_each(advice, i);
+        if (tasks <= CS_ADVISE_EACH_TASKS &&
+            cs_candidate_may_be_estimated(&advice->base, &advice->candidates.items[i]))
+            parts[n++] = i * PARTS + EACH;
+    }
+    return n;
+}
+
+cs_status cs_advise_examine(const cs_advise_options *options, double deadline, cs_advice *advice,
+                            cs_error *error)
 {
     uint32_t *parts = malloc((advice->n_rows * (size_t)PARTS + 1) * sizeof(*parts)), n = 0;
     if (!parts)
         return cs_error_no_memory(error);
-    for (uint32_t i = 0; i < advice->n_rows * PARTS; i++)
-        parts[n++] = advice->rows[i / PARTS].candidate * PARTS + i % PARTS;
+    for (uint32_t i = 0; i < advice->n_rows * EACH; i++)
+        parts[n++] = advice->rows[i / EACH].candidate * PARTS + i % EACH;
     if (advice->misfit.candidate != CS_NO_CANDIDATE)
         parts[n++] = advice->misfit.candidate * PARTS; /* in full only */
-    const cs_status status = examine_all(options, advice, parts, n, error);
+    n += add_each(advice, parts + n);
+    const cs_status status = examine_all(options, deadline, advice, parts, n, error);
     free(parts);
     return status;
 }

@@ -19,16 +19,38 @@ static int by_time(const void *left, const void *right)
     return a->candidate < b->candidate ? -1 : a->candidate > b->candidate;
 }
 
-cs_status cs_standing_make(const cs_advice *advice, cs_standing *standing, cs_error *error)
+bool cs_candidates_are_alike(const cs_candidate *a, const cs_candidate *b)
 {
-    *standing = (cs_standing){0};
-    standing->plans = malloc((advice->candidates.n + 1ULL) * sizeof(*standing->plans));
+    return a->devices == b->devices && a->method == b->method && a->layer == b->layer &&
+           a->space == b->space && a->context == b->context && a->pipeline == b->pipeline &&
+           a->data == b->data && a->expert == b->expert && a->zero == b->zero &&
+           a->recompute == b->recompute && !a->more == !b->more;
+}
+
+static bool has_row_like(const cs_advice *advice, const cs_standing *standing, uint32_t candidate)
+{
+    const cs_candidate *items = advice->candidates.items;
+    for (uint32_t r = 0; r < standing->n_rows; r++)
+        if (cs_candidates_are_alike(&items[standing->rows[r].candidate], &items[candidate]))
+            return true;
+    return false;
+}
+
+cs_status cs_standing_make(const cs_advise_options *options, const cs_advice *advice,
+                           cs_standing *standing, cs_error *error)
+{
+    const size_t room = advice->candidates.n + (size_t)1;
+    *standing = (cs_standing){.plans = malloc(2 * room * sizeof(*standing->plans))};
     if (!standing->plans)
         return cs_error_no_memory(error);
+    standing->rows = standing->plans + room;
     for (uint32_t i = 0; i < advice->candidates.n; i++)
         if (advice->outcomes[i].state == CS_CANDIDATE_SIMULATED)
             standing->plans[standing->n++] = (cs_found){advice->outcomes[i].step.time, i};
     qsort(standing->plans, standing->n, sizeof(*standing->plans), by_time);
+    for (uint32_t k = 0; k < standing->n && standing->n_rows < options->top; k++)
+        if (options->all || !has_row_like(advice, standing, standing->plans[k].candidate))
+            standing->rows[standing->n_rows++] = standing->plans[k];
     return CS_OK;
 }
 
@@ -65,7 +87,7 @@ bool cs_advise_may_answer(const cs_advice *advice, const cs_standing *standing, 
                           uint32_t candidate)
 {
     const double time = advice->bounds.time[candidate], memory = advice->bounds.memory[candidate];
-    if (standing->n < top || time <= standing->plans[top - 1].time)
+    if (standing->n_rows < top || time <= standing->rows[top - 1].time)
         return true;
     if (time <= best_of_its_kind(advice, standing, &advice->candidates.items[candidate]))
         return true;
@@ -85,8 +107,8 @@ typedef struct search {
     const uint32_t *round; /* its candidates */
     uint32_t refused;      /* whose message advice->refusal is: those before were not refused */
     bool *known;           /* per candidate: an earlier run simulated it; its outcome is there */
-    double deadline;       /* s of cs_clock_seconds; infinite: none */
-    bool late, stopped;
+    cs_timed_progress timed;
+    bool stopped;
     uint32_t n_settled; /* for progress */
 } search;
 
@@ -207,14 +229,27 @@ static cs_status open_journal(search *s, cs_error *error)
 
 /* ---- rounds ---- */
 
+static bool is_in_time(void *context, const char *what, uint64_t done, uint64_t total)
+{
+    cs_timed_progress *timed = context;
+    timed->late = timed->late || cs_clock_seconds() > timed->deadline;
+    return cs_progress_step(timed->inner, what, done, total) && !timed->late;
+}
+
+cs_progress cs_timed_progress_of(cs_timed_progress *timed)
+{
+    return (cs_progress){is_in_time, timed};
+}
+
 static bool goes_on(void *context, const char *what, uint64_t done, uint64_t total)
 {
     search *s = context;
+    const cs_progress timed = cs_timed_progress_of(&s->timed);
     (void)what, (void)total;
-    s->stopped = s->stopped || !cs_progress_step(s->options->progress, "simulating plans",
-                                                 s->n_settled + done, s->advice->candidates.n);
-    s->late = s->late || cs_clock_seconds() > s->deadline;
-    return !s->stopped && !s->late;
+    const bool on =
+        cs_progress_step(&timed, "simulating plans", s->n_settled + done, s->advice->candidates.n);
+    s->stopped = s->stopped || (!on && !s->timed.late);
+    return !s->stopped && !s->timed.late;
 }
 
 static cs_status settle_failure(search *s, const cs_pool_item *item, cs_error *error)
@@ -273,7 +308,7 @@ static cs_status run_round(search *s, const uint32_t *points, uint32_t n, cs_err
     s->refused = s->advice->refusal ? 0 : n;
     const cs_status status =
         cs_team_run(s->options->team, CS_ADVISE_SEARCHING, &pool, &progress, &why);
-    if (status == CS_INTERRUPTED && (s->late || s->stopped))
+    if (status == CS_INTERRUPTED && (s->timed.late || s->stopped))
         return CS_OK;
     if (status != CS_OK)
         cs_error_add_all(error, &why);
@@ -326,7 +361,7 @@ static cs_status do_round(search *s, bool *over, cs_error *error)
 {
     uint32_t points[CS_ADVISE_ROUND];
     cs_standing standing;
-    CS_TRY(cs_standing_make(s->advice, &standing, error));
+    CS_TRY(cs_standing_make(s->options, s->advice, &standing, error));
     const uint32_t before = s->at, n = choose(s, &standing, points);
     free(standing.plans);
     *over = s->at == before;
@@ -340,12 +375,12 @@ static cs_status do_round(search *s, bool *over, cs_error *error)
 static void say_cut(search *s)
 {
     cs_advice *advice = s->advice;
-    const bool all = s->at == advice->candidates.n && !s->stopped && !s->late;
+    const bool all = s->at == advice->candidates.n && !s->stopped && !s->timed.late;
     advice->interrupted = s->stopped;
-    advice->cut = all          ? NULL
-                  : s->stopped ? "it was interrupted"
-                  : s->late    ? "the time of --budget was used"
-                               : "the plans of --most were simulated";
+    advice->cut = all             ? NULL
+                  : s->stopped    ? "it was interrupted"
+                  : s->timed.late ? "the time of --budget was used"
+                                  : "the plans of --most were simulated";
 }
 
 /* What an earlier run simulated of candidates whose turn has not come is of no use. */
@@ -394,9 +429,9 @@ static cs_status seek_misfit(search *s, bool *over, cs_error *error)
 static cs_status run(search *s, cs_error *error)
 {
     cs_status status = open_journal(s, error);
-    for (bool over = false; status == CS_OK && !over && !s->stopped && !s->late;)
+    for (bool over = false; status == CS_OK && !over && !s->stopped && !s->timed.late;)
         status = do_round(s, &over, error);
-    for (bool over = false; status == CS_OK && !over && !s->stopped && !s->late;)
+    for (bool over = false; status == CS_OK && !over && !s->stopped && !s->timed.late;)
         status = seek_misfit(s, &over, error);
     forget_unused(s);
     say_cut(s);
@@ -432,7 +467,8 @@ cs_status cs_advise_help_search(const cs_advise_options *options, cs_advice *adv
     return cs_team_run(options->team, CS_ADVISE_SEARCHING, &pool, options->progress, error);
 }
 
-cs_status cs_advise_search(const cs_advise_options *options, cs_advice *advice, cs_error *error)
+cs_status cs_advise_search(const cs_advise_options *options, double deadline, cs_advice *advice,
+                           cs_error *error)
 {
     const size_t n = advice->candidates.n + (size_t)1;
     search s = {.options = options,
@@ -440,7 +476,7 @@ cs_status cs_advise_search(const cs_advise_options *options, cs_advice *advice, 
                 .journal = {.file = -1},
                 .order = malloc(n * sizeof(*s.order)),
                 .known = calloc(n, sizeof(*s.known)),
-                .deadline = options->budget > 0 ? cs_clock_seconds() + options->budget : INFINITY};
+                .timed = {.inner = options->progress, .deadline = deadline}};
     cs_status status = s.order && s.known ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK)
         status = sort_candidates(&s, error);
@@ -468,7 +504,7 @@ static uint32_t find_misfit(const cs_advice *advice, const cs_standing *standing
     return best;
 }
 
-static void mark_answers(const cs_standing *standing, uint32_t top, cs_advice *advice)
+static void mark_answers(const cs_standing *standing, cs_advice *advice)
 {
     double room = INFINITY;
     for (uint32_t k = 0; k < standing->n; k++) {
@@ -480,20 +516,22 @@ static void mark_answers(const cs_standing *standing, uint32_t top, cs_advice *a
         if (outcome->front)
             room = (double)outcome->step.peak;
         const double best = best_of_its_kind(advice, standing, &advice->candidates.items[i]);
-        outcome->answer = k < top || outcome->front || time <= best;
+        outcome->answer = outcome->front || time <= best;
     }
+    for (uint32_t r = 0; r < standing->n_rows; r++)
+        advice->outcomes[standing->rows[r].candidate].answer = true;
 }
 
 cs_status cs_advise_rank(const cs_advise_options *options, cs_advice *advice, cs_error *error)
 {
     cs_standing standing;
-    CS_TRY(cs_standing_make(advice, &standing, error));
-    mark_answers(&standing, options->top, advice);
+    CS_TRY(cs_standing_make(options, advice, &standing, error));
+    mark_answers(&standing, advice);
     advice->rows = calloc(options->top + 1ULL, sizeof(*advice->rows));
     if (advice->rows)
-        advice->n_rows = standing.n < options->top ? standing.n : options->top;
+        advice->n_rows = standing.n_rows;
     for (uint32_t r = 0; r < advice->n_rows; r++)
-        advice->rows[r].candidate = standing.plans[r].candidate;
+        advice->rows[r].candidate = standing.rows[r].candidate;
     advice->misfit.candidate = find_misfit(advice, &standing);
     free(standing.plans);
     return advice->rows ? CS_OK : cs_error_no_memory(error);

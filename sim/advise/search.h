@@ -12,10 +12,10 @@ CS_MUST_CHECK cs_status cs_advise_identify(const cs_advise_options *options,
 CS_MUST_CHECK cs_status cs_advise_help_search(const cs_advise_options *options, cs_advice *advice,
                                               cs_error *error);
 
-/* Simulates candidates, or leaves them out, until none is open, the budget is used or it is asked
- * to stop. */
-CS_MUST_CHECK cs_status cs_advise_search(const cs_advise_options *options, cs_advice *advice,
-                                         cs_error *error);
+/* Simulates candidates, or leaves them out, until none is open, the clock is past the deadline (s
+ * of cs_clock_seconds) or it is asked to stop. */
+CS_MUST_CHECK cs_status cs_advise_search(const cs_advise_options *options, double deadline,
+                                         cs_advice *advice, cs_error *error);
 
 /* Marks answers and the front; lists the rows, and finds the misfit. */
 CS_MUST_CHECK cs_status cs_advise_rank(const cs_advise_options *options, cs_advice *advice,
@@ -25,10 +25,10 @@ CS_MUST_CHECK cs_status cs_advise_rank(const cs_advise_options *options, cs_advi
 CS_MUST_CHECK cs_status cs_advise_own(const cs_advise_options *options, cs_advice *advice,
                                       cs_error *error);
 
-/* Completes rows and misfit, those of another process where this one helps. What is interrupted
- * stays incomplete. */
-CS_MUST_CHECK cs_status cs_advise_examine(const cs_advise_options *options, cs_advice *advice,
-                                          cs_error *error);
+/* Completes rows and misfit, those of another process where this one helps. What is interrupted, or
+ * not done by the deadline, stays incomplete. */
+CS_MUST_CHECK cs_status cs_advise_examine(const cs_advise_options *options, double deadline,
+                                          cs_advice *advice, cs_error *error);
 
 typedef struct cs_found {
     double time; /* s */
@@ -37,15 +37,26 @@ typedef struct cs_found {
 
 /* The plans that fit so far, the fastest first, equals by number: what candidates have to beat. */
 typedef struct cs_standing {
-    uint32_t n;
+    uint32_t n, n_rows;
     cs_found *plans; /* the caller's, to free */
+    cs_found *rows;  /* of these the best that differ, up to the top; within `plans` */
 } cs_standing;
 
-CS_MUST_CHECK cs_status cs_standing_make(const cs_advice *advice, cs_standing *standing,
-                                         cs_error *error);
+CS_MUST_CHECK cs_status cs_standing_make(const cs_advise_options *options, const cs_advice *advice,
+                                         cs_standing *standing, cs_error *error);
 
 /* Whether a candidate may still be an answer (advise.h). */
 bool cs_advise_may_answer(const cs_advice *advice, const cs_standing *standing, uint32_t top,
                           uint32_t candidate);
+
+/* Progress that asks to stop as well once the clock is past `deadline` (s of cs_clock_seconds;
+ * infinite: never). */
+typedef struct cs_timed_progress {
+    const cs_progress *inner;
+    double deadline;
+    bool late;
+} cs_timed_progress;
+
+cs_progress cs_timed_progress_of(cs_timed_progress *timed);
 
 #endif

@@ -11,9 +11,10 @@
 static const cs_option options[] = {
     {"top", 0, "N", "Number of plans to rank and examine (default: 10)"},
     {"budget", 0, "TIME",
-     "Stop after this time, such as 30s; what has been tried by then depends on the machine"},
+     "Time for all, such as 30s; what has been tried by then depends on the machine"},
     {"most", 0, "N", "Simulate at most N plans, the most promising first"},
     {"exhaustive", 0, NULL, "Simulate every plan, even those that cannot be better"},
+    {"all", 0, NULL, "Rank all plans, also those that differ in details from a faster one"},
     {"resume", 0, NULL, "Continue a search that was stopped"},
     {"output", 'o', "FILE.h5", "Write all plans to a file, for `sim plot` and `sim report`"},
     CS_OPTION_JOBS,
@@ -47,6 +48,7 @@ static cs_status read_options(const cs_arguments *arguments, cs_advise_options *
     CS_TRY(cs_arguments_between(arguments, "most", 0, 1, UINT32_MAX, &to->most, error));
     CS_TRY(read_budget(arguments, &to->budget, error));
     to->exhaustive = cs_arguments_flag(arguments, "exhaustive");
+    to->all = cs_arguments_flag(arguments, "all");
     to->resume = cs_arguments_flag(arguments, "resume");
     if (to->resume && !cs_arguments_flag(arguments, "output"))
         return cs_error_add(error, CS_USAGE,
@@ -58,7 +60,8 @@ static cs_status show(const cs_context *context, const cs_arguments *arguments,
                       const cs_advice *advice, const cJSON *document, cs_error *error)
 {
     const char *output = cs_arguments_value(arguments, "output");
-    const cs_advice_shown shown = cs_advice_shown_of(advice, document, arguments->words[0]);
+    cs_advice_shown shown = cs_advice_shown_of(advice, document, arguments->words[0]);
+    shown.all = cs_arguments_flag(arguments, "all");
     const cs_advice_info info = {shown.name, shown.topology, SIM_VERSION, shown.path};
     CS_TRY(cs_arguments_flag(arguments, "json")
                ? cs_print_json(cs_advice_json(&shown), context->out, error)

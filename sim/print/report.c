@@ -2,6 +2,7 @@
 
 #include "sim/base/text.h"
 #include "sim/base/units.h"
+#include "sim/print/capacity.h"
 #include "sim/print/mesh-report.h"
 #include "sim/print/origins-report.h"
 #include "sim/print/wrap.h"
@@ -416,34 +417,6 @@ static void write_use(const cs_simulation *simulation, uint32_t device, device_l
              record->out_of_memory ? "  OUT OF MEMORY" : "");
 }
 
-/* What there is of memory, and what of it no device's peak counts. */
-static void print_capacity(const cs_platform *platform, FILE *out)
-{
-    const cs_device *devices = platform->devices;
-    int64_t least = INT64_MAX, most = 0, low = INT64_MAX, high = 0;
-    char line[512], to[64] = "", aside[96] = "nothing";
-    for (uint32_t d = 0; d < platform->n_devices; d++) {
-        least = devices[d].capacity < least ? devices[d].capacity : least;
-        most = devices[d].capacity > most ? devices[d].capacity : most;
-        low = devices[d].reserve < low ? devices[d].reserve : low;
-        high = devices[d].reserve > high ? devices[d].reserve : high;
-    }
-    if (least == INT64_MAX)
-        return;
-    if (most > least)
-        snprintf(to, sizeof(to), " to %s",
-                 most == INT64_MAX ? "unlimited" : bytes_text((double)most).s);
-    if (high > 0)
-        snprintf(aside, sizeof(aside), "%s%s%s", low < high ? "up to " : "",
-                 bytes_text((double)high).s, " a device");
-    snprintf(line, sizeof(line),
-             "capacity %s%s; peaks do not include the driver's context, fragmentation and library "
-             "buffers "
-             "(/platform/reserve sets aside: %s)",
-             bytes_text((double)least).s, to, aside);
-    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
-}
-
 /* " weights 1 GB, activations 2 GB": those that there are, per category. */
 static void write_categories(const int64_t *bytes, char *out, size_t size)
 {
@@ -484,7 +457,7 @@ static void print_devices(const cs_platform *platform, const cs_simulation *simu
             "messages", "for others", "for flush", "memory", "at", "activations", "form");
     print_lines(simulation, write_use, out);
     print_fullest(&simulation->trace, out);
-    print_capacity(platform, out);
+    cs_capacity_print(platform, out);
     const cs_form *form = n > 0 ? peak_form(simulation, 0) : NULL;
     if (form)
         print_formula("closed form of peak activations", simulation, form, out);
