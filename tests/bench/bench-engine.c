@@ -342,7 +342,7 @@ static void print_result(const bench_mode *mode, bench_samples *samples,
     print_times(samples->make, samples->n, tasks);
     print_times(samples->check, samples->n, tasks);
     print_times(samples->run, samples->n, tasks);
-    printf(" %7.2f %6.1f %5.1f %6.0f  %016" PRIx64 "\n", 1e-6 * tasks / samples->run[0],
+    printf(" %7.2f %6.1f %5.1f %6.1f  %016" PRIx64 "\n", 1e-6 * tasks / samples->run[0],
            (double)outcome->graph_bytes / tasks, (double)outcome->trace_bytes / tasks,
            (double)usage.ru_maxrss / 1024, outcome->hash);
 }
