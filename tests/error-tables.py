@@ -54,7 +54,7 @@ TARGETS = (  # kind of run, error that the project aims at in %, which points
     ('B200 in bf16, with the figure `in_step`', 3, lambda p: p['precision'] == 'bf16' and is_gpu(p, 'B200')),
     ('fp8, mxfp8 and nvfp4, dense', 7, lambda p: p['precision'].startswith(NARROW) and not has(p, 'moe')),
     ('mixtures of experts', 6, lambda p: has(p, 'moe')),
-    ('FSDP', 5, lambda p: p['parallel'].get('zero') == 3),
+    ('FSDP', 5, lambda p: p.get('parallel', {}).get('zero') == 3),
     ('one GPU, fp32', 8, lambda p: p['precision'] == 'fp32' and p['hardware']['gpus'] == 1))
 
 
