@@ -181,36 +181,6 @@ class Compare(Case):
         text = self.sim('compare', 'tree.h5', 'measured-ring.h5').stdout
         self.assertRegex(text, r'\nlinks shared by +none +\w+\ncollectives by +tree +ring\n')
 
-    def test_collectives_within_layers(self):
-        # A micro-batch sums over the tensor axis behind the embedding, behind attention and MLP of
-        # both layers in the forward and before them in the backward, before the head in the backward,
-        # and three times in a row in its loss, which counts once: 1 + 4 + 4 + 1 + 1 = 11, and twice
-        # that for two micro-batches; gradients once. A sum of 1024 x 512 bf16 over two devices is two
-        # messages of half of its 1 MiB: of 23 collectives 20 take this long.
-        llama = {
-            'schema_version': 1,
-            'model': {'name': 'llama', 'device': 'h100', 'precision': 'bf16', 'batch_size': 4,
-                      'parameters': {'layers': 2, 'hidden': 512, 'heads': 8, 'kv_heads': 8,
-                                     'intermediate': 1024, 'sequence': 1024}},
-            'platform': {'topology': 'nvlink_switch', 'devices': 4, 'bandwidth': '450 GB/s',
-                         'latency': '1 us'},
-            'parallel': {'tensor': 2, 'bucket': 0},
-            'schedule': {'kind': 'sequential', 'micro_batches': 2},
-        }
-        self.write('llama.json', llama)
-        for fidelity in 'flow', 'analytic':
-            self.sim('run', 'llama.json', '-o', f'{fidelity}.h5', '-s',
-                     f'/collectives={{"fidelity": "{fidelity}"}}')
-        done = json.loads(self.sim('compare', '--json', 'flow.h5', 'analytic.h5').stdout)
-        kinds = {kind['kind']: kind for kind in done['pairs'][0]['tasks']}
-        sums = kinds['all_reduce']
-        self.assertEqual((sums['number']['first'], sums['number']['second']), (23, 23))
-        for which in 'first', 'second':
-            self.assertAlmostEqual(sums['median'][f'{which}_s'], 2 * (1e-6 + 2**19 / 450e9))
-        # devices with equal peaks share a line
-        self.assertRegex(self.sim('compare', 'flow.h5', 'analytic.h5').stdout,
-                         r'\npeak memory, 0-3 .*\n\n')
-
     def test_limit_and_rounds(self):
         a = self.simulate('a.h5')
         b = self.measured(self.simulate('b.h5', '/model/uniform/forward="3 s"'))

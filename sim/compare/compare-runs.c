@@ -26,7 +26,7 @@ double cs_compared_change(cs_compared figure)
 
 /* A task, or a collective. */
 typedef struct piece {
-    uint32_t origin, purpose, stage, mini_batch, micro_batch;
+    uint32_t origin, stage, mini_batch, micro_batch;
     uint64_t alone; /* tells pieces apart that are not merged: 1 + the task; else 0 */
     cs_time start, end;
 } piece;
@@ -39,56 +39,41 @@ static bool is_collective(const char *word)
     return false;
 }
 
-static int by_identity(const piece *x, const piece *y)
+static int by_identity(const void *a, const void *b)
 {
+    const piece *x = a, *y = b;
     CS_COMPARE(x->origin, y->origin);
     CS_COMPARE(x->alone, y->alone);
-    CS_COMPARE(x->purpose, y->purpose);
     CS_COMPARE(x->stage, y->stage);
     CS_COMPARE(x->mini_batch, y->mini_batch);
     CS_COMPARE(x->micro_batch, y->micro_batch);
     return 0;
 }
 
-static int by_identity_and_start(const void *a, const void *b)
+/* Tasks that ended, those of one collective as one. Returns how many. */
+static uint64_t collect_pieces(const cs_reader_tasks *c, piece *pieces)
 {
-    const piece *x = a, *y = b;
-    const int order = by_identity(x, y);
-    if (order != 0)
-        return order;
-    CS_COMPARE(x->start, y->start);
-    return 0;
-}
-
-/* The messages of a collective follow each other without a gap, those of the next one after what
- * is computed in between. Returns how many are left of `n` sorted pieces. */
-static uint64_t merge_pieces(piece *pieces, uint64_t n)
-{
-    uint64_t kept = 0;
-    for (uint64_t i = 0; i < n; i++) {
-        piece *last = &pieces[kept > 0 ? kept - 1 : 0];
-        if (kept == 0 || by_identity(last, &pieces[i]) != 0 || pieces[i].start > last->end)
-            pieces[kept++] = pieces[i];
-        else if (pieces[i].end > last->end)
-            last->end = pieces[i].end;
-    }
-    return kept;
-}
-
-/* Tasks that ended, those of one collective as one. `purpose`: per task, NULL: the file does not
- * say. Returns how many. */
-static uint64_t collect_pieces(const cs_reader_tasks *c, const uint32_t *purpose, piece *pieces)
-{
-    uint64_t n = 0;
+    uint64_t n = 0, kept = 0;
     for (uint64_t i = 0; i < c->n; i++)
         if (c->start[i] >= 0 && c->end[i] >= c->start[i])
-            pieces[n++] =
-                (piece){c->origin[i],      purpose ? purpose[i] : 0,
-                        c->stage[i],       c->mini_batch[i],
-                        c->micro_batch[i], is_collective(c->kinds[c->origin[i]]) ? 0 : i + 1,
-                        c->start[i],       c->end[i]};
-    qsort(pieces, n, sizeof(*pieces), by_identity_and_start);
-    return merge_pieces(pieces, n);
+            pieces[n++] = (piece){c->origin[i],
+                                  c->stage[i],
+                                  c->mini_batch[i],
+                                  c->micro_batch[i],
+                                  is_collective(c->kinds[c->origin[i]]) ? 0 : i + 1,
+                                  c->start[i],
+                                  c->end[i]};
+    qsort(pieces, n, sizeof(*pieces), by_identity);
+    for (uint64_t i = 0; i < n; i++) {
+        piece *last = &pieces[kept > 0 ? kept - 1 : 0];
+        if (kept == 0 || by_identity(last, &pieces[i]) != 0) {
+            pieces[kept++] = pieces[i];
+            continue;
+        }
+        last->start = pieces[i].start < last->start ? pieces[i].start : last->start;
+        last->end = pieces[i].end > last->end ? pieces[i].end : last->end;
+    }
+    return kept;
 }
 
 /* What one file has of a kind. */
@@ -110,13 +95,12 @@ static summary summarise(const piece *pieces, uint64_t n, double *seconds)
 }
 
 /* Fills summaries[kind]. */
-static cs_status summarise_tasks(const cs_reader_tasks *c, const uint32_t *purpose,
-                                 summary *summaries, cs_error *error)
+static cs_status summarise_tasks(const cs_reader_tasks *c, summary *summaries, cs_error *error)
 {
     piece *pieces = calloc(c->n + 1, sizeof(*pieces));
     double *seconds = calloc(c->n + 1, sizeof(*seconds));
     cs_status status = pieces && seconds ? CS_OK : cs_error_no_memory(error);
-    uint64_t n = status == CS_OK ? collect_pieces(c, purpose, pieces) : 0;
+    uint64_t n = status == CS_OK ? collect_pieces(c, pieces) : 0;
     for (uint64_t i = 0, end; i < n; i = end) {
         for (end = i; end < n && pieces[end].origin == pieces[i].origin;)
             end++;
@@ -136,25 +120,13 @@ typedef struct pair {
     summary *kinds[2];
 } pair;
 
-/* *purpose is NULL where the file has none: those of earlier versions. */
-static cs_status read_purposes(cs_reader *reader, const uint32_t **purpose, cs_error *error)
-{
-    const cs_reader_column column = {"tasks/purpose", CS_READER_UINT32, purpose};
-    uint64_t n;
-    *purpose = NULL;
-    return cs_reader_has(reader, column.name) ? cs_reader_read(reader, &column, 1, &n, error)
-                                              : CS_OK;
-}
-
 static cs_status read_kinds(pair *p, cs_error *error)
 {
     for (int f = 0; f < 2; f++) {
-        const uint32_t *purpose;
         CS_TRY(cs_reader_read_tasks(&p->readers[f], &p->tasks[f], error));
-        CS_TRY(read_purposes(&p->readers[f], &purpose, error));
         p->kinds[f] = cs_arena_alloc(&p->readers[f].arena, p->tasks[f].n_kinds + UINT64_C(1),
                                      sizeof(*p->kinds[f]));
-        CS_TRY(p->kinds[f] ? summarise_tasks(&p->tasks[f], purpose, p->kinds[f], error)
+        CS_TRY(p->kinds[f] ? summarise_tasks(&p->tasks[f], p->kinds[f], error)
                            : cs_error_no_memory(error));
     }
     return CS_OK;

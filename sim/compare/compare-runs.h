@@ -8,9 +8,8 @@
  *
  * Tasks are grouped by what they are part of (the column `origin` of /tasks): a prediction may
  * have a collective as the transfers that it was lowered to, a measurement as one task of each
- * member. So what follows each other without a gap, of one kind, purpose, stage and micro-batch,
- * counts as one collective, from the start of its first task to the end of its last: also several
- * with nothing computed in between, and those of other groups at the same time.
+ * member. So a collective counts once for each stage and micro-batch, from the start of its first
+ * task to the end of its last.
  *
  * Peaks of memory are compared as sums. A measurement knows by category only what is resident; the
  * rest of what a device holds behind a task is under `activations`, and what the task holds besides
