@@ -576,6 +576,8 @@ cs_status cs_h5_write_table(cs_h5_file *file, const cs_h5_table *table, cs_error
 {
     if (file->receiver)
         return file->receiver->table(file->receiver->context, table, error);
+    if (!cs_h5_has_room())
+        return cs_error_no_memory(error);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     htri_t there = H5Lexists(file->id, table->group, H5P_DEFAULT);
     writer w = {.file = file,
