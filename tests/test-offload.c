@@ -334,10 +334,11 @@ static void unknown_names(void **state)
 {
     static const struct {
         const char *device, *operators, *message;
-    } rows[] = {{"h100", "'gellu'", "no operator to offload has the name \"gellu\""},
-                {"t4", "'act'",
-                 "/offload: missing key \"bandwidth\": the description of the device has no "
-                 "\"host_link\""}};
+    } rows[] = {
+        {"h100", "'gellu'", "/offload/operators/0: gpt has no operator \"gellu\"; its first is \""},
+        {"t4", "'act'",
+         "/offload: missing key \"bandwidth\": the description of the device has no "
+         "\"host_link\""}};
     (void)state;
     for (size_t i = 0; i < ROWS(rows); i++) {
         scenario_run run;

@@ -579,9 +579,9 @@ static void build_attention(cs_net *net, cs_attention_kernel kernel, bool causal
 }
 
 /* The weights of 2 x 2 tokens have 8 bytes in bf16. A product writes them, the softmax reads and
- * writes, a product reads. Backward the product with values has two gradients, which read them and write theirs,
- * the softmax reads both and writes, and two products read that. Dropout reads and writes once more
- * each way, with a mask of 4 bytes. */
+ * writes, a product reads. Backward the product with values has two gradients, which read them and
+ * write theirs, the softmax reads both and writes, and two products read that. Dropout reads and
+ * writes once more each way, with a mask of 4 bytes. */
 static void moves_weights(void **state)
 {
     (void)state;

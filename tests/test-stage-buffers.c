@@ -34,8 +34,9 @@ static void simulate(const char *row, const char *memory, bool kept, scenario_ru
  * from there; the second one those of three, beside the last gradient that it sends, or beside all
  * three that it has handed back. A device that keeps the gradient it handed back last has room for
  * that and for the input that it belongs to, unless that is in a receive buffer, beside an
- * activation that arrives, and sends from there; the first device of a pipeline hands nothing back. What the loss keeps until its backward is no buffer before. Where
- * nothing stays, both have what is on its way or waits: an activation and a gradient. */
+ * activation that arrives, and sends from there; the first device of a pipeline hands nothing
+ * back. What the loss keeps until its backward is no buffer before. Where nothing stays, both have
+ * what is on its way or waits: an activation and a gradient. */
 static void buffers_and_results(void **state)
 {
     (void)state;

@@ -8,7 +8,7 @@
 /* What is computed again in the backward. */
 typedef enum cs_advise_recompute {
     CS_RECOMPUTE_NONE,
-    CS_RECOMPUTE_SELECTIVE, /* the operators that the scenario lists, or else usual ones (selective.h) */
+    CS_RECOMPUTE_SELECTIVE, /* operators that the scenario lists, else usual ones (selective.h) */
     CS_RECOMPUTE_FULL,      /* every layer */
     CS_N_RECOMPUTES
 } cs_advise_recompute;

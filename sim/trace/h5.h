@@ -92,8 +92,8 @@ void cs_h5_gather(const cs_h5_table *table, const cs_h5_column *column, uint64_t
 
 typedef struct cs_h5_file cs_h5_file;
 
-/* Whether there is memory for what HDF5 takes to open a file, or to write a table. Version 1.10 crashes, at once or when
- * the process ends, where an allocation of its own fails then. */
+/* Whether there is memory for what HDF5 takes to open a file, or to write a table. Version 1.10
+ * crashes, at once or when the process ends, where an allocation of its own fails then. */
 bool cs_h5_has_room(void);
 
 /* Begins a file that will have the name `path`. Fails here, before the work, where it could not be

@@ -59,8 +59,9 @@ static const char *attention(cs_point_rules *rules)
  * (Korthikanti et al., arXiv 2205.05198, section 4.1, count its masks), as far as attention is no
  * fused kernel, which has been used without; so does Megatron-DeepSpeed, with which BLOOM was
  * trained (bigscience-workshop/bigscience, train/tr11-176B-ml/README.md: "the default Megatron-LM
- * dropout settings are inherited"); LiBai's configurations have it (configs/common/models), and those of transformers, whose models "PyTorch eager" trains
- * (attn_pdrop of GPT2Config, attention_probs_dropout_prob of BertConfig). */
+ * dropout settings are inherited"); LiBai's configurations have it (configs/common/models), and
+ * those of transformers, whose models "PyTorch eager" trains (attn_pdrop of GPT2Config,
+ * attention_probs_dropout_prob of BertConfig). */
 static double dropout(cs_point_rules *rules)
 {
     static const char *const usual[] = {"Megatron-LM", "Megatron-DeepSpeed", "LiBai",

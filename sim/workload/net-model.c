@@ -9,6 +9,7 @@
 #include "sim/workload/net-tape.h"
 #include "sim/workload/recompute.h"
 
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -839,8 +840,11 @@ static cs_status find_offloads(const cs_net *net, const cs_net_options *how, boo
             if (cs_recompute_means(rules->operators[i], net->ops[p].name))
                 any = offloads[p] = true;
         if (!any)
-            return cs_error_add(error, CS_INVALID, "%s: no operator to offload has the name \"%s\"",
-                                net->name, rules->operators[i]);
+            return cs_error_add(error, CS_INVALID,
+                                "/offload/operators/%" PRIu32 ": %s has no operator \"%s\"; its "
+                                "first is \"%s\" (sim model --json lists them)",
+                                i, net->name, rules->operators[i],
+                                net->n_ops > 0 ? net->ops[0].name : "");
     }
     return CS_OK;
 }
