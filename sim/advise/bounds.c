@@ -179,11 +179,11 @@ static bool price_overlap(const cs_candidate *c, cJSON *document)
  * one may take less than beside its halves. */
 static bool price_vee(const cs_candidate *c, cJSON *document)
 {
-    cJSON *schedule = cJSON_CreateObject(), *devices, *passes;
-    if (!schedule || !cJSON_ReplaceItemInObjectCaseSensitive(document, "schedule", schedule)) {
-        cJSON_Delete(schedule);
+    cJSON *given = cJSON_GetObjectItemCaseSensitive(document, "schedule");
+    cJSON *schedule = given ? cJSON_CreateObject() : NULL, *devices, *passes;
+    if (!schedule)
         return false;
-    }
+    cs_json_replace(document, given, schedule); /* cJSON's own may leave it without a key */
     bool done = cJSON_AddStringToObject(schedule, "kind", "custom") &&
                 cJSON_AddNumberToObject(schedule, "micro_batches", 1) &&
                 (devices = cJSON_AddArrayToObject(schedule, "stage_devices")) &&

@@ -8,7 +8,10 @@
  * "main", or "other" for a thread. A copy has one thread: it ends when it hands something over to
  * others or waits for them. Where the copy crashed or said nothing of memory, what it said and
  * where it was follow. Only for runs without output files: copies have the descriptors of the
- * process. */
+ * process.
+ *
+ * With $FAIL_STACKS those fail whose call stack (its innermost frames) allocates for the 1st, 2nd,
+ * 4th, 8th, ... time: of a loop, its beginning, and ever fewer of its later turns. */
 #define _GNU_SOURCE /* dladdr, RTLD_NEXT, memfd_create */
 
 #include <dlfcn.h>
@@ -34,7 +37,7 @@ extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t n, size_t size);
 extern void *__libc_realloc(void *data, size_t size);
 
-enum { PATIENCE = 20, HANDED_OVER = 111, SAID_BYTES = 4096 };
+enum { PATIENCE = 20, HANDED_OVER = 111, SAID_BYTES = 4096, FRAMES = 24, STACKS = 1 << 16 };
 
 static atomic_long count;
 static long fail_at = -1; /* -1: not begun yet */
@@ -42,6 +45,7 @@ static long every = 1;
 static pid_t owner; /* programs that it starts are not attacked */
 static pthread_t main_thread;
 static int report = -1;        /* of copies */
+static bool by_stack;          /* as $FAIL_STACKS says */
 static bool is_copy, is_alone; /* alone: a copy of a process that had several threads */
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER; /* copy at a time */
 static int (*next_signal)(pthread_cond_t *);
@@ -114,6 +118,7 @@ __attribute__((constructor)) static void begin(void)
     main_thread = pthread_self();
     every = step ? strtol(step, NULL, 10) : 1;
     report = each ? open(each, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
+    by_stack = getenv("FAIL_STACKS") != NULL;
     next_signal = (int (*)(pthread_cond_t *))dlsym(RTLD_NEXT, "pthread_cond_signal");
     next_wait = (int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))dlsym(
         RTLD_NEXT, "pthread_cond_timedwait");
@@ -145,11 +150,9 @@ static bool is_of_program(uintptr_t at)
     return from < n_functions && functions[from].start <= at;
 }
 
-static bool is_in_library(void)
+static bool is_in_library(void *const *frames, int n)
 {
-    void *frames[24];
     Dl_info info;
-    const int n = backtrace(frames, 24);
     for (int i = 0; i < n; i++)
         if (is_of_program((uintptr_t)frames[i]) ||
             (dladdr(frames[i], &info) != 0 && info.dli_fname && strstr(info.dli_fname, "libhdf5")))
@@ -161,8 +164,8 @@ static bool is_in_library(void)
 
 static void tell_place(void)
 {
-    void *frames[24];
-    const int n = backtrace(frames, 24);
+    void *frames[FRAMES];
+    const int n = backtrace(frames, FRAMES);
     backtrace_symbols_fd(frames, n, report);
 }
 
@@ -232,16 +235,57 @@ static bool copy(long at)
     return false;
 }
 
+/* ---- call stacks ---- */
+
+static bool is_power_of_two(uint32_t n)
+{
+    return (n & (n - 1)) == 0;
+}
+
+/* How often a stack has allocated, this time included; 1 for stacks that the table has no room for. */
+static uint32_t count_stack(void *const *frames, int n)
+{
+    static struct {
+        uint64_t hash;
+        uint32_t count;
+    } seen[STACKS];
+    uint64_t hash = 14695981039346656037u; /* FNV-1a, of whole addresses */
+    for (int i = 0; i < n; i++)
+        hash = (hash ^ (uintptr_t)frames[i]) * 1099511628211u;
+    hash ^= hash >> 32;
+    for (size_t i = 0; i < STACKS; i++) {
+        const size_t at = (hash + i) % STACKS;
+        if (seen[at].count == 0)
+            seen[at].hash = hash;
+        if (seen[at].hash == hash)
+            return ++seen[at].count;
+    }
+    return 1;
+}
+
+/* True if this allocation fails in a copy, as $FAIL_STACKS and $FAIL_EVERY want. */
+static bool is_chosen(long at, void *const *frames, int n)
+{
+    if (!by_stack)
+        return at % every == 0;
+    pthread_mutex_lock(&one);
+    const bool chosen = is_power_of_two(count_stack(frames, n));
+    pthread_mutex_unlock(&one);
+    return chosen;
+}
+
 static bool fails(void)
 {
     static _Thread_local bool within;
     if (fail_at < 0 || within || is_copy)
         return false;
     within = true;
-    const bool counts = !is_in_library();
+    void *frames[FRAMES];
+    const int n = backtrace(frames, FRAMES);
+    const bool counts = !is_in_library(frames, n);
     const long at = counts ? atomic_fetch_add(&count, 1) + 1 : 0;
     bool failing = counts && at == fail_at;
-    if (counts && report >= 0 && getpid() == owner && at % every == 0)
+    if (counts && report >= 0 && getpid() == owner && is_chosen(at, frames, n))
         failing = copy(at);
     within = false;
     if (failing)

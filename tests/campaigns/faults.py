@@ -15,6 +15,8 @@ import subprocess
 import sys
 import tempfile
 
+from allocations import NAMED, POINTS
+
 LIMIT = 60  # s
 SMALL = '''{"schema_version": 1, "model": {"uniform": {"layers": 6, "forward": "1 ms", "backward": "2 ms",
  "weights": "1 MB", "activation": "1 MB"}}, "platform": {"topology": "ring", "devices": 3, "bandwidth": "1 GB/s",
@@ -24,6 +26,8 @@ COMMANDS = ('run small.json -o out/a.h5', 'run small.json --runs 4 -j 4 -o out/a
             'export topology small.json -o out/a.json', 'compare run.h5 run.h5 -o out/a.svg',
             'sweep small.json --vary /schedule/micro_batches=4,8,12,16 -j 4 -o out/a.h5',
             'model resnet18 --device v100 -o out/a.json',
+            'report run.h5 -o out/a.html', 'advise named.json -j 2 --most 3 -o out/a.h5',
+            'validate points.json -j 2 -o out/a.h5',
             'calibrate compute -m resnet18 -i 32 -b 1 --time-limit 1s -o out/a.json')
 EARLIER = b'{"schema_version": 1, "sources": []}\n'  # as calibrate may add to
 MIB = 1 << 20
@@ -137,8 +141,9 @@ def main():
     with tempfile.TemporaryDirectory(prefix='sim-campaign-') as folder:
         os.chdir(folder)
         os.mkdir('out')
-        with open('small.json', 'w', encoding='utf-8') as file:
-            file.write(SMALL)
+        for name, text in (('small', SMALL), ('named', NAMED), ('points', POINTS)):
+            with open(f'{name}.json', 'w', encoding='utf-8') as file:
+                file.write(text)
         subprocess.run([asked.sim, 'run', 'small.json', '-o', 'run.h5'], check=True, capture_output=True)
         for name in asked.only:
             for command in COMMANDS:
