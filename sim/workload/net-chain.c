@@ -11,7 +11,6 @@
 #include "sim/workload/op-seconds.h"
 #include "sim/workload/recompute.h"
 
-#include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 
@@ -197,10 +196,8 @@ static cs_status find_offloads(const cs_net *net, const cs_net_options *how, boo
                 any = offloads[p] = true;
         if (!any)
             return cs_error_add(error, CS_INVALID,
-                                "/offload/operators/%" PRIu32 ": %s has no operator \"%s\"; its "
-                                "first is \"%s\" (sim model --json lists them)",
-                                i, net->name, rules->operators[i],
-                                net->n_ops > 0 ? net->ops[0].name : "");
+                                "%s: has no operator \"%s\" to offload; its first is \"%s\"",
+                                net->name, rules->operators[i], net->ops[0].name);
     }
     return CS_OK;
 }
