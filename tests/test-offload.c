@@ -333,12 +333,14 @@ static void refusals(void **state)
 static void unknown_names(void **state)
 {
     static const struct {
-        const char *device, *operators, *message;
-    } rows[] = {
-        {"h100", "'gellu'", "/offload/operators/0: gpt has no operator \"gellu\"; its first is \""},
-        {"t4", "'act'",
-         "/offload: missing key \"bandwidth\": the description of the device has no "
-         "\"host_link\""}};
+        const char *device, *recomputed, *operators, *message;
+    } rows[] = {{"h100", "", "'gellu'",
+                 ": /offload/operators/0: gpt has no operator \"gellu\"; its first is \""},
+                {"h100", "'act', 'gellu'", "'act'",
+                 ": /model/recompute_operators/1: gpt has no operator \"gellu\"; its first is \""},
+                {"t4", "", "'act'",
+                 "/offload: missing key \"bandwidth\": the description of the device has no "
+                 "\"host_link\""}};
     (void)state;
     for (size_t i = 0; i < ROWS(rows); i++) {
         scenario_run run;
@@ -347,11 +349,11 @@ static void unknown_names(void **state)
         const cs_status status = scenario_run_init(
             &run, &error,
             "{'schema_version': 1, 'model': {'name': 'gpt', 'device': '%s', 'precision': 'fp16',"
-            " 'batch_size': 1},"
+            " 'batch_size': 1, 'recompute_operators': [%s]},"
             " 'platform': {'topology': 'ideal', 'devices': 1}, 'parallel': {'data': 1},"
             " 'offload': {'operators': [%s]},"
             " 'schedule': {'kind': 'sequential', 'micro_batches': 1}}",
-            rows[i].device, rows[i].operators);
+            rows[i].device, rows[i].recomputed, rows[i].operators);
         expect_int(rows[i].message, CS_INVALID, status);
         if (!strstr(error.text, rows[i].message))
             fail_msg("expected: %s\n     got: %s", rows[i].message, error.text);

@@ -3,6 +3,7 @@
 #include "sim/base/text.h"
 #include "sim/base/vector.h"
 #include "sim/workload/net-local.h"
+#include "sim/workload/recompute.h"
 
 #include <ctype.h>
 #include <stdio.h>
@@ -241,6 +242,35 @@ static uint32_t micro_batch(const cs_sections *sections, const cs_mesh *mesh)
     return batch_size > parts ? (uint32_t)(batch_size / parts) : 1;
 }
 
+/* A name that means no operator is reported with its place in the scenario. */
+static cs_status check_operators(const cs_net *net, const char *const *names, uint32_t n,
+                                 const cs_json_place *list, cs_error *error)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        const cs_json_place at = {.up = list, .index = (int)i};
+        if (!cs_recompute_means_any(names[i], net))
+            return cs_json_invalid(&at, error,
+                                   "%s has no operator \"%s\"; its first is \"%s\" (sim model "
+                                   "--json lists them)",
+                                   net->name, names[i], net->ops[0].name);
+    }
+    return CS_OK;
+}
+
+static cs_status check_operator_names(const cs_sections *sections, const cs_net *net,
+                                      const cs_workload *workload, cs_error *error)
+{
+    const cs_json_place model = {.up = &sections->root, .key = "model"};
+    const cs_json_place offload = {.up = &sections->root, .key = "offload"};
+    const cs_json_place recomputed = {.up = &model, .key = "recompute_operators"};
+    const cs_json_place offloaded = {.up = &offload, .key = "operators"};
+    CS_TRY(check_operators(net, workload->recompute_operators.items,
+                           workload->recompute_operators.n, &recomputed, error));
+    return workload->offloads ? check_operators(net, workload->offload.operators,
+                                                workload->offload.n_operators, &offloaded, error)
+                              : CS_OK;
+}
+
 static cs_status make_named(const cs_sections *sections, const cs_loaded *loaded,
                             const cs_parallel *parallel, const cs_mesh *mesh, cs_arena *arena,
                             cs_model *model, cs_costs_use *use, cs_error *error)
@@ -251,6 +281,7 @@ static cs_status make_named(const cs_sections *sections, const cs_loaded *loaded
     cs_workload workload = priced_workload(sections, p.costs, &measured, parallel);
     if (parallel)
         CS_TRY(cs_net_split_check(&loaded->net, &parallel->split, &place, error));
+    CS_TRY(check_operator_names(sections, &loaded->net, &workload, error));
     workload.batch_size = micro_batch(sections, mesh);
     CS_TRY(cs_workload_model(&workload, &loaded->net, model, error));
     CS_TRY(check_hardware(&p, &workload, error));

@@ -13,6 +13,14 @@ bool cs_recompute_means(const char *name, const char *op)
     return means;
 }
 
+bool cs_recompute_means_any(const char *name, const cs_net *net)
+{
+    bool any = false;
+    for (uint32_t p = 0; p < net->n_ops && !any; p++)
+        any = cs_recompute_means(name, net->ops[p].name);
+    return any;
+}
+
 /* An exchange in front of operators does so where all of them do: what it makes is theirs. */
 static bool is_for_others(const cs_net *net, uint32_t p, const uint32_t *runs)
 {

@@ -25,6 +25,9 @@
  * that dots divide: "attention", "mlp", "layers.3", "layers.3.mlp.act". */
 bool cs_recompute_means(const char *name, const char *op);
 
+/* Whether it means any operator of the network. */
+bool cs_recompute_means_any(const char *name, const cs_net *net);
+
 /* Fills `runs`, per operator: 0, or the first operator of its run, + 1. A run ends where a layer
  * does: `ends` are one past the last operator of each, in rising order. CS_INVALID for a name that
  * means no operator. */

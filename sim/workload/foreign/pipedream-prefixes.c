@@ -1,6 +1,7 @@
 #include "sim/workload/foreign/pipedream-prefixes.h"
 
 #include "sim/base/file.h"
+#include "sim/base/sum.h"
 #include "sim/workload/foreign/pipedream-chain.h"
 
 #include <stdlib.h>
@@ -104,11 +105,6 @@ static cs_status find_sets(search *s, cs_error *error)
 
 /* ---- sums ---- */
 
-static bool add(int64_t *sum, int64_t value)
-{
-    return !__builtin_add_overflow(*sum, value, sum);
-}
-
 static bool crosses(const cs_pipedream_chain *chain, const uint64_t *set, uint32_t node)
 {
     bool read = false;
@@ -130,9 +126,9 @@ static bool sum_up(const cs_pipedream_chain *chain, const uint64_t *set, cs_pref
         const cs_pipedream_node *node = &chain->graph->nodes[chain->core[p]];
         if (!holds(set, p))
             continue;
-        fits = add(&sum->time, node->forward) && add(&sum->time, node->backward) &&
-               add(&sum->weight_bytes, node->weight_bytes) &&
-               add(&sum->activation_bytes, node->output_bytes);
+        fits = cs_sum_add(&sum->time, node->forward) && cs_sum_add(&sum->time, node->backward) &&
+               cs_sum_add(&sum->weight_bytes, node->weight_bytes) &&
+               cs_sum_add(&sum->activation_bytes, node->output_bytes);
         if (fits && crosses(chain, set, chain->core[p]))
             sum->crossing_bytes += node->output_bytes; /* a part of all activations */
     }

@@ -1,6 +1,7 @@
 #include "sim/workload/foreign/pipedream.h"
 
 #include "sim/base/file.h"
+#include "sim/base/sum.h"
 #include "sim/base/text.h"
 #include "sim/workload/foreign/pipedream-chain.h"
 #include "sim/workload/foreign/pipedream-graph.h"
@@ -12,17 +13,13 @@
 
 /* ---- the model ---- */
 
-static bool add(int64_t *sum, int64_t value)
-{
-    return !__builtin_add_overflow(*sum, value, sum);
-}
-
 static bool add_node(cs_layer *layer, const cs_pipedream_node *node)
 {
     cs_time weight = node->weight_bytes > 0 ? node->backward / 2 : 0;
-    return add(&layer->forward, node->forward) && add(&layer->backward_weight, weight) &&
-           add(&layer->backward_input, node->backward - weight) &&
-           add(&layer->weight_bytes, node->weight_bytes);
+    return cs_sum_add(&layer->forward, node->forward) &&
+           cs_sum_add(&layer->backward_weight, weight) &&
+           cs_sum_add(&layer->backward_input, node->backward - weight) &&
+           cs_sum_add(&layer->weight_bytes, node->weight_bytes);
 }
 
 /* The activation of `node`: kept by the first layer that reads it. An input's is read by the first
@@ -33,8 +30,8 @@ static bool add_activation(const cs_pipedream_chain *a, uint32_t node, cs_model 
     uint32_t by = cs_pipedream_chain_reading_layer(a, node);
     if (by == CS_PIPEDREAM_NONE || bytes == 0)
         return true;
-    return add(&model->layers[by].kept_bytes, bytes) &&
-           (a->roles[node] != CS_PIPEDREAM_INPUT || add(&model->input_bytes, bytes));
+    return cs_sum_add(&model->layers[by].kept_bytes, bytes) &&
+           (a->roles[node] != CS_PIPEDREAM_INPUT || cs_sum_add(&model->input_bytes, bytes));
 }
 
 static const cs_pipedream_node *first_node(const cs_pipedream_chain *a, uint32_t layer)
@@ -57,7 +54,7 @@ static bool add_outputs(const cs_pipedream_chain *a, cs_model *model)
     bool fits = true;
     for (uint32_t p = 0; fits && p + 1 < a->n_core; p++)
         if (cs_pipedream_chain_last_reader(a, a->core[p]) == a->n_core)
-            fits = add(out, a->graph->nodes[a->core[p]].output_bytes);
+            fits = cs_sum_add(out, a->graph->nodes[a->core[p]].output_bytes);
     return fits;
 }
 
@@ -157,7 +154,8 @@ static cs_status count(const cs_pipedream_chain *a, cs_pipedream_report *report,
         if (a->roles[n] != CS_PIPEDREAM_INPUT)
             continue;
         report->n_inputs++;
-        if (!add(&report->skipped, node->forward) || !add(&report->skipped, node->backward))
+        if (!cs_sum_add(&report->skipped, node->forward) ||
+            !cs_sum_add(&report->skipped, node->backward))
             return cs_error_add(error, CS_OVERFLOW,
                                 "%s: the times of the inputs do not fit 64 bits", a->graph->file);
     }
