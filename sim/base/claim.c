@@ -2,6 +2,8 @@
 
 #include "sim/base/claim.h"
 
+#include "sim/base/remove-folder.h"
+
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -57,23 +59,10 @@ void cs_claim_release(cs_claim *claim)
 
 /* ---- what was left behind ---- */
 
-static void empty(const char *folder)
-{
-    DIR *list = opendir(folder);
-    if (!list)
-        return;
-    for (struct dirent *entry; (entry = readdir(list));)
-        if (strcmp(entry->d_name, ".") != 0 && strcmp(entry->d_name, "..") != 0)
-            (void)unlinkat(dirfd(list), entry->d_name, 0);
-    closedir(list);
-}
-
 void cs_claim_remove(const char *path)
 {
-    if (unlink(path) == 0)
-        return;
-    empty(path);
-    (void)rmdir(path);
+    if (unlink(path) != 0)
+        (void)cs_remove_folder(path);
 }
 
 static bool is_own(int file)

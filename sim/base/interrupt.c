@@ -1,21 +1,20 @@
-#define _GNU_SOURCE /* syscall */
+#define _XOPEN_SOURCE 700
 
 #include "sim/base/interrupt.h"
 
 #include "sim/base/error.h"
+#include "sim/base/remove-folder.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { ENTRIES_BYTES = 4096, BLAME_BYTES = 1024, STACK_BYTES = 64 * 1024 };
+enum { BLAME_BYTES = 1024, STACK_BYTES = 64 * 1024, REMOVALS_MAX = 10 };
 
 typedef enum what { A_FILE, A_FOLDER, A_PROCESS, A_GENTLE_PROCESS } what;
 
@@ -51,29 +50,12 @@ enum { N_ENDS = sizeof(ends) / sizeof(ends[0]), N_CRASHES = sizeof(crashes) / si
 
 /* ---- the end, in a signal handler: only what is safe there ---- */
 
-struct entry { /* as the kernel writes it */
-    uint64_t inode, offset;
-    unsigned short length;
-    unsigned char type;
-    char name[];
-};
-
+/* Processes that were killed may still be making things in it. */
 static void remove_folder(const char *path)
 {
-    _Alignas(struct entry) char entries[ENTRIES_BYTES];
-    const int folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    long length;
-    if (folder < 0)
-        return;
-    while ((length = syscall(SYS_getdents64, folder, entries, sizeof(entries))) > 0) {
-        for (long at = 0; at < length;) {
-            const struct entry *one = (const struct entry *)(const void *)(entries + at);
-            (void)unlinkat(folder, one->name, 0); /* of "." and ".." it refuses */
-            at += one->length;
-        }
-    }
-    close(folder);
-    (void)rmdir(path);
+    static const struct timespec moment = {.tv_nsec = 5 * 1000 * 1000};
+    for (int i = 0; i < REMOVALS_MAX && !cs_remove_folder(path); i++)
+        (void)nanosleep(&moment, NULL);
 }
 
 static void signal_processes(int number, bool gentle_only)

@@ -42,7 +42,7 @@ void cs_interrupt_blame(const char *text);
 
 typedef struct cs_leftover cs_leftover;
 
-/* A file; or a folder, without folders in it. The path is copied. NULL when memory runs out. */
+/* A file; or a folder with all that is in it. The path is copied. NULL when memory runs out. */
 cs_leftover *cs_leftover_file(const char *path);
 cs_leftover *cs_leftover_folder(const char *path);
 

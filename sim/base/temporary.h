@@ -23,7 +23,7 @@ CS_MUST_CHECK cs_status cs_temporary_file(cs_temporary *temporary, const char *n
 CS_MUST_CHECK cs_status cs_temporary_folder(cs_temporary *temporary, const char *name,
                                             cs_error *error);
 
-/* Removes it, a folder with the files in it. Accepts zeroed ones. */
+/* Removes it, a folder with all that is in it. Accepts zeroed ones. */
 void cs_temporary_remove(cs_temporary *temporary);
 
 #endif
