@@ -430,9 +430,14 @@ class Replay(Case):
             self.assertGreater(pair['iteration_time']['measured_s'], 0)
 
     def check_memory(self, pair, share=0.01):
+        """In nf1b a message that comes later keeps one version of the weights for longer. So how
+        long messages take, on a busy machine, decides whether the peak is while there is such a
+        version or while a kernel has a workspace; the two differ by less than the version."""
         for device in pair['devices']:
-            self.assertLess(abs(device['peak_memory']['error_fraction']), share,
-                            (pair['name'], device))
+            peak, parts = device['peak_memory'], device['at_peak']
+            version = parts['weights']['predicted_bytes'] if 'nf1b' in pair['name'] else 0
+            self.assertLess(abs(peak['measured_bytes'] - peak['predicted_bytes']),
+                            share * peak['measured_bytes'] + version, (pair['name'], device))
 
     def test_memory_of_models(self):
         """Attention with its weights in memory, dropout of them, tied weights: real bytes, and those
