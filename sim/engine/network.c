@@ -131,7 +131,8 @@ struct cs_network {
     cs_sharing sharing;
     cs_network_announce *announce;
     void *context;
-    route *routes; /* per class */
+    route *routes; /* per class, within `route_room`, where a line of the cache begins */
+    void *route_room;
     uint32_t *route_links, n_route_links, cap_route_links;
     uint32_t *weights,
         cap_weights;      /* folded graphs: of the links of routes, the messages on a link that
@@ -453,6 +454,16 @@ static bool reserve_links(cs_network *network, const cs_platform *platform)
     return network->links != NULL;
 }
 
+/* By calloc, not aligned_alloc: what classes that send nothing would have is never touched. */
+static bool reserve_routes(cs_network *network, size_t n)
+{
+    network->route_room = calloc(n + 1, sizeof(route));
+    const uintptr_t past = (uintptr_t)network->route_room % CACHE_LINE;
+    if (network->route_room)
+        network->routes = (void *)((char *)network->route_room + (CACHE_LINE - past) % CACHE_LINE);
+    return network->routes != NULL;
+}
+
 static bool reserve(cs_network *network, const cs_network_load *load, const cs_platform *platform)
 {
     network->n_tasks = load->graph->n_tasks;
@@ -461,12 +472,9 @@ static bool reserve(cs_network *network, const cs_network_load *load, const cs_p
     network->has_rounds = network->has_lone && !load->watched;
     network->sharing = platform->sharing;
     network->n_links = platform->n_links;
-    const size_t routes = ((size_t)load->graph->n_classes + load->n_pairs + 1) * sizeof(route);
-    network->routes = aligned_alloc(CACHE_LINE, routes);
-    if (network->routes)
-        memset(network->routes, 0, routes);
     network->users = calloc((size_t)platform->n_links + 1, sizeof(*network->users));
-    return network->routes && network->users && reserve_links(network, platform);
+    return reserve_routes(network, (size_t)load->graph->n_classes + load->n_pairs + 1) &&
+           network->users && reserve_links(network, platform);
 }
 
 cs_status cs_network_create(const cs_network_load *load, const cs_platform *platform,
@@ -506,7 +514,7 @@ void cs_network_destroy(cs_network *network)
                         &network->members, &network->round,   &network->gone};
     for (size_t i = 0; i < sizeof(lists) / sizeof(lists[0]); i++)
         free(lists[i]->ids);
-    free(network->routes);
+    free(network->route_room);
     free(network->route_links);
     free(network->weights);
     free(network->last_route);
