@@ -260,8 +260,7 @@ static cs_status start_together(const char *launcher, uint32_t processes,
         words[count++] = program[i];
     words[count] = NULL;
     CS_TRY(check_alone(error));
-    /* what is told where to start them, or is in a job of Slurm, may hand $TMPDIR on to other hosts,
-     * which have no such folder and would keep it */
+    /* others may hand $TMPDIR on to hosts that have no such folder, and that would keep it */
     const bool here = !launcher && !getenv("SLURM_JOB_ID");
     return here ? start_within(words, error) : start(words, true, error);
 }
