@@ -3,7 +3,8 @@
 
 Each command under each fault: little memory, a small stack, few descriptors, few processes, files that
 may not grow, a folder that cannot be written, no folder for temporary files, standard output closed or
-full; with --tmpfs (as root) a disk that is full. It ends in time, by itself, with a message and without
+full; two of it that write one output; a file that changes while it is read; with --tmpfs (as root) a disk
+that is full. It ends in time, by itself, with a message and without
 a part of an output; or it does what it always does.
 """
 import argparse
@@ -14,6 +15,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 
 from allocations import NAMED, POINTS
 
@@ -62,10 +64,15 @@ FAULTS = {
 }
 
 
-def call(sim, words, **how):
-    for name in os.listdir('out') if os.path.isdir('out') else ():  # what a sweep that failed goes on from, on purpose
+def forget_journals():
+    """What a sweep or a search that did not end goes on from, on purpose."""
+    for name in os.listdir('out') if os.path.isdir('out') else ():
         if name.endswith('.journal'):
             os.remove(os.path.join('out', name))
+
+
+def call(sim, words, **how):
+    forget_journals()
     return subprocess.run([sim, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=LIMIT,
                           check=False, **how)
 
@@ -130,12 +137,67 @@ def full_disk(sim, words):
     return wrong
 
 
+def two_writers(sim, words):
+    """At once, of one output: each ends well or says why not, and what stands there is whole."""
+    output = next((w for w in words if w.startswith('out/')), None)
+    if not output or 'calibrate' in words:  # which measures anew
+        return []
+    expected = whole(sim, words, output)
+    forget_journals()
+    both = [subprocess.Popen([sim, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                             stderr=subprocess.PIPE) for _ in range(2)]
+    said = [one.communicate(timeout=LIMIT)[1].decode(errors='replace') for one in both]
+    wrong = [f'ended with {one.returncode}: {text[-200:]}' for one, text in zip(both, said)
+             if one.returncode != 0 and not (one.returncode in (1, 2) and 'error: ' in text)]
+    with open(output, 'rb') as file:
+        if file.read() != expected:
+            wrong.append('the output is not whole')
+    return wrong
+
+
+def changed_input(sim, words):
+    """Written over, cut and restored in place, all the while. No crash, and no end but a known one."""
+    source = next((w for w in words if w.endswith(('.json', '.h5')) and '/' not in w), None)
+    if not source:
+        return []
+    with open(source, 'rb') as file:
+        content = file.read()
+    stop, wrong = threading.Event(), []
+
+    def change():
+        turn = 0
+        while not stop.is_set():
+            with open(source, 'r+b') as file:
+                file.write(content[::-1] if turn % 3 == 0 else content)
+                file.truncate(len(content) // 2 if turn % 3 == 1 else len(content))
+            turn += 1
+
+    changer = threading.Thread(target=change)
+    changer.start()
+    try:
+        for _ in range(5):
+            made = call(sim, words, stdout=subprocess.DEVNULL)
+            said = made.stderr.decode(errors='replace')
+            if made.returncode not in range(5) or (made.returncode != 0 and 'error: ' not in said):
+                wrong.append(f'ended with {made.returncode}: {said[-200:]}')
+    finally:
+        stop.set()
+        changer.join()
+        with open(source, 'wb') as file:
+            file.write(content)
+    return wrong
+
+
+BESIDE = {'two writers': two_writers, 'changed input': changed_input}
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument('sim', type=os.path.abspath)
     parser.add_argument('root', type=os.path.abspath)
     parser.add_argument('--tmpfs', action='store_true')
-    parser.add_argument('--only', choices=FAULTS, nargs='+', default=list(FAULTS))
+    parser.add_argument('--only', choices=[*FAULTS, *BESIDE], nargs='+',
+                        default=[*FAULTS, *BESIDE])
     asked = parser.parse_args()
     wrong, tries = [], 0
     with tempfile.TemporaryDirectory(prefix='sim-campaign-') as folder:
@@ -146,7 +208,11 @@ def main():
                 file.write(text)
         subprocess.run([asked.sim, 'run', 'small.json', '-o', 'run.h5'], check=True, capture_output=True)
         for name in asked.only:
-            for command in COMMANDS:
+            for command in COMMANDS if name in BESIDE else ():
+                tries += 1
+                wrong += [f'{command}: {name}: {problem}'
+                          for problem in BESIDE[name](asked.sim, shlex.split(command))]
+            for command in COMMANDS if name in FAULTS else ():
                 for how, value in FAULTS[name]():
                     tries += 1
                     problem = attack(asked.sim, shlex.split(command), how, EARLIER)
