@@ -402,8 +402,17 @@ class Replay(Case):
         words = [word for key, value in PARAMETERS.items() for word in ('--param', f'{key}={value}')]
         self.sim('calibrate', 'compute', '-m', 'vgg16', *words, '-b', batches, '--optimizer', 'momentum',
                  '-t', '50 ms', '-o', 'costs.json')
-        self.sim('calibrate', 'network', '--backend', 'mpi', '-c', 'send', '-c', 'all_reduce',
-                 '--max-bytes', '4 MiB', '-t', '2 ms', '-o', 'costs.json')
+        for _ in range(5):  # on a busy machine the longest may seem to take no longer
+            self.sim('calibrate', 'network', '--backend', 'mpi', '-c', 'send', '-c', 'all_reduce',
+                     '--max-bytes', '4 MiB', '-t', '2 ms', '-o', 'costs.json')
+            if all(self.slope(entry) > 0 for entry in self.read('costs.json')['network']):
+                break
+
+    @staticmethod
+    def slope(entry):
+        """Time per byte of the longest messages."""
+        beta = entry.get('regimes', [entry])[-1].get('beta_s_per_byte', 0)
+        return beta if isinstance(beta, (int, float)) else beta.get('value', 0)
 
     def test_all_of_it(self):
         """Every schedule: the same tasks, the same memory; every time was measured."""
