@@ -3,8 +3,8 @@
 
 Each command under each fault: little memory, a small stack, few descriptors, few processes, files that
 may not grow, a folder that cannot be written, no folder for temporary files, standard output closed or
-full; two of it that write one output; a file that changes while it is read; with --tmpfs (as root) a disk
-that is full. It ends in time, by itself, with a message and without
+full; two of it that write one output; an input that changes while it is read; with --tmpfs (as root) a
+full disk. It ends in time, by itself, with a message and without
 a part of an output; or it does what it always does.
 """
 import argparse
@@ -138,17 +138,21 @@ def full_disk(sim, words):
 
 
 def two_writers(sim, words):
-    """At once, of one output: each ends well or says why not, and what stands there is whole."""
+    """At once, of one output: one at least ends well, the other does or says why not, and what stands
+    there is whole. None for a command without an output, and for one that measures anew each time."""
     output = next((w for w in words if w.startswith('out/')), None)
-    if not output or 'calibrate' in words:  # which measures anew
-        return []
+    if not output or 'calibrate' in words:
+        return None
     expected = whole(sim, words, output)
+    os.remove(output)
     forget_journals()
     both = [subprocess.Popen([sim, *words], stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
                              stderr=subprocess.PIPE) for _ in range(2)]
     said = [one.communicate(timeout=LIMIT)[1].decode(errors='replace') for one in both]
     wrong = [f'ended with {one.returncode}: {text[-200:]}' for one, text in zip(both, said)
              if one.returncode != 0 and not (one.returncode in (1, 2) and 'error: ' in text)]
+    if all(one.returncode != 0 for one in both):
+        return wrong + [f'both were refused: {said[0][-200:]}']
     with open(output, 'rb') as file:
         if file.read() != expected:
             wrong.append('the output is not whole')
@@ -156,10 +160,11 @@ def two_writers(sim, words):
 
 
 def changed_input(sim, words):
-    """Written over, cut and restored in place, all the while. No crash, and no end but a known one."""
+    """Written over, cut and restored in place, all the while: no crash, and no end but a known one.
+    None for a command that reads no file."""
     source = next((w for w in words if w.endswith(('.json', '.h5')) and '/' not in w), None)
     if not source:
-        return []
+        return None
     with open(source, 'rb') as file:
         content = file.read()
     stop, wrong = threading.Event(), []
@@ -209,9 +214,9 @@ def main():
         subprocess.run([asked.sim, 'run', 'small.json', '-o', 'run.h5'], check=True, capture_output=True)
         for name in asked.only:
             for command in COMMANDS if name in BESIDE else ():
-                tries += 1
-                wrong += [f'{command}: {name}: {problem}'
-                          for problem in BESIDE[name](asked.sim, shlex.split(command))]
+                problems = BESIDE[name](asked.sim, shlex.split(command))
+                tries += problems is not None
+                wrong += [f'{command}: {name}: {problem}' for problem in problems or ()]
             for command in COMMANDS if name in FAULTS else ():
                 for how, value in FAULTS[name]():
                     tries += 1
