@@ -432,7 +432,7 @@ static const cs_convention torchtitan[] = {
      "/parallel/tensor>1 /parallel/sequence_parallel=true"},
     FSDP_REDUCES_EACH,
     FSDP_SHARDS,
-    FUSED("torch.compile of each block fuses what only moves"),
+    FUSED("torch.compile of each block fuses what only moves; without it set false"),
     {"/runtime/separate_products", "true",
      "torch/_inductor/config.py: pre_grad_fusion_options and post_grad_fusion_options are empty, "
      "so "

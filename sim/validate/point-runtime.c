@@ -195,6 +195,8 @@ void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)
         fputs(", \"written_out\": true", out);
     if (point->options->compile)
         fputs(", \"fused\": true", out);
+    else if (strcmp(name, "torchtitan") == 0) /* whose compile.enable is false by default */
+        fputs(", \"fused\": false", out);
     write_early_stop(rules, found, out);
     if (has_argument(point, "deterministic-mode"))
         fputs(", \"deterministic\": true", out);
