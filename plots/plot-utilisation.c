@@ -48,6 +48,7 @@ typedef struct utilisation {
     double devices_bottom, links_top, links_bottom;
     double row_height, links_left, devices_right;
     bool one_place; /* of all links that are used */
+    bool delays;    /* collectives use no links: of those that nothing else uses nothing is known */
 } utilisation;
 
 static const double heading_rows = 0.9; /* rows of devices that the name of a run takes */
@@ -111,6 +112,8 @@ static void fold_links(utilisation *u)
     for (uint64_t i = 0; i < u->n_all_links; i++) {
         const link_use *next = &u->links[i];
         uint32_t k = u->n_rows;
+        if (u->delays && !(next->share > 0))
+            continue;
         while (k > 0 && u->links[k - 1].share == next->share &&
                u->bandwidths[u->links[k - 1].index] != u->bandwidths[next->index])
             k--;
@@ -147,6 +150,7 @@ static cs_status read_links(utilisation *u, cs_error *error)
     for (uint64_t i = 0; i < u->n_all_links; i++)
         u->links[i] = (link_use){(uint32_t)i, 1, isfinite(u->shares[i]) ? u->shares[i] : 0};
     u->one_place = is_one_place(u);
+    u->delays = u->sheet->reader->fidelity && strcmp(u->sheet->reader->fidelity, "flow") != 0;
     qsort(u->links, u->n_all_links, sizeof(*u->links), compare_links);
     fold_links(u);
     return CS_OK;
@@ -312,12 +316,27 @@ static void write_headings(const utilisation *u)
                       CS_COLOUR_TEXT, cs_sheet_run_name(u->sheet, r, text, sizeof(text)));
     if (u->n_links == 0)
         return;
-    if (u->n_links < u->n_rows)
+    if (u->delays)
+        snprintf(text, sizeof(text), "links, collectives left out");
+    else if (u->n_links < u->n_rows)
         snprintf(text, sizeof(text), "the most used of %" PRIu64 " links", u->n_all_links);
     else
         snprintf(text, sizeof(text), "links, the most used first");
     cs_sheet_text(u->sheet, u->below ? u->sheet->left : u->links_left, u->links_top - HEADING / 2.,
                   CS_COLOUR_TEXT, text);
+}
+
+/* Below the title: what the bars of links leave out, and how to have it. */
+static void write_delays(const utilisation *u)
+{
+    char text[256];
+    if (!u->delays)
+        return;
+    cs_text_format(text, sizeof(text),
+                   "links: without collectives, each of which is one delay (fidelity %.40s), "
+                   "/collectives/fidelity=flow simulates their messages",
+                   u->sheet->reader->fidelity);
+    cs_sheet_title_more(u->sheet, text);
 }
 
 /* ---- data ---- */
@@ -433,6 +452,7 @@ cs_status cs_plot_utilisation(cs_sheet *sheet, const char *output, cs_error *err
         status = read_links(&u, error);
     if (status == CS_OK) {
         cs_sheet_run_title(sheet);
+        write_delays(&u);
         write_legend(&u);
         lay_out(&u);
         status = write_data(&u, error);

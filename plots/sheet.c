@@ -15,6 +15,7 @@
 enum {
     SUBTITLE = 34, /* middle of the first line below the title */
     LEGEND_LINE = 16,
+    CLOSER = 6, /* how much less than a line the legend is below the last one of the title */
     SWATCH = 11,
     HATCH = 6, /* across and down, between slanted lines */
     SWATCH_GAP = 5,
@@ -462,6 +463,13 @@ static void write_title(cs_sheet *sheet, const char *title)
         sheet->top = *asked ? SUBTITLE - LEGEND_LINE / 2 : CS_SHEET_MARGIN;
 }
 
+/* The last line, which the legend follows more closely than another line would. */
+static void end_title(cs_sheet *sheet, const char *line)
+{
+    cs_sheet_text(sheet, CS_SHEET_MARGIN, sheet->top, CS_COLOUR_SUBTITLE, line);
+    sheet->top += LEGEND_LINE - CLOSER;
+}
+
 void cs_sheet_run_title(cs_sheet *sheet)
 {
     const cs_reader *reader = sheet->reader;
@@ -479,24 +487,34 @@ void cs_sheet_run_title(cs_sheet *sheet)
         add_part(sheet, line, sizeof(line), part);
         add_figures(sheet, line, sizeof(line));
     }
-    cs_sheet_text(sheet, CS_SHEET_MARGIN, sheet->top, CS_COLOUR_SUBTITLE, line);
-    sheet->top += LEGEND_LINE - 6;
+    end_title(sheet, line);
 }
 
-void cs_sheet_title(cs_sheet *sheet, const char *title, const char *subtitle)
+static void write_parts(cs_sheet *sheet, const char *parts)
 {
     char line[8 * TITLE_BYTES] = "", part[3 * TITLE_BYTES];
-    write_title(sheet, title);
-    if (sheet->options->title)
-        return;
-    for (const char *at = subtitle, *end; at; at = end ? end + 2 : NULL) {
+    for (const char *at = parts, *end; at; at = end ? end + 2 : NULL) {
         end = strstr(at, ", ");
         cs_text_format(part, sizeof(part), "%.*s", end ? (int)(end - at) : 2 * TITLE_BYTES, at);
         cs_sheet_shorten(part, CS_SHEET_FONT, sheet->width - 2 * CS_SHEET_MARGIN);
         add_part(sheet, line, sizeof(line), part);
     }
-    cs_sheet_text(sheet, CS_SHEET_MARGIN, sheet->top, CS_COLOUR_SUBTITLE, line);
-    sheet->top += LEGEND_LINE - 6;
+    end_title(sheet, line);
+}
+
+void cs_sheet_title(cs_sheet *sheet, const char *title, const char *subtitle)
+{
+    write_title(sheet, title);
+    if (!sheet->options->title)
+        write_parts(sheet, subtitle);
+}
+
+void cs_sheet_title_more(cs_sheet *sheet, const char *parts)
+{
+    if (sheet->options->title)
+        return;
+    sheet->top += CLOSER;
+    write_parts(sheet, parts);
 }
 
 /* ---- names of runs, devices and axes ---- */

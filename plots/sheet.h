@@ -105,6 +105,9 @@ void cs_sheet_axis_titles(cs_sheet *sheet, const char *x, double x_room, const c
 /* The title, and what is below it: parts divided by ", ", in as many lines as they take. */
 void cs_sheet_title(cs_sheet *sheet, const char *title, const char *subtitle);
 
+/* More of what is below a title. Nothing where the options ask for a title of their own. */
+void cs_sheet_title_more(cs_sheet *sheet, const char *parts);
+
 /* A sign marks points that ran out of memory or failed, not a colour. */
 typedef enum cs_sheet_sign {
     CS_SIGN_NONE,

@@ -152,7 +152,7 @@ const cs_schedule cs_schedule_1f1b = {
     .formulas =
         (const cs_formula[]){
             {CS_FIGURE_MAKESPAN, "(M + P - 1)(f + b) per mini-batch, and its update"},
-            {CS_FIGURE_BUBBLE, "(P - 1)/(M + P - 1)"},
+            {CS_FIGURE_PIPELINE_BUBBLE, "(P - 1)/(M + P - 1)"},
             {CS_FIGURE_MAKESPAN, "(M + P - 1)(f + b) + 2c(P - 1 + floor((M - 1)(P - 1)/P)) per "
                                  "mini-batch, and its update"},
             {CS_FIGURE_PEAK_ACTIVATIONS, "min(P - s, M) activations"},

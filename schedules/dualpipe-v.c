@@ -154,7 +154,7 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
 static const cs_formula formulas[] = {
     {CS_FIGURE_MAKESPAN,
      "2M(f + b + w) + max((P - 1)(f + b - w), (P - 1)(2b - w) - f) per mini-batch"},
-    {CS_FIGURE_BUBBLE,
+    {CS_FIGURE_PIPELINE_BUBBLE,
      "(P - 1)(F&B + B - 3W) of this and 2M(f + b + w), F&B = f + b + w, B = b + w",
      .comparison = true},
     {CS_FIGURE_PEAK_ACTIVATIONS, "2P + 1 activations of a stage"},
@@ -204,7 +204,7 @@ static cs_status add_bubble(const cs_job *job, const cs_pipeline_times *times, c
         ((double)cs_pipeline_ranks(job) - 1) * ((double)f + 2 * (double)b - (double)w);
     const double whole = (double)batch + bubble;
     return cs_forms_add(forms,
-                        &(cs_form){.figure = CS_FIGURE_BUBBLE,
+                        &(cs_form){.figure = CS_FIGURE_PIPELINE_BUBBLE,
                                    .device = CS_NONE,
                                    .fraction = whole > 0 ? bubble / whole : 0,
                                    .formula = formulas[1].text,

@@ -122,7 +122,7 @@ const cs_schedule cs_schedule_gpipe = {
     .formulas =
         (const cs_formula[]){
             {CS_FIGURE_MAKESPAN, "(M + P - 1)(f + b) per mini-batch, and its update"},
-            {CS_FIGURE_BUBBLE, "(P - 1)/(M + P - 1)"},
+            {CS_FIGURE_PIPELINE_BUBBLE, "(P - 1)/(M + P - 1)"},
             {CS_FIGURE_MAKESPAN, "sum(F + B + 2c) + (M - 1)(max F + max B)"},
             {CS_FIGURE_PEAK_ACTIVATIONS, "M activations"},
             {0}},

@@ -130,9 +130,9 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
 /* g: the size of the first group. */
 static const cs_formula formulas[] = {
     {CS_FIGURE_MAKESPAN, "(vM + P - 1)(f + b) per mini-batch, and v updates"},
-    {CS_FIGURE_BUBBLE, "(P - 1)/(vM + P - 1)"},
+    {CS_FIGURE_PIPELINE_BUBBLE, "(P - 1)/(vM + P - 1)"},
     {CS_FIGURE_MAKESPAN, "(M + vP - 1)(f + b) per mini-batch, and v updates, with M < P"},
-    {CS_FIGURE_BUBBLE, "(M + vP - 1 - vM)/(M + vP - 1), with M < P"},
+    {CS_FIGURE_PIPELINE_BUBBLE, "(M + vP - 1 - vM)/(M + vP - 1), with M < P"},
     {CS_FIGURE_PEAK_ACTIVATIONS, "min(2(P - 1 - d) + (v - 1)g + 1, vM) activations of a stage"},
     {0}};
 
@@ -204,7 +204,7 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
                         .source = all.source,
                         .applies = applies,
                         .assumes = assumes};
-    cs_form bubble = {.figure = CS_FIGURE_BUBBLE,
+    cs_form bubble = {.figure = CS_FIGURE_PIPELINE_BUBBLE,
                       .device = CS_NONE,
                       .fraction = (double)(all.steps - v * M) / (double)all.steps,
                       .formula = all.bubble,

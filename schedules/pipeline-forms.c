@@ -170,7 +170,7 @@ cs_status cs_pipeline_add_forms(const cs_job *job, const cs_pipeline_times *time
         return status;
     return cs_forms_add(
         forms,
-        &(cs_form){.figure = CS_FIGURE_BUBBLE,
+        &(cs_form){.figure = CS_FIGURE_PIPELINE_BUBBLE,
                    .device = CS_NONE,
                    .fraction = (double)(P - 1) / (double)(M + P - 1),
                    .formula = "(P - 1)/(M + P - 1)",

@@ -24,6 +24,7 @@ const char *cs_figure_key(cs_figure figure)
     static const char *const keys[CS_N_FIGURES] = {
         [CS_FIGURE_MAKESPAN] = "makespan_s",
         [CS_FIGURE_BUBBLE] = "bubble_fraction",
+        [CS_FIGURE_PIPELINE_BUBBLE] = "pipeline_bubble_fraction",
         [CS_FIGURE_ITERATION_TIME] = "iteration_time_s",
         [CS_FIGURE_EPOCH_TIME] = "epoch_time_s",
         [CS_FIGURE_PEAK_ACTIVATIONS] = "peak_activation_bytes",
@@ -39,6 +40,7 @@ const char *cs_figure_label(cs_figure figure)
     static const char *const labels[CS_N_FIGURES] = {
         [CS_FIGURE_MAKESPAN] = "makespan",
         [CS_FIGURE_BUBBLE] = "bubble fraction",
+        [CS_FIGURE_PIPELINE_BUBBLE] = "pipeline bubble",
         [CS_FIGURE_ITERATION_TIME] = "iteration time",
         [CS_FIGURE_EPOCH_TIME] = "epoch time",
         [CS_FIGURE_PEAK_ACTIVATIONS] = "peak activations",

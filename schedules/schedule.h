@@ -151,6 +151,7 @@ typedef struct cs_mesh_shape {
 typedef enum cs_figure {
     CS_FIGURE_MAKESPAN,           /* ps */
     CS_FIGURE_BUBBLE,             /* fraction of device time */
+    CS_FIGURE_PIPELINE_BUBBLE,    /* the part of it that is no exposed communication */
     CS_FIGURE_ITERATION_TIME,     /* ps */
     CS_FIGURE_EPOCH_TIME,         /* ps; of no schedule, which knows nothing of data sets */
     CS_FIGURE_PEAK_ACTIVATIONS,   /* bytes on one device */
@@ -164,13 +165,18 @@ typedef struct cs_form {
     cs_figure figure;
     uint32_t device;     /* of a figure per device, else CS_NONE */
     int64_t exact;       /* ps, bytes or a number */
-    double fraction;     /* of CS_FIGURE_BUBBLE */
+    double fraction;     /* of the two bubbles */
     const char *formula; /* as the source writes it */
     const char *source;
     const char *assumes; /* for people */
     bool applies;        /* what it assumes holds in this job */
     bool comparison;     /* the source states it, but it is not always so: cs_formula */
 } cs_form;
+
+static inline bool cs_figure_is_fraction(cs_figure figure)
+{
+    return figure == CS_FIGURE_BUBBLE || figure == CS_FIGURE_PIPELINE_BUBBLE;
+}
 
 /* Whether the run gives exactly this number. Of a comparison nothing is promised, whether what it
  * assumes holds or not. */

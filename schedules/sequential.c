@@ -45,7 +45,7 @@ const cs_schedule cs_schedule_sequential = {
     .source = NULL,
     .formulas = (const cs_formula[]){{CS_FIGURE_MAKESPAN,
                                       "(M + P - 1)(f + b) per mini-batch, and its update"},
-                                     {CS_FIGURE_BUBBLE, "(P - 1)/(M + P - 1)"},
+                                     {CS_FIGURE_PIPELINE_BUBBLE, "(P - 1)/(M + P - 1)"},
                                      {CS_FIGURE_PEAK_ACTIVATIONS, "1 activation"},
                                      {0}},
     .fields = fields,

@@ -111,7 +111,7 @@ static const cs_formula formulas[] = {
     {CS_FIGURE_MAKESPAN,
      "2M(f + b + w) per mini-batch, and 2 updates; and (P - 1)(b + max(b - 2w, 0)), and behind "
      "every mini-batch but the last one (P - 1) max(2(b - w), b - f)"},
-    {CS_FIGURE_BUBBLE, "B of B + 2M(f + b + w), B = (P - 1)(b + max(b - 2w, 0))"},
+    {CS_FIGURE_PIPELINE_BUBBLE, "B of B + 2M(f + b + w), B = (P - 1)(b + max(b - 2w, 0))"},
     {CS_FIGURE_PEAK_ACTIVATIONS, "2P activations of a stage"},
     {0}};
 
@@ -165,7 +165,7 @@ static cs_status add_times(const cs_job *job, cs_forms *forms, cs_error *error)
                          .assumes = "M >= 2P - 1, equal stages (here: the slowest), f <= b and "
                                     "w <= b, free messages, no update or one mini-batch"};
     const cs_form share = {
-        .figure = CS_FIGURE_BUBBLE,
+        .figure = CS_FIGURE_PIPELINE_BUBBLE,
         .device = CS_NONE,
         .fraction = whole > 0 ? (double)bubble / whole : 0,
         .formula = formulas[1].text,

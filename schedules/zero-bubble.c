@@ -129,7 +129,7 @@ static cs_status add_h1_times(const cs_job *job, cs_forms *forms, cs_error *erro
         !cs_time_mul(cs_pipeline_add(both, times.weight), M, &busy) ||
         !cs_time_add(busy, bubble, &batch))
         return CS_OK; /* does not fit: no closed form */
-    cs_form share = {.figure = CS_FIGURE_BUBBLE,
+    cs_form share = {.figure = CS_FIGURE_PIPELINE_BUBBLE,
                      .device = CS_NONE,
                      .fraction = batch > 0 ? (double)bubble / (double)batch : 0,
                      .formula = "(P - 1)(f + b - w) of (P - 1)(f + b - w) + M(f + b + w)",
@@ -208,7 +208,7 @@ const cs_schedule cs_schedule_zb_h1 = {
     .source = source,
     .formulas =
         (const cs_formula[]){
-            {CS_FIGURE_BUBBLE, "(P - 1)(f + b - w) of (P - 1)(f + b - w) + M(f + b + w)"},
+            {CS_FIGURE_PIPELINE_BUBBLE, "(P - 1)(f + b - w) of (P - 1)(f + b - w) + M(f + b + w)"},
             {CS_FIGURE_MAKESPAN,
              "M(f + b + w) + (P - 1)(f + b - w) per mini-batch, and its update"},
             {CS_FIGURE_PEAK_ACTIVATIONS, "min(P, M) activations"},

@@ -1586,8 +1586,12 @@ class LowMemory(Case):
             events = self.result('--low-memory', '--every-event', *sets)
             self.assertEqual(low, events)
             for key, value in low.items():
-                if key not in ('hash', 'devices') and value is not None:
+                if key not in ('hash', 'devices', 'closed_forms') and value is not None:
                     self.assertEqual(value, whole[key], key)
+            for one, other in zip(low['closed_forms'], whole['closed_forms'], strict=True):
+                waits = one['figure'] == 'pipeline_bubble_fraction'
+                unknown = {'simulated': None, 'difference': None} if waits else {}
+                self.assertEqual(one, other | unknown)
             for one, other in zip(low['devices'], whole['devices'], strict=True):
                 self.assertEqual(one['compute_s'], other['compute_s'])
                 self.assertEqual(one['peak_memory_bytes'], other['peak_memory_bytes'])
@@ -1601,6 +1605,9 @@ class LowMemory(Case):
         text = run('run', 'tiny.json', '--no-output', '--low-memory').stdout
         self.assertIn(' tasks were dropped as they ran: unknown is where', text)
         self.assertNotIn('critical path:', text)
+        self.assertRegex(text, r'\nbubble fraction    27\.27 %\npipeline bubble    -\n'
+                               r'  closed form      27\.27 %      -                 \(P - 1\)/\(M \+ P - 1\)\n'
+                               r' +stated for ')
         self.expect_files()
 
     def test_mistakes(self):

@@ -150,13 +150,22 @@ static void look_around(instant *at)
     }
 }
 
+static bool is_for_stages(const scene *on, uint32_t task)
+{
+    return cs_graph_class(on->graph, task)->purpose == CS_PURPOSE_STAGES;
+}
+
 /* What a device waits for at this instant that goes on behind `task`: a message, or something
- * else. */
+ * else, as which what a stage does before it sends to another one counts in any case. */
 static cs_time *waiting_for(instant *at, uint32_t task, cs_time_use *use)
 {
     const scene *on = at->on;
+    uint32_t later = CS_NONE;
     while (task != CS_NONE && cs_graph_class(on->graph, task)->kind == CS_TRANSFER) {
         cs_span span = on->trace->spans[task];
+        if (later != CS_NONE && is_for_stages(on, later) && !is_for_stages(on, task))
+            break;
+        later = task;
         if (at->now >= span.end)
             break; /* it is there, and the device does not start */
         if (at->now >= span.start) {
@@ -350,6 +359,7 @@ static void expect_overlap(const char *row, uint32_t device, const cs_time_use *
 static void expect_devices(const scene *on)
 {
     cs_time idle = 0, all = on->trace->makespan * on->graph->n_devices;
+    cs_time exposed = 0, pipeline = 0, flush = 0;
     for (uint32_t device = 0; device < on->graph->n_devices; device++) {
         const cs_time_use *use = &on->analysis->devices[device];
         cs_time parts[N_PARTS];
@@ -363,8 +373,16 @@ static void expect_devices(const scene *on)
         for (uint32_t kind = 0; kind < CS_N_KINDS; kind++)
             idle -= use->compute[kind];
         idle += on->trace->makespan;
+        exposed += slow.communication;
+        pipeline += slow.dependency + slow.flush;
+        flush += slow.flush;
     }
-    expect_double(on->row, all > 0 ? (double)idle / (double)all : 0, on->analysis->bubble_fraction);
+    const double whole = all > 0 ? (double)all : 1;
+    expect_int(on->row, idle, exposed + pipeline);
+    expect_double(on->row, (double)idle / whole, on->analysis->bubble_fraction);
+    expect_double(on->row, (double)exposed / whole, on->analysis->exposed_communication_fraction);
+    expect_double(on->row, (double)pipeline / whole, on->analysis->pipeline_bubble_fraction);
+    expect_double(on->row, (double)flush / whole, on->analysis->flush_fraction);
 }
 
 /* A step follows from the one before: by an edge, or on one device. */

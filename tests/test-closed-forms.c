@@ -25,8 +25,8 @@ static double simulated_figure(const small_run *run, const cs_form *form)
     switch (form->figure) {
     case CS_FIGURE_MAKESPAN:
         return (double)run->trace.makespan;
-    case CS_FIGURE_BUBBLE:
-        return run->analysis.bubble_fraction;
+    case CS_FIGURE_PIPELINE_BUBBLE:
+        return run->analysis.pipeline_bubble_fraction;
     case CS_FIGURE_PEAK_ACTIVATIONS:
         return (double)run->trace.devices[form->device].category_peak[CS_MEMORY_ACTIVATIONS];
     default: /* of asynchronous schedules: test-versions.c and test-nf1b.c */
@@ -44,7 +44,7 @@ static void expect_stated_forms(const char *row, const small_run *run, applied *
 {
     for (uint32_t f = 0; f < run->forms.n; f++) {
         const cs_form *form = &run->forms.forms[f];
-        double stated = form->figure == CS_FIGURE_BUBBLE ? form->fraction : (double)form->exact;
+        double stated = cs_figure_is_fraction(form->figure) ? form->fraction : (double)form->exact;
         double simulated = simulated_figure(run, form);
         if (!cs_form_is_promised(form))
             continue;
@@ -168,7 +168,7 @@ static void test_stated_forms_of_random_jobs(void **state)
         small_run_finish(&run);
     }
     expect_applied("random jobs", &count, CS_FIGURE_MAKESPAN, N_JOBS / 4);
-    expect_applied("random jobs", &count, CS_FIGURE_BUBBLE, N_JOBS / 20);
+    expect_applied("random jobs", &count, CS_FIGURE_PIPELINE_BUBBLE, N_JOBS / 20);
     expect_applied("random jobs", &count, CS_FIGURE_PEAK_ACTIVATIONS, N_JOBS);
     gsl_rng_free(random);
 }
@@ -245,7 +245,7 @@ static void check_equal(const small_job *job, const equal_times *times, cs_time 
     applied count = {0};
     expect_stated_forms(row, &run, &count);
     expect_applied(row, &count, CS_FIGURE_MAKESPAN, 1);
-    expect_applied(row, &count, CS_FIGURE_BUBBLE, update == 0);
+    expect_applied(row, &count, CS_FIGURE_PIPELINE_BUBBLE, update == 0);
     expect_applied(row, &count, CS_FIGURE_PEAK_ACTIVATIONS, job->n_devices);
     small_run_finish(&run);
 }

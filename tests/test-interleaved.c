@@ -369,7 +369,7 @@ static void check_dual(const vee_case *of)
         if (form->figure == CS_FIGURE_MAKESPAN) {
             expect_int(row, holds, form->applies);
             expect_int(row, expected, form->exact);
-        } else if (form->figure == CS_FIGURE_BUBBLE) {
+        } else if (form->figure == CS_FIGURE_PIPELINE_BUBBLE) {
             const cs_time source = (of->P - 1) * ((f + b + w) + (b + w) - 3 * w);
             expect_double(row, (double)source / (double)(source + busy), form->fraction);
         } else if (form->figure == CS_FIGURE_PEAK_ACTIVATIONS) {

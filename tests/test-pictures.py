@@ -178,6 +178,31 @@ class Pictures(unittest.TestCase):
         texts = [row[2] for row in self.data('utilisation.gp', 'texts.dat', *words)]
         self.assertTrue({'two', 'one'} <= set(texts), texts)
 
+    def test_utilisation_without_collectives(self):
+        """Links carry messages of collectives only if these are simulated. If each collective is one
+        delay, no link that only collectives use is drawn as idle, and the picture says what to set.
+        In the pipeline of two stages of two replicas each, the messages from stage to stage are
+        there in any case."""
+        words = ('-k', 'utilisation')
+        said = 'links: without collectives, each of which is one delay (fidelity analytic)'
+        replicas = scenario(4, 'ring', kind='dp')
+        replicas['platform']['bandwidth'] = '1 GB/s'
+        stages = scenario(4, 'ring', kind='gpipe', micro_batches=2)
+        stages['platform']['bandwidth'] = '1 GB/s'
+        stages['parallel'] = {'pipeline': 2, 'data': 2}
+        for document, uses_links in ((replicas, False), (stages, True)):
+            for fidelity in ('flow', 'analytic'):
+                document['collectives'] = {'fidelity': fidelity}
+                self.run_of('r.h5', document)
+                texts = [row[2] for row in self.data('utilisation.gp', 'texts.dat', 'r.h5', *words)]
+                delays = fidelity == 'analytic'
+                for line in (said, '/collectives/fidelity=flow simulates their messages'):
+                    self.assertEqual(any(line in text for text in texts), delays, texts)
+                drawn = any(text.startswith('links,') for text in texts)
+                self.assertEqual(drawn, uses_links or not delays, texts)
+                rows = self.data('utilisation.gp', 'links.dat', 'r.h5', *words) if drawn else []
+                self.assertEqual(all(float(row[0]) > 0 for row in rows), delays)
+
     def test_utilisation_with_long_names(self):
         """Rows like 15360-16383 have their names right of that of the axis, 22 points from the edge: at 11 points a
         digit is 6 points wide at least. Bars of devices and links do not share what is left: links go below."""

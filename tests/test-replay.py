@@ -171,6 +171,15 @@ class Compare(Case):
                          {'predicted': 3, 'measured': 3, 'error_fraction': 0})
         self.assertEqual(kinds['all_reduce']['median']['predicted_s'], 2)
         self.assertEqual(kinds['all_reduce']['median']['measured_s'], 2)
+        # Two buckets of 100 MB, behind each backward of 2 s: on a ring 0.1 s each, from 4 s and from 6 s on, in
+        # which something is under way; or 0.2 s in all, though it is 2.1 s from the first to the last.
+        buckets = {**dp, 'schedule': {'kind': 'dp', 'bucket': '100 MB'},
+                   'model': {'uniform': {**dp['model']['uniform'], 'layers': 2, 'forward': '1 s', 'backward': '2 s',
+                                         'weights': '100 MB'}}}
+        self.sim('run', self.write('buckets.json', buckets), '-o', 'buckets.h5')
+        done = json.loads(self.sim('compare', '--json', 'buckets.h5', 'buckets.h5').stdout)
+        kinds = {kind['kind']: kind for kind in done['pairs'][0]['tasks']}
+        self.assertEqual((kinds['all_reduce']['number']['first'], kinds['all_reduce']['total']['first_s']), (1, 0.2))
         # how links were shared and collectives done is told beside the figures
         self.sim('run', 'dp.json', '-o', 'tree.h5', '-s', '/platform/sharing=none', '-s',
                  '/collectives/algorithm=tree')

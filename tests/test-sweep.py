@@ -651,6 +651,24 @@ class Sweep(unittest.TestCase):
         self.assertTrue(hint, done.stderr)
         points = self.points('--vary', hint[1])
         self.assertEqual([p['result']['schedule'] for p in points], ['gpipe', 'pipedream'])
+        # with more keys of the section, and one of another: micro-batches of gpipe, one run of pipedream, all twice
+        done = self.sim('--no-output', '--vary', '/schedule/kind=gpipe,pipedream', '--vary',
+                        '/schedule/micro_batches=4,8', '--vary', '/model/uniform/layers=4,8')
+        hint = re.search(r"4 of 8 points failed.*unknown key.*; vary the whole section where keys "
+                         r"differ: --vary '(.*)'$", done.stderr, re.MULTILINE)
+        self.assertTrue(hint, done.stderr)
+        points = self.points('--vary', hint[1], '--vary', '/model/uniform/layers=4,8')
+        self.assertEqual([(p['result']['schedule'], p['result']['micro_batches']) for p in points],
+                         [('gpipe', 4)] * 2 + [('gpipe', 8)] * 2 + [('pipedream', 1)] * 2)
+        # what pipedream has, too, stays
+        done = self.sim('--no-output', '--vary', '/schedule/kind=gpipe,pipedream', '--vary',
+                        '/schedule/partition=[2,4,6],[1,2,4]')
+        for partition in ('2, ?4, ?6', '1, ?2, ?4'):
+            self.assertRegex(done.stderr, r'"kind": "pipedream", ?"partition": \[%s\]' % partition)
+        done = self.sim('--no-output', '--vary', '/schedule/kind=gpipe,pipedream', '--vary',
+                        '/schedule/micro_batches=1..32')
+        self.assertEqual(done.stderr.count('"kind": "gpipe"'), 8)
+        self.assertTrue(done.stderr.endswith(",...'\n"), done.stderr)
         done = self.sim('--no-output', '--vary', '/platform/topology=ideal,abci')
         self.assertNotIn('whole section', done.stderr)
 

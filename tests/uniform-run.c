@@ -41,7 +41,7 @@ uint32_t uniform_run_check_forms(const char *row, const scenario_run *run)
         double expected = cs_form_value(form), got = cs_simulation_figure(&run->simulation, form);
         /* a fraction is one minus a quotient of times: two roundings; an iteration's time, of whole
          * picoseconds, comes as a quotient in seconds */
-        double off = form->figure == CS_FIGURE_BUBBLE           ? 1e-12
+        double off = cs_figure_is_fraction(form->figure)        ? 1e-12
                      : form->figure == CS_FIGURE_ITERATION_TIME ? 1e-15 * expected
                                                                 : 0;
         if (!(got >= expected - off && got <= expected + off))

@@ -93,17 +93,18 @@ function hoverLinks(panel, event, x, y) {
   placeTip(event.clientX, event.clientY);
 }
 
-/* Whether the scenario makes collectives delays, whose messages use no links. */
-function asksForDelays(run) {
-  const scenario = JSON.parse(run.scenario || '{}');
-  return ['analytic', 'alpha_beta'].includes(scenario.collectives?.fidelity);
+/* Where collectives are delays, whose messages use no links: that, and what counts them. */
+function delayWords(run) {
+  if (!run.fidelity || run.fidelity === 'flow') return '';
+  return ` Collectives are not counted: each is simulated as one delay (fidelity ${run.fidelity}). ` +
+      'Set /collectives/fidelity to "flow" to simulate their messages.';
 }
 
 function linkTable(run) {
   const rows =
       [...run.links].sort((a, b) => b.utilisation - a.utilisation || b.bytes - a.bytes);
   const shown = rows.filter(link => link.bytes > 0), most = 256;
-  if (shown.length === 0) return element('p', {class: 'quiet'}, 'No link carried anything.');
+  if (shown.length === 0) return element('p', {class: 'quiet'}, 'No link carried anything.' + delayWords(run));
   const full = Math.max(1, ...shown.map(link => link.utilisation));
   const meter = link => element(
       'span', {class: 'meter', 'aria-hidden': 'true'}, meterFill(link.utilisation / full));
@@ -120,7 +121,7 @@ function linkTable(run) {
     element(
         'p', {class: 'quiet'},
         `${counts} carried bytes. Utilisation is bytes over bandwidth times makespan.` +
-            (asksForDelays(run) ? ' Collectives are not counted: each is simulated as one delay.' : '')),
+            delayWords(run)),
     table(`Links of ${run.name}`, columns, shown.slice(0, most).map(cells)),
     shown.length > most ?
         element('p', {class: 'quiet'}, `${rest} links that carried less are left out.`) :

@@ -63,6 +63,7 @@ static void add_names(made *m)
     cs_page_add_text(m->json, json, "came_from", reader->origin);
     cs_page_add_text(m->json, json, "sharing", reader->sharing);
     cs_page_add_text(m->json, json, "algorithms", reader->algorithms);
+    cs_page_add_text(m->json, json, "fidelity", reader->fidelity);
     cs_page_add_text(m->json, json, "program", cs_reader_text(reader, "program_version"));
     cs_page_add_text(m->json, json, "hash", cs_reader_text(reader, "hash"));
     cs_page_add_text(m->json, json, "provenance", cs_reader_text(reader, "provenance"));

@@ -1,15 +1,17 @@
 /* What is said in figures, tables and bars. */
 
 const TILES = [
-  'iteration_time_s', 'throughput_samples_per_s', 'bubble_fraction', 'peak_memory_bytes',
-  'model_flop_utilisation_fraction', 'exposed_messages_s', 'exposed_collectives_s', 'makespan_s'
+  'iteration_time_s', 'throughput_samples_per_s', 'bubble_fraction', 'pipeline_bubble_fraction',
+  'peak_memory_bytes', 'model_flop_utilisation_fraction', 'exposed_messages_s',
+  'exposed_collectives_s', 'makespan_s'
 ];
 
 /* The figures that most runs are about; not what is 0 or said already. */
 function tileFigures(run) {
   const of = key => run.figures.find(figure => figure.key === key);
   const says = figure => figure && (figure.value > 0 || !figure.key.startsWith('exposed')) &&
-      (figure.key !== 'makespan_s' || figure.value !== of('iteration_time_s')?.value);
+      (figure.key !== 'makespan_s' || figure.value !== of('iteration_time_s')?.value) &&
+      (figure.key !== 'pipeline_bubble_fraction' || figure.value !== of('bubble_fraction')?.value);
   return TILES.map(of).filter(says).slice(0, 6);
 }
 

@@ -314,10 +314,16 @@ static void account_flush(account *of, cs_time start, cs_time end)
     note_wait(of, CS_WAIT_FLUSH, start, end);
 }
 
-/* Divides the idle time [from, until) by walking back from `task`, which ended last before that. */
+/* Divides the idle time [from, until) by walking back from `task`, which ended last before that: as
+ * far as to what the device's own stage waits for. */
 static void explain_back(const study *s, uint32_t task, cs_time from, cs_time until, account *of)
 {
+    bool between_stages = false;
     while (until > from && task != CS_NONE && is_transfer(s, task)) {
+        const bool for_stages = cs_graph_class(s->graph, task)->purpose == CS_PURPOSE_STAGES;
+        if (between_stages && !for_stages)
+            break;
+        between_stages = for_stages;
         cs_span span = s->trace->spans[task];
         if (span.end < until) { /* ready, and yet it did not start: waiting for a device */
             cs_time ready = span.end > from ? span.end : from;
@@ -564,15 +570,24 @@ static void sum_path(const study *s, cs_analysis *analysis)
 
 /* ---- the figures ---- */
 
-/* Idle over all time, both exact as long as they are below 2^53 ps. */
-static double bubble_of(const cs_analysis *analysis)
+/* Parts over all time, both exact as long as they are below 2^53 ps. */
+static void set_fractions(cs_analysis *analysis)
 {
-    __int128 all = (__int128)analysis->makespan * analysis->n_devices, idle = all;
+    const __int128 all = (__int128)analysis->makespan * analysis->n_devices;
+    const double whole = all > 0 ? (double)all : 1;
+    __int128 idle = all, communication = 0, waiting = 0, flush = 0;
     for (uint32_t d = 0; d < analysis->n_devices; d++) {
+        const cs_time_use *use = &analysis->devices[d];
         for (uint32_t kind = 0; kind < CS_N_KINDS; kind++)
-            idle -= analysis->devices[d].compute[kind];
+            idle -= use->compute[kind];
+        communication += use->communication;
+        waiting += (__int128)use->dependency + use->flush;
+        flush += use->flush;
     }
-    return all > 0 ? (double)idle / (double)all : 0;
+    analysis->bubble_fraction = (double)idle / whole;
+    analysis->exposed_communication_fraction = (double)communication / whole;
+    analysis->pipeline_bubble_fraction = (double)waiting / whole;
+    analysis->flush_fraction = (double)flush / whole;
 }
 
 static cs_time find_middle(const study *s)
@@ -610,7 +625,7 @@ static cs_mean_use mean_of(const cs_analysis *analysis)
 void cs_analysis_set_rates(cs_analysis *analysis, uint32_t n_batches, uint32_t batch_size)
 {
     const uint32_t first = n_batches / 4, last = n_batches - 1 - n_batches / 4;
-    analysis->bubble_fraction = bubble_of(analysis);
+    set_fractions(analysis);
     analysis->mean = mean_of(analysis);
     analysis->iteration_time =
         cs_time_seconds(analysis->middle) / (n_batches > 1 ? last - first : 1);

@@ -11,7 +11,11 @@
  *                  if no work of the later one started before; and after the device's last task,
  *                  until the last computation of the run ends. What follows that is communication
  * For an idle gap before a task, the chain of predecessors that ended last is walked back: where it
- * runs through transfers it is communication, from the first computation on it is dependency.
+ * runs through transfers it is communication, from the first computation on it is dependency. What
+ * was there before a message between stages was sent is the sender's own affair, whether it
+ * computed or communicated: from its first transfer for another purpose on it is dependency too. So
+ * exposed communication is that of a device's own stage. A stage takes as long as its computations
+ * and its exposed communication together, and those who wait for it wait for a stage.
  *
  * Exposed communication is divided by purpose: at each instant that of the transfer which the walk
  * back meets there, the one that what the device waits for was waiting for itself. So a gap before
@@ -106,7 +110,10 @@ typedef struct cs_analysis {
     cs_time behind;         /* of the only mini-batch: from the end of its last computation to the
                              * makespan, in which weights are gathered for the next one */
     double throughput;      /* samples/s, 0 when the batch size is not known */
-    double bubble_fraction; /* 1 - (compute of all devices) / (devices * makespan) */
+    double bubble_fraction; /* 1 - (compute of all devices) / (devices * makespan): the sum of */
+    double exposed_communication_fraction; /* communication of all devices, and */
+    double pipeline_bubble_fraction;       /* dependency and flush; the latter alone: */
+    double flush_fraction;
     cs_steady_part steady;
     cs_recurrence recurrence; /* zero where there is a flush */
     cs_time_use *devices;
@@ -125,7 +132,7 @@ void cs_analysis_finish(cs_analysis *analysis);
 CS_MUST_CHECK cs_status cs_analyse(const cs_graph *graph, const cs_trace *trace,
                                    uint32_t batch_size, cs_analysis *analysis, cs_error *error);
 
-/* Sets iteration_time, throughput, bubble_fraction and mean, which follow from the times that the
+/* Sets iteration_time, throughput, the fractions and mean, which follow from the times that the
  * analysis has: of a run of so many mini-batches that was not stopped. */
 void cs_analysis_set_rates(cs_analysis *analysis, uint32_t n_batches, uint32_t batch_size);
 

@@ -24,11 +24,12 @@ double cs_compared_change(cs_compared figure)
 
 /* ---- tasks ---- */
 
-/* A task, or a collective. */
+/* A task, or the collectives of a kind of a stage and a micro-batch. */
 typedef struct piece {
     uint32_t origin, stage, mini_batch, micro_batch;
     uint64_t alone; /* tells pieces apart that are not merged: 1 + the task; else 0 */
     cs_time start, end;
+    cs_time time; /* in which any of its tasks is under way */
 } piece;
 
 static bool is_collective(const char *word)
@@ -50,7 +51,28 @@ static int by_identity(const void *a, const void *b)
     return 0;
 }
 
-/* Tasks that ended, those of one collective as one. Returns how many. */
+static int by_time(const void *a, const void *b)
+{
+    const piece *x = a, *y = b;
+    const int order = by_identity(a, b);
+    if (order != 0)
+        return order;
+    CS_COMPARE(x->start, y->start);
+    CS_COMPARE(x->end, y->end);
+    return 0;
+}
+
+/* A task that starts no earlier than those that are in the piece. */
+static void merge(piece *to, const piece *task)
+{
+    const cs_time from = task->start > to->end ? task->start : to->end;
+    if (task->end <= from)
+        return;
+    to->time += task->end - from;
+    to->end = task->end;
+}
+
+/* Tasks that ended, those of collectives merged. Returns how many pieces. */
 static uint64_t collect_pieces(const cs_reader_tasks *c, piece *pieces)
 {
     uint64_t n = 0, kept = 0;
@@ -62,16 +84,15 @@ static uint64_t collect_pieces(const cs_reader_tasks *c, piece *pieces)
                                   c->micro_batch[i],
                                   is_collective(c->kinds[c->origin[i]]) ? 0 : i + 1,
                                   c->start[i],
-                                  c->end[i]};
-    qsort(pieces, n, sizeof(*pieces), by_identity);
+                                  c->end[i],
+                                  c->end[i] - c->start[i]};
+    qsort(pieces, n, sizeof(*pieces), by_time);
     for (uint64_t i = 0; i < n; i++) {
         piece *last = &pieces[kept > 0 ? kept - 1 : 0];
-        if (kept == 0 || by_identity(last, &pieces[i]) != 0) {
+        if (kept == 0 || by_identity(last, &pieces[i]) != 0)
             pieces[kept++] = pieces[i];
-            continue;
-        }
-        last->start = pieces[i].start < last->start ? pieces[i].start : last->start;
-        last->end = pieces[i].end > last->end ? pieces[i].end : last->end;
+        else
+            merge(last, &pieces[i]);
     }
     return kept;
 }
@@ -85,7 +106,7 @@ static summary summarise(const piece *pieces, uint64_t n, double *seconds)
 {
     summary of = {.number = (double)n, .median = NAN};
     for (uint64_t i = 0; i < n; i++)
-        seconds[i] = cs_time_seconds(pieces[i].end - pieces[i].start);
+        seconds[i] = cs_time_seconds(pieces[i].time);
     qsort(seconds, n, sizeof(*seconds), cs_number_compare);
     for (uint64_t i = 0; i < n; i++)
         of.total += seconds[i]; /* in this order: equal tasks have equal sums */

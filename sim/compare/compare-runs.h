@@ -8,8 +8,8 @@
  *
  * Tasks are grouped by what they are part of (the column `origin` of /tasks): a prediction may
  * have a collective as the transfers that it was lowered to, a measurement as one task of each
- * member. So a collective counts once for each stage and micro-batch, from the start of its first
- * task to the end of its last.
+ * member, and nothing says which tasks are one collective. So all collectives of a kind count once
+ * for each stage and micro-batch, with the time in which any of their tasks is under way.
  *
  * Peaks of memory are compared as sums. A measurement knows by category only what is resident; the
  * rest of what a device holds behind a task is under `activations`, and what the task holds besides

@@ -150,14 +150,16 @@ static cs_status show_slots(const cs_study *study, cs_page *page, double workers
         {"version difference v", "version_difference", NULL, difference},
         {"time points from one backward to the next", "iteration_time_s", "N + 1",
          micro_batches + 1},
-        {"time points of the forward of mini-batch 1", "f1_s", "W + N - 1",
+        {"time points of the forward of the first mini-batch", "f1_s", "W + N - 1",
          workers + micro_batches - 1},
-        {"time points of the forward of mini-batch 2", "f2_s", "W + N", workers + micro_batches},
+        {"time points of the forward of the second mini-batch", "f2_s", "W + N",
+         workers + micro_batches},
         {"time points of a backward", "b_s", "W", workers},
     };
-    cs_page_run(
-        page, study, point, 25,
-        cs_page_format(page, "W = %g, N = %g; mini-batches count from 0", workers, micro_batches));
+    cs_page_run(page, study, point, 25,
+                cs_page_format(page,
+                               "W = %g, N = %g; mini-batches count from 0, in the paper from 1",
+                               workers, micro_batches));
     for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
         cs_page_claim(page,
                       &(cs_paper_claim){.what = rows[r].what,

@@ -50,6 +50,7 @@ static text figure_text(cs_figure figure, double value)
     case CS_FIGURE_PEAK_MEMORY:
         return bytes_text(value);
     case CS_FIGURE_BUBBLE:
+    case CS_FIGURE_PIPELINE_BUBBLE:
     case CS_N_FIGURES:
         break;
     }
@@ -60,7 +61,7 @@ static text figure_text(cs_figure figure, double value)
  * digits are rounding. */
 static double tolerance(cs_figure figure)
 {
-    return figure == CS_FIGURE_BUBBLE || figure == CS_FIGURE_ITERATION_TIME ||
+    return cs_figure_is_fraction(figure) || figure == CS_FIGURE_ITERATION_TIME ||
                    figure == CS_FIGURE_EPOCH_TIME
                ? 1e-12
                : 0;
@@ -79,7 +80,7 @@ static text comparison_text(cs_figure figure, double simulated, double closed)
     double difference = simulated - closed;
     if (equal(figure, simulated, closed))
         return number_text(0, "equal");
-    if (figure == CS_FIGURE_BUBBLE)
+    if (cs_figure_is_fraction(figure))
         return number_text(100 * fabs(difference),
                            difference > 0 ? "%.3g points more" : "%.3g points less");
     if (closed <= 0)
@@ -96,11 +97,11 @@ static void print_figure(const char *label, const char *value, FILE *out)
 }
 
 /* What is known of a closed form whose simulated figure is equal to it or not. */
-static const char *standing(const cs_form *form, bool is_equal)
+static const char *standing(const cs_form *form, bool is_known, bool is_equal)
 {
     if (!form->applies)
         return "NOT MET HERE:";
-    if (form->comparison)
+    if (form->comparison || !is_known)
         return "stated for";
     return is_equal ? "holds for" : "PROMISED FOR:";
 }
@@ -113,7 +114,7 @@ static void print_form(const cs_simulation *simulation, const cs_form *form, FIL
             comparison_text(form->figure, simulated, closed).s);
     cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->formula);
     fprintf(out, "%*s%-*s", COMPARISON_COLUMN, "", FORMULA_COLUMN - COMPARISON_COLUMN,
-            standing(form, equal(form->figure, simulated, closed)));
+            standing(form, !isnan(simulated), equal(form->figure, simulated, closed)));
     cs_wrap(out, FORMULA_COLUMN, FORMULA_COLUMN, CS_WRAP_REPORT, form->assumes);
 }
 
@@ -158,13 +159,17 @@ static void add_value(char *line, size_t size, const cs_run_figure *figure,
              figure->detail ? figure->detail(outcome, detail, sizeof(detail)) : "");
 }
 
-/* Nothing where the run has no value. */
+/* Nothing where the run has no value; "-" where it follows from tasks that were dropped. */
 static void print_line(const cs_run_figure *figure, const cs_outcome *outcome, FILE *out)
 {
+    const bool dropped = figure->shown & CS_OF_TASKS && outcome->simulation->without_tasks;
     char line[512] = "";
-    if (!cs_run_figure_given(figure, outcome) || isnan(figure->get(outcome)))
+    if (!dropped && (!cs_run_figure_given(figure, outcome) || isnan(figure->get(outcome))))
         return;
-    add_value(line, sizeof(line), figure, outcome);
+    if (dropped)
+        snprintf(line, sizeof(line), "-");
+    else
+        add_value(line, sizeof(line), figure, outcome);
     for (const cs_run_figure *next = figure + 1; next->shown & CS_SHOWN_JOINED; next++)
         if (cs_run_figure_given(next, outcome))
             add_value(line, sizeof(line), next, outcome);

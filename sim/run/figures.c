@@ -79,6 +79,45 @@ static double bubble(const cs_outcome *of)
     return of->simulation->analysis.bubble_fraction;
 }
 
+/* " = 2 % exposed communication + 20 % pipeline bubble"; of one part that it is all. */
+static const char *sum_text(double first, const char *first_name, double second,
+                            const char *second_name, char *text, size_t size)
+{
+    char parts[2][CS_UNIT_TEXT_BYTES];
+    *text = '\0';
+    if (first > 0 && second > 0)
+        snprintf(text, size, " = %s %s + %s %s",
+                 cs_unit_format(CS_UNIT_FRACTION, first, parts[0], sizeof(parts[0])), first_name,
+                 cs_unit_format(CS_UNIT_FRACTION, second, parts[1], sizeof(parts[1])), second_name);
+    else if (first > 0 || second > 0)
+        snprintf(text, size, ", all of it %s", first > 0 ? first_name : second_name);
+    return text;
+}
+
+static const char *parts_of_bubble(const cs_outcome *of, char *text, size_t size)
+{
+    const cs_analysis *analysis = &of->simulation->analysis;
+    return sum_text(analysis->exposed_communication_fraction, "exposed communication",
+                    analysis->pipeline_bubble_fraction, "pipeline bubble", text, size);
+}
+
+static const char *parts_of_pipeline_bubble(const cs_outcome *of, char *text, size_t size)
+{
+    const cs_analysis *analysis = &of->simulation->analysis;
+    return sum_text(analysis->pipeline_bubble_fraction - analysis->flush_fraction,
+                    "waiting for others", analysis->flush_fraction, "for flush", text, size);
+}
+
+static double exposed_communication(const cs_outcome *of)
+{
+    return of->simulation->analysis.exposed_communication_fraction;
+}
+
+static double pipeline_bubble(const cs_outcome *of)
+{
+    return of->simulation->analysis.pipeline_bubble_fraction;
+}
+
 static double steady_bubble(const cs_outcome *of)
 {
     return of->simulation->analysis.steady.bubble;
@@ -439,7 +478,15 @@ const cs_run_figure cs_run_figures[] = {
      MAIN},
     {"bubble_fraction", "bubble fraction",
      "share of the makespan in which devices do not compute, mean over the devices", FRACTION,
-     bubble, NULL, RUN, MAIN | SWEEP},
+     bubble, NULL, RUN, MAIN | SWEEP, parts_of_bubble},
+    {"exposed_communication_fraction", "exposed communication",
+     "the part of bubble_fraction in which a device waits for messages and collectives of its own "
+     "stage",
+     FRACTION, exposed_communication, NULL, RUN, TASKS},
+    {"pipeline_bubble_fraction", "pipeline bubble",
+     "the rest of bubble_fraction: a device waits for others, in the fill and the drain, for a "
+     "slower stage or replica, or for the end of the mini-batch",
+     FRACTION, pipeline_bubble, NULL, RUN, REPORT | TASKS, parts_of_pipeline_bubble},
     {"bubble_fraction_steady", "bubble fraction while steady",
      "bubble fraction while the pipeline neither fills nor drains; null if there are fewer than "
      "two steady mini-batches",

@@ -68,7 +68,8 @@ static cs_status run_engine(const cs_scenario *scenario, const cs_platform *plat
 static bool is_of_time(const cs_form *form)
 {
     return form->figure == CS_FIGURE_MAKESPAN || form->figure == CS_FIGURE_BUBBLE ||
-           form->figure == CS_FIGURE_ITERATION_TIME || form->figure == CS_FIGURE_EPOCH_TIME;
+           form->figure == CS_FIGURE_PIPELINE_BUBBLE || form->figure == CS_FIGURE_ITERATION_TIME ||
+           form->figure == CS_FIGURE_EPOCH_TIME;
 }
 
 /* Whether communication made a computation longer. */
@@ -362,6 +363,9 @@ double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form
         return (double)simulation->trace.makespan;
     case CS_FIGURE_BUBBLE:
         return simulation->analysis.bubble_fraction;
+    case CS_FIGURE_PIPELINE_BUBBLE:
+        return simulation->without_tasks ? (double)NAN
+                                         : simulation->analysis.pipeline_bubble_fraction;
     case CS_FIGURE_ITERATION_TIME:
         return simulation->analysis.iteration_time * (double)CS_PS_PER_SEC;
     case CS_FIGURE_EPOCH_TIME:
@@ -382,7 +386,7 @@ double cs_simulation_figure(const cs_simulation *simulation, const cs_form *form
 
 double cs_form_value(const cs_form *form)
 {
-    return form->figure == CS_FIGURE_BUBBLE ? form->fraction : (double)form->exact;
+    return cs_figure_is_fraction(form->figure) ? form->fraction : (double)form->exact;
 }
 
 double cs_form_unit(const cs_form *form)

@@ -48,8 +48,10 @@ cs_status cs_simulation_store(cs_h5_file *file, const cs_scenario *scenario,
                             .hash = simulation->hash};
     if (!provenance)
         info.sharing = cs_sharing_text(&scenario->platform, sharing);
-    if (simulation->lowering.n_collectives > 0)
+    if (simulation->lowering.n_collectives > 0) {
         info.algorithms = simulation->lowering.algorithms;
+        info.fidelity = cs_fidelity_name(simulation->lowering.fidelity);
+    }
     CS_TRY(cs_waits_store(file, &simulation->analysis.waits, error));
     CS_TRY(cs_results_write(file, &info, &simulation->graph, &simulation->trace, error));
     CS_TRY(store_origins(file, &scenario->origins, error));

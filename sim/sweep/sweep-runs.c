@@ -151,30 +151,111 @@ static uint32_t first_failed(const cs_sweep_results *results)
     return i;
 }
 
-/* Where a section's keys depend on one of them, which is varied alone, the others do not go with
- * all of its values. Prints how the section is varied as a whole: as it is, and with the failing
- * value. */
-static void print_hint(const cs_swept *s, uint32_t point, const char *unknown_key, FILE *out)
+/* A section whose keys depend on one of them. */
+typedef struct kind_section {
+    const char *name, *key;
+    char prefix[32]; /* "/schedule/" */
+} kind_section;
+
+static bool is_within(const kind_section *section, const char *pointer)
 {
-    static const struct {
-        const char *section, *key;
-    } kinds[] = {{"schedule", "kind"}, {"platform", "topology"}};
+    return strncmp(pointer, section->prefix, strlen(section->prefix)) == 0;
+}
+
+/* The section as it is at a point: that of the base with what is varied; where it has no such key,
+ * only what is varied besides. The caller frees it; NULL when memory runs out. */
+static char *section_at(const cs_swept *s, const cs_sweep_results *results,
+                        const kind_section *section, uint32_t point)
+{
     const cs_space *space = &s->sweep.space;
-    for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
-        char prefix[32], pointer[64];
-        snprintf(prefix, sizeof(prefix), "/%s/", kinds[k].section);
-        snprintf(pointer, sizeof(pointer), "%s%s", prefix, kinds[k].key);
-        const bool within = strncmp(unknown_key, prefix, strlen(prefix)) == 0 &&
-                            !strchr(unknown_key + strlen(prefix), '/');
-        for (uint32_t a = 0; within && a < space->n_axes; a++) {
-            if (strcmp(space->axes[a].pointer, pointer) != 0)
-                continue;
-            char *whole = cs_json_line(cs_json_member(s->base, kinds[k].section));
-            fprintf(out, "; vary the whole section where keys differ: --vary '/%s=%s,{\"%s\": %s}'",
-                    kinds[k].section, whole ? whole : "{...}", kinds[k].key,
-                    cs_space_value(space, point, a));
-            free(whole);
+    const char *unknown = results->unknown_keys[point];
+    const bool bare = unknown && is_within(section, unknown);
+    cJSON *document = bare ? cJSON_CreateObject() : cJSON_Duplicate(s->base, true);
+    bool done = document && (!bare || cJSON_AddObjectToObject(document, section->name));
+    for (uint32_t a = 0; done && a < space->n_axes; a++) {
+        const char *pointer = space->axes[a].pointer;
+        if (is_within(section, pointer) && !(bare && strcmp(pointer, unknown) == 0))
+            done = cs_json_set(document, pointer, cs_space_value(space, point, a), s->sweep.origin,
+                               NULL) == CS_OK;
+    }
+    char *line = done ? cs_json_line(cs_json_member(document, section->name)) : NULL;
+    cJSON_Delete(document);
+    return line;
+}
+
+/* Of a grid one point stands for all that have the section in common. */
+static bool stands_for_section(const cs_space *space, const kind_section *section, uint32_t point)
+{
+    bool stands = true;
+    for (uint32_t a = 0; a < space->n_axes && space->form == CS_SPACE_GRID; a++)
+        stands &=
+            is_within(section, space->axes[a].pointer) || cs_space_position(space, point, a) == 0;
+    return stands;
+}
+
+enum { MOST_SECTIONS = 8 };
+
+/* "/schedule={...},{...}": all that the section is at the points, each once; of many the first
+ * ones. */
+static char *whole_section(const cs_swept *s, const cs_sweep_results *results,
+                           const kind_section *section)
+{
+    char *text = NULL, *listed[MOST_SECTIONS];
+    size_t length;
+    uint32_t n = 0;
+    FILE *out = cs_text_stream(&text, &length);
+    if (!out)
+        return NULL;
+    fprintf(out, "/%s=", section->name);
+    for (uint32_t point = 0; point < results->n_points && n <= MOST_SECTIONS; point++) {
+        if (!stands_for_section(&s->sweep.space, section, point))
+            continue;
+        char *line = section_at(s, results, section, point);
+        bool known = !line;
+        for (uint32_t i = 0; i < n && !known; i++)
+            known = strcmp(listed[i], line) == 0;
+        if (known) {
+            free(line);
+            continue;
         }
+        fprintf(out, "%s%s", n > 0 ? "," : "", n < MOST_SECTIONS ? line : "...");
+        if (n < MOST_SECTIONS)
+            listed[n] = line;
+        else
+            free(line);
+        n++;
+    }
+    for (uint32_t i = 0; i < n && i < MOST_SECTIONS; i++)
+        free(listed[i]);
+    if (fclose(out) == 0)
+        return text;
+    free(text);
+    return NULL;
+}
+
+/* Where the key that decides which others a section has is varied with some of these, or alone, not
+ * all go with each of its values. Prints how the section is varied as a whole. */
+static void print_hint(const cs_swept *s, const cs_sweep_results *results, uint32_t point,
+                       FILE *out)
+{
+    static const kind_section sections[] = {{"schedule", "kind", "/schedule/"},
+                                            {"platform", "topology", "/platform/"}};
+    const cs_space *space = &s->sweep.space;
+    const char *unknown = results->unknown_keys[point];
+    for (size_t k = 0; k < sizeof(sections) / sizeof(sections[0]); k++) {
+        const kind_section *section = &sections[k];
+        bool varied = false;
+        if (!is_within(section, unknown) || strchr(unknown + strlen(section->prefix), '/'))
+            continue;
+        for (uint32_t a = 0; a < space->n_axes; a++)
+            varied |= is_within(section, space->axes[a].pointer) &&
+                      strcmp(space->axes[a].pointer + strlen(section->prefix), section->key) == 0;
+        char *whole = varied ? whole_section(s, results, section) : NULL;
+        if (whole) {
+            fputs("; vary the whole section where keys differ: --vary ", out);
+            cs_text_print_word(out, whole);
+        }
+        free(whole);
     }
 }
 
@@ -195,7 +276,7 @@ static char *failure_text(const cs_swept *s, const cs_sweep_results *results, ui
             fprintf(out, "%u of %u points failed; the first", results->n_failed, results->n_points);
         fprintf(out, ", %s: %.*s", set ? set : "", (int)strcspn(message, "\n"), message);
         if (results->unknown_keys[point])
-            print_hint(s, point, results->unknown_keys[point], out);
+            print_hint(s, results, point, out);
     }
     free(set);
     if (out && fclose(out) == 0)

@@ -160,6 +160,7 @@ static cs_status read_attributes(cs_reader *reader, cs_error *error)
     reader->origin = cs_reader_attribute(reader, reader->file, "origin");
     reader->sharing = cs_reader_attribute(reader, reader->file, "sharing");
     reader->algorithms = cs_reader_attribute(reader, reader->file, "algorithms");
+    reader->fidelity = cs_reader_attribute(reader, reader->file, "fidelity");
     if (!read_number(reader, "makespan", H5T_NATIVE_INT64, &reader->makespan) ||
         reader->makespan < 0)
         return cs_reader_fail(reader, error, "makespan", "missing, must be a time >= 0");

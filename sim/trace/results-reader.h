@@ -20,6 +20,7 @@ typedef struct cs_reader {
     const char *scenario;             /* resolved, JSON; NULL: the file has none */
     const char *origin;               /* "simulated" or "measured"; NULL: unknown */
     const char *sharing, *algorithms; /* of links, of collectives; NULL: unknown */
+    const char *fidelity;             /* of collectives; NULL: unknown */
     cs_time makespan;
     uint32_t micro_batches; /* of each mini-batch */
     const char *axes;       /* of a sweep's file: names of its varied keys, divided by blanks */

@@ -359,7 +359,8 @@ static cs_status write_attributes(cs_h5_file *file, const cs_results_info *info,
         status = cs_h5_set_int64(file, numbers[i].name, numbers[i].value, error);
     const char *const optional[][2] = {{"provenance", info->provenance},
                                        {"sharing", info->sharing},
-                                       {"algorithms", info->algorithms}};
+                                       {"algorithms", info->algorithms},
+                                       {"fidelity", info->fidelity}};
     for (size_t i = 0; i < sizeof(optional) / sizeof(optional[0]) && status == CS_OK; i++)
         if (optional[i][1])
             status = cs_h5_set_text(file, optional[i][0], optional[i][1], error);

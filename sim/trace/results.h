@@ -14,6 +14,8 @@
  *   provenance           of a measured one: how, JSON (results-file.md has the members)
  *   sharing              how links were shared, "max_min"; not where there are none
  *   algorithms           of the collectives, "ring, tree"; not where there are none
+ *   fidelity             of the collectives, as taken: "flow", or delays, which use no links:
+ *                        "analytic", "alpha_beta"; not where there are none
  *   seed                 uint64
  *   hash                 16 hexadecimal digits: two runs with the same hash gave the same results
  *   makespan             ps, end of the last task
@@ -118,6 +120,7 @@ typedef struct cs_results_info {
     uint64_t seed;
     const char *provenance;           /* JSON, of what was measured; NULL: it was simulated */
     const char *sharing, *algorithms; /* of links, of collectives; NULL: there are none */
+    const char *fidelity;             /* of collectives; NULL: there are none */
     uint64_t hash;                    /* of the trace; 0: not known yet */
 } cs_results_info;
 
