@@ -154,6 +154,10 @@ static void finds_the_time_of_a_step(void **state)
 #define COMPOSER                                                                                   \
     GPT ", 'framework': 'Composer/PyTorch FSDP', 'batch': {'global': 8, 'micro': 1}, " GPUS(       \
         8) "'parallel': {'dp': 8, 'zero': 3}, "
+/* Four blocks over two ranks. */
+#define LAID_OUT(layout)                                                                           \
+    MEGATRON GPUS(2) "'parallel': {'pp': 2}, 'schedule': '1f1b', 'args': "                         \
+                     "{'pipeline-model-parallel-layout': '" layout "'}, " TOLD
 #define EXPERTS                                                                                    \
     "'model': {'name': 'm', 'kind': 'decoder-moe', 'layers': 4, 'hidden': 256, 'heads': 4, "       \
     "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'gelu', 'norm': 'layernorm', "                 \
@@ -251,6 +255,20 @@ static const struct lack {
     {GPT ", " TWO_GPUS ", 'parallel': {'pp': 2, 'vpp': 4}, 'batch': {'global': 4, 'micro': 1}, "
          "'schedule': 'interleaved_1f1b', 'measured': {}, " REST,
      "stated: at most as many stages as layers"},
+    {LAID_OUT("Ett|ttx"), "stated: a stage layout from the embedding to the loss"},
+    {LAID_OUT("tt|ttL"), "stated: a stage layout from the embedding to the loss"},
+    {LAID_OUT("Ett|(tt)L"), "stated: a stage layout from the embedding to the loss"},
+    {LAID_OUT("Ett|(ttL"), "stated: a stage layout from the embedding to the loss"},
+    {LAID_OUT("Ett|t*L"), "stated: a stage layout from the embedding to the loss"},
+    {LAID_OUT("ELtt|tt"), "stated: a stage layout from the embedding to the loss"},
+    {LAID_OUT("Ett||ttL|"), "stated: a stage layout without empty stages"},
+    {LAID_OUT("Ett|t|tL"), "stated: a stage layout that the ranks divide"},
+    {LAID_OUT("Ett|tttL"), "stated: a stage layout of as many blocks as the network has"},
+    {LAID_OUT("Ett|ttmL"), "stated: a stage layout of as many blocks as the network has"},
+    {MEGATRON GPUS(4) "'parallel': {'pp': 2, 'dp': 2, 'zero': 1}, 'schedule': '1f1b', 'args': "
+                      "{'pipeline-model-parallel-layout': 'Et|t|t|tL', "
+                      "'fine-grained-activation-offloading': true}, " TOLD,
+     "offloading of modules by ranks of several stages"},
     {MEGATRON GPUS(1) "'measured': {}, 'recompute': 'none', 'precision': 'fp8'",
      "fp8 matrix products on A100-SXM4-80GB"},
     {MEGATRON GPUS(8) "'parallel': {'tp': 8}, " TOLD,
@@ -340,6 +358,14 @@ static const struct rule {
      "schedule", "partition", NULL, "[2]"},
     {"equal stages", MEGATRON GPUS(2) "'parallel': {'pp': 2}, 'schedule': '1f1b', " TOLD,
      "schedule", "partition", NULL, "[3]"},
+    /* layer 0 is the embedding, 1 to 4 are blocks */
+    {"a layout", LAID_OUT("Ettt|tL"), "schedule", "partition", NULL, "[4]"},
+    {"in groups", LAID_OUT("Et, (|t)*2 |tL"), "schedule", "partition", NULL, "[2,3,4]"},
+    {"with several stages a rank", LAID_OUT("Et(|t)*2|tL"), "schedule", "stages_per_device", NULL,
+     "2"},
+    {"which are interleaved", LAID_OUT("Et(|t)*2|tL"), "schedule", "kind", NULL,
+     "\"interleaved_1f1b\""},
+    {"ends by themselves", LAID_OUT("E|t*2|tt|L"), "schedule", "partition", NULL, "[1,3,5]"},
     {"offloaded layers of a recipe",
      RECIPE("llama3-70b", "", "GB300 (NVL72)", "fp8", "'offload': true"), "offload", "layers", NULL,
      "20"},

@@ -315,6 +315,8 @@ void cs_point_rules_offload(cs_point_rules *rules, FILE *out)
         return;
     check_offload(rules);
     if (by_modules) {
+        if (point->parallel->vpp > 1) /* copies then cross from one stage of the rank to the next */
+            cs_point_rules_miss(rules, "offloading of modules by ranks of several stages");
         write_modules(rules, out);
         return;
     }

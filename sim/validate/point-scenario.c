@@ -1,5 +1,6 @@
 #include "sim/base/text-stream.h"
 #include "sim/base/text.h"
+#include "sim/validate/point-layout.h"
 #include "sim/validate/point-rules.h"
 
 #include <stdarg.h>
@@ -293,6 +294,7 @@ cs_status cs_point_scenario_make(const cs_point *point, cs_point_scenario *made,
     alike.parallel = &mesh;
     alike.batch = &batch;
     cs_point_rules_halve(&rules, &mesh, &batch);
+    cs_point_rules_layout(&rules, &mesh);
     write_scenario(&rules, out);
     cs_status status = fclose(out) == 0 && !rules.full ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK && made->n_missing == 0)

@@ -1,5 +1,5 @@
 /* Rules for the section "schedule": which order, and which blocks make a stage. */
-#include "sim/validate/point-rules.h"
+#include "sim/validate/point-layout.h"
 
 #include <string.h>
 
@@ -110,6 +110,14 @@ static bool find_blocks(const cs_point *point, uint32_t *most, bool *less)
            *most * stages == layers + (*less ? 2 : 0) && *most > 0;
 }
 
+static void write_layout(const cs_point_layout *layout, FILE *out)
+{
+    fputs(", \"partition\": [", out);
+    for (uint32_t s = 1; s < layout->n_stages; s++)
+        fprintf(out, "%s%u", s > 1 ? ", " : "", layout->first[s]);
+    fputs("]", out);
+}
+
 /* The first layer of each stage but the first; layer 0 is the embedding. */
 static void write_partition(cs_point_rules *rules, FILE *out)
 {
@@ -144,7 +152,10 @@ static void write_pipeline(cs_point_rules *rules, const order *found, FILE *out)
             or_one(cs_point_rules_micro_batches(point)));
     if (strcmp(found->kind, "interleaved_1f1b") == 0)
         fprintf(out, ", \"stages_per_device\": %u", point->parallel->vpp);
-    if (point->model->layers > 0)
+    cs_point_layout layout;
+    if (!cs_point_layout_of(point, &layout) && layout.n_stages > 0)
+        write_layout(&layout, out);
+    else if (point->model->layers > 0)
         write_partition(rules, out);
 }
 
