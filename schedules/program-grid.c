@@ -406,11 +406,14 @@ static void end_unit(walk *w)
 
 /* ---- layers ---- */
 
-static void exchange_all(walk *w, uint32_t l, const cs_layer *layer, uint32_t gap, bool backward)
+/* `again`: of a forward that runs again. */
+static void exchange_all(walk *w, uint32_t l, uint32_t gap, bool backward, bool again)
 {
+    const cs_layer *layer = &w->layers[l];
     for (uint32_t i = 0; i < layer->n_exchanges; i++) {
-        if (layer->exchanges[i].gap == gap && layer->exchanges[i].backward == backward)
-            exchange(w, l, &layer->exchanges[i]);
+        const cs_exchange *one = &layer->exchanges[i];
+        if (one->gap == gap && one->backward == backward && !(again && one->skipped))
+            exchange(w, l, one);
     }
 }
 
@@ -438,14 +441,19 @@ static void part_before(walk *w, uint32_t l, uint32_t piece, bool backward)
     w->open &= !beside;
 }
 
-static void go_forward(walk *w, uint32_t l, const cs_layer *layer)
+/* `again`: without what stands behind all that backward reads. */
+static void go_forward(walk *w, uint32_t l, const cs_layer *layer, bool again)
 {
     for (uint32_t gap = 0; gap <= layer->n_pieces; gap++) {
-        exchange_all(w, l, layer, gap, false);
+        exchange_all(w, l, gap, false, again);
         if (gap == layer->n_pieces)
             return;
+        const cs_layer_piece *piece = &layer->pieces[gap];
+        const cs_time skipped = again ? piece->skipped : 0;
+        if (skipped > 0 && skipped == piece->forward)
+            continue;
         part_before(w, l, gap, false);
-        compute(w, l, layer->pieces[gap].forward);
+        compute(w, l, piece->forward - skipped);
     }
 }
 
@@ -453,7 +461,7 @@ static void go_back(walk *w, uint32_t l, const cs_layer *layer)
 {
     const bool whole = w->pass->kind == CS_BACKWARD;
     for (uint32_t gap = layer->n_pieces;; gap--) {
-        exchange_all(w, l, layer, gap, true);
+        exchange_all(w, l, gap, true, false);
         if (gap == 0)
             return;
         const cs_layer_piece *piece = &layer->pieces[gap - 1];
@@ -553,7 +561,7 @@ static void walk_layer(walk *w, uint32_t l)
         compute(w, l, time_of(w, l));
     } else {
         if (up || layer->recompute)
-            go_forward(w, l, layer);
+            go_forward(w, l, layer, !up);
         if (!up)
             go_back(w, l, layer);
     }

@@ -341,6 +341,11 @@ static void test_recompute(void **state)
     expect_int("backward", 36, sum.backward_input);
     expect_int("kept", 4, sum.kept_bytes);
     expect_int("workspace", 4, sum.workspace_bytes);
+    layers[1].skipped = 3; /* behind what its backward needs */
+    assert_int_equal(cs_model_sum(&model, 0, 2, 1, &sum, NULL), CS_OK);
+    expect_int("forward", 15, sum.forward);
+    expect_int("backward", 33, sum.backward_input);
+    expect_int("kept", 4, sum.kept_bytes);
 }
 
 int main(void)

@@ -563,6 +563,108 @@ static void products_are_of_a_block(void **state)
     cs_net_finish(&net);
 }
 
+/* ---- forwards that run again ---- */
+
+static cs_status read_again(scenario_run *run, const char *model, const char *early,
+                            const char *parallel)
+{
+    return scenario_run_read(
+        run, &error,
+        "{'schema_version': 1, 'name': 't', 'model': {%s, 'device': 'a100', 'precision': 'bf16', "
+        "'batch_size': 4, 'granularity': 'block', 'recompute': true}, 'runtime': {'name': "
+        "'pytorch-fsdp', 'host': 0, 'host_kernel': 0, 'host_product_backward': 0, 'early_stop': "
+        "%s}, 'platform': {'topology': 'dgx-a100', 'devices': 2}, 'parallel': {%s}, 'schedule': "
+        "{'kind': 'sequential', 'micro_batches': 1}}",
+        model, early, parallel);
+}
+
+#define AGAIN_BLOCKS "'layers': 2, 'hidden': 512, 'heads': 4, 'sequence': 128, 'vocabulary': 1024"
+
+/* Seconds of operators of the first block, by the figures of the device. */
+static double seconds_of(const cs_scenario *scenario, const char *const *names, uint32_t samples)
+{
+    const cs_runtime_kernels kernels = {.given = true};
+    cs_accelerator device = {0};
+    double sum = 0;
+    assert_int_equal(cs_accelerator_load("a100", NULL, &device, NULL), CS_OK);
+    for (uint32_t i = 0; names[i]; i++) {
+        uint32_t p = 0;
+        while (strcmp(scenario->net->ops[p].name, names[i]) != 0)
+            p++;
+        const cs_op *op = &scenario->net->ops[p];
+        cs_op_cost cost;
+        cs_op_cost_of(scenario->net, op, samples, CS_PRECISION_BF16, &cost);
+        cs_runtime_kernels_fuse(&kernels, scenario->net, op, &cost);
+        sum += cs_runtime_kernels_seconds(&kernels, &device, op, &cost.forward, CS_PASS_FORWARD,
+                                          CS_PRECISION_BF16);
+    }
+    cs_accelerator_finish(&device);
+    return sum;
+}
+
+static const cs_layer *first_block(const scenario_run *run)
+{
+    return &run->scenario.model->layers[1];
+}
+
+#define LLAMA_AGAIN        "'name': 'llama', 'parameters': {'kv_heads': 4, " AGAIN_BLOCKS "}"
+#define GPT_AGAIN(dropout) "'name': 'gpt', 'parameters': {" AGAIN_BLOCKS ", 'dropout': " dropout "}"
+
+/* A block repeats what stands in front of the last operator that saves something, and that operator
+ * too where it saves what it makes: a linear layer saves what it reads, dropout a mask, a sum
+ * nothing. Four samples over two replicas. */
+static void stops_early(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *model;
+        const char *left_out[3];
+    } rows[] = {
+        {"llama", LLAMA_AGAIN, {"layers.0.mlp.down_proj", "layers.0.add_2"}},
+        {"gpt", GPT_AGAIN("0"), {"h.0.mlp.c_proj", "h.0.add_2"}},
+        {"gpt with dropout", GPT_AGAIN("0.1"), {"h.0.add_2"}},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        scenario_run early, whole;
+        cs_layer_sum least, most;
+        if (read_again(&early, rows[i].model, "true", "'data': 2") != CS_OK ||
+            read_again(&whole, rows[i].model, "false", "'data': 2") != CS_OK)
+            fail_msg("%s", error.text);
+        assert_int_equal(cs_model_sum(early.scenario.model, 1, 2, 2, &least, NULL), CS_OK);
+        assert_int_equal(cs_model_sum(whole.scenario.model, 1, 2, 2, &most, NULL), CS_OK);
+        expect_int(rows[i].row, most.forward, least.forward);
+        expect_int(rows[i].row, most.kept_bytes, least.kept_bytes);
+        cs_time left_out;
+        assert_true(
+            cs_time_from_seconds(seconds_of(&early.scenario, rows[i].left_out, 2), &left_out));
+        expect_int(rows[i].row, left_out, most.backward_input - least.backward_input);
+        scenario_run_finish(&early);
+        scenario_run_finish(&whole);
+    }
+}
+
+/* Two tensor-parallel devices sum what attention and the MLP make; the latter behind the last
+ * product, which is not computed again. */
+static void leaves_out_exchanges(void **state)
+{
+    (void)state;
+    scenario_run run;
+    uint32_t n = 0, skipped = 0;
+    if (read_again(&run, LLAMA_AGAIN, "true", "'tensor': 2") != CS_OK)
+        fail_msg("%s", error.text);
+    const cs_layer *block = first_block(&run);
+    for (uint32_t i = 0; i < block->n_exchanges; i++) {
+        const cs_exchange *one = &block->exchanges[i];
+        n += !one->backward;
+        skipped += one->skipped;
+        if (one->skipped != (!one->backward && n == 2))
+            fail_msg("exchange %u", i);
+    }
+    expect_int("exchanges forward", 2, n);
+    expect_int("left out", 1, skipped);
+    scenario_run_finish(&run);
+}
+
 /* One head of 4 features, of 2 tokens. */
 static void build_attention(cs_net *net, cs_attention_kernel kernel, bool causal, double dropout)
 {
@@ -875,6 +977,8 @@ int main(void)
         cmocka_unit_test(fuses),
         cmocka_unit_test(products_are_of_a_block),
         cmocka_unit_test(leaves_products_apart),
+        cmocka_unit_test(stops_early),
+        cmocka_unit_test(leaves_out_exchanges),
         cmocka_unit_test(copies_around_attention),
         cmocka_unit_test(moves_weights),
         cmocka_unit_test(scales_weights_apart),

@@ -215,6 +215,7 @@ static const effect effects[] = {
     {.key = "/runtime/expert_loop", .elsewhere = "runtime: test_host"},
     {.key = "/runtime/current_scaling", .elsewhere = "expert-kernels: scales_are_looked_for"},
     {.key = "/runtime/expert_modules", .elsewhere = "expert-kernels: experts_are_modules"},
+    {.key = "/runtime/early_stop", .elsewhere = "runtime-keys: stops_early"},
     {.key = "/runtime/separate_products", .elsewhere = "runtime-keys: leaves_products_apart"},
     {.key = "/runtime/fused_experts", .elsewhere = "expert-kernels: experts_are_fused"},
     /* kernels take the factor longer, each of them */

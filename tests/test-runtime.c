@@ -156,6 +156,11 @@ static const struct {
      "1f1b", "collectives", "dispatch", "{\"reached\":0.95,\"start\":\"0.45 ms\"}"},
     {"each copy", "\"megatron-core\"", "bf16", "", MESH("\"expert\": 2"), "1f1b", "collectives",
      "dispatch", "-"},
+    {"PyTorch's checkpoint", "\"pytorch-fsdp\"", "bf16", ", \"recompute\": true", "", "1f1b",
+     "runtime", "early_stop", "true"},
+    {"without one", "\"pytorch-fsdp\"", "bf16", "", "", "1f1b", "runtime", "early_stop", "-"},
+    {"Megatron Core's", "\"megatron-core\"", "bf16", ", \"recompute\": true", "", "1f1b", "runtime",
+     "early_stop", "-"},
     {"ideal has none", "\"ideal\"", "bf16", "", "", "1f1b", "platform", "blocking", "-"},
     {"FSDP neither", "\"pytorch-fsdp\"", "bf16", "", "", "1f1b", "platform", "blocking", "-"},
 };

@@ -151,6 +151,9 @@ static void finds_the_time_of_a_step(void **state)
 
 #define GPUS(n)  "'hardware': {'gpu': 'A100-SXM4-80GB', 'gpus': " #n ", 'gpus_per_node': 8}, "
 #define MEGATRON GPT ", 'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
+#define COMPOSER                                                                                   \
+    GPT ", 'framework': 'Composer/PyTorch FSDP', 'batch': {'global': 8, 'micro': 1}, " GPUS(       \
+        8) "'parallel': {'dp': 8, 'zero': 3}, "
 #define EXPERTS                                                                                    \
     "'model': {'name': 'm', 'kind': 'decoder-moe', 'layers': 4, 'hidden': 256, 'heads': 4, "       \
     "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'gelu', 'norm': 'layernorm', "                 \
@@ -163,8 +166,9 @@ static void finds_the_time_of_a_step(void **state)
     "'pos': 'rope', 'tied': true, 'experts': 4, 'topk': 2, 'moe_ffn': 512, 'shared_ffn': 512, "    \
     "'dense_layers': 1}, 'framework': 'Megatron-LM (dev)', "                                       \
     "'batch': {'global': 8, 'micro': 1}, "
-#define H100 "'hardware': {'gpu': 'NVIDIA H100 80GB HBM3', 'gpus': 1}, "
-#define TOLD "'measured': {}, 'recompute': 'none', 'precision': 'bf16'"
+#define H100     "'hardware': {'gpu': 'NVIDIA H100 80GB HBM3', 'gpus': 1}, "
+#define TOLD     "'measured': {}, 'recompute': 'none', 'precision': 'bf16'"
+#define REPEATED "'measured': {}, 'recompute': 'full', 'precision': 'bf16'"
 
 /* Sequences of 128 tokens. A token of a sample of 51 attends to 1 to 51, 26 on average. */
 #define NORMED(more)                                                                               \
@@ -670,6 +674,29 @@ static const struct rule {
      "runtime", "launch_blocking", NULL, "true"},
     {"and that do not", MEGATRON GPUS(1) "'env': {'CUDA_LAUNCH_BLOCKING': '0'}, " TOLD, "runtime",
      "launch_blocking", NULL, "-"},
+    {"gradients as FSDP reduces them", COMPOSER "'options': {'grad_reduce_dtype': 'fp32'}, " TOLD,
+     "model", "gradients", NULL, "\"fp32\""},
+    {"in a narrower type", COMPOSER "'options': {'grad_reduce_dtype': 'bf16'}, " TOLD, "model",
+     "gradients", NULL, "\"weights\""},
+    {"which were summed before",
+     COMPOSER "'options': {'grad_dtype': 'fp32', 'grad_reduce_dtype': 'bf16'}, " TOLD, "model",
+     "gradients", NULL, "\"fp32\""},
+    {"not by others", MEGATRON GPUS(1) "'options': {'grad_reduce_dtype': 'bf16'}, " TOLD, "model",
+     "gradients", NULL, "\"fp32\""},
+    {"kernels of torchtitan",
+     GPT ", 'framework': 'torchtitan', 'batch': {'global': 8, 'micro': 1}, " GPUS(
+         8) "'parallel': {'dp': 8, 'zero': 3}, " TOLD,
+     "runtime", "fused", NULL, "false"},
+    {"of a compiler",
+     GPT ", 'framework': 'torchtitan', 'batch': {'global': 8, 'micro': 1}, " GPUS(
+         8) "'parallel': {'dp': 8, 'zero': 3}, 'options': {'compile': true}, " TOLD,
+     "runtime", "fused", NULL, "true"},
+    {"a checkpoint that stops early", COMPOSER REPEATED, "runtime", "early_stop", NULL, "true"},
+    {"before PyTorch 2.1", COMPOSER "'options': {'grad_reduce_dtype': 'bf16'}, " REPEATED,
+     "runtime", "early_stop", NULL, "false"},
+    {"XLA's", GPT ", 'framework': 'MaxText', 'batch': {'global': 8, 'micro': 1}, " GPUS(1) REPEATED,
+     "runtime", "early_stop", NULL, "true"},
+    {"Megatron's goes on", MEGATRON GPUS(1) REPEATED, "runtime", "early_stop", NULL, "-"},
     {"zeros in gradients", MEGATRON GPUS(1) "'args': {'log-num-zeros-in-grad': true}, " TOLD,
      "runtime", "counts_zeros", NULL, "true"},
     {"not one by one", B200("26.08", "mxfp8"), "runtime", "expert_loop", NULL, "false"},

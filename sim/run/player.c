@@ -493,7 +493,8 @@ static cs_status drop_repeated(cs_player *p, passage *at, const cs_layer *layer,
 static cs_status play_backward(cs_player *p, passage *at, const cs_layer *layer, cs_error *error)
 {
     for (uint32_t i = 0; layer->recompute && i < layer->n_forward_tape; i++)
-        CS_TRY(play_event(p, at, &layer->forward_tape[i], false, error));
+        if (!layer->forward_tape[i].skipped)
+            CS_TRY(play_event(p, at, &layer->forward_tape[i], false, error));
     for (uint32_t i = 0; i < layer->n_backward_tape; i++)
         CS_TRY(play_event(p, at, &layer->backward_tape[i], true, error));
     return layer->recompute ? drop_repeated(p, at, layer, error) : CS_OK;
@@ -502,7 +503,9 @@ static cs_status play_backward(cs_player *p, passage *at, const cs_layer *layer,
 /* Time that a pass takes for a layer. */
 static double time_of(const cs_layer *layer, bool backward)
 {
-    const cs_time forward = backward && !layer->recompute ? 0 : layer->forward;
+    const cs_time forward = !backward          ? layer->forward
+                            : layer->recompute ? layer->forward - layer->skipped
+                                               : 0;
     return (double)forward +
            (backward ? (double)layer->backward_input + (double)layer->backward_weight : 0);
 }

@@ -35,7 +35,9 @@ static void add_layer(const cs_layer *layer, double *kernels)
 {
     const int forwards = layer->recompute ? 2 : 1;
     for (uint32_t k = 0; k < CS_N_KERNEL_KINDS; k++)
-        kernels[k] += forwards * layer->kernels[0][k] + layer->kernels[1][k];
+        kernels[k] += forwards * layer->kernels[CS_KERNELS_FORWARD][k] +
+                      layer->kernels[CS_KERNELS_BACKWARD][k] -
+                      (layer->recompute ? layer->kernels[CS_KERNELS_SKIPPED][k] : 0);
 }
 
 /* Of the stages of a device; all 0 where they are not known. */

@@ -29,6 +29,7 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/runtime/summed_ring", true},
     {"/runtime/kernels", true},
     {"/runtime/gradient_passes", true},
+    {"/runtime/early_stop", true},
     {"/runtime/counts_zeros", true},
     {"/model/gradients", true},
     {"/model/main_weights", true},

@@ -156,6 +156,8 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
          runs ? "\"context\" above 1, in rings, and \"eager_ring\": false" : named},
         {"kernels", given->kernels > 0 && given->kernels != 1, runs, named},
         {"gradient_passes", given->gradient_passes > 0, runs, named},
+        {"early_stop", given->early_stop, network && sections->model.workload.recompute,
+         network ? "\"recompute\": true" : "a named model"},
         {"counts_zeros", given->counts_zeros, runs, named},
     };
     WARN_OF_EACH(rules, &place);

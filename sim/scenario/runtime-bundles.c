@@ -45,6 +45,15 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
     FLASH("flash2", "aten/src/ATen/native/transformers/cuda/flash_attn: the kernel of "            \
                     "scaled_dot_product_attention since PyTorch 2.2")
 
+#define EARLY_STOP                                                                                 \
+    {                                                                                              \
+        .key = "/runtime/early_stop", .value = "true",                                             \
+        .source =                                                                                  \
+            "torch/utils/checkpoint.py: without use_reentrant, recomputation stops once all "      \
+            "tensors that backward needs are there (set_checkpoint_early_stop, PyTorch 2.1)",      \
+        .with = "/model/recompute=true"                                                            \
+    }
+
 #define FUSED(source_)                                                                             \
     {                                                                                              \
         .key = "/runtime/fused", .value = "true", .source = source_                                \
@@ -348,12 +357,13 @@ static const cs_convention megatron_2021[] = {
           "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize"),
     {0}};
 
-static const cs_convention fsdp[] = {PYTORCH_HOST,  COLLECTIVES,      BESIDE,
-                                     PYTORCH_FLASH, PYTORCH_CLIPPING, FSDP_REDUCES_EACH,
-                                     FSDP_SHARDS,   PYTORCH_MEMORY,   {0}};
+static const cs_convention fsdp[] = {
+    PYTORCH_HOST,     EARLY_STOP,        COLLECTIVES, BESIDE,         PYTORCH_FLASH,
+    PYTORCH_CLIPPING, FSDP_REDUCES_EACH, FSDP_SHARDS, PYTORCH_MEMORY, {0}};
 
 static const cs_convention ddp[] = {
     PYTORCH_HOST,
+    EARLY_STOP,
     COLLECTIVES,
     BESIDE,
     {"/parallel/bucket", "\"25 MiB\"",
@@ -396,6 +406,7 @@ static const cs_convention deepspeed[] = {
 
 static const cs_convention torchtitan[] = {
     PYTORCH_HOST,
+    EARLY_STOP,
     COLLECTIVES,
     BESIDE,
     FP32_GRADIENTS("torchtitan's mixed_precision_reduce is float32 by default"),
@@ -421,7 +432,7 @@ static const cs_convention torchtitan[] = {
      "/parallel/tensor>1 /parallel/sequence_parallel=true"},
     FSDP_REDUCES_EACH,
     FSDP_SHARDS,
-    FUSED("torch.compile of each block fuses what only moves"),
+    FUSED("torch.compile of each block fuses what only moves; without it set false"),
     {"/runtime/separate_products", "true",
      "torch/_inductor/config.py: pre_grad_fusion_options and post_grad_fusion_options are empty, "
      "so "
@@ -451,6 +462,7 @@ static const cs_convention torchtitan[] = {
 
 static const cs_convention llm_foundry[] = {
     PYTORCH_HOST,
+    EARLY_STOP,
     COLLECTIVES,
     BESIDE,
     {"/model/gradients", "\"weights\"",

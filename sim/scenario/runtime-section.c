@@ -67,6 +67,10 @@ const cs_field cs_scenario_runtime_fields[] = {
     {"gradient_passes", CS_FIELD_NUMBER, AT(gradient_passes), .fallback = "0", .max = 64,
      .doc = "how many times per step all gradients are read or written, besides the update: for "
             "their norm, unscaling, zeroing"},
+    {"early_stop", CS_FIELD_BOOL, AT(early_stop), .fallback = "false",
+     .doc = "with /model/recompute: the forward of a layer runs again only as far as its backward "
+            "needs it, thus without its last product (PyTorch's checkpoint with "
+            "use_reentrant=False); false: all of it runs again"},
     {"counts_zeros", CS_FIELD_BOOL, AT(counts_zeros), .fallback = "false",
      .doc = "once per step, four kernels for each tensor count the zeros in the gradients, for the "
             "log"},

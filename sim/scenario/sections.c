@@ -133,6 +133,7 @@ cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
     status = first_of(status, check_name(top, &sections->root, error));
     status = first_of(status, read_each(arena, sections, loaded, error));
     sections->model.workload.kernels = cs_runtime_section_kernels(&sections->runtime);
+    sections->model.workload.early_stop = sections->runtime.early_stop;
     sections->model.workload.kernels.tokens_once = sections->parallel.dispatcher > 0;
     top->model = top->platform = top->schedule = top->parallel = top->collectives = top->memory =
         top->offload = top->runtime = top->advise = top->sweep = NULL;

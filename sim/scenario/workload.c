@@ -157,6 +157,7 @@ cs_status cs_workload_options(const cs_workload *workload, cs_accelerator *devic
         .tapes = workload->tapes,
         .granularity = (cs_granularity)workload->granularity,
         .recompute = workload->recompute,
+        .early_stop = workload->early_stop,
         .recompute_ops = workload->recompute_operators.items,
         .n_recompute_ops = workload->recompute_operators.n,
         .discard_ops = workload->discard_operators.items,
@@ -191,6 +192,13 @@ static void take_update(cs_layer *layer, cs_time update)
     layer->update = update;
 }
 
+/* A device's part of a time takes of the measured whole what it does of the estimated one. */
+static cs_time part_of(cs_time part, cs_time estimated, cs_time measured)
+{
+    return estimated > 0 ? (cs_time)llround((double)part * ((double)measured / (double)estimated))
+                         : part;
+}
+
 /* Of the layer alone, for the samples of the model that takes them. */
 static cs_status take_layer(cs_layer *layer, const cs_model *measured, const cs_layer *from,
                             uint32_t samples, cs_error *error)
@@ -198,6 +206,7 @@ static cs_status take_layer(cs_layer *layer, const cs_model *measured, const cs_
     cs_layer_sum sum;
     uint32_t i = (uint32_t)(from - measured->layers);
     CS_TRY(cs_model_sum(measured, i, i + 1, samples, &sum, error));
+    layer->skipped = part_of(layer->skipped, layer->forward, sum.forward);
     layer->forward = sum.forward;
     layer->backward_input = sum.backward_input;
     layer->backward_weight = sum.backward_weight;
@@ -226,13 +235,6 @@ cs_status cs_model_take_times(cs_model *model, const cs_model *measured, const c
     return model->provenance.notes ? CS_OK : cs_error_no_memory(error);
 }
 
-/* A device's part of a time takes of the measured whole what it does of the estimated one. */
-static cs_time part_of(cs_time part, cs_time estimated, cs_time measured)
-{
-    return estimated > 0 ? (cs_time)llround((double)part * ((double)measured / (double)estimated))
-                         : part;
-}
-
 static void scale_layer(const cs_layer *estimated, const cs_layer *measured, cs_layer *part)
 {
     cs_layer_piece *sum = &(cs_layer_piece){0};
@@ -240,11 +242,13 @@ static void scale_layer(const cs_layer *estimated, const cs_layer *measured, cs_
     for (uint32_t i = 0; i < part->n_pieces; i++) {
         cs_layer_piece *piece = &part->pieces[i];
         piece->forward = part_of(piece->forward, estimated->forward, measured->forward);
+        piece->skipped = part_of(piece->skipped, estimated->forward, measured->forward);
         piece->backward_input =
             part_of(piece->backward_input, estimated->backward_input, measured->backward_input);
         piece->backward_weight =
             part_of(piece->backward_weight, estimated->backward_weight, measured->backward_weight);
         sum->forward += piece->forward;
+        sum->skipped += piece->skipped;
         sum->backward_input += piece->backward_input;
         sum->backward_weight += piece->backward_weight;
     }
@@ -252,8 +256,10 @@ static void scale_layer(const cs_layer *estimated, const cs_layer *measured, cs_
         *sum = (cs_layer_piece){
             part_of(part->forward, estimated->forward, measured->forward),
             part_of(part->backward_input, estimated->backward_input, measured->backward_input),
-            part_of(part->backward_weight, estimated->backward_weight, measured->backward_weight)};
+            part_of(part->backward_weight, estimated->backward_weight, measured->backward_weight),
+            part_of(part->skipped, estimated->forward, measured->forward)};
     part->forward = sum->forward;
+    part->skipped = sum->skipped;
     part->backward_input = sum->backward_input;
     part->backward_weight = sum->backward_weight;
     part->timing = measured->timing;

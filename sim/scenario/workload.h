@@ -13,7 +13,7 @@ typedef struct cs_workload {
     const char *device;      /* NULL: none, all times are 0 */
     uint32_t precision;      /* cs_precision */
     uint32_t granularity;    /* cs_granularity */
-    bool recompute;
+    bool recompute, early_stop;
     cs_list recompute_operators; /* const char *, names as recompute.h has them */
     cs_list discard_operators;   /* the same */
     cs_adapters *lora;           /* what is trained beside frozen weights, or NULL */

@@ -104,6 +104,9 @@ static bool sends_once(cs_point_rules *rules)
     return starts(point->framework, "Megatron-Bridge") && !sends_each_copy(rules);
 }
 
+/* Above, one device is simulated for all that do the same, also if their ways differ. */
+enum { EACH_UP_TO = 64 };
+
 void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
@@ -132,6 +135,8 @@ void cs_point_rules_mesh(cs_point_rules *rules, FILE *out)
         fputs(", \"accumulate\": false", out);
     if (cs_point_rules_submission(point) && mesh->dp > 1)
         cs_point_rules_assume(rules, "gradients are reduced beside the backward in submissions");
+    if (point->hardware->gpus > EACH_UP_TO)
+        fputs(", \"fold\": \"slowest\"", out);
     /* without overlap in place of the runtime's */
     if (bucket(point) > 0 || cs_point_rules_core(point))
         fprintf(out, ", \"bucket\": %llu", (unsigned long long)bucket(point));

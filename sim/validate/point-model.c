@@ -486,15 +486,24 @@ static const char *precision(cs_point_rules *rules)
     return "fp32";
 }
 
+static bool shards_gradients(const cs_point *point)
+{
+    return starts(point->framework, "Composer") || starts(point->framework, "PyTorch FSDP") ||
+           starts(point->framework, "torchtitan");
+}
+
 /* Stated; else Megatron-LM sums gradients of bf16 weights in fp32
  * (megatron/training/arguments.py: "accumulate and all-reduce gradients in fp32 for bfloat16 data
  * type"), whether products are in bf16 or, with its argument bf16, in a narrower type; unless it
  * is told to reduce them in bf16. Those of fp16 weights it sums in fp16. torchtitan reduces them
- * in fp32 (mixed_precision_reduce, torchtitan/config_manager.py). */
+ * in fp32 (mixed_precision_reduce, torchtitan/config_manager.py). FSDP keeps nothing but what it has
+ * reduced. */
 bool cs_point_rules_sums_in_fp32(const cs_point *point)
 {
     if (point->options->grad_dtype)
         return is(point->options->grad_dtype, "fp32");
+    if (shards_gradients(point) && point->options->grad_reduce_dtype)
+        return is(point->options->grad_reduce_dtype, "fp32");
     if (starts(point->framework, "torchtitan"))
         return true;
     return cs_point_rules_megatron(point) &&

@@ -158,6 +158,24 @@ static bool has_expert_modules(const cs_point *point)
            !has_argument(point, "moe-grouped-gemm");
 }
 
+/* XLA removes what nobody reads of a forward that runs again. The runs of llm-foundry that reduce
+ * gradients in bf16 are from its first release, which PyTorch 1.13 trained; those with autocast came
+ * when 2.1 had (mosaicml/llm-foundry, pull request 543, October 2023). */
+static void write_early_stop(cs_point_rules *rules, const framework *found, FILE *out)
+{
+    const cs_point *point = rules->point;
+    const char *reduces = point->options->grad_reduce_dtype;
+    if (!found || strcmp(point->recompute, "full") != 0)
+        return;
+    if (found->one_program)
+        fputs(", \"early_stop\": true", out);
+    if (strcmp(found->runtime, "llm-foundry") != 0 || !reduces || strcmp(reduces, "bf16") != 0)
+        return;
+    fputs(", \"early_stop\": false", out);
+    cs_point_rules_assume(rules, "llm-foundry with gradients reduced in bf16 has a PyTorch before "
+                                 "2.1, which repeats all of a layer");
+}
+
 void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
@@ -177,6 +195,9 @@ void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)
         fputs(", \"written_out\": true", out);
     if (point->options->compile)
         fputs(", \"fused\": true", out);
+    else if (strcmp(name, "torchtitan") == 0) /* whose compile.enable is false by default */
+        fputs(", \"fused\": false", out);
+    write_early_stop(rules, found, out);
     if (has_argument(point, "deterministic-mode"))
         fputs(", \"deterministic\": true", out);
     if (is_blocking(point))

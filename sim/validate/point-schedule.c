@@ -148,11 +148,13 @@ static void write_pipeline(cs_point_rules *rules, const order *found, FILE *out)
         write_partition(rules, out);
 }
 
-/* 1F1B of several stages a rank is the interleaved one. */
+/* 1F1B of several stages a rank is the interleaved one, which of one stage a rank is 1F1B. */
 static const order *find_order(const cs_point *point)
 {
-    const bool interleaved = point->parallel->vpp > 1 && strcmp(point->schedule, "1f1b") == 0;
-    const char *name = interleaved ? "interleaved_1f1b" : point->schedule;
+    const bool several = point->parallel->vpp > 1;
+    const bool is_either = strcmp(point->schedule, "1f1b") == 0 ||
+                           strcmp(point->schedule, "interleaved_1f1b") == 0;
+    const char *name = !is_either ? point->schedule : several ? "interleaved_1f1b" : "1f1b";
     for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
         if (strcmp(orders[i].name, name) == 0)
             return &orders[i];

@@ -153,6 +153,8 @@ const cs_field cs_point_options_fields[] = {
     NUMBER(packed_tokens, "tokens per sample, if several samples are packed into a sequence and do "
                           "not attend to each other; 0: not stated"),
     TEXT(grad_dtype, "type in which gradients are summed: fp32 or bf16"),
+    TEXT(grad_reduce_dtype, "type in which FSDP reduces gradients, and keeps what it has reduced: "
+                            "fp32 or bf16"),
     {"profiled_ms", CS_FIELD_OBJECT, AT(profiled_ms), .fallback = "", .of = cs_point_profile_fields,
      .size = sizeof(cs_point_profile),
      .doc = "measured times of forward and backward, instead of estimates", .shape = "{times}"},

@@ -62,6 +62,7 @@ typedef struct cs_point_options {
     const char *moe_dispatcher;    /* "alltoall" or "flex" */
     uint32_t packed_tokens;        /* of a sample that shares a sequence with others */
     const char *grad_dtype;        /* in which gradients are summed: "fp32" or "bf16" */
+    const char *grad_reduce_dtype; /* in which FSDP reduces them */
     cs_point_profile *profiled_ms; /* NULL: not measured */
 } cs_point_options;
 

@@ -16,12 +16,14 @@ static const cs_field piece_fields[] = {
      .doc = "gradient of its input"},
     {"backward_weight", CS_FIELD_TIME, offsetof(cs_layer_piece, backward_weight),
      .doc = "gradient of its weights"},
+    {"skipped", CS_FIELD_TIME, offsetof(cs_layer_piece, skipped), .fallback = "0",
+     .doc = "of the forward, what is left out when it runs again"},
     {0}};
 
 /* As it stands in a file. */
 typedef struct exchange_entry {
     uint32_t kind, axes, gap;
-    bool backward, beside;
+    bool backward, beside, skipped;
     int64_t bytes, bytes_back;
 } exchange_entry;
 
@@ -36,6 +38,8 @@ static const cs_field exchange_fields[] = {
      .doc = "in the backward, else in the forward"},
     {"beside", CS_FIELD_BOOL, offsetof(exchange_entry, beside), .fallback = "false",
      .doc = "while the piece before it computes"},
+    {"skipped", CS_FIELD_BOOL, offsetof(exchange_entry, skipped), .fallback = "false",
+     .doc = "left out when the forward runs again"},
     {"bytes", CS_FIELD_BYTES, offsetof(exchange_entry, bytes),
      .doc = "of one device; of a halo what it hands to the next one"},
     {"bytes_back", CS_FIELD_BYTES, offsetof(exchange_entry, bytes_back), .fallback = "0 B",
@@ -94,15 +98,19 @@ static cs_status check_pieces(const cs_layer *layer, const cs_json_place *divide
     const cs_json_place place = {.up = divided, .key = "pieces"};
     cs_layer_piece sum = {0};
     bool fits = true;
+    for (uint32_t i = 0; i < layer->n_pieces; i++)
+        if (layer->pieces[i].skipped > layer->pieces[i].forward)
+            return cs_json_invalid(&place, error, "must not skip more than their forward");
     for (uint32_t i = 0; i < layer->n_pieces && fits; i++)
         fits =
             cs_time_add(sum.forward, layer->pieces[i].forward, &sum.forward) &&
+            cs_time_add(sum.skipped, layer->pieces[i].skipped, &sum.skipped) &&
             cs_time_add(sum.backward_input, layer->pieces[i].backward_input, &sum.backward_input) &&
             cs_time_add(sum.backward_weight, layer->pieces[i].backward_weight,
                         &sum.backward_weight);
     if (layer->n_pieces == 0 ||
         (fits && sum.forward == layer->forward && sum.backward_input == layer->backward_input &&
-         sum.backward_weight == layer->backward_weight))
+         sum.backward_weight == layer->backward_weight && sum.skipped == layer->skipped))
         return CS_OK;
     return cs_json_invalid(&place, error, "must add up to the layer's times");
 }
@@ -126,6 +134,7 @@ static cs_status take_exchanges(const cs_list *list, const cs_json_place *divide
                                 .axes = (uint8_t)of->axes,
                                 .backward = of->backward,
                                 .beside = of->beside,
+                                .skipped = of->skipped,
                                 .gap = of->gap,
                                 .bytes = of->bytes,
                                 .bytes_back = of->bytes_back};
@@ -177,8 +186,8 @@ cs_divided_entry *cs_divided_give(const cs_layer *layer, cs_arena *arena)
         return NULL;
     for (uint32_t i = 0; i < n_exchanges; i++) {
         const cs_exchange *of = &layer->exchanges[i];
-        exchanges[i] = (exchange_entry){of->kind,   of->axes,  of->gap,       of->backward,
-                                        of->beside, of->bytes, of->bytes_back};
+        exchanges[i] = (exchange_entry){of->kind,   of->axes,    of->gap,   of->backward,
+                                        of->beside, of->skipped, of->bytes, of->bytes_back};
     }
     for (uint32_t i = 0; i < n_parts; i++)
         parts[i] = (part_entry){layer->weight_parts[i].axes, layer->weight_parts[i].bytes};

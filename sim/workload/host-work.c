@@ -48,13 +48,16 @@ void cs_host_work_wait(const cs_host_work *work, bool takes_turns, cs_piece_seco
     const double slower = work->all.backward / backward + takes_turns;
     const double forward_by = layer->forward > 0 && lost > 0 ? 1 + lost / layer->forward : 1;
     const double backward_by = backward > 0 && slower > 1 ? slower : 1;
-    layer->kernels[0][CS_KERNEL_WAITING] = layer->forward * (forward_by - 1);
-    layer->kernels[1][CS_KERNEL_WAITING] = backward * (backward_by - 1);
+    layer->kernels[CS_KERNELS_FORWARD][CS_KERNEL_WAITING] = layer->forward * (forward_by - 1);
+    layer->kernels[CS_KERNELS_BACKWARD][CS_KERNEL_WAITING] = backward * (backward_by - 1);
+    layer->kernels[CS_KERNELS_SKIPPED][CS_KERNEL_WAITING] = layer->skipped * (forward_by - 1);
     layer->forward *= forward_by;
+    layer->skipped *= forward_by;
     layer->backward_input *= backward_by;
     layer->backward_weight *= backward_by;
     for (uint32_t p = layer->first; p < layer->end; p++) {
         seconds[p].forward *= forward_by;
+        seconds[p].skipped *= forward_by;
         seconds[p].backward_input *= backward_by;
         seconds[p].backward_weight *= backward_by;
     }

@@ -109,6 +109,11 @@ static const cs_field result_fields[] = {
      .doc = "it is part of `kept`"},
     {0}};
 
+static const cs_field skipped_fields[] = {
+    {"skipped", CS_FIELD_TIME, offsetof(cs_layer, skipped), .fallback = "0",
+     .doc = "with `recompute`: of `forward`, what is left out when it runs again"},
+    {0}};
+
 static const cs_field resident_fields[] = {
     {"resident", CS_FIELD_BYTES, offsetof(cs_layer, resident_bytes), .fallback = "0",
      .doc = "part of `kept` that offloading leaves on the device"},
@@ -324,6 +329,15 @@ static cs_status check_narrowed(const cs_layer *layer, const cs_json_place *up, 
                            (long long)layer->narrowed_bytes);
 }
 
+static cs_status check_skipped(const cs_layer *layer, const cs_json_place *up, cs_error *error)
+{
+    const cs_json_place place = {.up = up, .key = "skipped"};
+    if (layer->skipped <= layer->forward)
+        return CS_OK;
+    return cs_json_invalid(&place, error, "must be at most %lld ps, the layer's forward (got %lld)",
+                           (long long)layer->forward, (long long)layer->skipped);
+}
+
 /* They are parts of what the layer has of the rest. */
 static cs_status check_matrix(const cs_layer_matrix *matrix, int64_t bytes, cs_time update,
                               const cs_json_place *place, cs_error *error)
@@ -366,16 +380,16 @@ static cs_status read_layer(const cJSON *object, const cs_json_place *place, voi
 {
     layer_entry *entry = member;
     cs_layer *layer = &entry->layer;
-    const cs_field *const tables[] = {
-        layer_fields,     tie_fields,           frozen_fields, carried_fields,
-        result_fields,    resident_fields,      whole_fields,  matrices_fields,
-        operators_fields, divided_layer_fields, NULL};
+    const cs_field *const tables[] = {layer_fields,         tie_fields,      frozen_fields,
+                                      carried_fields,       result_fields,   resident_fields,
+                                      whole_fields,         matrices_fields, operators_fields,
+                                      divided_layer_fields, skipped_fields,  NULL};
     whole_backward whole = {0};
     matrices_entry muon = {0};
     divided_layer parts = {0};
     operators_entry network;
-    void *const outs[] = {layer, layer,  layer, layer,    layer,
-                          layer, &whole, &muon, &network, &parts};
+    void *const outs[] = {layer,  layer, layer,    layer,  layer, layer,
+                          &whole, &muon, &network, &parts, layer};
     cs_status status = cs_field_read(object, place, tables, outs, arena, error);
     if (!cJSON_IsObject(object))
         return status;
@@ -388,6 +402,8 @@ static cs_status read_layer(const cJSON *object, const cs_json_place *place, voi
     if (status == CS_OK && parts.divided)
         status = cs_divided_take(parts.divided, place, arena, layer, error);
     entry->has_kept = cs_json_member(object, "kept") != NULL;
+    if (status == CS_OK)
+        status = check_skipped(layer, place, error);
     if (status == CS_OK)
         status = check_narrowed(layer, place, error);
     if (status == CS_OK)
@@ -702,6 +718,7 @@ static cJSON *write_layer(const void *member)
         (layer->frozen_bytes == 0 || cs_field_write(frozen_fields, layer, object)) &&
         (layer->carried_bytes == 0 || cs_field_write(carried_fields, layer, object)) &&
         (layer->result_bytes == 0 || cs_field_write(result_fields, layer, object)) &&
+        (layer->skipped == 0 || cs_field_write(skipped_fields, layer, object)) &&
         (layer->resident_bytes == 0 || cs_field_write(resident_fields, layer, object)) &&
         (layer->n_matrices == 0 || write_matrices(layer, object)) &&
         (whole || write_divided(layer, object)))

@@ -127,7 +127,8 @@ static bool recomputed(const priced *from, uint32_t i, cs_layer *layer)
     int64_t again = layer->kept_bytes > input ? layer->kept_bytes - input : 0;
     layer->kept_bytes = input;
     return !__builtin_add_overflow(layer->workspace_bytes, again, &layer->workspace_bytes) &&
-           cs_time_add(layer->backward_input, layer->forward, &layer->backward_input);
+           cs_time_add(layer->backward_input, layer->forward - layer->skipped,
+                       &layer->backward_input);
 }
 
 static bool add_matrices(cs_layer_sum *sum, const cs_layer *layer)

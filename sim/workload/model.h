@@ -29,6 +29,7 @@
 /* What a device computes of a layer without an exchange in between. */
 typedef struct cs_layer_piece {
     cs_time forward, backward_input, backward_weight;
+    cs_time skipped; /* of forward, when it runs again: see cs_layer */
 } cs_layer_piece;
 
 /* What devices hand each other within a layer. It stands in front of piece `gap` of the layer, or
@@ -42,6 +43,7 @@ typedef struct cs_exchange {
     uint8_t axes;  /* cs_axes_name */
     bool backward; /* belongs to the backward, else to the forward and to each repetition of it */
     bool beside;
+    bool skipped; /* not in a repetition of the forward */
     uint32_t gap;
     int64_t bytes;      /* see cs_exchange_kind */
     int64_t bytes_back; /* of a halo: what each hands to the one before it; else 0 */
@@ -90,6 +92,14 @@ typedef enum cs_kernel_kind {
         CS_N_KERNEL_KINDS
 } cs_kernel_kind;
 
+/* Of a layer; what is skipped is part of forward. */
+typedef enum cs_kernel_pass {
+    CS_KERNELS_FORWARD,
+    CS_KERNELS_BACKWARD,
+    CS_KERNELS_SKIPPED,
+    CS_N_KERNEL_PASSES
+} cs_kernel_pass;
+
 typedef struct cs_layer {
     const char *name;
     cs_time forward;
@@ -102,6 +112,8 @@ typedef struct cs_layer {
     int64_t workspace_bytes; /* live while the layer computes; grows with the samples; without what
                               * arrives beside a computation */
     bool recompute;          /* keeps its input only, and runs its forward again for its backward */
+    cs_time skipped;         /* of forward, what is left out when it runs again: what stands behind
+                              * all that its backward reads */
     const char *timing;      /* "measured", "estimated", or NULL where all are alike */
     const char *tied_to;     /* a layer before it, whose weights it uses as well; or NULL */
     int64_t tied_bytes;      /* of them; counted there, not in weight_bytes */
@@ -132,8 +144,7 @@ typedef struct cs_layer {
     cs_layer_piece *pieces;
     cs_exchange *exchanges;       /* those of one gap and pass stand in the order of that pass */
     cs_weight_part *weight_parts; /* the gradients of other weights are summed over GRADIENT */
-    /* s of forward and backward by kind of kernel; 0 where they are not known */
-    double kernels[2][CS_N_KERNEL_KINDS];
+    double kernels[CS_N_KERNEL_PASSES][CS_N_KERNEL_KINDS]; /* s; 0 where they are not known */
 } cs_layer;
 
 /* Where the numbers come from: required, so that a result can be judged. */
@@ -231,8 +242,8 @@ const cs_layer *cs_model_layers(const cs_model *model, uint32_t samples);
  * batches where they are for so many, as they are. Else times, activations and workspace are scaled
  * linearly from model->batch_size (times to the nearest picosecond, halves up; bytes up), each
  * layer by itself; update and weights are not. With batch_size 0 all are taken as they are. An
- * empty run has the same bytes at both ends. A layer with `recompute` keeps its input; its forward
- * is part of backward_input as well, and the rest of what it would keep, which is there again while
+ * empty run has the same bytes at both ends. A layer with `recompute` keeps its input; its forward,
+ * less what is skipped, is part of backward_input as well, and the rest of what it would keep, which is there again while
  * it computes backward, of the workspace. What several layers keep of a tensor that is handed past
  * them counts once. CS_OVERFLOW when a sum does not fit. */
 CS_MUST_CHECK cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end,

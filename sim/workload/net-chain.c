@@ -61,13 +61,24 @@ static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost 
     layer->backward_input += seconds->backward_input;
     layer->backward_weight += seconds->backward_weight;
     layer->update += fmax(times->update, 0) + cs_op_seconds_cast(how, op, cost);
-    layer->kernels[0][kernel_of(op)] += seconds->forward;
-    layer->kernels[1][kernel_of(op)] += seconds->backward_input + seconds->backward_weight;
+    layer->kernels[CS_KERNELS_FORWARD][kernel_of(op)] += seconds->forward;
+    layer->kernels[CS_KERNELS_BACKWARD][kernel_of(op)] +=
+        seconds->backward_input + seconds->backward_weight;
     return cs_sum_add(&layer->weights, cost->weights) && cs_sum_add(&layer->biases, cost->biases) &&
            cs_sum_add(&layer->frozen, cost->frozen) &&
            cs_sum_add(&layer->copy_bytes, cost->copy_bytes) &&
            cs_sum_add(&layer->cast_bytes, cost->cast_bytes) &&
            cs_sum_add(&layer->narrowed_bytes, cost->narrowed_bytes);
+}
+
+/* What is left out of the forward of a layer when it runs again. */
+static void find_skipped(const cs_net *net, cs_piece_seconds *seconds, cs_net_layer *layer)
+{
+    for (uint32_t p = layer->repeat_end; p < layer->end; p++) {
+        seconds[p].skipped = seconds[p].forward;
+        layer->skipped += seconds[p].forward;
+        layer->kernels[CS_KERNELS_SKIPPED][kernel_of(&net->ops[p])] += seconds[p].forward;
+    }
 }
 
 /* What the layer hands on besides what it writes: the carried tensor, from where it is written to
@@ -115,6 +126,7 @@ static bool cost_layers(const cs_divided_net *d, const cs_net_options *how, cs_n
         uint32_t tensors = 0;  /* and of how many tensors they are */
         int64_t muon = 0;      /* those that Muon updates */
         cs_host_work host = {0};
+        layer->repeat_end = how->early_stop ? layer->first : layer->end;
         for (uint32_t p = layer->first; fits && p < layer->end; p++) {
             cs_op_cost cost;
             cs_op_cost_of(net, &net->ops[p], how->batch_size, how->precision, &cost);
@@ -135,10 +147,13 @@ static bool cost_layers(const cs_divided_net *d, const cs_net_options *how, cs_n
             tensors += times.update >= 0 ? 0 : trained_tensors(&net->ops[p], &cost);
             muon += how->muon.steps > 0 ? add_matrices(d, how, p, layer) : 0;
             fits = fits && cs_net_kept_visit(net, how, p, i, &cost, of, layer);
+            const uint32_t reach = cs_net_kept_reach(net, how, p, &cost);
+            layer->repeat_end = reach > layer->repeat_end ? reach : layer->repeat_end;
             if (p == layer->first)
                 layer->read_bytes = cost.input_bytes;
             layer->written_bytes = cost.output_bytes;
         }
+        find_skipped(net, of->seconds, layer);
         cs_host_work_add_messages(d->local, how, layer, &host.all);
         cs_host_work_wait(&host, how->kernels.launch_blocking, of->seconds, layer);
         layer->update += cs_op_seconds_update(how, estimated - muon) +

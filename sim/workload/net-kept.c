@@ -267,6 +267,16 @@ bool cs_net_kept_visit(const cs_net *net, const cs_net_options *how, uint32_t p,
     return keep_extra(net, how, of, p, cost, to);
 }
 
+uint32_t cs_net_kept_reach(const cs_net *net, const cs_net_options *how, uint32_t p,
+                           const cs_op_cost *cost)
+{
+    const cs_op *op = &net->ops[p];
+    bool reads = cost->weights > 0 || cost->biases > 0;
+    for (uint32_t i = 0; i < op->n_inputs; i++)
+        reads |= keeps(net, how, p, i, cost);
+    return cost->keeps_output || cost->extra_kept_bytes > 0 ? p + 1 : reads ? p : 0;
+}
+
 bool cs_net_kept_sum(const cs_net *net, const cs_net_local *local, const cs_net_options *how,
                      cs_net_counts *of, cs_net_chain *chain)
 {

@@ -41,6 +41,13 @@ typedef struct cs_net_counts {
 bool cs_net_kept_visit(const cs_net *net, const cs_net_options *how, uint32_t p, uint32_t layer,
                        const cs_op_cost *cost, const cs_net_counts *of, cs_net_layer *to);
 
+/* How far the operators of a layer run again for the backward of operator p: past it if it keeps
+ * what it makes, up to it if it keeps what it reads or has weights, which autograd saves before a
+ * kernel of PyTorch's own runs (torch/utils/checkpoint.py, _StopRecomputationError); 0 if it keeps
+ * nothing. */
+uint32_t cs_net_kept_reach(const cs_net *net, const cs_net_options *how, uint32_t p,
+                           const cs_op_cost *cost);
+
 /* Once all are visited: adds what is kept to the layers and the chain, and what is there only while
  * operators run backward to their workspaces. `local`: NULL where the network is not divided. */
 bool cs_net_kept_sum(const cs_net *net, const cs_net_local *local, const cs_net_options *how,

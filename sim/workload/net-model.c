@@ -152,6 +152,7 @@ static bool fill_layer(const cs_net *net, const cs_net_options *how, const cs_ne
            !__builtin_mul_overflow(from->frozen, bytes, &to->frozen_bytes) &&
            cs_sum_add(&to->frozen_bytes, from->copy_bytes) &&
            cs_time_from_seconds(from->forward, &to->forward) &&
+           cs_time_from_seconds(from->skipped, &to->skipped) &&
            cs_time_from_seconds(from->backward_input, &to->backward_input) &&
            cs_time_from_seconds(from->backward_weight, &to->backward_weight) &&
            cs_time_from_seconds(from->update, &to->update);
@@ -202,13 +203,15 @@ static void fill_result(const cs_net *net, const cs_net_options *how, const cs_n
 static bool fill_pieces(const cs_net_layer *from, cs_layer *to)
 {
     bool fits = true;
-    to->forward = to->backward_input = to->backward_weight = 0;
+    to->forward = to->backward_input = to->backward_weight = to->skipped = 0;
     for (uint32_t i = 0; fits && i < from->n_pieces; i++) {
         cs_layer_piece *piece = &to->pieces[i];
         fits = cs_time_from_seconds(from->pieces[i].forward, &piece->forward) &&
+               cs_time_from_seconds(from->pieces[i].skipped, &piece->skipped) &&
                cs_time_from_seconds(from->pieces[i].backward_input, &piece->backward_input) &&
                cs_time_from_seconds(from->pieces[i].backward_weight, &piece->backward_weight) &&
                cs_time_add(to->forward, piece->forward, &to->forward) &&
+               cs_time_add(to->skipped, piece->skipped, &to->skipped) &&
                cs_time_add(to->backward_input, piece->backward_input, &to->backward_input) &&
                cs_time_add(to->backward_weight, piece->backward_weight, &to->backward_weight);
     }

@@ -49,6 +49,7 @@ typedef struct cs_net_options {
     bool tapes; /* tensors one by one are asked for (tape.h) */
     cs_granularity granularity;
     bool recompute;               /* marks every layer in front of the last block */
+    bool early_stop;              /* their forward runs again as far as their backward needs it */
     const cs_accelerator *device; /* whose times; see cs_accelerator_none */
     cs_runtime_kernels kernels;   /* of the runtime; zeroed: rooflines */
     const cs_measured *measured;  /* asked before the device is; or NULL */
@@ -69,6 +70,7 @@ typedef struct cs_net_options {
 /* A piece of a layer (cs_layer_piece), or an operator. */
 typedef struct cs_piece_seconds {
     double forward, backward_input, backward_weight;
+    double skipped; /* of forward, when the layer runs again */
 } cs_piece_seconds;
 
 /* A layer of the chain: operators [first, end), with a split those of the local network. */
@@ -88,8 +90,10 @@ typedef struct cs_net_layer {
     double update;                                   /* s, once per step, those of */
     cs_muon_update *matrices;                        /* included, with Muon */
     uint32_t n_matrices;
-    double kernels[2][CS_N_KERNEL_KINDS]; /* s of forward and backward, see cs_layer */
-    uint32_t n_measured, n_estimated;     /* passes of its pieces of work, by source */
+    double skipped;      /* of forward, when it runs again: operators from */
+    uint32_t repeat_end; /* this one on */
+    double kernels[CS_N_KERNEL_PASSES][CS_N_KERNEL_KINDS]; /* s, see cs_layer */
+    uint32_t n_measured, n_estimated; /* passes of its pieces of work, by source */
     int64_t kept_bytes, workspace_bytes;
     int64_t host_bytes;    /* of kept_bytes, what is offloaded */
     int64_t carried_bytes; /* kept of the carried tensor, see cs_layer; not in kept_bytes */

@@ -36,6 +36,14 @@ static int64_t bytes_of(const cutter *c, const cs_op_exchange *exchange, int64_t
     return (int64_t)ceil((double)elements * width) * (exchange->once ? 1 : c->how->batch_size);
 }
 
+/* It stands behind all that runs again of the layer. */
+static bool is_skipped(const cutter *c, const cs_op_exchange *exchange)
+{
+    const uint32_t end = c->layer->repeat_end;
+    return !exchange->backward &&
+           (exchange->op > end || (exchange->op == end && exchange->step == CS_BEHIND));
+}
+
 static void put_at(cutter *c, uint32_t at, const cs_op_exchange *exchange)
 {
     cs_exchange *list = c->layer->exchanges;
@@ -45,6 +53,7 @@ static void put_at(cutter *c, uint32_t at, const cs_op_exchange *exchange)
                              .axes = exchange->axes,
                              .backward = exchange->backward,
                              .beside = exchange->beside,
+                             .skipped = is_skipped(c, exchange),
                              .gap = c->layer->n_pieces,
                              .bytes = bytes_of(c, exchange, exchange->elements),
                              .bytes_back = bytes_of(c, exchange, exchange->elements_back)};
@@ -78,6 +87,7 @@ static void add_seconds(cutter *c, cs_piece_seconds seconds)
     piece(c)->forward += seconds.forward;
     piece(c)->backward_input += seconds.backward_input;
     piece(c)->backward_weight += seconds.backward_weight;
+    piece(c)->skipped += seconds.skipped;
     c->used = true;
 }
 
@@ -130,7 +140,7 @@ static void add_steps(cutter *c, uint32_t p)
         const double share = share_of_step(op, out, step);
         put_exchanges(c, p, step);
         add_seconds(c, (cs_piece_seconds){share * all.forward, share * all.backward_input,
-                                          share * all.backward_weight});
+                                          share * all.backward_weight, share * all.skipped});
         close_piece(c);
     }
 }

@@ -290,6 +290,7 @@ static bool add_forward(maker *m, uint32_t layer, const cs_net_layer *of)
 {
     bool enough = true;
     for (uint32_t p = of->first; enough && p < of->end; p++) {
+        const uint32_t begin = m->tape.n;
         const op_memory *memory = &m->ops[p];
         const uint32_t workspace = number_of_workspace(m, p);
         const bool works = memory->forward_workspace > 0;
@@ -298,6 +299,8 @@ static bool add_forward(maker *m, uint32_t layer, const cs_net_layer *of)
                  cs_tape_add(&m->tape, CS_TAPE_TAKE, workspace, memory->forward_workspace) &&
                  (!works || cs_tape_add(&m->tape, CS_TAPE_GIVE, workspace, 0)) &&
                  add_kept(m, p, CS_TAPE_KEEP) && add_last_reads(m, p);
+        for (uint32_t i = begin; p >= of->repeat_end && i < m->tape.n; i++)
+            m->tape.events[i].skipped = m->tape.events[i].what == CS_TAPE_TAKE;
     }
     return enough;
 }

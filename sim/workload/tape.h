@@ -37,6 +37,7 @@ typedef struct cs_tape_event {
     uint32_t memory;
     uint8_t what; /* cs_tape_what */
     bool leaves;  /* TAKE: later layers read it */
+    bool skipped; /* TAKE: not when the forward runs again */
     int64_t bytes;
 } cs_tape_event;
 
