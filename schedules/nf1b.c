@@ -56,7 +56,8 @@ static const cs_field fields[] = {
      .doc = "what one backward computes, which determines its time and workspace; mini_batch: all "
             "samples of the mini-batch, as in the paper; micro_batches: one micro-batch, N times"},
     {"in_flight", CS_FIELD_COUNT, offsetof(nf1b_params, in_flight), .fallback = "0",
-     .doc = "most mini-batches that have entered and are not yet updated on worker 1; 0: no limit; "
+     .doc = "most mini-batches that have entered and are not yet updated on the first worker; 0: "
+            "no limit; "
             "memory then grows with the run if a later worker is slower"},
     {"version_at", CS_FIELD_CHOICE, offsetof(nf1b_params, version_at), .fallback = "first_worker",
      .choices = version_names,
@@ -240,7 +241,8 @@ static cs_status make_worker(const generator *g, uint32_t worker, cs_error *erro
     cs_time duration;
     if (!backward_time(g->job, g->params, worker, &duration))
         return cs_error_add(error, CS_OVERFLOW,
-                            "nf1b: the backward of worker %u takes 2^63 ps or more", worker + 1);
+                            "nf1b: the backward of device %u takes 2^63 ps or more",
+                            cs_plan_device(g->job->plan, worker));
     cs_builder_queue(g->builder, cs_plan_device(g->job->plan, worker), CS_QUEUE_PRIORITY);
     classes->forward = make_forward(g, worker);
     classes->backward = make_backward(g, worker, duration);
@@ -341,9 +343,9 @@ static cs_status check_strict(const cs_job *job, const nf1b_params *params,
         if (backward_time(job, params, w, &backward) && cs_pipeline_time(job, w, backward) == 0)
             return cs_json_invalid(&at, error,
                                    "must be false where the backward of a mini-batch takes no "
-                                   "time, as on worker %u: which update was there before an "
+                                   "time, as on device %u: which update was there before an "
                                    "instant with several is not defined",
-                                   w + 1);
+                                   cs_plan_device(job->plan, w));
     }
     return CS_OK;
 }
@@ -411,15 +413,15 @@ static void warn(const cs_job *job, const void *params, const cs_json_place *pla
     char text[2][CS_UNITS_TEXT_BYTES];
     (void)cs_json_invalid(
         &at, warnings,
-        "0 sets no limit, and memory grows without bound: a mini-batch takes %s on worker %u, and "
-        "%s "
-        "on worker 1, which injects the next one whenever it is free; a limit bounds what is kept "
-        "to that many mini-batches",
+        "0 sets no limit, and memory grows without bound: a mini-batch takes %s on device %u, and "
+        "%s on device %u, which injects the next one whenever it is free; a limit bounds what is "
+        "kept to that many mini-batches",
         cs_units_format((double)slowest / (double)CS_PS_PER_SEC, CS_QUANTITY_TIME, 4, text[0],
                         sizeof(text[0])),
-        worker + 1,
+        cs_plan_device(job->plan, worker),
         cs_units_format((double)first / (double)CS_PS_PER_SEC, CS_QUANTITY_TIME, 4, text[1],
-                        sizeof(text[1])));
+                        sizeof(text[1])),
+        cs_plan_device(job->plan, 0));
 }
 
 /* ---- closed forms ---- */

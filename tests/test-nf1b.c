@@ -608,11 +608,10 @@ static const struct growth {
     {2, "'speed': [0.5, 1]", "", NULL, 0, 3},
     {2, "'speed': [1, 0.5]", "",
      "test: /schedule/in_flight: 0 sets no limit, and memory grows without bound: a mini-batch "
-     "takes "
-     "8 s on worker 2, and 4 s on worker 1",
+     "takes 8 s on device 1, and 4 s on device 0",
      1 - 2 / (8.0 - 2), 3},
     {4, "'speed': [1, 1, 0.25, 0.5]", "",
-     "a mini-batch takes 16 s on worker 3, and 4 s on worker 1", 1 - 2 / (16.0 - 2), 4},
+     "a mini-batch takes 16 s on device 2, and 4 s on device 0", 1 - 2 / (16.0 - 2), 4},
     {2, "'speed': [1, 0.5]", ", 'in_flight': 2", NULL, 0, 2},
     {4, "'speed': [1, 1, 0.25, 0.5]", ", 'in_flight': 5", NULL, 0, 5},
     {2, "'speed': [1, 0.5], 'blocking': true", "", NULL, 0, 3},
@@ -802,7 +801,7 @@ static void test_refusals(void **state)
         /* the backward takes 1e-13 forwards: no picosecond */
         {"", "'workers': 3, 'micro_batches': 2, 'strict': true, 'backward': 1e-13",
          "test: /schedule/strict: must be false where the backward of a mini-batch takes no time, "
-         "as on worker 1"},
+         "as on device 0"},
     };
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
         scenario_run run;

@@ -665,6 +665,11 @@ class Sweep(unittest.TestCase):
                         '/schedule/partition=[2,4,6],[1,2,4]')
         for partition in ('2, ?4, ?6', '1, ?2, ?4'):
             self.assertRegex(done.stderr, r'"kind": "pipedream", ?"partition": \[%s\]' % partition)
+        # a key within a member of the section: the member is whole
+        done = self.sim('--no-output', '--vary', '/schedule/kind=pipedream,gpipe', '--vary',
+                        '/schedule/partition/2=5,6', '-s', '/schedule/partition=[1,2,4]')
+        for partition in ('1, ?2, ?5', '1, ?2, ?6'):
+            self.assertRegex(done.stderr, r'"kind": "pipedream", ?"partition": \[%s\]' % partition)
         done = self.sim('--no-output', '--vary', '/schedule/kind=gpipe,pipedream', '--vary',
                         '/schedule/micro_batches=1..32')
         self.assertEqual(done.stderr.count('"kind": "gpipe"'), 8)

@@ -9,7 +9,8 @@ const TILES = [
 /* The figures that most runs are about; not what is 0 or said already. */
 function tileFigures(run) {
   const of = key => run.figures.find(figure => figure.key === key);
-  const says = figure => figure && (figure.value > 0 || !figure.key.startsWith('exposed')) &&
+  const says = figure => figure &&
+      (figure.value > 0 || !/^(exposed|pipeline_bubble)/.test(figure.key)) &&
       (figure.key !== 'makespan_s' || figure.value !== of('iteration_time_s')?.value) &&
       (figure.key !== 'pipeline_bubble_fraction' || figure.value !== of('bubble_fraction')?.value);
   return TILES.map(of).filter(says).slice(0, 6);
@@ -21,7 +22,7 @@ function tiles(run) {
     const [, number, unit] = figure.text.match(/^(\S+)\s*(.*)$/) || [null, figure.text, ''];
     return element(
         'div', {title: figure.meaning}, element('dt', null, figure.label),
-        element('dd', null, number, unit ? element('small', null, ` ${unit}`) : null));
+        element('dd', null, `${number} `, unit ? element('small', null, unit) : null));
   }));
 }
 

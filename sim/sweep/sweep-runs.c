@@ -162,6 +162,31 @@ static bool is_within(const kind_section *section, const char *pointer)
     return strncmp(pointer, section->prefix, strlen(section->prefix)) == 0;
 }
 
+/* Whether a member of the section, or a key in it, is varied. */
+static bool is_varied(const cs_space *space, const kind_section *section, const char *member)
+{
+    const size_t length = strlen(member);
+    bool varied = false;
+    for (uint32_t a = 0; a < space->n_axes; a++) {
+        const char *pointer = space->axes[a].pointer, *key = pointer + strlen(section->prefix);
+        varied |= is_within(section, pointer) && strncmp(key, member, length) == 0 &&
+                  (key[length] == '/' || key[length] == '\0');
+    }
+    return varied;
+}
+
+/* Leaves what is varied, but for the unknown key. */
+static void strip(const cs_space *space, const kind_section *section, const char *unknown,
+                  cJSON *object)
+{
+    for (cJSON *member = object ? object->child : NULL, *next; member; member = next) {
+        next = member->next;
+        if (!is_varied(space, section, member->string) ||
+            strcmp(unknown + strlen(section->prefix), member->string) == 0)
+            cJSON_Delete(cJSON_DetachItemViaPointer(object, member));
+    }
+}
+
 /* The section as it is at a point: that of the base with what is varied; where it has no such key,
  * only what is varied besides. The caller frees it; NULL when memory runs out. */
 static char *section_at(const cs_swept *s, const cs_sweep_results *results,
@@ -169,16 +194,16 @@ static char *section_at(const cs_swept *s, const cs_sweep_results *results,
 {
     const cs_space *space = &s->sweep.space;
     const char *unknown = results->unknown_keys[point];
-    const bool bare = unknown && is_within(section, unknown);
-    cJSON *document = bare ? cJSON_CreateObject() : cJSON_Duplicate(s->base, true);
-    bool done = document && (!bare || cJSON_AddObjectToObject(document, section->name));
-    for (uint32_t a = 0; done && a < space->n_axes; a++) {
-        const char *pointer = space->axes[a].pointer;
-        if (is_within(section, pointer) && !(bare && strcmp(pointer, unknown) == 0))
-            done = cs_json_set(document, pointer, cs_space_value(space, point, a), s->sweep.origin,
-                               NULL) == CS_OK;
+    cJSON *document = cJSON_Duplicate(s->base, true);
+    cs_error ignored;
+    cs_error_init(&ignored);
+    char *line = NULL;
+    if (document && cs_space_apply(space, point, s->sweep.origin, document, &ignored) == CS_OK) {
+        cJSON *object = cJSON_GetObjectItemCaseSensitive(document, section->name);
+        if (unknown && is_within(section, unknown))
+            strip(space, section, unknown, object);
+        line = cs_json_line(object);
     }
-    char *line = done ? cs_json_line(cs_json_member(document, section->name)) : NULL;
     cJSON_Delete(document);
     return line;
 }
