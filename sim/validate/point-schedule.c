@@ -163,8 +163,8 @@ static void write_pipeline(cs_point_rules *rules, const order *found, FILE *out)
 static const order *find_order(const cs_point *point)
 {
     const bool several = point->parallel->vpp > 1;
-    const bool is_either = strcmp(point->schedule, "1f1b") == 0 ||
-                           strcmp(point->schedule, "interleaved_1f1b") == 0;
+    const bool is_either =
+        strcmp(point->schedule, "1f1b") == 0 || strcmp(point->schedule, "interleaved_1f1b") == 0;
     const char *name = !is_either ? point->schedule : several ? "interleaved_1f1b" : "1f1b";
     for (size_t i = 0; i < sizeof(orders) / sizeof(orders[0]); i++)
         if (strcmp(orders[i].name, name) == 0)
