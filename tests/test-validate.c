@@ -154,6 +154,11 @@ static void finds_the_time_of_a_step(void **state)
 #define COMPOSER                                                                                   \
     GPT ", 'framework': 'Composer/PyTorch FSDP', 'batch': {'global': 8, 'micro': 1}, " GPUS(       \
         8) "'parallel': {'dp': 8, 'zero': 3}, "
+#define ENCODER(kind, framework)                                                                   \
+    "'model': {'name': 'e', 'kind': '" kind "', 'layers': 4, 'hidden': 256, 'heads': 4, "          \
+    "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'gelu', 'norm': 'layernorm'}, 'framework': "   \
+    "'" framework "', 'batch': {'global': 8, 'micro': 1}, 'options': {'lora': true}, " GPUS(1)     \
+        TOLD
 /* Four blocks over two ranks. */
 #define LAID_OUT(layout)                                                                           \
     MEGATRON GPUS(2) "'parallel': {'pp': 2}, 'schedule': '1f1b', 'args': "                         \
@@ -709,6 +714,12 @@ static const struct rule {
      "gradients", NULL, "\"fp32\""},
     {"not by others", MEGATRON GPUS(1) "'options': {'grad_reduce_dtype': 'bf16'}, " TOLD, "model",
      "gradients", NULL, "\"fp32\""},
+    {"adapters of BERT", ENCODER("encoder", "Megatron-LM (dev)"), "model", "lora", "targets",
+     "[\"linear_qkv\",\"attention.dense\"]"},
+    {"as in its paper", ENCODER("encoder", "PyTorch FSDP"), "model", "lora", "targets",
+     "[\"query\",\"attention.dense\"]"},
+    {"adapters of T5", ENCODER("encoder-decoder", "Megatron-LM (dev)"), "model", "lora", "targets",
+     "[\"linear_qkv\",\"linear_q\",\"linear_kv\",\"o\"]"},
     {"kernels of torchtitan",
      GPT ", 'framework': 'torchtitan', 'batch': {'global': 8, 'micro': 1}, " GPUS(
          8) "'parallel': {'dp': 8, 'zero': 3}, " TOLD,

@@ -292,7 +292,7 @@ static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
         fputs("\"topology\": \"ideal\"", out);
     else if (!topology)
         cs_point_rules_miss(rules, "the nodes of %s", hardware->gpu);
-    else if (is_pcie(topology) && several)
+    else if (is_pcie(topology) && (several || hardware->gpus > 8))
         cs_point_rules_miss(rules, "several nodes of %s", hardware->gpu);
     else if (strncmp(topology, "mi3", strlen("mi3")) == 0)
         write_infinity(rules, topology, several, out);

@@ -18,16 +18,27 @@ static bool is(const char *text, const char *word)
 /* ---- operators by name ---- */
 
 /* What a network has to have besides for an operator to be there. */
-enum { GATE = 1, ROTARY = 2, EXPERTS = 4, LATENT = 8, DENSE = 16, MIXED = 32, SHARED = 64 };
+enum {
+    GATE = 1,
+    ROTARY = 2,
+    EXPERTS = 4,
+    LATENT = 8,
+    DENSE = 16,
+    MIXED = 32,
+    SHARED = 64,
+    OWN_FORM = 128,  /* encoders as in their paper, */
+    CORE_FORM = 256, /* or as in Megatron Core */
+};
 
-static unsigned parts_of(const cs_point_model *model)
+static unsigned parts_of(const cs_point *point)
 {
+    const cs_point_model *model = point->model;
     const bool rotary = is(model->pos, "rope") || is(model->pos, "yarn");
     return (is(model->act, "swiglu") || is(model->act, "geglu") ? GATE : 0U) |
-           (rotary ? ROTARY : 0U) | (model->experts > 0 ? EXPERTS : DENSE) |
-           (model->mla ? LATENT : 0U) |
-           (model->experts > 0 && model->dense_layers > 0 ? MIXED : 0U) |
-           (model->experts > 0 && model->shared_ffn > 0 ? SHARED : 0U);
+           (rotary ? ROTARY : 0U) | (model->experts > 1 ? EXPERTS : DENSE) |
+           (cs_point_rules_megatron(point) ? CORE_FORM : OWN_FORM) | (model->mla ? LATENT : 0U) |
+           (model->experts > 1 && model->dense_layers > 0 ? MIXED : 0U) |
+           (model->experts > 1 && model->shared_ffn > 0 ? SHARED : 0U);
 }
 
 /* What words of points and recipes call operators, by the families that have them. */
@@ -102,7 +113,7 @@ static bool write_named(cs_point_rules *rules, const named *table, size_t n, con
                         const char *key, bool discards, FILE *out)
 {
     const cs_point_family family = cs_point_rules_family(rules);
-    const unsigned parts = parts_of(rules->point->model);
+    const unsigned parts = parts_of(rules->point);
     bool any = false;
     for (size_t i = 0; i < n; i++) {
         if (table[i].family != family || (table[i].needs & ~parts) != 0 ||
@@ -205,9 +216,11 @@ static void write_recomputed(cs_point_rules *rules, FILE *out)
 static const named adapted[] = {
     {"before", CS_FAMILY_GPT, 0, "\"c_attn\"", false},
     {"behind", CS_FAMILY_GPT, 0, "\"attn.c_proj\"", false},
-    {"before", CS_FAMILY_BERT, 0, "\"query\"", false},
+    {"before", CS_FAMILY_BERT, OWN_FORM, "\"query\"", false},
+    {"before", CS_FAMILY_BERT, CORE_FORM, "\"linear_qkv\"", false},
     {"behind", CS_FAMILY_BERT, 0, "\"attention.dense\"", false},
-    {"before", CS_FAMILY_T5, 0, "\"q\"", false},
+    {"before", CS_FAMILY_T5, OWN_FORM, "\"q\"", false},
+    {"before", CS_FAMILY_T5, CORE_FORM, "\"linear_qkv\", \"linear_q\", \"linear_kv\"", false},
     {"behind", CS_FAMILY_T5, 0, "\"o\"", false},
 };
 

@@ -229,7 +229,8 @@ static void write_scenario(cs_point_rules *rules, FILE *out)
     check_source(rules);
     check_group(rules);
     if (rules->point->options->profiled_ms) {
-        if (rules->point->parallel->tp > 1 || rules->point->parallel->cp > 1)
+        const cs_point_parallel *mesh = rules->point->parallel;
+        if (mesh->tp > 1 || mesh->cp > 1 || mesh->ep > 1)
             cs_point_rules_miss(rules, "measured passes of ranks that divide a stage");
     } else {
         check_ranks(rules);
