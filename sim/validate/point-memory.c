@@ -215,12 +215,12 @@ static bool is_xla(const cs_point *point)
  * There is none for nvfp4. */
 static const char *narrow_weights(const cs_point *point)
 {
-    if (point->options->float8_allgather)
+    const bool divides_experts = point->parallel->zero == 3 && point->parallel->ep > 1;
+    if (point->options->float8_allgather && !divides_experts)
         return "alone";
     const bool gathers = point->args               ? has_flag(point, "fp8-param-gather")
                          : is_type(point, "mxfp8") ? contains(point->framework, "Megatron-Bridge")
                                                    : is_type(point, "fp8");
-    const bool divides_experts = point->parallel->zero == 3 && point->parallel->ep > 1;
     if (is_xla(point) || contains(point->framework, "torch"))
         return "cast";
     return is_megatron(point) && gathers && !divides_experts ? "alone" : "copies";
