@@ -250,7 +250,7 @@ static uint32_t dense_layers(const cs_point *point)
 static void write_deepseek(cs_point_rules *rules, FILE *out)
 {
     const cs_point_model *model = rules->point->model;
-    const uint32_t expert = or_else(model->moe_ffn, 1);
+    const uint32_t expert = or_else(or_else(model->moe_ffn, model->ffn), 1);
     fprintf(out,
             "\"name\": \"deepseek_v3\", \"parameters\": {\"layers\": %u, \"hidden\": %u, "
             "\"heads\": %u, \"sequence\": %u, \"vocabulary\": %u, \"intermediate\": %u, "
@@ -399,7 +399,7 @@ static void write_mixtures(cs_point_rules *rules, FILE *out)
     if (!model->act || !model->norm)
         cs_point_rules_miss(rules, "stated: the architecture");
     else if (gated && model->mla && !has_windows(rules) &&
-             model->shared_ffn % or_else(model->moe_ffn, 1) == 0)
+             model->shared_ffn % or_else(or_else(model->moe_ffn, model->ffn), 1) == 0)
         write_deepseek(rules, out);
     else if (gated && model->sliding_window > 0 && model->bias)
         write_mixture(rules, "gpt_oss", out);
