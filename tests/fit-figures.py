@@ -89,6 +89,8 @@ KEYS = [
     ('deepspeed kernels', '/runtime/kernels', 'framework=Megatron-DeepSpeed*', 1, '', 0.15, 'a100',
      'DEEPSPEED'),
     ('PaxML kernels', '/runtime/kernels', 'framework=PaxML*', 1, '', 0.15, 'h100', 'PAXML'),
+    ('FSDP on H100 kernels', '/runtime/kernels', 'framework=Composer*,framework=PyTorch FSDP*,gpu=H100*', 1, '', 0.15,
+     'h100', 'FSDP'),
     ('blocking exchange', '/platform/latency', 'dataset=zero-bubble,id=*1f1b-i', 0.37, ' ms', 0.3, None,
      'EXCHANGE'),
 ]

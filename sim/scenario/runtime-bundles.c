@@ -45,6 +45,13 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
     FLASH("flash2", "aten/src/ATen/native/transformers/cuda/flash_attn: the kernel of "            \
                     "scaled_dot_product_attention since PyTorch 2.2")
 
+/* Of PyTorch itself, where in_step of these devices is fitted to TransformerEngine's. */
+#define KERNELS_ON_HOPPER                                                                          \
+    {                                                                                              \
+        .key = "/runtime/kernels", .value = CS_FITTED_FSDP,                                        \
+        .source = FITTED ": products of PyTorch itself on Hopper", .with = "/model/device=h100*"   \
+    }
+
 #define EARLY_STOP                                                                                 \
     {                                                                                              \
         .key = "/runtime/early_stop", .value = "true",                                             \
@@ -358,7 +365,7 @@ static const cs_convention megatron_2021[] = {
     {0}};
 
 static const cs_convention fsdp[] = {
-    PYTORCH_HOST,     EARLY_STOP,        COLLECTIVES, BESIDE,         PYTORCH_FLASH,
+    PYTORCH_HOST,     KERNELS_ON_HOPPER, EARLY_STOP,  COLLECTIVES,    BESIDE, PYTORCH_FLASH,
     PYTORCH_CLIPPING, FSDP_REDUCES_EACH, FSDP_SHARDS, PYTORCH_MEMORY, {0}};
 
 static const cs_convention ddp[] = {
@@ -462,6 +469,7 @@ static const cs_convention torchtitan[] = {
 
 static const cs_convention llm_foundry[] = {
     PYTORCH_HOST,
+    KERNELS_ON_HOPPER,
     EARLY_STOP,
     COLLECTIVES,
     BESIDE,
