@@ -1,4 +1,5 @@
 /* Runtimes: bundles of defaults, and what their kernels take. */
+#include "sim/base/fitted.h"
 #include "sim/scenario/figure-origins.h"
 #include "sim/scenario/runtime-section.h"
 
@@ -156,6 +157,14 @@ static const struct {
      "1f1b", "collectives", "dispatch", "{\"reached\":0.95,\"start\":\"0.45 ms\"}"},
     {"each copy", "\"megatron-core\"", "bf16", "", MESH("\"expert\": 2"), "1f1b", "collectives",
      "dispatch", "-"},
+    {"kernels of PyTorch on Hopper", "\"pytorch-fsdp\"", "bf16", ", \"device\": \"h100\"", "",
+     "1f1b", "runtime", "kernels", CS_FITTED_FSDP},
+    {"not on A100", "\"pytorch-fsdp\"", "bf16", ", \"device\": \"a100\"", "", "1f1b", "runtime",
+     "kernels", "-"},
+    {"nor in fp32", "\"pytorch-fsdp\"", "fp32", ", \"device\": \"h100\"", "", "1f1b", "runtime",
+     "kernels", "-"},
+    {"nor with TransformerEngine", "\"megatron-core\"", "bf16", ", \"device\": \"h100\"", "",
+     "1f1b", "runtime", "kernels", "-"},
     {"PyTorch's checkpoint", "\"pytorch-fsdp\"", "bf16", ", \"recompute\": true", "", "1f1b",
      "runtime", "early_stop", "true"},
     {"without one", "\"pytorch-fsdp\"", "bf16", "", "", "1f1b", "runtime", "early_stop", "-"},

@@ -49,7 +49,8 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
 #define KERNELS_ON_HOPPER                                                                          \
     {                                                                                              \
         .key = "/runtime/kernels", .value = CS_FITTED_FSDP,                                        \
-        .source = FITTED ": products of PyTorch itself on Hopper", .with = "/model/device=h100*"   \
+        .source = FITTED ": products of PyTorch itself on Hopper",                                 \
+        .with = "/model/device=h100* /model/precision!=fp32"                                       \
     }
 
 #define EARLY_STOP                                                                                 \
