@@ -92,6 +92,8 @@ static const ignored rows[] = {
     {"/runtime/host_kernel", CHAIN, ", 'runtime': {'name': 'ideal'", "'host_kernel': '1 s'", named},
     {"/runtime/host_product_backward", CHAIN, ", 'runtime': {'name': 'ideal'",
      "'host_product_backward': '1 s'", named},
+    {"/runtime/compile", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'", "'compile': true",
+     ideal},
     {"/runtime/fused", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'", "'fused': true", ideal},
     {"/runtime/separate_products", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'",
      "'separate_products': true", ideal},

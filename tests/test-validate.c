@@ -723,11 +723,11 @@ static const struct rule {
     {"kernels of torchtitan",
      GPT ", 'framework': 'torchtitan', 'batch': {'global': 8, 'micro': 1}, " GPUS(
          8) "'parallel': {'dp': 8, 'zero': 3}, " TOLD,
-     "runtime", "fused", NULL, "false"},
+     "runtime", "compile", NULL, "-"},
     {"of a compiler",
      GPT ", 'framework': 'torchtitan', 'batch': {'global': 8, 'micro': 1}, " GPUS(
          8) "'parallel': {'dp': 8, 'zero': 3}, 'options': {'compile': true}, " TOLD,
-     "runtime", "fused", NULL, "true"},
+     "runtime", "compile", NULL, "true"},
     {"a checkpoint that stops early", COMPOSER REPEATED, "runtime", "early_stop", NULL, "true"},
     {"before PyTorch 2.1", COMPOSER "'options': {'grad_reduce_dtype': 'bf16'}, " REPEATED,
      "runtime", "early_stop", NULL, "false"},

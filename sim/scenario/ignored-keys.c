@@ -134,6 +134,7 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
         sections->parallel.context > 1 && sections->parallel.context_method == CS_CONTEXT_RING;
     const bool is_fp8 = sections->model.workload.precision == CS_PRECISION_FP8;
     const cs_dependent_key rules[] = {
+        {"compile", given->compile, runs, named},
         {"fused", given->fused, runs, named},
         {"separate_products", given->separate_products, runs && given->fused,
          runs ? "\"fused\"" : named},

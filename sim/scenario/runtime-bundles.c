@@ -67,6 +67,22 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         .key = "/runtime/fused", .value = "true", .source = source_                                \
     }
 
+#define COMPILED(key_, source_)                                                                    \
+    {                                                                                              \
+        .key = "/runtime/" key_, .value = "true", .source = source_,                               \
+        .with = "/runtime/compile=true"                                                            \
+    }
+
+/* What torch.compile makes of a program in PyTorch. */
+#define PYTORCH_COMPILED                                                                           \
+    COMPILED("fused", "torch/_inductor/scheduler.py, fuse_nodes: what only moves is fused"),       \
+        COMPILED(                                                                                  \
+            "separate_products",                                                                   \
+            "torch/_inductor/config.py: pre_grad_fusion_options and post_grad_fusion_options "     \
+            "are empty, so that linear layers that read the same, as wq, wk and wv, and w1 "       \
+            "and w3, of torchtitan/models/llama3/model/model.py, stay products of their "          \
+            "own; torch/_inductor/fx_passes/post_grad.py, is_valid_addmm_fusion")
+
 #define GRADIENT_PASSES(value_, source_)                                                           \
     {                                                                                              \
         .key = "/runtime/gradient_passes", .value = value_, .source = source_                      \
@@ -366,10 +382,11 @@ static const cs_convention megatron_2021[] = {
     {0}};
 
 static const cs_convention fsdp[] = {
-    PYTORCH_HOST,     KERNELS_ON_HOPPER, EARLY_STOP,  COLLECTIVES,    BESIDE, PYTORCH_FLASH,
-    PYTORCH_CLIPPING, FSDP_REDUCES_EACH, FSDP_SHARDS, PYTORCH_MEMORY, {0}};
+    PYTORCH_COMPILED, PYTORCH_HOST,     KERNELS_ON_HOPPER, EARLY_STOP,  COLLECTIVES,    BESIDE,
+    PYTORCH_FLASH,    PYTORCH_CLIPPING, FSDP_REDUCES_EACH, FSDP_SHARDS, PYTORCH_MEMORY, {0}};
 
 static const cs_convention ddp[] = {
+    PYTORCH_COMPILED,
     PYTORCH_HOST,
     EARLY_STOP,
     COLLECTIVES,
@@ -440,13 +457,7 @@ static const cs_convention torchtitan[] = {
      "/parallel/tensor>1 /parallel/sequence_parallel=true"},
     FSDP_REDUCES_EACH,
     FSDP_SHARDS,
-    FUSED("torch.compile of each block fuses what only moves; without it set false"),
-    {"/runtime/separate_products", "true",
-     "torch/_inductor/config.py: pre_grad_fusion_options and post_grad_fusion_options are empty, "
-     "so "
-     "that wq, wk and wv, and w1 and w3, of torchtitan/models/llama3/model/model.py stay products "
-     "of their own; torch/_inductor/fx_passes/post_grad.py, is_valid_addmm_fusion",
-     NULL},
+    PYTORCH_COMPILED,
     PYTORCH_FLASH,
     GRADIENT_PASSES("3",
                     "torchtitan/distributed/utils.py, clip_grad_norm_: the norm reads gradients, "
@@ -469,6 +480,7 @@ static const cs_convention torchtitan[] = {
     {0}};
 
 static const cs_convention llm_foundry[] = {
+    PYTORCH_COMPILED,
     PYTORCH_HOST,
     KERNELS_ON_HOPPER,
     EARLY_STOP,

@@ -8,6 +8,10 @@ const cs_field cs_scenario_runtime_fields[] = {
     {"name", CS_FIELD_CHOICE, AT(name), .fallback = "ideal", .choices = cs_runtime_names,
      .doc = "framework whose conventions are the defaults of the keys below and of other sections; "
             "ideal: none, each operator takes the time of its roofline"},
+    {"compile", CS_FIELD_BOOL, AT(compile), .fallback = "false",
+     .doc =
+         "the network is compiled by torch.compile: in torchtitan, pytorch-fsdp, pytorch-ddp and "
+         "llm-foundry, the default of \"fused\" and \"separate_products\" is then true"},
     {"fused", CS_FIELD_BOOL, AT(fused), .fallback = "false",
      .doc = "one kernel each for a norm, for an activation with its gate, and for dropout with a "
             "residual sum; linear layers that read the same input are one product"},

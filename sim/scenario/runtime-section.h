@@ -13,7 +13,7 @@
 
 typedef struct cs_runtime_section {
     uint32_t name; /* position in its choices; 0: "ideal" */
-    bool fused, separate_products, written_out, cuda_graphs, expert_loop, expert_modules,
+    bool compile, fused, separate_products, written_out, cuda_graphs, expert_loop, expert_modules,
         fused_experts, current_scaling, deterministic, eager_ring, summed_ring, counts_zeros,
         launch_blocking, early_stop;
     uint32_t flash; /* cs_flash */

@@ -176,6 +176,13 @@ static void write_early_stop(cs_point_rules *rules, const framework *found, FILE
                                  "2.1, which repeats all of a layer");
 }
 
+/* Runtimes that torch.compile makes a difference to. */
+static bool is_pytorch(const char *runtime)
+{
+    return strncmp(runtime, "pytorch", strlen("pytorch")) == 0 ||
+           strcmp(runtime, "torchtitan") == 0 || strcmp(runtime, "llm-foundry") == 0;
+}
+
 void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
@@ -194,9 +201,7 @@ void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)
     if (trains_transformers(point))
         fputs(", \"written_out\": true", out);
     if (point->options->compile)
-        fputs(", \"fused\": true", out);
-    else if (strcmp(name, "torchtitan") == 0) /* whose compile.enable is false by default */
-        fputs(", \"fused\": false", out);
+        fprintf(out, ", \"%s\": true", is_pytorch(name) ? "compile" : "fused");
     write_early_stop(rules, found, out);
     if (has_argument(point, "deterministic-mode"))
         fputs(", \"deterministic\": true", out);
