@@ -165,22 +165,26 @@ static void test_times(void **state)
 /* Bytes per byte of weights, besides weights and gradients. In fp32 a state is as large as a
  * weight. Mixed with Adam: 4 + 4 + 4 bytes for a weight of 2 (ZeRO's 16 bytes per parameter, less 2
  * for the weight and 2 for its gradient). Updates read a gradient, and read and write the weight
- * and its states; the mixed ones write a copy of 2 bytes besides. */
+ * and its states; the mixed ones write a copy of 2 bytes besides. With a kernel for each step of
+ * the formula, in fp32: descent reads g and w and writes g', then reads w and g' and writes w, 24;
+ * momentum 12 of decay, 8 of m s, 12 of s + g', 12 of w - r s, 44; Adam 8 of decay, 12 of lerp, 8
+ * of v s, 12 of addcmul, 8 each of the root, its quotient and epsilon, 16 of addcdiv, 80. */
 static const struct {
     const char *row;
     cs_precision precision;
     double states, ratio, update;
     int64_t gradients; /* bytes per byte of weights, in float32, which an update then reads */
     double update_of_float;
+    double stepwise; /* besides, with a kernel for each step of the formula */
 } optimizers[] = {
-    {"fp32, sgd", CS_PRECISION_FP32, 0, 0, 12, 1, 12},
-    {"fp32, momentum", CS_PRECISION_FP32, 1, 1, 20, 1, 20},
-    {"fp32, adam", CS_PRECISION_FP32, 2, 2, 28, 1, 28},
-    {"tf32, adam", CS_PRECISION_TF32, 2, 2, 28, 1, 28},
-    {"fp16, sgd", CS_PRECISION_FP16, 0, 2, 12, 2, 14},
-    {"fp16, momentum", CS_PRECISION_FP16, 1, 4, 20, 2, 22},
-    {"bf16, adam", CS_PRECISION_BF16, 2, 6, 28, 2, 30},
-    {"nvfp4, adam", CS_PRECISION_NVFP4, 2, 6, 28, 2, 30},
+    {"fp32, sgd", CS_PRECISION_FP32, 0, 0, 12, 1, 12, 12},
+    {"fp32, momentum", CS_PRECISION_FP32, 1, 1, 20, 1, 20, 24},
+    {"fp32, adam", CS_PRECISION_FP32, 2, 2, 28, 1, 28, 52},
+    {"tf32, adam", CS_PRECISION_TF32, 2, 2, 28, 1, 28, 52},
+    {"fp16, sgd", CS_PRECISION_FP16, 0, 2, 12, 2, 14, 8},
+    {"fp16, momentum", CS_PRECISION_FP16, 1, 4, 20, 2, 22, 20},
+    {"bf16, adam", CS_PRECISION_BF16, 2, 6, 28, 2, 30, 50},
+    {"nvfp4, adam", CS_PRECISION_NVFP4, 2, 6, 28, 2, 30, 50},
 };
 
 static void test_optimizers(void **state)
@@ -195,6 +199,8 @@ static void test_optimizers(void **state)
                       cs_precision_update_bytes(optimizers[i].precision, states, false, usual));
         expect_double(optimizers[i].row, optimizers[i].update_of_float,
                       cs_precision_update_bytes(optimizers[i].precision, states, true, usual));
+        expect_double(optimizers[i].row, optimizers[i].stepwise,
+                      cs_precision_stepwise_bytes(optimizers[i].precision, states, false, usual));
         expect_int(optimizers[i].row, 1,
                    cs_precision_gradient_ratio(optimizers[i].precision, false));
         expect_int(optimizers[i].row, optimizers[i].gradients,

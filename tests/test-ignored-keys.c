@@ -94,6 +94,8 @@ static const ignored rows[] = {
      "'host_product_backward': '1 s'", named},
     {"/runtime/compile", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'", "'compile': true",
      ideal},
+    {"/runtime/foreach_optimizer", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'",
+     "'foreach_optimizer': true", ideal},
     {"/runtime/fused", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'", "'fused': true", ideal},
     {"/runtime/separate_products", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'",
      "'separate_products': true", ideal},

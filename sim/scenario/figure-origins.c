@@ -30,6 +30,7 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/runtime/kernels", true},
     {"/runtime/gradient_passes", true},
     {"/runtime/early_stop", true},
+    {"/runtime/foreach_optimizer", true},
     {"/runtime/counts_zeros", true},
     {"/model/gradients", true},
     {"/model/main_weights", true},

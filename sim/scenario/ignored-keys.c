@@ -159,6 +159,7 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
         {"gradient_passes", given->gradient_passes > 0, runs, named},
         {"early_stop", given->early_stop, network && sections->model.workload.recompute,
          network ? "\"recompute\": true" : "a named model"},
+        {"foreach_optimizer", given->foreach_optimizer, runs, named},
         {"counts_zeros", given->counts_zeros, runs, named},
     };
     WARN_OF_EACH(rules, &place);

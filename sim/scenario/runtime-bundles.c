@@ -92,6 +92,15 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
     GRADIENT_PASSES("3", "torch/nn/utils/clip_grad.py: the norm reads gradients, "                 \
                          "_foreach_mul_ reads and writes them; zero_grad sets them to None")
 
+#define FOREACH(source_)                                                                           \
+    {                                                                                              \
+        .key = "/runtime/foreach_optimizer", .value = "true", .source = source_                    \
+    }
+
+#define PYTORCH_OPTIMIZER                                                                          \
+    FOREACH("torch/optim/optimizer.py, _default_to_fused_or_foreach: where neither is asked for, " \
+            "optimizers are foreach")
+
 #define FP32_GRADIENTS(source_)                                                                    \
     {                                                                                              \
         .key = "/model/gradients", .value = "\"fp32\"", .source = source_,                         \
@@ -381,13 +390,24 @@ static const cs_convention megatron_2021[] = {
           "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize"),
     {0}};
 
-static const cs_convention fsdp[] = {
-    PYTORCH_COMPILED, PYTORCH_HOST,     KERNELS_ON_HOPPER, EARLY_STOP,  COLLECTIVES,    BESIDE,
-    PYTORCH_FLASH,    PYTORCH_CLIPPING, FSDP_REDUCES_EACH, FSDP_SHARDS, PYTORCH_MEMORY, {0}};
+static const cs_convention fsdp[] = {PYTORCH_COMPILED,
+                                     PYTORCH_HOST,
+                                     KERNELS_ON_HOPPER,
+                                     EARLY_STOP,
+                                     COLLECTIVES,
+                                     BESIDE,
+                                     PYTORCH_FLASH,
+                                     PYTORCH_OPTIMIZER,
+                                     PYTORCH_CLIPPING,
+                                     FSDP_REDUCES_EACH,
+                                     FSDP_SHARDS,
+                                     PYTORCH_MEMORY,
+                                     {0}};
 
 static const cs_convention ddp[] = {
     PYTORCH_COMPILED,
     PYTORCH_HOST,
+    PYTORCH_OPTIMIZER,
     EARLY_STOP,
     COLLECTIVES,
     BESIDE,
@@ -483,6 +503,8 @@ static const cs_convention llm_foundry[] = {
     PYTORCH_COMPILED,
     PYTORCH_HOST,
     KERNELS_ON_HOPPER,
+    FOREACH("mosaicml/composer, composer/optim/decoupled_weight_decay.py, DecoupledAdamW.adamw: "
+            "as in PyTorch, for each tensor"),
     EARLY_STOP,
     COLLECTIVES,
     BESIDE,

@@ -75,6 +75,10 @@ const cs_field cs_scenario_runtime_fields[] = {
      .doc = "with /model/recompute: the forward of a layer runs again only as far as its backward "
             "needs it, thus without its last product (PyTorch's checkpoint with "
             "use_reentrant=False); false: all of it runs again"},
+    {"foreach_optimizer", CS_FIELD_BOOL, AT(foreach_optimizer), .fallback = "false",
+     .doc =
+         "the update is a kernel for each step of its formula, with weight decay, as in PyTorch's "
+         "optimizers by default: Adam then moves 80 bytes per weight in fp32, otherwise 28"},
     {"counts_zeros", CS_FIELD_BOOL, AT(counts_zeros), .fallback = "false",
      .doc = "once per step, four kernels for each tensor count the zeros in the gradients, for the "
             "log"},
@@ -103,6 +107,7 @@ cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
                                 .graphs = section->cuda_graphs,
                                 .expert_loop = section->expert_loop,
                                 .expert_modules = section->expert_modules,
+                                .foreach_optimizer = section->foreach_optimizer,
                                 .counts_zeros = section->counts_zeros,
                                 .fused_experts = section->fused_experts,
                                 .current_scaling = section->current_scaling,

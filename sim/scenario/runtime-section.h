@@ -14,8 +14,8 @@
 typedef struct cs_runtime_section {
     uint32_t name; /* position in its choices; 0: "ideal" */
     bool compile, fused, separate_products, written_out, cuda_graphs, expert_loop, expert_modules,
-        fused_experts, current_scaling, deterministic, eager_ring, summed_ring, counts_zeros,
-        launch_blocking, early_stop;
+        fused_experts, current_scaling, deterministic, eager_ring, summed_ring, foreach_optimizer,
+        counts_zeros, launch_blocking, early_stop;
     uint32_t flash; /* cs_flash */
     cs_time host, host_kernel, host_product_backward, step;
     double kernels, gradient_passes;

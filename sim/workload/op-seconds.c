@@ -86,9 +86,14 @@ static double input_seconds(const cs_op_times *times, const cs_net_options *how,
 
 double cs_op_seconds_update(const cs_net_options *how, int64_t parameters)
 {
+    const double stepwise = how->kernels.given && how->kernels.foreach_optimizer
+                                ? cs_precision_stepwise_bytes(how->precision, how->optimizer_states,
+                                                              how->float_gradients, how->storage)
+                                : 0;
     const double bytes =
-        (double)parameters * cs_precision_update_bytes(how->precision, how->optimizer_states,
-                                                       how->float_gradients, how->storage);
+        (double)parameters *
+        (stepwise + cs_precision_update_bytes(how->precision, how->optimizer_states,
+                                              how->float_gradients, how->storage));
     const double width = cs_precision_bytes(how->precision);
     if (parameters > 0 && how->kernels.given)
         return cs_runtime_kernels_update(&how->kernels, how->device, bytes,

@@ -76,3 +76,20 @@ double cs_precision_update_bytes(cs_precision precision, double states, bool flo
     const double weight = has_main(precision, storage) ? 2 * FULL + width : 2 * width;
     return gradient + weight + 2 * state_bytes(storage, states);
 }
+
+double cs_precision_stepwise_bytes(cs_precision precision, double states, bool float_gradients,
+                                   cs_optimizer_storage storage)
+{
+    const double w = cs_precision_updated_bytes(precision, storage);
+    const double g = float_gradients ? FULL : cs_precision_bytes(precision);
+    const double s = state_bytes(storage, 1);
+    const double fused = g + 2 * w + 2 * states * s;
+    if (states < 1) /* g + d w; w - r g */
+        return (w + 2 * g) + (2 * w + g) - fused;
+    if (states < 2) /* g + d w; m s; s + g; w - r s */
+        return (w + 2 * g) + 2 * s + (2 * s + g) + (2 * w + s) - fused;
+    return 2 * w + (2 * s + g)        /* d w; m s1 + (1 - m) g */
+           + 2 * s + (2 * s + g)      /* v s2; s2 + (1 - v) g g */
+           + 3 * (2 * s)              /* of sqrt(s2), its quotient, and epsilon added */
+           + (2 * w + 2 * s) - fused; /* w - r s1 / that */
+}

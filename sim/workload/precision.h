@@ -73,4 +73,11 @@ int64_t cs_precision_gradient_ratio(cs_precision precision, bool float_gradients
 double cs_precision_update_bytes(cs_precision precision, double states, bool float_gradients,
                                  cs_optimizer_storage storage);
 
+/* Bytes per weight that an update moves besides, if each step of its formula is a kernel, as in
+ * PyTorch's foreach optimizers with weight decay (torch/optim/sgd.py, _multi_tensor_sgd: decay
+ * makes a gradient of its own, momentum is scaled and added to; torch/optim/adam.py,
+ * _multi_tensor_adam, decoupled: decay; lerp; mul, addcmul; sqrt, div, add; addcdiv). */
+double cs_precision_stepwise_bytes(cs_precision precision, double states, bool float_gradients,
+                                   cs_optimizer_storage storage);
+
 #endif

@@ -57,8 +57,9 @@ typedef struct cs_runtime_kernels {
     bool expert_loop;    /* products of experts are started one by one, with their casts; more
                              * of it in expert-kernels.h */
     bool expert_modules; /* with it: each expert is modules of its own, all kernels on one stream */
-    bool counts_zeros;   /* once a step, of each tensor of gradients */
-    bool fused_experts;  /* one kernel for a product of experts, their activation and casts */
+    bool foreach_optimizer; /* a kernel for each step of the update's formula */
+    bool counts_zeros;      /* once a step, of each tensor of gradients */
+    bool fused_experts;     /* one kernel for a product of experts, their activation and casts */
     bool current_scaling;   /* casts to fp8 look for the largest element before */
     bool tokens_once;       /* the dispatcher sends a token once to a place, not once per expert */
     bool deterministic;     /* each new tensor is filled before it is written */
