@@ -227,7 +227,9 @@ class Messages(Case):
         self.expect_golden('list', ''.join(shown('list', *words) for words in (
             ['1f1b'], ['planners', 'pipedream'], ['cluster'], ['h100'],
             ['--markdown', 'sections', 'jitter'], ['--json', 'sequential'])))
-        self.expect(run('list', 'planners', '1f1b'), 2, 'unknown "1f1b"')
+        self.expect(run('list', 'planners', '1f1b'), 2, 'planners: unknown "1f1b"; known: balanced')
+        self.expect(run('list', '1f1b', 'gpipe'), 2, 'list: unknown section "1f1b"; known: schedules')
+        self.expect(run('list', 'schedules', 'gpip'), 2, 'unknown "gpip"; did you mean "gpipe"?')
 
     def test_list_is_complete(self):
         """Everything has a summary, and every parameter says what it means, what it may be, and what it

@@ -180,6 +180,9 @@ class Compare(Case):
         done = json.loads(self.sim('compare', '--json', 'buckets.h5', 'buckets.h5').stdout)
         kinds = {kind['kind']: kind for kind in done['pairs'][0]['tasks']}
         self.assertEqual((kinds['all_reduce']['number']['first'], kinds['all_reduce']['total']['first_s']), (1, 0.2))
+        text = self.sim('compare', 'buckets.h5', 'buckets.h5').stdout
+        self.assertIn(' +0.00 points', text)  # x - x
+        self.assertNotIn('-0.00', text)
         # how links were shared and collectives done is told beside the figures
         self.sim('run', 'dp.json', '-o', 'tree.h5', '-s', '/platform/sharing=none', '-s',
                  '/collectives/algorithm=tree')

@@ -562,12 +562,33 @@ static cJSON *list_json(const cs_arguments *arguments)
     return root;
 }
 
+/* The word that is wrong of two: the first if it names no section, else the second. */
+static cs_status unknown_of_two(const cs_arguments *arguments, cs_error *error)
+{
+    cs_guess named;
+    entry one;
+    cs_guess_init(&named, arguments->words[0]);
+    for (size_t s = 0; s < N_SECTIONS; s++) {
+        cs_guess_add(&named, sections[s].name);
+        if (strcmp(arguments->words[0], sections[s].name) != 0)
+            continue;
+        cs_guess_init(&named, arguments->words[1]);
+        for (size_t i = 0; sections[s].at(i, &one); i++)
+            cs_guess_add(&named, one.name);
+        return cs_error_add(error, CS_USAGE, "list: %s: unknown %s", sections[s].name,
+                            cs_guess_text(&named));
+    }
+    return cs_error_add(error, CS_USAGE, "list: unknown section %s", cs_guess_text(&named));
+}
+
 /* Entries are guessed, but too many to be told. */
-static cs_status unknown_word(const char *word, cs_error *error)
+static cs_status unknown_word(const cs_arguments *arguments, cs_error *error)
 {
     cs_guess guess;
     entry one;
-    cs_guess_init(&guess, word);
+    if (arguments->n_words == 2)
+        return unknown_of_two(arguments, error);
+    cs_guess_init(&guess, arguments->words[0]);
     for (size_t s = 0; s < N_SECTIONS; s++)
         cs_guess_add(&guess, sections[s].name);
     const size_t told = strlen(guess.known);
@@ -584,7 +605,7 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     for (size_t s = 0; s < N_SECTIONS; s++)
         known |= wants_any(arguments, s);
     if (!known)
-        return unknown_word(arguments->words[arguments->n_words - 1], error);
+        return unknown_word(arguments, error);
     if (cs_arguments_flag(arguments, "json"))
         return cs_print_json(list_json(arguments), context->out, error);
     const bool markdown = cs_arguments_flag(arguments, "markdown");

@@ -152,7 +152,9 @@ static void print_main(const terms *with, const cs_compared_figure *of, FILE *ou
     cs_run_figure_cell(of->figure, value.first, first.s, sizeof(first.s));
     cs_run_figure_cell(of->figure, value.second, second.s, sizeof(second.s));
     if (of->figure->unit == CS_UNIT_FRACTION)
-        last = number_text(100 * with->sign * (value.first - value.second), "%+.2f points");
+        last = number_text(
+            100 * (with->sign < 0 ? value.second - value.first : value.first - value.second),
+            "%+.2f points");
     print_row(cs_run_figure_heading(of->figure, heading, sizeof(heading)), first, second, last,
               out);
 }
