@@ -28,7 +28,7 @@ DEVICE = {
     'efficiency': {group: EFFICIENCY for group in
                    ('conv', 'linear', 'attention', 'norm', 'elementwise', 'pool', 'embedding', 'loss')}}
 
-RUNTIME = {'name': 'pytorch-ddp', 'host_kernel': '0 s'}
+RUNTIME = {'name': 'pytorch-ddp', 'host_kernel': '0 s', 'foreach_optimizer': False}
 
 
 def run(of=None, **other):
