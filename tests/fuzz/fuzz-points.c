@@ -1,0 +1,70 @@
+/* Measured points: each one that is read either names what is missing or makes a scenario, which is
+ * read or refused with a message. Left out are scenarios of so many devices or layers that they only
+ * take long. */
+#include "sim/scenario/scenario.h"
+#include "sim/validate/point-scenario.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+enum { MOST_POINTS = 4, MOST_SIZE = 64, MOST_MICRO_BATCHES = 1 << 8 };
+
+static void require(bool condition)
+{
+    if (!condition)
+        abort();
+}
+
+static bool is_small(const cs_point *point)
+{
+    const cs_point_model *model = point->model;
+    const cs_point_parallel *parallel = point->parallel;
+    return model->layers <= MOST_SIZE && model->experts <= MOST_SIZE &&
+           model->mtp_layers <= MOST_SIZE && point->hardware->gpus <= MOST_SIZE &&
+           parallel->vpp <= MOST_SIZE && point->batch->micro_batches <= MOST_MICRO_BATCHES &&
+           point->batch->global <= MOST_MICRO_BATCHES;
+}
+
+static void check_scenario(const cJSON *document)
+{
+    cs_scenario scenario;
+    cs_error error;
+    cs_error_init(&error);
+    const cs_status status = cs_scenario_read(document, "point", &scenario, &error);
+    if (status == CS_OK)
+        cs_scenario_finish(&scenario);
+    else
+        require((status == CS_INVALID || status == CS_OVERFLOW) && error.count > 0);
+}
+
+static void check_point(const cs_point *point)
+{
+    cs_point_scenario made = {0};
+    cs_error error;
+    const double seconds = cs_point_step_time(point);
+    require(isnan(seconds) || seconds > 0);
+    cs_error_init(&error);
+    require(cs_point_scenario_make(point, &made, &error) == CS_OK);
+    require((made.document == NULL) == (made.n_missing > 0));
+    if (made.document && is_small(point))
+        check_scenario(made.document);
+    cs_point_scenario_finish(&made);
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    cs_points points = {0};
+    cs_error error;
+    cs_error_init(&error);
+    const cs_status status = cs_points_parse("p.json", (const char *)data, size, &points, &error);
+    if (status == CS_OK) {
+        for (uint32_t i = 0; i < points.n && i < MOST_POINTS; i++)
+            check_point(&points.points[i]);
+    } else {
+        require((status == CS_INVALID || status == CS_OVERFLOW) && error.count > 0);
+    }
+    cs_points_finish(&points);
+    return 0;
+}
