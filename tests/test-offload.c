@@ -338,6 +338,9 @@ static void unknown_names(void **state)
                  ": /offload/operators/0: gpt has no operator \"gellu\"; its first is \""},
                 {"h100", "'act', 'gellu'", "'act'",
                  ": /model/recompute_operators/1: gpt has no operator \"gellu\"; its first is \""},
+                {"h100", "'mlp'], 'discard_operators': ['act', 'attention'", "'act'",
+                 ": /model/discard_operators/1: gpt has no operator \"attention\" that is "
+                 "recomputed (/model/recompute_operators), whose result could be discarded"},
                 {"t4", "", "'act'",
                  "/offload: missing key \"bandwidth\": the description of the device has no "
                  "\"host_link\""}};

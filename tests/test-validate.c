@@ -179,6 +179,12 @@ static void finds_the_time_of_a_step(void **state)
 #define TOLD     "'measured': {}, 'recompute': 'none', 'precision': 'bf16'"
 #define REPEATED "'measured': {}, 'recompute': 'full', 'precision': 'bf16'"
 
+/* 256 features of a token, and heads of another width than all of them divided. */
+#define HEADS(kind, heads)                                                                         \
+    "'model': {'name': 'w', 'kind': '" kind "', 'layers': 4, 'hidden': 256, " heads ", "           \
+    "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'gelu', 'norm': 'layernorm', "                 \
+    "'pos': 'learned', 'tied': true, 'bias': true}, 'batch': {'global': 8, 'micro': 1}, " GPUS(1)
+
 /* Sequences of 128 tokens. A token of a sample of 51 attends to 1 to 51, 26 on average. */
 #define NORMED(more)                                                                               \
     "'model': {'name': 'l', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, "           \
@@ -276,6 +282,9 @@ static const struct lack {
      "offloading of modules by ranks of several stages"},
     {MEGATRON GPUS(1) "'measured': {}, 'recompute': 'none', 'precision': 'fp8'",
      "fp8 matrix products on A100-SXM4-80GB"},
+    {HEADS("decoder", "'heads': 5") TOLD, "stated: heads that divide the hidden size"},
+    {HEADS("encoder", "'heads': 4, 'head_dim': 32") TOLD,
+     "heads of another width than hidden / heads in encoders"},
     {MEGATRON GPUS(8) "'parallel': {'tp': 8}, " TOLD,
      "more ranks than heads, or heads that ranks do not divide"},
     {MEGATRON GPUS(8) "'parallel': {'tp': 2, 'cp': 4, 'cp_comm': 'a2a'}, " TOLD,
@@ -357,6 +366,12 @@ static const struct rule {
      "intermediate", "640"},
     {"SwiGLU, given", GATED GPUS(1) "'args': {'swiglu': true, 'ffn-hidden-size': 1024}, " TOLD,
      "model", "parameters", "intermediate", "1024"},
+    {"heads as wide as a token together", HEADS("decoder", "'heads': 4, 'head_dim': 64") TOLD,
+     "model", "name", NULL, "\"gpt\""},
+    {"heads of another width", HEADS("decoder", "'heads': 5, 'head_dim': 64") TOLD, "model", "name",
+     NULL, "\"decoder\""},
+    {"which is taken", HEADS("decoder", "'heads': 5, 'head_dim': 64") TOLD, "model", "parameters",
+     "head", "64"},
     {"stages",
      MEGATRON GPUS(2) "'parallel': {'pp': 2}, 'schedule': '1f1b', 'args': "
                       "{'decoder-first-pipeline-num-layers': 1}, " TOLD,

@@ -242,7 +242,7 @@ static uint32_t micro_batch(const cs_sections *sections, const cs_mesh *mesh)
     return batch_size > parts ? (uint32_t)(batch_size / parts) : 1;
 }
 
-/* A name that means no operator is reported with its place in the scenario. */
+/* Names that mean no operator are reported with their places in the scenario. */
 static cs_status check_operators(const cs_net *net, const char *const *names, uint32_t n,
                                  const cs_json_place *list, cs_error *error)
 {
@@ -257,6 +257,34 @@ static cs_status check_operators(const cs_net *net, const char *const *names, ui
     return CS_OK;
 }
 
+static bool is_recomputed(const cs_workload *workload, const char *op)
+{
+    const char *const *names = workload->recompute_operators.items;
+    bool any = false;
+    for (uint32_t i = 0; i < workload->recompute_operators.n && !any; i++)
+        any = cs_recompute_means(names[i], op);
+    return any;
+}
+
+static cs_status check_discards(const cs_net *net, const cs_workload *workload,
+                                const cs_json_place *list, cs_error *error)
+{
+    const char *const *names = workload->discard_operators.items;
+    for (uint32_t i = 0; i < workload->discard_operators.n; i++) {
+        const cs_json_place at = {.up = list, .index = (int)i};
+        bool any = false;
+        for (uint32_t p = 0; p < net->n_ops && !any; p++)
+            any = cs_recompute_means(names[i], net->ops[p].name) &&
+                  is_recomputed(workload, net->ops[p].name);
+        if (!any)
+            return cs_json_invalid(&at, error,
+                                   "%s has no operator \"%s\" that is recomputed "
+                                   "(/model/recompute_operators), whose result could be discarded",
+                                   net->name, names[i]);
+    }
+    return CS_OK;
+}
+
 static cs_status check_operator_names(const cs_sections *sections, const cs_net *net,
                                       const cs_workload *workload, cs_error *error)
 {
@@ -264,8 +292,10 @@ static cs_status check_operator_names(const cs_sections *sections, const cs_net 
     const cs_json_place offload = {.up = &sections->root, .key = "offload"};
     const cs_json_place recomputed = {.up = &model, .key = "recompute_operators"};
     const cs_json_place offloaded = {.up = &offload, .key = "operators"};
+    const cs_json_place discarded = {.up = &model, .key = "discard_operators"};
     CS_TRY(check_operators(net, workload->recompute_operators.items,
                            workload->recompute_operators.n, &recomputed, error));
+    CS_TRY(check_discards(net, workload, &discarded, error));
     return workload->offloads ? check_operators(net, workload->offload.operators,
                                                 workload->offload.n_operators, &offloaded, error)
                               : CS_OK;

@@ -352,13 +352,15 @@ static void write_cnn(cs_point_rules *rules, FILE *out)
 
 /* ---- which network ---- */
 
-/* GPT-2's layout, whose queries, keys and values are one product. */
+/* GPT-2's layout, whose queries, keys and values are one product, and as wide as a token. */
 static bool is_gpt(const cs_point *point)
 {
     const cs_point_model *model = point->model;
-    return !has_head_norms(point) && is(model->act, "gelu") && is(model->norm, "layernorm") &&
-           model->tied && !model->mla && or_else(model->kv_heads, model->heads) == model->heads &&
-           !is(model->pos, "rope") && !is(model->pos, "yarn");
+    const uint64_t width = (uint64_t)model->head_dim * model->heads;
+    return (width == 0 || width == model->hidden) && !has_head_norms(point) &&
+           is(model->act, "gelu") && is(model->norm, "layernorm") && model->tied && !model->mla &&
+           or_else(model->kv_heads, model->heads) == model->heads && !is(model->pos, "rope") &&
+           !is(model->pos, "yarn");
 }
 
 cs_point_family cs_point_rules_family(cs_point_rules *rules)

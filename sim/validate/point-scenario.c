@@ -140,6 +140,19 @@ static void check_ranks(cs_point_rules *rules)
         cs_point_rules_miss(rules, "stated: experts that ranks divide");
 }
 
+/* All the heads together are as wide as a token, unless the point states how wide one is, which BERT
+ * has no choice of. */
+static void check_width(cs_point_rules *rules)
+{
+    const cs_point_model *model = rules->point->model;
+    const bool is_stated = model->head_dim > 0;
+    if (!is_stated && model->heads > 0 && model->hidden % model->heads != 0)
+        cs_point_rules_miss(rules, "stated: heads that divide the hidden size");
+    if (is_stated && (uint64_t)model->head_dim * model->heads != model->hidden &&
+        cs_point_rules_family(rules) == CS_FAMILY_BERT)
+        cs_point_rules_miss(rules, "heads of another width than hidden / heads in encoders");
+}
+
 /* Ranks that divide heads: those of attention, and with all-to-alls those of a tensor-parallel rank
  * once more. */
 static void check_heads(cs_point_rules *rules)
@@ -234,6 +247,7 @@ static void write_scenario(cs_point_rules *rules, FILE *out)
             cs_point_rules_miss(rules, "measured passes of ranks that divide a stage");
     } else {
         check_ranks(rules);
+        check_width(rules);
         check_heads(rules);
     }
     if (rules->point->options->profiled_ms)
