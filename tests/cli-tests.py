@@ -1251,7 +1251,7 @@ COMPLETIONS = [
     (['plan', 'tiny.json', '-P', 'mad'], ['madpipe']),
     (['plan', 'tiny.json', '--planner', 'madpipe,ex'], ['madpipe,exhaustive']),
     (['model', 'resnet15'], ['resnet152']),
-    (['model', 'vgg16', '-d', 'mi35'], ['mi355x']),
+    (['model', 'vgg16', '-d', 'mi355'], ['mi355x']),
     (['calibrate', 'compute', '-m', 'incep'], ['inception_v3']),
     (['export', 'topology', 'leaf'], ['leaf_spine']),
     (['export', 'to'], ['topology']),

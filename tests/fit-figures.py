@@ -38,13 +38,13 @@ NOISE = 0.05  # of a step time, at which a spring of one spread weighs as much
 MOST = 10  # figures of a device or runtime
 LIMIT = 1.5  # times a kind's target: what figures of other datasets should predict it within
 
-HOPPER, AMPERE = ['h100', 'h200', 'h200-nvl', 'h800'], ['a100', 'a100-40gb', 'a800']
-PCIE = ['a100-40gb-pcie', 'a100-80gb-pcie']
+HOPPER, AMPERE = ['h100', 'h200', 'h200-nvl', 'h800', 'gh200'], ['a100', 'a100-40gb', 'a800']
+PCIE = ['a100-40gb-pcie', 'a100-80gb-pcie', 'a30']
 WARM = HOPPER + ['h100-96gb']
 CARDS = ['h100-nvl', 'h100-pcie']
 COLD = CARDS + ['h20']  # Hopper with less power or slower units: products differ
 BLACKWELL = ['b200', 'b300', 'gb200', 'gb300']
-CDNA = ['mi100', 'mi210', 'mi250']
+CDNA = ['mi100', 'mi210', 'mi250', 'mi250x']
 
 # Kernels that only move reach, without a measurement, 0.75 of the bandwidth, as on A100.
 MEMORY = (0.75, 0.15)
@@ -72,9 +72,9 @@ FIGURES = [
     ('B200 grouped_narrow', ['b200', 'b300'], ['grouped_narrow/compute'], 0.55, 0.2),
     ('GB200 grouped_narrow', ['gb200', 'gb300'], ['grouped_narrow/compute'], 0.53, 0.2),
     ('V100 matrix', ['v100', 'v100-pcie'], ['matrix/compute'], 0.6, 0.2),
-    ('MI100 to MI250 single', CDNA, ['single/compute'], 0.758, 0.2),
-    ('MI100 to MI250 memory', CDNA, ['memory/memory', 'single/memory'], *MEMORY),
-    ('MI355X narrow', ['mi355x'], ['narrow/compute'], 0.5, 0.25),
+    ('MI100 to MI250X single', CDNA, ['single/compute'], 0.758, 0.2),
+    ('MI100 to MI250X memory', CDNA, ['memory/memory', 'single/memory'], *MEMORY),
+    ('MI355X narrow', ['mi355x', 'mi350x'], ['narrow/compute'], 0.5, 0.25),
 ]
 CORE = ['a100', 'h100', 'h200', *BLACKWELL]
 MEGATRON_CORE = ','.join('framework=' + name for name in (

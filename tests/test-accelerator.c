@@ -57,6 +57,11 @@ static const struct {
     {"rtx-3090", 35.6, 35.6, 71, 71, 936, 24},
     {"rtx-6000-ada", 91.1, 182.1, 364.25, 364.25, 960, 48, 728.5},
     {"rtx-5090", 104.8, 104.8, 209.5, 209.5, 1792, 32, 838, 0, 1676},
+    {"gh200", 67, 494.7, 989.4, 989.4, 4000, 96, 1978.9},
+    {"l40", 90.5, 90.5, 181.05, 181.05, 864, 48, 362},
+    {"a30", 10.3, 82, 165, 165, 933, 24},
+    {"mi250x", 47.85, 0, 191.5, 191.5, 1638.4, 64},
+    {"mi350x", 144.2, 0, 2306.9, 2306.9, 8000, 288, 4613.7, 4613.7},
     {"p100", 10.6, 0, 21.2, 0, 732, 16},
 };
 
@@ -248,10 +253,10 @@ static const struct {
 } errors[] = {
     {"a typo", "v10",
      "unknown device \"v10\"; did you mean \"v100\"? known: a10, a100, a100-40gb, a100-40gb-pcie, "
-     "a100-80gb-pcie, a40, a800, b200, b300, gb200, gb300, h100, h100-96gb, h100-nvl, h100-pcie, "
-     "h20, h200, h200-nvl, h800, l4, l40s, mi100, mi210, mi250, mi300x, mi325x, mi355x, p100, "
-     "p100-pcie, p4, p40, rtx-2080-ti, rtx-3090, rtx-4090, rtx-5090, rtx-6000-ada, rtx-a6000, "
-     "t4, titan-rtx, v100, v100-pcie, or a file FILE.json"},
+     "a100-80gb-pcie, a30, a40, a800, b200, b300, gb200, gb300, gh200, h100, h100-96gb, h100-nvl, "
+     "h100-pcie, h20, h200, h200-nvl, h800, l4, l40, l40s, mi100, mi210, mi250, mi250x, mi300x, "
+     "mi325x, mi350x, mi355x, p100, p100-pcie, p4, p40, rtx-2080-ti, rtx-3090, rtx-4090, rtx-5090, "
+     "rtx-6000-ada, rtx-a6000, t4, titan-rtx, v100, v100-pcie, or a file FILE.json"},
 };
 
 static void test_errors(void **state)

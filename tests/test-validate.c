@@ -914,7 +914,12 @@ static void knows_gpus_by_their_words(void **state)
         {"NVIDIA GeForce RTX 3090", "rtx-3090", "-"},
         {"NVIDIA GeForce RTX 5090", "rtx-5090", "-"},
         {"Tesla P100-SXM2-16GB", "p100", "16 GiB"},
-        {"NVIDIA L40", NULL, NULL},
+        {"NVIDIA L40", "l40", "-"},
+        {"NVIDIA A30", "a30", "-"},
+        {"AMD Instinct MI250X", "mi250x", "-"},
+        {"AMD Instinct MI350X", "mi350x", "-"},
+        {"NVIDIA GH200 480GB", "gh200", "-"},
+        {"GH200 144GB HBM3e", NULL, NULL},
         {"NVIDIA H20-3e", NULL, NULL},
         {"NVIDIA A10G", NULL, NULL},
         {"NVIDIA A800 80GB PCIe", NULL, NULL},
@@ -923,7 +928,6 @@ static void knows_gpus_by_their_words(void **state)
         {"NVIDIA GeForce RTX 4090 D", NULL, NULL},
         {"NVIDIA GeForce RTX 5090 D v2", NULL, NULL},
         {"NVIDIA GeForce RTX 4090 Laptop GPU", NULL, NULL},
-        {"AMD Instinct MI250X", NULL, NULL},
         {"A1000", NULL, NULL},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {

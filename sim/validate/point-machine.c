@@ -42,9 +42,13 @@ static const machine machines[] = {
     {{"b300"}, "b300", "dgx-b200", NULL},
     {{"gb200"}, "gb200", "gb200-nvl72", NULL},
     {{"gb300"}, "gb300", "gb200-nvl72", NULL},
+    {{"gh200", "144"}, NULL, NULL, NULL}, /* HBM3e */
+    {{"gh200"}, "gh200", NULL, NULL},
     {{"a10"}, "a10", "pcie4-8gpu", NULL},
+    {{"a30"}, "a30", "pcie4-8gpu", NULL},
     {{"a40"}, "a40", "pcie4-8gpu", NULL},
     {{"a6000"}, "rtx-a6000", "pcie4-8gpu", NULL},
+    {{"l40"}, "l40", "pcie4-8gpu", NULL},
     {{"l40s"}, "l40s", "pcie4-8gpu", NULL},
     {{"l4"}, "l4", "pcie4-8gpu", NULL},
     {{"6000", "ada"}, "rtx-6000-ada", "pcie4-8gpu", NULL},
@@ -58,10 +62,12 @@ static const machine machines[] = {
     {{"titan", "rtx"}, "titan-rtx", "pcie-8gpu", NULL},
     {{"mi300x"}, "mi300x", "mi300x-8", NULL},
     {{"mi325x"}, "mi325x", "mi300x-8", NULL},
+    {{"mi350x"}, "mi350x", "mi355x-8", NULL},
     {{"mi355x"}, "mi355x", "mi355x-8", NULL},
     {{"mi100"}, "mi100", NULL, NULL},
     {{"mi210"}, "mi210", NULL, NULL},
     {{"mi250"}, "mi250", NULL, NULL},
+    {{"mi250x"}, "mi250x", NULL, NULL},
     {{"p4"}, "p4", "pcie-8gpu", NULL},
     {{"p40"}, "p40", "pcie-8gpu", NULL},
     {{"p100", "pcie"}, "p100-pcie", "pcie-8gpu", NULL},
@@ -114,11 +120,12 @@ static const machine *find_machine(const cs_point *point)
     return NULL;
 }
 
-/* GiB: as stated, or as the name of the GPU has it ("32GB"); NaN: neither. */
+/* GiB: as stated, or as the name of the GPU has it ("32GB"); NaN: neither. The name "GH200 480GB"
+ * has the memory of its processor. */
 static double memory_of(const cs_point *point)
 {
     size_t n;
-    if (isfinite(point->hardware->memory_gb))
+    if (isfinite(point->hardware->memory_gb) || has_word(point->hardware->gpu, "gh200"))
         return point->hardware->memory_gb;
     for (const char *at = point->hardware->gpu; (n = next_word(&at)) > 0;) {
         char *end;
