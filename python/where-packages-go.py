@@ -1,4 +1,5 @@
-"""Prints the folder below a prefix in which this Python looks for packages: where-packages-go.py PREFIX
+"""Prints the folder below a prefix in which this Python looks for packages: where-packages-go.py
+PREFIX
 
 Nothing, where it looks in none.
 """

@@ -1,5 +1,5 @@
-"""Drives a headless Chromium through its DevTools protocol, over a pipe: no package is needed but the
-browser.
+"""Drives a headless Chromium through its DevTools protocol, over a pipe: no package is needed but
+the browser.
 
     with Browser() as browser:
         page = browser.open('/path/page.html')
@@ -114,7 +114,8 @@ class Page:
         self.browser, self.events = browser, []
         target = browser.call('Target.createTarget', url='about:blank')['targetId']
         self.target = target
-        self.session = browser.call('Target.attachToTarget', targetId=target, flatten=True)['sessionId']
+        self.session = browser.call('Target.attachToTarget', targetId=target,
+                                    flatten=True)['sessionId']
         for domain in ('Page', 'Runtime', 'Log', 'Network'):
             self.call(f'{domain}.enable')
         width, height = browser.size
@@ -140,9 +141,11 @@ class Page:
 
     def run(self, script):
         """The value of an expression, waited for where it is a promise."""
-        done = self.call('Runtime.evaluate', expression=script, returnByValue=True, awaitPromise=True)
+        done = self.call('Runtime.evaluate', expression=script, returnByValue=True,
+                         awaitPromise=True)
         if 'exceptionDetails' in done:
-            raise RuntimeError(done['exceptionDetails'].get('exception', {}).get('description', str(done)))
+            raise RuntimeError(
+                done['exceptionDetails'].get('exception', {}).get('description', str(done)))
         return done['result'].get('value')
 
     def complaints(self):
@@ -155,7 +158,8 @@ class Page:
                 found.append(thrown.get('description', 'exception'))
             elif what == 'Log.entryAdded' and parameters['entry']['level'] in ('error', 'warning'):
                 found.append(parameters['entry']['text'])
-            elif what == 'Runtime.consoleAPICalled' and parameters['type'] in ('error', 'warning', 'assert'):
+            elif what == 'Runtime.consoleAPICalled' and parameters['type'] in ('error', 'warning',
+                                                                               'assert'):
                 found.append(str(parameters['args']))
             elif what == 'Network.requestWillBeSent':
                 url = parameters['request']['url']

@@ -22,8 +22,9 @@ COMMON_NAMES = {
     'README.md': 'shown by whoever lists a folder',
     'registry.c': 'one of schedules and one of topologies, always named with the folder',
 }
-ROOT = {'.ci', '.clang-format', '.editorconfig', '.gitignore', 'CONTRIBUTING.md', 'LICENSE', 'README.md',
-        'calib', 'devices', 'docs', 'meson.build', 'meson_options.txt', 'models', 'plots', 'points', 'pyproject.toml', 'python', 'scenarios', 'schedules', 'setup.sh',
+ROOT = {'.ci', '.clang-format', '.editorconfig', '.gitignore', 'CONTRIBUTING.md', 'LICENSE',
+        'README.md', 'calib', 'devices', 'docs', 'meson.build', 'meson_options.txt', 'models',
+        'plots', 'points', 'pyproject.toml', 'python', 'scenarios', 'schedules', 'setup.sh',
         'sim', 'tests', 'topologies'}
 CODE = ('.c', '.h', '.cu')
 TEXT = CODE + ('.py', '.sh', '.gp', '.md', '.build')
@@ -105,7 +106,8 @@ def check_needs(root, paths, table):
                 used[folder_of(path, table)] |= {name, folder_of(name, table)}
     for folder, allowed in table.items():
         for name in sorted(allowed - used[folder] - {folder} if allowed != set(table) else ()):
-            yield f'CONTRIBUTING.md: {folder} may include {name} and does not: take it out of the table'
+            yield (f'CONTRIBUTING.md: {folder} may include {name} and does not: take it out of the '
+                   f'table')
 
 
 def check_table(root, table):
@@ -120,7 +122,8 @@ def check_table(root, table):
 def check_circles(table):
     """Takes away, again and again, the folders that include none of those that are left. What may
     include everything is nobody's to include."""
-    left = {folder: {name if name in table else folder_of(name, table) for name in allowed} - {folder}
+    left = {folder: {name if name in table else folder_of(name, table)
+                     for name in allowed} - {folder}
             for folder, allowed in table.items() if allowed != set(table)}
     while left:
         free = [folder for folder, needed in left.items() if not needed & set(left)]
@@ -156,8 +159,10 @@ def types_of(text):
         bare = re.sub(r'\{[^{}]*\}', ' ', bare)
     for match in re.finditer(r'\btypedef\b([^;]*);', bare):
         made = match.group(1)
-        function = re.match(r'[\w\s*]+\(\s*\*\s*(\w+)\s*\)', made) or re.match(r'[\w\s*]*?(\w+)\s*\(', made)
-        yield 'typedef', function.group(1) if function else re.findall(r'\w+', made.split('[')[0])[-1]
+        function = re.match(r'[\w\s*]+\(\s*\*\s*(\w+)\s*\)',
+                            made) or re.match(r'[\w\s*]*?(\w+)\s*\(', made)
+        yield 'typedef', function.group(1) if function else re.findall(r'\w+',
+                                                                       made.split('[')[0])[-1]
 
 
 def check_types(root, paths):
@@ -168,7 +173,8 @@ def check_types(root, paths):
                 places[made].add(path)
     for (made, name), found in sorted(places.items()):
         if len(found) > 1:
-            yield f'{name}: {len(found)} headers have a {made} of this name: {", ".join(sorted(found))}'
+            yield (f'{name}: {len(found)} headers have a {made} of this name: '
+                   f'{", ".join(sorted(found))}')
 
 
 def check_compiled(root, paths):

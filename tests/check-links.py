@@ -10,7 +10,8 @@ import re
 import sys
 
 LINK = re.compile(r'\]\(([^)\s]+)\)')
-NAMED = re.compile(r'(?<![\w./-])((?:docs|scenarios|schedules|topologies|sim|calib|tests)/[\w./-]*\.md)\b')
+NAMED = re.compile(
+    r'(?<![\w./-])((?:docs|scenarios|schedules|topologies|sim|calib|tests)/[\w./-]*\.md)\b')
 NAMING = ('.c', '.h', '.py', '.sh', '.json', '.md', '.build')
 
 
@@ -35,8 +36,8 @@ def prose(text):
 
 
 def anchors_of(text):
-    """As GitHub makes them of headings: lower case, without punctuation, blanks are dashes, and the second
-    of two alike ends in -1."""
+    """As GitHub makes them of headings: lower case, without punctuation, blanks are dashes, and the
+    second of two alike ends in -1."""
     found, seen = set(), {}
     for title in re.findall(r'^#+ +(.*?)\s*$', prose(text), re.MULTILINE):
         title = re.sub(r'\[([^]]*)\]\([^)]*\)', r'\1', title)

@@ -14,7 +14,8 @@ import sys
 MUTABLE = {
     ('json.c', 'parsing'): 'the lock around a parser that is not made for threads',
     ('plan_periodic-program.c', 'one_at_a_time'): 'the lock around a solver that is not either',
-    ('interrupt.c', 'state'): 'what the handler of Ctrl-C looks at, which has no other place for it',
+    ('interrupt.c',
+     'state'): 'what the handler of Ctrl-C looks at, which has no other place for it',
     ('plan_periodic-program.c', 'one_at_a_time'): 'the lock around CBC, which keeps globals',
 }
 # Constants that hold pointers are writable for the loader only, which then closes them.

@@ -40,7 +40,8 @@ UNIFORM = {
 
 POINTS = {
     'schema': 'truth/1', 'dataset': 'made', 'points': [{
-        'id': 'made/1', 'model': {'name': 'resnet50', 'kind': 'cnn'}, 'hardware': {'gpu': 'V100-SXM2-16GB', 'gpus': 1},
+        'id': 'made/1', 'model': {'name': 'resnet50', 'kind': 'cnn'},
+        'hardware': {'gpu': 'V100-SXM2-16GB', 'gpus': 1},
         'batch': {'global': 8, 'micro': 8}, 'precision': 'fp32', 'measured': {'step_time_s': 0.1}}],
 }
 
@@ -132,8 +133,8 @@ class Terminal(Case):
     def test_by_hand(self):
         """Four stages, eight micro-batches, forwards of 1 s and backwards of 2 s: (8 + 3) x 3 s.
         Stage d begins d s later and ends 2 d s earlier than the first, whose backwards begin when
-        the others have done theirs, 3 x 3 s after its forwards. At one character a second: 12 columns
-        for names, 33, and one that stays free."""
+        the others have done theirs, 3 x 3 s after its forwards. At one character a second: 12
+        columns for names, 33, and one that stays free."""
         utf8 = {'LANG': 'en_US.UTF-8', 'TERM': 'xterm', 'NO_COLOR': '1'}
         rows = self.picture(46, 'tiny.json', **utf8).splitlines()
         self.assertEqual(rows[0], 'timeline    1 s a character')
@@ -151,7 +152,8 @@ class Terminal(Case):
     def test_memory_by_hand(self):
         """The first device holds 1 GB each of weights, gradients and what it sends, and 8 GB of
         activations: 11 of 16 GB, which are bars of 22 characters, as 11 are for the amount."""
-        rows = self.picture(46, 'tiny.json', '-s', '/platform={"topology": "ideal", "memory": "16 GB"}',
+        rows = self.picture(46, 'tiny.json', '-s',
+                            '/platform={"topology": "ideal", "memory": "16 GB"}',
                             LANG='en_US.UTF-8', TERM='xterm', NO_COLOR='1').splitlines()
         bars = rows[rows.index('memory      at the peak of each device') + 1:][:4]
         peaks = [float(bar.split()[-2]) for bar in bars]
@@ -166,8 +168,8 @@ class Terminal(Case):
         self.assertNotIn('timeline', run('run', 'tiny.json', '--no-output').stdout)
         utf8 = {'LC_ALL': 'C.UTF-8', 'TERM': 'xterm'}
         for words in (['--no-picture'], ['--json']):
-            self.assertNotIn('timeline', self.on_terminal(80, 'run', 'tiny.json', '--no-output', *words,
-                                                          **utf8))
+            self.assertNotIn('timeline', self.on_terminal(80, 'run', 'tiny.json', '--no-output',
+                                                          *words, **utf8))
         self.assertIn('\033[36m░', self.picture(80, 'tiny.json', **utf8))
         for plain in ({**utf8, 'NO_COLOR': '1'}, {**utf8, 'TERM': 'dumb'}):
             self.assertNotIn('\033', self.picture(80, 'tiny.json', **plain))
@@ -186,7 +188,8 @@ class Terminal(Case):
         text = ''
         for name, columns in (('out-of-memory', 100), ('zb-h1', 80), ('pipedream-replicas', 80)):
             text += f'{name}, {columns} columns\n\n' + self.picture(
-                columns, os.path.join(SCENARIOS, name + '.json'), LANG='C.UTF-8', NO_COLOR='1') + '\n'
+                columns, os.path.join(SCENARIOS, name + '.json'), LANG='C.UTF-8',
+                NO_COLOR='1') + '\n'
         self.expect_golden('picture', text)
 
 
@@ -228,12 +231,13 @@ class Messages(Case):
             ['1f1b'], ['planners', 'pipedream'], ['cluster'], ['h100'],
             ['--markdown', 'sections', 'jitter'], ['--json', 'sequential'])))
         self.expect(run('list', 'planners', '1f1b'), 2, 'planners: unknown "1f1b"; known: balanced')
-        self.expect(run('list', '1f1b', 'gpipe'), 2, 'list: unknown section "1f1b"; known: schedules')
+        self.expect(run('list', '1f1b', 'gpipe'), 2,
+                    'list: unknown section "1f1b"; known: schedules')
         self.expect(run('list', 'schedules', 'gpip'), 2, 'unknown "gpip"; did you mean "gpipe"?')
 
     def test_list_is_complete(self):
-        """Everything has a summary, and every parameter says what it means, what it may be, and what it
-        is when it is left out: a default that is read again as such a value, or nothing."""
+        """Everything has a summary, and every parameter says what it means, what it may be, and
+        what it is when it is left out: a default that is read again as such a value, or nothing."""
         listed = json.loads(run('list', '--json').stdout)
         kinds = ('schedules', 'planners', 'topologies', 'models', 'devices', 'sections')
         self.assertEqual([kind for kind in kinds if len(listed[kind]) < 7], [])
@@ -252,18 +256,21 @@ class Messages(Case):
                 choices = re.match(r'one of (.*)', parameter['expected'])
                 if choices and parameter['default']:
                     self.assertIn(parameter['default'], choices[1].split(', '), where)
-                elif parameter['expected'].startswith(('time', 'bandwidth')) and parameter['default'] != 'none':
+                elif (parameter['expected'].startswith(('time', 'bandwidth'))
+                      and parameter['default'] != 'none'):
                     self.assertRegex(parameter['default'], r'^(0|[\d.]+ \S+)?$', where)
 
     def test_run(self):
         write('dp.json', dict(UNIFORM, schedule={'kind': 'dp'}, platform={
             'topology': 'ring', 'devices': 2, 'bandwidth': '10 GB/s', 'memory': '11 GB'}))
-        self.expect_golden('run', shown('run', 'tiny.json') + shown('run', 'dp.json', '-o', 'x.h5') +
+        self.expect_golden('run',
+                           shown('run', 'tiny.json') + shown('run', 'dp.json', '-o', 'x.h5') +
                            shown('run', 'dp.json', '--stop-on-oom', '--no-output'))
         self.expect_files('tiny.h5', 'x.h5', 'dp.json')
 
     def test_device_rows(self):
-        """Equal devices share a row and a message; of many different ones the first and the last."""
+        """Equal devices share a row and a message; of many different ones the first and the
+        last."""
         same = ['run', 'tiny.json', '--no-output', '-s', '/schedule={"kind": "dp"}', '-s']
         out = run(*same, '/platform={"topology": "ideal", "devices": 20, "memory": "7 GB"}').stdout
         self.assertEqual(re.findall(r'^ +(\S+) +100\.0 %', out, re.MULTILINE), ['0-19'])
@@ -276,11 +283,14 @@ class Messages(Case):
         rows = re.findall(r'^ +(\d\S*|\.\.\. .*) .* OUT OF MEMORY$|^ +(\.\.\. \d+ more)', out,
                           re.MULTILINE)
         self.assertEqual([a or b for a, b in rows], [*map(str, range(14)), '... 5 more', '19'])
-        self.assertRegex(out, r'(?m)^out of memory: device 0, (?s:.*)^out of memory: 19 more devices, the last at ')
+        self.assertRegex(out, r'(?m)^out of memory: device 0, (?s:.*)^out of memory: 19 more '
+                              r'devices, the last at ')
 
     def test_columns_of_device_rows(self):
-        """The time that a device computes ends below the end of its heading, however long names are."""
-        out = run('run', os.path.join(ROOT, 'scenarios/deepseek-v3-2048.json'), '--no-output').stdout
+        """The time that a device computes ends below the end of its heading, however long names
+        are."""
+        out = run('run', os.path.join(ROOT, 'scenarios/deepseek-v3-2048.json'),
+                  '--no-output').stdout
         end = re.search(r'(?m)^ +device computing', out).group(0)
         ends = {len(row) for row in re.findall(r'(?m)^ *\d+-\d+ +[\d.]+ %', out)}
         self.assertEqual(ends, {len(end)})
@@ -296,7 +306,8 @@ class Messages(Case):
 
     def test_slips(self):
         """Warnings and notes about what is valid, and what others would have meant."""
-        write('named.json', dict(UNIFORM, model={'name': 'vgg16', 'device': 'v100', 'batch_size': 64},
+        write('named.json',
+              dict(UNIFORM, model={'name': 'vgg16', 'device': 'v100', 'batch_size': 64},
                                  platform={'topology': 'dgx-a100'}))
         write('config.json', {'model_type': 'gpt2', 'n_layer': 2, 'n_embd': 64, 'n_head': 4,
                               'vocab_size': 100, 'torch_dtype': 'bfloat16'})
@@ -306,13 +317,15 @@ class Messages(Case):
         rows = [['tiny.json', *set_(ring % unit)] for unit in ('12 Gb/s', '12 gbps', '12 GBps')]
         rows += [['tiny.json', *set_(s)] for s in (
             '/collectivs/algorithm=ring', '/collectives/algorithm=rin', '/platform/devices=2',
-            '/model/file=x.json', '/schema_version=2', '/schedule/micro_batches=1048577', '/schedule/kind=ddp', '/schedule/kind=FSDP',
+            '/model/file=x.json', '/schema_version=2', '/schedule/micro_batches=1048577',
+            '/schedule/kind=ddp', '/schedule/kind=FSDP',
             '/schedule/kind=zero', '/schedule/kind=zbv', '/schedule/kind=dualpipe')]
         rows += [['tiny.json', *set_('/model={"file": "x.json"}')],
                  ['tiny.json', *set_('/schedule/micro_batches=1048576', '/iterations=1048576')],
                  ['tiny.json', *set_('/platform={"topology": "ring", "bandwidth": 12, '
                                      '"memory": 16}')],
-                 ['tiny.json', *set_('/platform={"topology": "ring", "bandwidth": "12", "memory": "16"}')],
+                 ['tiny.json',
+                  *set_('/platform={"topology": "ring", "bandwidth": "12", "memory": "16"}')],
                  ['tiny.json', *set_('/platform={"topology": "ideal", "memory": [16, 16, 16, 16]}',
                                      '/collectives={"fidelity": "alpha_beta", '
                                      '"levels": {"node": {"bandwidth": 300}}}')],
@@ -332,20 +345,25 @@ class Messages(Case):
         quiet = '--log-level', 'info'
         for row in (['tiny.json', *set_('/schedule={"kind": "pipedream"}')],
                     ['tiny.json', *set_('/schedule={"kind": "pipedream"}', '/iterations=16')],
-                    ['named.json', *set_(dp, '/platform/devices=16', '/collectives/algorithm=direct')],
+                    ['named.json',
+                     *set_(dp, '/platform/devices=16', '/collectives/algorithm=direct')],
                     ['named.json', *set_(dp, '/platform/devices=16')],
                     ['named.json', *set_(dp, '/platform/devices=12', '/model/batch_size=48')],
                     ['tiny.json', *set_(dp, ring % '1 GB/s', '/platform/bandwidth=1')]):
             done = run('run', *row, '--no-output', *quiet)
             text += f"$ sim run {' '.join(row)}\n{done.stderr}=> {done.returncode}\n\n"
-        for name, key in (('model', 'layers'), ('plan', 'stages'), ('device', 'peaks'), ('costs', 'sources'),
-                          ('topology', 'vertices'), ('hub', 'model_type'), ('kineto', 'traceEvents')):
+        for name, key in (('model', 'layers'), ('plan', 'stages'), ('device', 'peaks'),
+                          ('costs', 'sources'),
+                          ('topology', 'vertices'), ('hub', 'model_type'),
+                          ('kineto', 'traceEvents')):
             write(f'{name}.json', {'schema_version': 1, key: []})
             text += shown('check', f'{name}.json')
-        for row in (['plot', 'tiny.json', '-o', 'p.svg'], ['check', 'tiny.json', *set_('/model={"file": "tiny.json"}')],
+        for row in (['plot', 'tiny.json', '-o', 'p.svg'],
+                    ['check', 'tiny.json', *set_('/model={"file": "tiny.json"}')],
                     ['check', 'tiny.json', *set_('/parallel={"tp": 2, "pp": 2}')],
                     ['check', 'named.json', *set_('/model/precision=bfloat16')],
-                    ['list', '1f2b'], ['export', 'topology', 'dgx-a10'], ['model', 'gpt', '-b', '1e9'],
+                    ['list', '1f2b'], ['export', 'topology', 'dgx-a10'],
+                    ['model', 'gpt', '-b', '1e9'],
                     ['sweep', 'tiny.json', '-v', '/platform/memory=16,32 GB']):
             text += shown(*row)
         self.expect_golden('slips', text)
@@ -359,14 +377,17 @@ class Messages(Case):
         done = run('import', 'osu', 'osu.log', '--ranks', '2', '--level', 'node', '--hardware', 'x',
                    '--date', '2026-11-22', '-o', 'costs.json')
         self.expect(done, 0)
-        self.assertIn('warning: broadcast of 2 ranks: the largest sizes, from 33554432 B on (timings: '
+        self.assertIn('warning: broadcast of 2 ranks: the largest sizes, from 33554432 B on '
+                      '(timings: '
                       '1), are far off the line of the smaller ones', done.stderr)
-        # Each of two stages is broadcast before its forward and before its backward, 32 MiB each; of
-        # the sums of gradients, which are not measured, the last one ends the run: 32 MiB at 1 TB/s.
+        # Each of two stages is broadcast before its forward and before its backward, 32 MiB each;
+        # of the sums of gradients, which are not measured, the last one ends the run: 32 MiB at 1
+        # TB/s.
         write('s.json', {'schema_version': 1, 'costs': 'costs.json', 'iterations': 1,
                          'model': {'uniform': {'layers': 2, 'forward': '1 s', 'backward': '1 s',
                                                'weights': 1 << 25}},
-                         'platform': {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 TB/s'},
+                         'platform': {'topology': 'nvlink_switch', 'devices': 2,
+                                      'bandwidth': '1 TB/s'},
                          'collectives': {'fidelity': 'analytic'},
                          'schedule': {'kind': 'cdp_dp', 'micro_batches': 2, 'setting': 'zero'}})
         result = json.loads(run('run', 's.json', '--no-output', '--json').stdout)
@@ -375,8 +396,8 @@ class Messages(Case):
                                4 * 10.5e-3 + (1 << 25) / 1e12, places=9)
 
     def test_presets_are_what_they_stand_for(self):
-        """A preset, and the keys that `sim list` prints for it: the same links, and the same run, bit
-        for bit. With a rack of 72 GPUs the run would take long."""
+        """A preset, and the keys that `sim list` prints for it: the same links, and the same run,
+        bit for bit. With a rack of 72 GPUs the run would take long."""
         listed = json.loads(run('list', 'topologies', '--json').stdout)['topologies']
         presets = {t['name']: t['stands_for'] for t in listed if 'stands_for' in t}
         self.assertIn('dgx-h100', presets)
@@ -398,7 +419,8 @@ class Messages(Case):
         summary, JSON and table says which, and how collectives are done."""
         more = {'bandwidth': '1 GB/s', 'devices': 4}
         keys = {'ring': more, 'nvlink_switch': more, 'pcie': more, 'fat_tree': more,
-                'leaf_spine': dict(more, hosts_per_leaf=2, spines=1), 'torus': dict(more, shape=[2, 2]),
+                'leaf_spine': dict(more, hosts_per_leaf=2, spines=1),
+                'torus': dict(more, shape=[2, 2]),
                 'dragonfly': dict(more, routers=2, hosts=2, global_links=1),
                 'cluster': {'node': 'nvlink_mesh', 'gpus_per_node': 4, 'devices': 8,
                             'network': {'topology': 'nvlink_switch', 'bandwidth': '1 GB/s'}}}
@@ -424,8 +446,10 @@ class Messages(Case):
                              schedule={'kind': 'dp'}))
         text = run('sweep', 's.json', '-v', '/platform/sharing=fifo,max_min', '--table', 'main',
                    '--no-output').stdout
-        self.assertRegex(text, r'sharing +algorithms\nfifo .* fifo +ring\nmax_min .* max_min +ring\n')
-        text = run('sweep', 's.json', '-v', '/collectives/algorithm=ring,tree', '-o', 's.csv').stdout
+        self.assertRegex(
+            text, r'sharing +algorithms\nfifo .* fifo +ring\nmax_min .* max_min +ring\n')
+        text = run('sweep', 's.json', '-v', '/collectives/algorithm=ring,tree', '-o',
+                   's.csv').stdout
         self.assertRegex(text, r'\nsharing +max_min +everywhere\n')
         self.assertRegex(text, r'\nalgorithms +ring \(1 point\), tree \(1 point\)\n')
         self.assertIn(b'max_min,tree,', read('s.csv'))
@@ -443,7 +467,8 @@ class Messages(Case):
 
     def test_list_of_formulas(self):
         """Of each closed form its figure is said, and whether it is a comparison only."""
-        self.assertIn('closed form of the makespan: (M + P - 1)(f + b)', run('list', 'gpipe').stdout)
+        self.assertIn('closed form of the makespan: (M + P - 1)(f + b)',
+                      run('list', 'gpipe').stdout)
         self.assertIn('closed form of the version difference (for comparison only): '
                       'floor((W + N - 2) / N)', run('list', 'nf1b').stdout)
         (nf1b,) = json.loads(run('list', 'nf1b', '--json').stdout)['schedules']
@@ -479,7 +504,8 @@ class Messages(Case):
 
     def test_memory_of_the_device(self):
         """A V100 of 16 GiB is the capacity where nothing else is said."""
-        write('named.json', dict(UNIFORM, model={'name': 'vgg16', 'device': 'v100', 'batch_size': 64},
+        write('named.json',
+              dict(UNIFORM, model={'name': 'vgg16', 'device': 'v100', 'batch_size': 64},
                                  platform={'topology': 'ideal', 'devices': 4}))
         for words, bytes_ in (([], 16 * 2**30), (['-s', '/platform/memory=8 GB'], 8e9),
                               (['-s', '/platform/memory=unlimited'], None)):
@@ -491,7 +517,8 @@ class Messages(Case):
     def test_devices_of_a_file(self):
         """A topology from a file has as many devices as the file, for pipelines of named models."""
         self.expect(run('export', 'topology', 'dgx1', '-o', 'eight.json'), 0)
-        write('named.json', dict(UNIFORM, model={'name': 'vgg16', 'device': 'v100', 'batch_size': 64},
+        write('named.json',
+              dict(UNIFORM, model={'name': 'vgg16', 'device': 'v100', 'batch_size': 64},
                                  platform={'topology': 'file', 'file': 'eight.json'}))
         for schedule in ('{"kind": "1f1b", "micro_batches": 8}', '{"kind": "dp"}'):
             result = json.loads(run('run', 'named.json', '--no-output', '--json', '-s',
@@ -542,12 +569,13 @@ class Messages(Case):
         for planner in result['planners']:
             self.assertIn(planner['error'], done.stderr)
         self.assertEqual(result['schedule'], 'periodic')
-        self.assertEqual(result['scenario_schedule'], json.loads(read('tiny.json'))['schedule']['kind'])
+        self.assertEqual(result['scenario_schedule'],
+                         json.loads(read('tiny.json'))['schedule']['kind'])
 
     def test_several_stages_on_a_device(self):
-        """Four layers of 3 s, the first and the last on device 0, the others on device 1, memory for
-        all: no period is below the load of 6 s, and the integer program finds one. Other schedules
-        take a stage per device, and count them right."""
+        """Four layers of 3 s, the first and the last on device 0, the others on device 1, memory
+        for all: no period is below the load of 6 s, and the integer program finds one. Other
+        schedules take a stage per device, and count them right."""
         stages = [{'first_layer': a, 'last_layer': b, 'devices': [d]}
                   for a, b, d in ((0, 0, 0), (1, 2, 1), (3, 3, 0))]
         partition = {'inline': {'schema_version': 1, 'model': 'uniform', 'stages': stages}}
@@ -563,14 +591,16 @@ class Messages(Case):
         self.assertIn('pattern', resolved['schedule']['partition']['inline'])
         # weights 3 times 2 GB, a buffer of 2 GB at each of two boundaries, and 2 GB of activations
         self.expect(run('run', 'parts.json', '--no-output', '-s', '/platform/memory=8 GB'), 4,
-                    'device 0 needs 12000000000 bytes with one active micro-batch, and has 8000000000')
+                    'device 0 needs 12000000000 bytes with one active micro-batch, and has '
+                    '8000000000')
         self.expect(run('run', 'parts.json', '--no-output', '-s', '/schedule/kind=gpipe'), 3,
                     '(got 3 stages on 2 devices; with several on a device, only "periodic" runs')
 
     def test_plan_graph(self):
-        """a feeds b and c, and these feed d; each takes 10 ms and makes 1 MB, d has 100 MB of weights.
-        Two replicas take (40 + 4 * 100 / 2) / 2 ms, two stages 20 ms, the message of a and b 2 * 2 ms.
-        The five prefixes are a, ab, ac, abc and abcd; ab is the first that makes 20 ms."""
+        """a feeds b and c, and these feed d; each takes 10 ms and makes 1 MB, d has 100 MB of
+        weights. Two replicas take (40 + 4 * 100 / 2) / 2 ms, two stages 20 ms, the message of a and
+        b 2 * 2 ms. The five prefixes are a, ab, ac, abc and abcd; ab is the first that makes 20
+        ms."""
         node = ('node%d -- Work -- forward_compute_time=4, backward_compute_time=6, '
                 'activation_size=1e6, parameter_size=%d')
         write('graph.txt', '\n'.join([node % (i, 1e8 if i == 4 else 0) for i in (1, 2, 3, 4)] +
@@ -604,7 +634,8 @@ class Messages(Case):
             'platform': {'topology': 'nvlink_mesh', 'devices': 3, 'memory': '6 GB'},
             'schedule': {'kind': 'periodic', 'micro_batches': 8, 'partition': 'contiguous_optimal'},
             'iterations': 4})
-        planned = json.loads(run('plan', 'workspace.json', '--json', '-P', 'contiguous_optimal').stdout)['planners'][0]
+        planned = json.loads(run('plan', 'workspace.json', '--json', '-P',
+                                 'contiguous_optimal').stdout)['planners'][0]
         simulated = json.loads(run('run', 'workspace.json', '--json', '--no-output').stdout)
         self.assertEqual([d['peak_memory_bytes'] for d in planned['devices']],
                          [d['peak_memory_bytes'] for d in simulated['devices']])
@@ -636,9 +667,9 @@ class Messages(Case):
             self.assertIn('pattern', planned)
 
     def test_stages_of_replicas(self):
-        """Two replicas of each stage: two pipelines side by side. Without messages that is (M + P - 1)
-        (f + b) of a pipeline's M micro-batches, which the kinds of replicas count differently; and a
-        summed gradient costs nothing on the ideal platform."""
+        """Two replicas of each stage: two pipelines side by side. Without messages that is (M + P -
+        1) (f + b) of a pipeline's M micro-batches, which the kinds of replicas count differently;
+        and a summed gradient costs nothing on the ideal platform."""
         layer = {'forward': '1 s', 'backward': '2 s', 'weights': 4, 'output': '1 GB'}
         model = {'schema_version': 1, 'name': 'four', 'batch_size': 1,
                  'layers': [dict(layer, name=name) for name in 'abcd'],
@@ -676,8 +707,8 @@ class Messages(Case):
                             *[word for s in sets for word in ('-s', s)]), 3, said)
 
     def test_periodic_place(self):
-        """Too few micro-batches for a pattern are reported once, with the file and the place: where A
-        are active at once there must be A - 1."""
+        """Too few micro-batches for a pattern are reported once, with the file and the place: where
+        A are active at once there must be A - 1."""
         path = os.path.join(SCENARIOS, 'periodic.json')
         for command in (('check',), ('run', '--no-output')):
             done = run(*command, path, '-s', '/schedule/micro_batches=1')
@@ -708,7 +739,8 @@ class Messages(Case):
                 self.assertEqual(as_weights['gradients'], as_weights['weights'])
                 self.assertEqual(as_floats['gradients'], 2 * as_weights['weights'])
                 self.assertEqual({**as_floats, 'gradients': 0}, {**as_weights, 'gradients': 0})
-        ideal = ['-s', '/platform={"topology": "ideal", "devices": 2}', '-s', '/schedule={"kind": "dp"}']
+        ideal = ['-s', '/platform={"topology": "ideal", "devices": 2}', '-s',
+                 '/schedule={"kind": "dp"}']
         updates = []
         for sets in (['/model/gradients=weights'], ['/model/gradients=fp32'],
                      ['/model/gradients=weights', '/model/precision=fp32'],
@@ -721,23 +753,27 @@ class Messages(Case):
         self.assertEqual(updates[2], updates[3])
 
     def test_storage(self):
-        """Of P parameters in bf16 with Adam: a main weight of 4 bytes and two states of 4, 2 or 1; without
-        a main weight, the states alone. A shorter update has read and written less."""
+        """Of P parameters in bf16 with Adam: a main weight of 4 bytes and two states of 4, 2 or 1;
+        without a main weight, the states alone. A shorter update has read and written less."""
         parameters = 138357544  # of VGG-16
-        write('s.json', {'schema_version': 1, 'model': {'name': 'vgg16', 'device': 'a100', 'precision': 'bf16',
+        write('s.json', {'schema_version': 1, 'model': {'name': 'vgg16', 'device': 'a100',
+                                                        'precision': 'bf16',
                                                         'batch_size': 4, 'optimizer': 'adam'},
-                         'platform': 'ideal', 'schedule': {'kind': 'sequential', 'micro_batches': 1}})
+                         'platform': 'ideal',
+                         'schedule': {'kind': 'sequential', 'micro_batches': 1}})
         updates = []
         for states, main, each in (('fp32', 'fp32', 12), ('bf16', 'fp32', 8), ('fp8', 'fp32', 6),
                                    ('fp32', 'none', 8), ('bf16', 'none', 4)):
-            done = json.loads(run('run', 's.json', '--no-output', '--json', '-s', f'/model/states={states}', '-s',
+            done = json.loads(run('run', 's.json', '--no-output', '--json', '-s',
+                                  f'/model/states={states}', '-s',
                                   f'/model/main_weights={main}').stdout)
             device = done['devices'][0]
             self.assertEqual(device['at_peak_bytes']['optimizer_states'], each * parameters)
             self.assertEqual(device['at_peak_bytes']['weights'], 2 * parameters)
             updates.append(device['compute_s']['update'])
-        # 28, 20, 16, 22 and 14 bytes a parameter move: 2 of gradient; 8 + 2, or 4 of weights; states twice.
-        # Each of 40 layers is rounded to a picosecond, so that a sum is off by 20 ps at most.
+        # 28, 20, 16, 22 and 14 bytes a parameter move: 2 of gradient; 8 + 2, or 4 of weights;
+        # states twice. Each of 40 layers is rounded to a picosecond, so that a sum is off by 20 ps
+        # at most.
         per_byte = (updates[0] - updates[1]) / 8
         for moved, update in zip((28, 20, 16, 22, 14), updates):
             self.assertAlmostEqual(update, updates[0] - (28 - moved) * per_byte, delta=100e-12)
@@ -759,17 +795,20 @@ class Messages(Case):
                       '/platform/reserve=[0, 1, 1, "10 GB"]')
         self.assertIn('memory 30 GB', planned.stdout)
         for sets, said in ((('/platform/reserve=1',), 'must be 0 for device 0, whose memory is'),
-                           (('/platform/memory=5', '/platform/reserve=5'), 'must leave device 0 some'),
+                           (('/platform/memory=5', '/platform/reserve=5'),
+                            'must leave device 0 some'),
                            (('/platform/reserve=-1',), 'must be >= 0'),
-                           (('/platform/reserve=[1]',), 'must have one entry for each of 4 devices')):
-            self.expect(run('run', 's.json', '--no-output', *[word for s in sets for word in ('-s', s)]),
+                           (('/platform/reserve=[1]',),
+                            'must have one entry for each of 4 devices')):
+            self.expect(run('run', 's.json', '--no-output',
+                            *[word for s in sets for word in ('-s', s)]),
                         3, said)
 
     def test_one_step_of_data_parallelism(self):
-        """A step of data parallelism by two names: replicas of the whole model, and a pipeline of one
-        stage whose replicas share each micro-batch. A device computes the same samples at once, and on
-        links that take no time all else is equal. The planner that makes the second one promises what
-        its forward, backward and update take."""
+        """A step of data parallelism by two names: replicas of the whole model, and a pipeline of
+        one stage whose replicas share each micro-batch. A device computes the same samples at once,
+        and on links that take no time all else is equal. The planner that makes the second one
+        promises what its forward, backward and update take."""
         model = {'name': 'vgg16', 'batch_size': 64, 'device': 'v100', 'parameters': {'image': 32}}
         document = {'schema_version': 1, 'model': model,
                     'platform': {'topology': 'ideal', 'devices': 8}}
@@ -839,7 +878,8 @@ class Messages(Case):
                         '%s: --output %s: must end in %s\n' % (words[0], name, endings))
         self.expect(run('plan', 'tiny.json', '-P', 'balanced', '--draw', 'x.jpg'), 2,
                     'plan: --draw x.jpg: must end in %s\n' % pictures)
-        self.expect(run('plot', 'none.h5', '-o', 'x.jpg'), 2, 'x.jpg: the name must end in ' + pictures)
+        self.expect(run('plot', 'none.h5', '-o', 'x.jpg'), 2,
+                    'x.jpg: the name must end in ' + pictures)
         self.expect_files()
         for words, names in ((('run', 'tiny.json'), ('a.h5', 'b.hdf5', 'c.H5')),
                              (sweep, ('d.h5', 'e.hdf5')), (('plan', 'tiny.json'), ('f.json',))):
@@ -861,7 +901,8 @@ class Status(Case):
             self.expect(run(*words), 2, 'sim: error: ')
 
     def test_files_of_another_kind(self):
-        """They are told by their kind, behind the place that names them, and every message has both."""
+        """They are told by their kind, behind the place that names them, and every message has
+        both."""
         named = '/model={"name": "resnet18", "batch_size": 2, "device": "%s"}'
         for change, expected in (
                 (named % 'tiny.json', '/model/device: tiny.json: is a scenario; must be a device'),
@@ -869,28 +910,37 @@ class Status(Case):
                  'tiny.json: is a scenario; must be a platform'),
                 ('/costs=tiny.json', '/costs: tiny.json: is a scenario; must be a costs file'),
                 ('/costs=none.json', '/costs: none.json: cannot read')):
-            self.expect(run('check', 'tiny.json', '-s', change), 3, 'sim: error: tiny.json: ', expected)
+            self.expect(run('check', 'tiny.json', '-s', change), 3, 'sim: error: tiny.json: ',
+                        expected)
         write('half.json', {'name': 'half', 'peaks': {}})
         lines = run('check', 'tiny.json', '-s', named % 'half.json').stderr.splitlines()
         self.assertGreater(len(lines), 1)
         for line in lines:
-            self.assertTrue(line.startswith('sim: error: tiny.json: /model/device: half.json: '), line)
+            self.assertTrue(line.startswith('sim: error: tiny.json: /model/device: half.json: '),
+                            line)
 
     def test_names_of_networks_are_no_commands_of_terminals(self):
         net = json.loads(run('model', 'vgg16', '--json').stdout)
-        for change in ({'name': 'a\r\n'}, {'layers': [{**net['layers'][0], 'name': '\x1b[31m'}, *net['layers'][1:]]}):
+        for change in ({'name': 'a\r\n'},
+                       {'layers': [{**net['layers'][0], 'name': '\x1b[31m'}, *net['layers'][1:]]}):
             write('net.json', {**net, **change})
             done = run('model', 'net.json')
             self.expect(done, 3, '/name: must not contain control characters (got "')
             self.assertEqual(done.stdout, '')
 
     def test_numbers_of_options_have_bounds(self):
-        for words, expected in ((['advise', 'tiny.json', '--most', '0'], 'advise: --most must be at least 1 (got 0)'),
-                                (['advise', 'tiny.json', '--top', '9' * 11], 'whole number from 1 to 1000 (got'),
-                                (['model', 'vgg16', '-b', '0'], 'model: --batch must be from 1 to 1048576 (got 0)'),
-                                (['model', 'vgg16', '-b', '1e9'], 'must be a whole number from 1 to 1048576 (got'),
-                                (['strategies', 'vgg16', '--reuse', '1e308'], 'at most 1e+15 (got "1e308")'),
-                                (['strategies', 'vgg16', '--dataset', '1e16'], 'at most 1e+15 (got "1e16")')):
+        for words, expected in ((['advise', 'tiny.json', '--most', '0'],
+                                 'advise: --most must be at least 1 (got 0)'),
+                                (['advise', 'tiny.json', '--top', '9' * 11],
+                                 'whole number from 1 to 1000 (got'),
+                                (['model', 'vgg16', '-b', '0'],
+                                 'model: --batch must be from 1 to 1048576 (got 0)'),
+                                (['model', 'vgg16', '-b', '1e9'],
+                                 'must be a whole number from 1 to 1048576 (got'),
+                                (['strategies', 'vgg16', '--reuse', '1e308'],
+                                 'at most 1e+15 (got "1e308")'),
+                                (['strategies', 'vgg16', '--dataset', '1e16'],
+                                 'at most 1e+15 (got "1e16")')):
             self.expect(run(*words), 2, expected)
 
     def test_figures_that_fail_have_no_report(self):
@@ -972,7 +1022,8 @@ class Status(Case):
                 ('mixtral', '-p', 'layers=2', '--precision', 'bf16', '-g', 'block')]
         self.expect_golden('model', ''.join(shown('model', *row) for row in rows))
         self.expect(run('calibrate', 'compute', '--model', 'mixtral', '-o', 'c.json'), 3,
-                    'sim: error: mixtral: operator layers.0.mlp.top_k (top_k) can be estimated, but no '
+                    'sim: error: mixtral: operator layers.0.mlp.top_k (top_k) can be estimated, '
+                    'but no '
                     'backend can run it\n')
         self.expect_files('rwkv.json')
 
@@ -1009,8 +1060,10 @@ class Status(Case):
         words = ['import', 'torch', '--date', '2026-11-21', '-o', 'm.json', trace]
         self.expect(run(*words), 3, '--times-only makes a model without sizes')
         self.expect(run(*words, '--times-only'), 3, 'give --batch')
-        self.expect(run('import', 'pipedream', '--times-only', 'g.txt'), 2, 'has no option --times-only')
-        self.expect(run(*words, '--times-only', '-b', '16'), 0, 'sim: warning: %s: times only' % trace)
+        self.expect(run('import', 'pipedream', '--times-only', 'g.txt'), 2,
+                    'has no option --times-only')
+        self.expect(run(*words, '--times-only', '-b', '16'), 0,
+                    'sim: warning: %s: times only' % trace)
         model = json.loads(read('m.json'))
         self.assertIs(model['times_only'], True)
         self.assertEqual([layer['backward_weight'] for layer in model['layers']], [15e-6, 0])
@@ -1092,10 +1145,13 @@ class Json(Case):
         planned = ['-s', '/platform={"topology": "ideal", "devices": 2}']
         with open('points.json', 'w', encoding='utf-8') as file:
             json.dump(POINTS, file)
-        cases = [['validate', 'points.json'], ['run', 'tiny.json', '--no-output'], ['check', 'tiny.json'], ['list'],
-                 ['model', 'vgg16'], ['strategies', 'vgg16'], ['plan', 'tiny.json'], ['plan', 'tiny.json', '-P', 'best', *planned],
+        cases = [['validate', 'points.json'], ['run', 'tiny.json', '--no-output'],
+                 ['check', 'tiny.json'], ['list'],
+                 ['model', 'vgg16'], ['strategies', 'vgg16'], ['plan', 'tiny.json'],
+                 ['plan', 'tiny.json', '-P', 'best', *planned],
                  ['plan', 'tiny.json', '-P', 'all', *planned],
-                 ['sweep', 'tiny.json', '-v', '/iterations=1,2', '--no-output'], ['advise', 'tiny.json'],
+                 ['sweep', 'tiny.json', '-v', '/iterations=1,2', '--no-output'],
+                 ['advise', 'tiny.json'],
                  ['osdp', os.path.join(SCENARIOS, 'osdp-gpt-8gpu.json')]]
         commands = set(re.findall(r'^  (\w+) ', run('--help').stdout, re.MULTILINE))
         have = {c for c in commands if '--json' in run('help', c).stdout}
@@ -1118,7 +1174,8 @@ class Json(Case):
                 self.assertEqual(list(outcome['plan'])[:3], ['schema_version', 'model', 'stages'])
         self.assertEqual([len(one['planners']) for one in printed][:2], [1, 1])
         self.assertIsNone(printed[0]['planners'][0]['planner'])
-        own = json.loads(run('plan', 'tiny.json', '--json', *planned, '-s', '/schedule/kind=periodic',
+        own = json.loads(run('plan', 'tiny.json', '--json', *planned, '-s',
+                             '/schedule/kind=periodic',
                              '-s', '/schedule/partition=best').stdout)
         best = printed[1]['planners'][0]
         self.assertEqual(own['lower_bound_s'], printed[1]['lower_bound_s'])
@@ -1129,9 +1186,10 @@ class Json(Case):
         done = run('check', 'tiny.json', '--json')
         self.expect(done, 0)
         verdict = json.loads(done.stdout)
-        # 4 layers on as many devices: 8 micro-batches of 4 forwards, 4 backwards, 3 messages each way,
-        # and 4 updates
-        self.assertEqual((verdict['valid'], verdict['devices'], verdict['tasks'], verdict['errors']),
+        # 4 layers on as many devices: 8 micro-batches of 4 forwards, 4 backwards, 3 messages each
+        # way, and 4 updates
+        self.assertEqual((verdict['valid'], verdict['devices'], verdict['tasks'],
+                          verdict['errors']),
                          (True, 4, 8 * 14 + 4, []))
         write('model.json', '{"schema_version": 1, "layers": 3}')
         cases = [
@@ -1140,7 +1198,8 @@ class Json(Case):
             (['-s', '/model={"file": "model.json"}'], [('tiny.json', '/model/file')]),
             (['-s', '/a: b=1'], [('tiny.json', None)])]
         for more, places in cases:
-            done = run('check', 'tiny.json', '--json', '-s', '/platform={"topology": "ideal"}', *more)
+            done = run('check', 'tiny.json', '--json', '-s', '/platform={"topology": "ideal"}',
+                       *more)
             self.expect(done, 3)
             verdict = json.loads(done.stdout)
             self.assertFalse(verdict['valid'])
@@ -1157,7 +1216,8 @@ class Json(Case):
         done = run('check', 'tiny.json', '--json', '-s',
                    '/platform={"topology": "ring", "bandwidth": 12, "memory": "16 GB"}')
         warning, = json.loads(done.stdout)['warnings']
-        self.assertEqual((warning['file'], warning['pointer']), ('tiny.json', '/platform/bandwidth'))
+        self.assertEqual((warning['file'], warning['pointer']),
+                         ('tiny.json', '/platform/bandwidth'))
         self.assertIn(f'tiny.json: /platform/bandwidth: {warning["message"]}\n', done.stderr)
         self.expect(run('check', 'tiny.json', '--json', '--graph'), 2, '--json excludes')
 
@@ -1217,7 +1277,8 @@ class Files(Case):
 
     def test_interrupt_of_what_writes_nothing(self):
         os.mkfifo('pipe')
-        process = subprocess.Popen([SIM, 'check', 'pipe'], stderr=subprocess.PIPE, preexec_fn=lambda:
+        process = subprocess.Popen([SIM, 'check', 'pipe'], stderr=subprocess.PIPE,
+                                   preexec_fn=lambda:
                                    signal.signal(signal.SIGINT, signal.SIG_DFL))
         self.addCleanup(process.kill)
         time.sleep(0.3)
@@ -1285,9 +1346,11 @@ class Shell(Case):
             self.assertEqual(self.complete('sim', *typed), expected, typed)
         self.assertIn('list', self.complete('sim', ''))
         # bash has divided it at '='
-        self.assertEqual(self.complete('sim', 'run', 'tiny.json', '-s', '/schedule/kind', '=', 'zb'),
+        self.assertEqual(self.complete('sim', 'run', 'tiny.json', '-s', '/schedule/kind', '=',
+                                       'zb'),
                          ['zb_h1', 'zb_h2', 'zb_v'])
-        self.assertIn('zb_h1', self.complete('sim', 'run', 'tiny.json', '-s', '/schedule/kind', '='))
+        self.assertIn('zb_h1', self.complete('sim', 'run', 'tiny.json', '-s', '/schedule/kind',
+                                             '='))
         self.assertEqual(self.complete('sim', 'plot', '--kind', '=', 't'), ['timeline'])
         self.assertIn('boxes', self.complete('sim', 'plot', '--kind', '='))
 
@@ -1380,18 +1443,22 @@ class Documentation(Case):
 
     def test_json_keys(self):
         small = ['-s', '/platform={"topology":"ring","devices":4,"bandwidth":1e9,"memory":"7 GB"}']
-        result = json.loads(run('run', 'tiny.json', '--no-output', '--json', '--allocator', 'pytorch',
+        result = json.loads(run('run', 'tiny.json', '--no-output', '--json', '--allocator',
+                                'pytorch',
                                 *small).stdout)
         figures = [name for name in self.tables['Figures'] if name in result]
         documented = self.tables['What sim run --json prints']
         path = os.path.join(SCENARIOS, 'pipedream-replicas.json')
         for iterations in (3, 100):
             result |= {'skipped': result.get('skipped', {}) | json.loads(
-                run('run', path, '--no-output', '--json', '--steady', '-s', f'/iterations={iterations}').stdout)['skipped']}
-        inner = {key for key in keys_of(result) if key.startswith(('devices[].allocator.', 'skipped.'))}
+                run('run', path, '--no-output', '--json', '--steady', '-s',
+                    f'/iterations={iterations}').stdout)['skipped']}
+        inner = {key for key in keys_of(result)
+                 if key.startswith(('devices[].allocator.', 'skipped.'))}
         self.assertIn('skipped.period_s', inner)
         for key in inner:  # one row has them all
-            row = next(row for row in ('devices[].allocator', 'skipped') if key.startswith(row + '.'))
+            row = next(row for row in ('devices[].allocator', 'skipped')
+                       if key.startswith(row + '.'))
             self.assertIn(f"`{key.split('.')[-1]}`", ' '.join(documented[row]))
         self.assertEqual(sorted([*documented, *figures]), sorted(set(keys_of(result)) - inner))
 
@@ -1412,7 +1479,8 @@ class Documentation(Case):
         self.expect_described(keys_of(found), 'What sim advise --json prints', 'schema_version',
                               'program_version')
         # a loss below a twentieth of the step is not what limits it, here as in the table
-        self.assertLess(max(found['best'][0]['limits_s'].values()), found['best'][0]['step_time_s'] / 20)
+        self.assertLess(max(found['best'][0]['limits_s'].values()),
+                        found['best'][0]['step_time_s'] / 20)
         self.assertEqual(found['best'][0]['limited_by'], 'computing')
         counts = found['plans']
         self.assertEqual(counts['all'], sum(counts.values()) - counts['all'])
@@ -1420,7 +1488,8 @@ class Documentation(Case):
         result = json.loads(run('validate', 'points.json', '--json').stdout)
         measures = '(step_time|allocated|reserved|device_memory|least_allocated)'
         self.expect_described(keys_of(result), 'What sim validate --json prints', 'schema_version',
-                              'program_version', measures, f'(predicted|measured)_{measures}_(s|bytes)',
+                              'program_version', measures,
+                              f'(predicted|measured)_{measures}_(s|bytes)',
                               f'{measures}_error')
 
     def test_runs(self):
@@ -1429,8 +1498,8 @@ class Documentation(Case):
         runs = json.loads(run(*words).stdout)['runs']
         self.assertEqual(list(self.tables['What --runs adds to it']),
                          ['runs', 'runs.runs', 'runs.first_seed', 'runs.all_equal', 'runs.KEY'])
-        self.assertEqual(list(runs)[3:], ['iteration_time_s', 'throughput_samples_per_s', 'makespan_s',
-                                          'bubble_fraction'])
+        self.assertEqual(list(runs)[3:], ['iteration_time_s', 'throughput_samples_per_s',
+                                          'makespan_s', 'bubble_fraction'])
         self.assertTrue(runs['all_equal'])
         self.assertEqual((runs['makespan_s']['mean_95_low'], runs['makespan_s']['max']), (33, 33))
         words += ['-s', '/platform={"topology":"ideal","stragglers":{"tasks":{"mean":0.1}}}']
@@ -1452,7 +1521,8 @@ class Documentation(Case):
                          [key for key in keys[0] if key not in keys[1]])
 
     def test_costs_keys(self):
-        """The page of measured costs has the keys of the JSON, and its example of a file can be read."""
+        """The page of measured costs has the keys of the JSON, and its example of a file can be
+        read."""
         page = os.path.join(DOCS, 'how-to/measured-costs.md')
         examples = re.findall(r'```json\n(.*?)```', read(page).decode(), re.DOTALL)
         write('costs.json', next(e for e in examples if e.startswith('{\n  "schema_version"')))
@@ -1540,8 +1610,8 @@ class Work(Case):
                           'model_flop_utilisation_fraction', 'model_flop_per_sample'])
 
     def test_what_counts(self):
-        """Recomputation takes time and is no work; a slower device has a lower peak; layers of a file
-        know nothing, and what was resolved knows what it did."""
+        """Recomputation takes time and is no work; a slower device has a lower peak; layers of a
+        file know nothing, and what was resolved knows what it did."""
         plain, again = self.result(self.GPT), self.result(self.GPT, '/model/recompute=true')
         self.assertEqual(again['model_flop_per_sample'], plain['model_flop_per_sample'])
         self.assertLess(again['throughput_samples_per_s'], plain['throughput_samples_per_s'])
@@ -1565,10 +1635,12 @@ class Work(Case):
         document = {'schema_version': 1, 'model': {'inline': model}, 'schedule': {'kind': 'dp'},
                     'platform': {'topology': 'ideal', 'devices': 2}}
         out = run('run', write('one.json', document), '--no-output').stdout
-        self.assertIn("model flop         333.3 Gflop/s a device, 11.11 % of slate's peak in fp32\n", out)
+        self.assertIn(
+            "model flop         333.3 Gflop/s a device, 11.11 % of slate's peak in fp32\n", out)
         model['work'] = {'flop_per_sample': 1e9, 'tokens_per_sample': 3}
         out = run('run', write('one.json', document), '--no-output').stdout
-        self.assertIn('666.67 samples/s, 2000 tokens/s\nmodel flop         333.3 Gflop/s a device\n', out)
+        self.assertIn(
+            '666.67 samples/s, 2000 tokens/s\nmodel flop         333.3 Gflop/s a device\n', out)
         model['work'] = {'flop_per_sample': 0, 'token': 1}
         self.expect(run('run', write('one.json', document), '--no-output'), 3,
                     '/model/inline/work/flop_per_sample: must be > 0', 'unknown key "token"')
@@ -1583,7 +1655,8 @@ class LowMemory(Case):
         return json.loads(done.stdout)
 
     def test_same_figures(self):
-        for sets in ([], ['-s', '/platform={"topology":"ring","devices":4,"bandwidth":1e9,"sharing":"none","memory":"7 GB"}']):
+        for sets in ([], ['-s', '/platform={"topology": "ring", "devices": 4, "bandwidth": 1e9, '
+                                '"sharing": "none", "memory": "7 GB"}']):
             low, whole = self.result('--low-memory', *sets), self.result(*sets)
             events = self.result('--low-memory', '--every-event', *sets)
             self.assertEqual(low, events)
@@ -1608,7 +1681,8 @@ class LowMemory(Case):
         self.assertIn(' tasks were dropped as they ran: unknown is where', text)
         self.assertNotIn('critical path:', text)
         self.assertRegex(text, r'\nbubble fraction    27\.27 %\npipeline bubble    -\n'
-                               r'  closed form      27\.27 %      -                 \(P - 1\)/\(M \+ P - 1\)\n'
+                               r'  closed form      27\.27 %      -                 \(P - 1\)/\(M '
+                               r'\+ P - 1\)\n'
                                r' +stated for ')
         self.expect_files()
 
@@ -1617,7 +1691,8 @@ class LowMemory(Case):
                 ([], 'run: --low-memory keeps no tasks to write: it needs --no-output'),
                 (['-o', 'a.h5'], 'run: --low-memory keeps no tasks to write: it needs --no-output'),
                 (['--no-output', '--steady'], 'run: --low-memory and --steady exclude each other'),
-                (['--no-output', '--stop-on-oom'], 'run: --low-memory and --stop-on-oom exclude each other'),
+                (['--no-output', '--stop-on-oom'],
+                 'run: --low-memory and --stop-on-oom exclude each other'),
                 (['--no-output', '--runs', '2'], 'run: --low-memory and --runs exclude each other'),
                 (['--no-output', '--allocator', 'pytorch', '--snapshot', 'a.pickle'],
                  'run: --low-memory and --snapshot exclude each other')):
@@ -1628,8 +1703,10 @@ class LowMemory(Case):
         links = '/platform={"topology":"ring","devices":4,"bandwidth":1e9%s}'
         for sets, reason in (
                 ([links % ''], 'messages compete for links (not with the sharing "none" or "phi")'),
-                ([links % ',"blocking":true,"sharing":"none"'], 'messages occupy the devices at both ends'),
-                (['/schedule={"kind":"pipedream"}'], 'its schedule has no flush, so that its mini-batches overlap'),
+                ([links % ',"blocking":true,"sharing":"none"'],
+                 'messages occupy the devices at both ends'),
+                (['/schedule={"kind":"pipedream"}'],
+                 'its schedule has no flush, so that its mini-batches overlap'),
                 (['/schedule={"kind":"dp"}', links % ',"sharing":"none"', '/model/batch_size=4'],
                  'it has collectives, whose members wait for each other'),
                 (['/memory/allocator=pytorch'], 'it has an allocator')):
@@ -1648,12 +1725,17 @@ class Osdp(Case):
     def test_golden(self):
         shutil.copy(self.scenario, 'gpt.json')
         rows = [['gpt.json'], ['gpt.json', '--simulate', '-s', '/model/parameters/layers=24'],
-                ['gpt.json', '--surge', 'sum', '--slices', '1', '--slices', 'head*=8', '-s', '/platform/memory=24 GB'],
-                ['gpt.json', '--depth-first', '1000', '-s', '/model/parameters/layers=1', '-s', '/platform/memory=2 GB'],
+                ['gpt.json', '--surge', 'sum', '--slices', '1', '--slices', 'head*=8', '-s',
+                 '/platform/memory=24 GB'],
+                ['gpt.json', '--depth-first', '1000', '-s', '/model/parameters/layers=1', '-s',
+                 '/platform/memory=2 GB'],
                 ['gpt.json', '-s', '/platform/memory=1 GB'],
-                ['gpt.json', '--slices', '0'], ['gpt.json', '--slices', 'blocks.*'], ['gpt.json', '--slices', 'block.*=2'],
-                ['gpt.json', '--surge', 'most'], ['gpt.json', '--max-batch', '0'], ['gpt.json', '-o', 'plan.h5'],
-                ['gpt.json', '-s', '/schedule/kind=1f1b', '-s', '/schedule/partition=balanced'], ['tiny.json']]
+                ['gpt.json', '--slices', '0'], ['gpt.json', '--slices', 'blocks.*'],
+                ['gpt.json', '--slices', 'block.*=2'],
+                ['gpt.json', '--surge', 'most'], ['gpt.json', '--max-batch', '0'],
+                ['gpt.json', '-o', 'plan.h5'],
+                ['gpt.json', '-s', '/schedule/kind=1f1b', '-s', '/schedule/partition=balanced'],
+                ['tiny.json']]
         self.expect_golden('osdp', ''.join(shown('osdp', *row) for row in rows))
 
     def test_output(self):
@@ -1676,11 +1758,13 @@ class Osdp(Case):
         self.assertEqual(done.returncode, 0, done.stderr)
         rows = {row['strategy']: row for row in json.loads(done.stdout)['strategies']}
         self.assertTrue(rows['OSDP, depth-first']['complete'])
-        self.assertEqual(rows['OSDP, depth-first']['throughput_samples_per_s'], rows['OSDP']['throughput_samples_per_s'])
+        self.assertEqual(rows['OSDP, depth-first']['throughput_samples_per_s'],
+                         rows['OSDP']['throughput_samples_per_s'])
 
     def test_interrupt(self):
         """The paper's search does not end within this year."""
-        process = subprocess.Popen([SIM, 'osdp', self.scenario, '--depth-first', '0'], stdout=subprocess.PIPE,
+        process = subprocess.Popen([SIM, 'osdp', self.scenario, '--depth-first', '0'],
+                                   stdout=subprocess.PIPE,
                                    stderr=subprocess.PIPE, text=True)
         self.addCleanup(process.kill)
         time.sleep(1)
@@ -1692,14 +1776,15 @@ class Osdp(Case):
 
 class Carried(Case):
     def test_buckets(self):
-        """What several buckets keep of the encoder's result they keep once, as one bucket does; all is
-        given back."""
+        """What several buckets keep of the encoder's result they keep once, as one bucket does; all
+        is given back."""
         peaks = set()
         for bucket in (0, '1 kB', '100 kB'):
             write('s.json', {
                 'schema_version': 1,
                 'model': {'name': 't5', 'device': 'h100', 'batch_size': 4, 'parameters': {
-                    'layers': 2, 'hidden': 64, 'heads': 2, 'head': 32, 'intermediate': 128, 'vocabulary': 100,
+                    'layers': 2, 'hidden': 64, 'heads': 2, 'head': 32, 'intermediate': 128,
+                    'vocabulary': 100,
                     'sequence': 512, 'decoder_sequence': 8, 'dropout': 0}},
                 'platform': {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s',
                              'latency': '1 us'},
@@ -1711,9 +1796,10 @@ class Carried(Case):
 
 class Division(Case):
     def test_wrong(self):
-        """What cannot be divided is one line with the place, and with the numbers next to it that would
-        be right: 64 filters and channels of ResNet's first layers, 7 rows of its last ones, 12 heads of GPT-2 and 8 experts of
-        Mixtral between the divisors around 8 and 3, 32 devices, zero 2 below 3."""
+        """What cannot be divided is one line with the place, and with the numbers next to it that
+        would be right: 64 filters and channels of ResNet's first layers, 7 rows of its last ones,
+        12 heads of GPT-2 and 8 experts of Mixtral between the divisors around 8 and 3, 32 devices,
+        zero 2 below 3."""
         gpt = '{"name": "gpt", "device": "h100", "batch_size": 16}'
         rows = [
             ('abci-resnet50', ['/parallel={"filter": 128}', '/platform/devices=128'],
@@ -1723,14 +1809,18 @@ class Division(Case):
             ('abci-resnet50', ['/parallel={"space": [16]}'],
              '/parallel/space: must be at most the 14 rows of layer3.0.conv2 (got 16): 7 would'),
             ('fsdp', ['/model=' + gpt, '/parallel={"tensor": 8}', '/platform/devices=16'],
-             '/parallel/tensor: must divide the 12 heads of h.0.attn.attention (got 8): 6 or 12 would'),
+             '/parallel/tensor: must divide the 12 heads of h.0.attn.attention (got 8): 6 or 12 '
+             'would'),
             ('mixtral-h200', ['/parallel={"expert": 3, "pipeline": 2}', '/platform/devices=6'],
-             '/parallel/expert: must divide the 8 experts of layers.0.mlp.dispatch (got 3): 2 or 4 would'),
+             '/parallel/expert: must divide the 8 experts of layers.0.mlp.dispatch (got 3): 2 or 4 '
+             'would'),
             ('fsdp', ['/parallel/tensor=64'],
-             '/parallel: tensor 64 needs a multiple of 64 devices, and the platform has 32 (right would be '
+             '/parallel: tensor 64 needs a multiple of 64 devices, and the platform has 32 (right '
+             'would be '
              'tensor 32, or /platform/devices 64)'),
             ('data-pipeline', ['/parallel={"zero": 3}', '/schedule={"kind": "pipedream"}'],
-             '/parallel/zero: must be at most 2 for the schedule "pipedream", whose backwards use older '
+             '/parallel/zero: must be at most 2 for the schedule "pipedream", whose backwards use '
+             'older '
              'weights, which cannot be gathered again (got 3); "1f1b" takes 3'),
         ]
         for name, sets, message in rows:
@@ -1741,9 +1831,9 @@ class Division(Case):
                                  (3, '', f'sim: error: {path}: {message}\n'))
 
     def test_identities(self):
-        """One group of filters is data parallelism and one replica of filters is filter parallelism,
-        whichever way it is asked for; space likewise; what has size 1 divides nothing; ZeRO on one device
-        is none, and shares over all places are ZeRO."""
+        """One group of filters is data parallelism and one replica of filters is filter
+        parallelism, whichever way it is asked for; space likewise; what has size 1 divides nothing;
+        ZeRO on one device is none, and shares over all places are ZeRO."""
         path = os.path.join(SCENARIOS, 'abci-resnet50.json')
         rows = [
             ('{"data": 16}', '{"data": 16, "filter": 1, "channel": 1, "space": [1, 1]}'),
@@ -1756,20 +1846,22 @@ class Division(Case):
         for one, other in rows:
             self.expect_same(path, one, other)
         for zero in 1, 2, 3:
-            self.expect_same(path, '{"data": 1}', f'{{"data": 1, "zero": {zero}}}', '/platform/devices=1')
+            self.expect_same(path, '{"data": 1}', f'{{"data": 1, "zero": {zero}}}',
+                             '/platform/devices=1')
 
     def expect_same(self, path, one, other, *sets):
         with self.subTest(other):
             words = [word for s in sets for word in ('-s', s)]
-            hashes = [json.loads(run('run', path, '--no-output', '--json', *words, '-s', '/parallel=' + p)
+            hashes = [json.loads(run('run', path, '--no-output', '--json', *words, '-s',
+                                     '/parallel=' + p)
                                  .stdout)['hash'] for p in (one, other)]
             self.assertEqual(*hashes)
 
 
 class Libraries(Case):
     def test_without_cbc(self):
-        """CBC is loaded when a planner asks for it: with files that are no libraries in its place all
-        else works, and that planner says what it lacks."""
+        """CBC is loaded when a planner asks for it: with files that are no libraries in its place
+        all else works, and that planner says what it lacks."""
         for name in ('libCbcSolver.so.3', 'libCbcSolver.so'):
             write(name, '')
         write('s.json', {
@@ -1781,7 +1873,8 @@ class Libraries(Case):
         self.expect(run('run', 'tiny.json', '--no-output', env=without), 0)
         self.expect(run('plan', 's.json'), 0)
         self.expect(run('plan', 's.json', env=without), 1,
-                    'sim: error: s.json: /schedule/partition: this planner needs the library of CBC '
+                    'sim: error: s.json: /schedule/partition: this planner needs the library of '
+                    'CBC '
                     '2.10, which cannot be loaded: ')
 
 
@@ -1799,8 +1892,8 @@ class Communication(Case):
                                     'communication_active_s', 'communication_hidden_fraction')]
 
     def test_messages(self):
-        """Two stages of a layer, F 1 s, B 2 s, messages of 1 s: device 0 does F 0-1, 1-2, B 7-9, 9-11
-        and sends 1-2 (hidden), 2-3, receives 6-7 (waits), 8-9 (hidden); device 1 receives 1-2
+        """Two stages of a layer, F 1 s, B 2 s, messages of 1 s: device 0 does F 0-1, 1-2, B 7-9,
+        9-11 and sends 1-2 (hidden), 2-3, receives 6-7 (waits), 8-9 (hidden); device 1 receives 1-2
         (waits), 2-3 (hidden), does F 2-3, 3-4, B 4-6, 6-8 and sends 6-7 (hidden), 8-9."""
         result, line = self.result({'topology': 'ring', 'devices': 2}, '/model/uniform/layers=2',
                                    '/schedule/micro_batches=2')
@@ -1811,8 +1904,8 @@ class Communication(Case):
                                'collectives 0 s\n')
 
     def test_collectives(self):
-        """Data parallel on two devices: an all-reduce of 1 GB of each of two layers sends half of it
-        twice, at 1 GB/s. At once after the backward, 2 s are exposed; by buckets of a layer, the
+        """Data parallel on two devices: an all-reduce of 1 GB of each of two layers sends half of
+        it twice, at 1 GB/s. At once after the backward, 2 s are exposed; by buckets of a layer, the
         second layer's takes 1 s of the 2 s that the first one's backward takes."""
         words = [{'topology': 'ring', 'devices': 2}, '/model/uniform/layers=2']
         result, _ = self.result(*words, '/schedule={"kind": "dp"}')
@@ -1828,8 +1921,10 @@ class Communication(Case):
         does, half a second later. As flows and as one delay."""
         for fidelity in ('flow', 'analytic'):
             for rules, late in (('{"factor": 2}', .5),
-                                ('[{"factor": 4}, {"communication": "collectives", "factor": 2}]', .5),
-                                ('{"compute": "backward", "communication": "all_reduce", "factor": 2}', .5),
+                                ('[{"factor": 4}, {"communication": "collectives", "factor": 2}]',
+                                 .5),
+                                ('{"compute": "backward", "communication": "all_reduce", "factor": '
+                                 '2}', .5),
                                 ('{"communication": "messages", "factor": 2}', 0),
                                 ('[{"factor": 2}, {"compute": "backward", "factor": 1}]', 0)):
                 with self.subTest(fidelity=fidelity, rules=rules):
@@ -1895,8 +1990,9 @@ class Shipped(Case):
         self.assertEqual(times[2], times[4])
 
     def test_parameters(self):
-        """Llama-2 7B as published (6,738,415,616); Mixtral 8x7B 46.7 billion, of which a token uses 12.9 (Jiang et
-        al., 2024, arXiv 2401.04088): with H = 4096, F = 14336, 1024 features of keys and of values, 32 layers."""
+        """Llama-2 7B as published (6,738,415,616); Mixtral 8x7B 46.7 billion, of which a token uses
+        12.9 (Jiang et al., 2024, arXiv 2401.04088): with H = 4096, F = 14336, 1024 features of keys
+        and of values, 32 layers."""
         self.assertEqual(self.result('fsdp')['model_parameters'], 6738415616)
         self.assertNotIn('active_parameters', self.result('fsdp'))
         result = self.result('mixtral-8x7b-64')
@@ -1905,17 +2001,19 @@ class Shipped(Case):
             self.assertEqual(result[key], 32 * (experts * expert + rest) + 2 * 32000 * 4096 + 4096)
 
     def test_gradients_of_zero(self):
-        """ZeRO's table 1 (arXiv 1910.02054): whole up to stage 1, a share from stage 2 on. Llama-2 7B has 32 layers of
-        4 H^2 + 3 H F + 2 H weights, and besides 2 V H + H; beside its share a device has the layer that computes
-        its gradients and the one that sends them."""
+        """ZeRO's table 1 (arXiv 1910.02054): whole up to stage 1, a share from stage 2 on. Llama-2
+        7B has 32 layers of 4 H^2 + 3 H F + 2 H weights, and besides 2 V H + H; beside its share a
+        device has the layer that computes its gradients and the one that sends them."""
         hidden, ffn, vocabulary = 4096, 11008, 32000
         layer = 2 * (4 * hidden**2 + 3 * hidden * ffn + 2 * hidden)
         whole = 32 * layer + 2 * (2 * vocabulary * hidden + hidden)
-        for zero, expected in ((0, whole), (1, whole), (2, whole / 32 + 2 * layer), (3, whole / 32 + 2 * layer)):
+        for zero, expected in ((0, whole), (1, whole), (2, whole / 32 + 2 * layer),
+                               (3, whole / 32 + 2 * layer)):
             for micro_batches in (1, 2):
                 device = self.result('fsdp', f'/parallel/zero={zero}',
                                      f'/schedule/micro_batches={micro_batches}')['devices'][0]
-                self.assertEqual(device['category_peak_bytes']['gradients'], expected, (zero, micro_batches))
+                self.assertEqual(device['category_peak_bytes']['gradients'], expected,
+                                 (zero, micro_batches))
 
     def test_out_of_memory(self):
         result = self.result('out-of-memory')

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """What is wrong with a machine's GPU is said: cuda-messages.py SIM [FOLDER_OF_FAKE_DRIVER]
 
-Without the folder: of a program without sim-bench-cuda. With it: of sim-bench-cuda under a driver that
-is missing, too old, without a device, or fails (tests/fake-driver.c); no GPU is used.
+Without the folder: of a program without sim-bench-cuda. With it: of sim-bench-cuda under a driver
+that is missing, too old, without a device, or fails (tests/fake-driver.c); no GPU is used.
 """
 import os
 import shutil

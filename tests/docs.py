@@ -1,13 +1,14 @@
 #!/usr/bin/env python3
 """Pages have what the program prints: docs.py SIM SOURCE_ROOT [--update]
 
-- Between the lines <!-- sim list --markdown SECTION NAME --> and <!-- end --> stands what the command
-  prints; --update puts it there. So every key, its unit, range and default is written once, in the
-  program's table of fields.
+- Between the lines <!-- sim list --markdown SECTION NAME --> and <!-- end --> stands what the
+  command prints; --update puts it there. So every key, its unit, range and default is written once,
+  in the program's table of fields.
 - Every schedule, planner, topology and section has its table on one page, and on no second one.
-- Commands of the tutorial, and of other pages with the line <!-- run -->, print what stands below them.
-  They are run one after the other in a folder that holds `scenarios`; a file that a page shows below a
-  line <!-- file NAME --> is there under that name. A page that draws is left out without gnuplot.
+- Commands of the tutorial, and of other pages with the line <!-- run -->, print what stands below
+  them. They are run one after the other in a folder that holds `scenarios`; a file that a page
+  shows below a line <!-- file NAME --> is there under that name. A page that draws is left out
+  without gnuplot.
 """
 import json
 import os
@@ -19,8 +20,10 @@ import tempfile
 
 UPDATE = '--update' in sys.argv
 SIM, ROOT = (os.path.abspath(word) for word in [w for w in sys.argv[1:] if w != '--update'][:2])
-MARKED = re.compile(r'^<!-- sim (list --markdown [^\n]*) -->\n(.*?)^<!-- end -->$', re.DOTALL | re.MULTILINE)
-STEP = re.compile(r'^<!-- file (\S+) -->\n+```json\n(.*?)^```$|^```console\n(.*?)^```$', re.DOTALL | re.MULTILINE)
+MARKED = re.compile(r'^<!-- sim (list --markdown [^\n]*) -->\n(.*?)^<!-- end -->$',
+                    re.DOTALL | re.MULTILINE)
+STEP = re.compile(r'^<!-- file (\S+) -->\n+```json\n(.*?)^```$|^```console\n(.*?)^```$',
+                  re.DOTALL | re.MULTILINE)
 
 
 def read(path):
@@ -60,14 +63,16 @@ def run_block(block, environment):
         command = [line]
         while command[-1].endswith('\\'):
             command.append(lines.pop(0))
-        done = subprocess.run(['bash', '-o', 'pipefail', '-c', '\n'.join(command)[2:]], env=environment, text=True,
+        done = subprocess.run(['bash', '-o', 'pipefail', '-c', '\n'.join(command)[2:]],
+                              env=environment, text=True,
                               stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
         made += [*command, *done.stdout.split('\n')[:-1]]
     return '\n'.join(made) + '\n'
 
 
 def session(text):
-    """The page with the output of its commands, which were run in an empty folder with `scenarios`."""
+    """The page with the output of its commands, which were run in an empty folder with
+    `scenarios`."""
     here, folder = os.getcwd(), tempfile.mkdtemp(prefix='sim-docs-')
     path = os.path.dirname(SIM) + ':' + os.environ['PATH']
     environment = dict(os.environ, PATH=path, COLUMNS='100')
@@ -91,18 +96,23 @@ def differences(name, old, new):
     old, new = old.split('\n'), new.split('\n')
     for number, (was, made) in enumerate(zip(old, new), 1):
         if was != made:
-            return f'{name}:{number}: "{was}", but the program prints "{made}" (tests/docs.py --update)'
-    return f'{name}: has {len(old)} lines, but the program prints {len(new)} (tests/docs.py --update)'
+            return (f'{name}:{number}: "{was}", but the program prints "{made}" (tests/docs.py '
+                    f'--update)')
+    return (
+        f'{name}: has {len(old)} lines, but the program prints {len(new)} (tests/docs.py --update)')
 
 
 def check_complete(marked):
     listed = json.loads(printed('list --json'))
-    entries = [f'{group} {entry["name"]}' for group in ('schedules', 'planners', 'topologies', 'sections')
-               for entry in listed[group]] + [f'models {name}' for name in ('file', 'uniform', 'name')]
+    entries = [f'{group} {entry["name"]}' for group in ('schedules', 'planners', 'topologies',
+                                                        'sections')
+               for entry in listed[group]] + [f'models {name}'
+                                              for name in ('file', 'uniform', 'name')]
     for entry in entries:
         places = [page for page, words in marked if words == f'list --markdown {entry}']
         if len(places) != 1:
-            yield f'{entry}: its keys must stand on one page, found on {", ".join(places) or "none"}'
+            yield (
+                f'{entry}: its keys must stand on one page, found on {", ".join(places) or "none"}')
 
 
 def main():

@@ -1,18 +1,22 @@
 #!/usr/bin/env python3
-"""Fits the figures of training that no source states: fit-figures.py [--write] SIM DEVICES POINTS.json ...
+"""Fits the figures of training that no source states: fit-figures.py [--write] SIM DEVICES
+POINTS.json ...
 
-Each row of FIGURES is one figure of a device, or of devices of one kind, or of a runtime: a place in files of DEVICES,
-or a key of scenarios, kept in sim/base/fitted.h. Its logarithm is fitted, with that of all others, to the step times of all points whose
-quality is not C and that have at most 512 GPUs: least squares of log(predicted / measured), Huber's loss beyond 10 %, every dataset with the square root of
-its points as weight, and every figure held to where it starts (its source, or the best guess) by a spring of the
-spread that its row states, so that what no run knows about stays there. Gauss-Newton from the figures that DEVICES have, with differences of 5 %.
-Figures that would move by less than 2 % stay as they are, and with them what other predictions say; one after the other,
-the smallest move first, and the rest are fitted beside them.
+Each row of FIGURES is one figure of a device, or of devices of one kind, or of a runtime: a place
+in files of DEVICES, or a key of scenarios, kept in sim/base/fitted.h. Its logarithm is fitted, with
+that of all others, to the step times of all points whose quality is not C and that have at most 512
+GPUs: least squares of log(predicted / measured), Huber's loss beyond 10 %, every dataset with the
+square root of its points as weight, and every figure held to where it starts (its source, or the
+best guess) by a spring of the spread that its row states, so that what no run knows about stays
+there. Gauss-Newton from the figures that DEVICES have, with differences of 5 %. Figures that would
+move by less than 2 % stay as they are, and with them what other predictions say; one after the
+other, the smallest move first, and the rest are fitted beside them.
 
-Printed are the figures, before and after; the errors of each dataset before, after, and with figures fitted to all
-other datasets (leave-one-out, with the derivatives of the last step); these errors of each kind of run that has a target in
-error-tables.py, of all points and by dataset; and how many figures a device and a runtime have. --write writes them to
-DEVICES and to sim/base/fitted.h beside it.
+Printed are the figures, before and after; the errors of each dataset before, after, and with
+figures fitted to all other datasets (leave-one-out, with the derivatives of the last step); these
+errors of each kind of run that has a target in error-tables.py, of all points and by dataset; and
+how many figures a device and a runtime have. --write writes them to DEVICES and to
+sim/base/fitted.h beside it.
 """
 import collections
 import fnmatch
@@ -31,7 +35,8 @@ KINDS = importlib.import_module('error-tables')  # beside this file: kinds of ru
 HUBER = 0.1
 STEP = math.log(1.05)
 ROUNDS = 1
-LEAST = math.log(1.02)  # that a figure moves; the same run, measured twice, differs by 1.3 % (median)
+# that a figure moves; the same run, measured twice, differs by 1.3 % (median)
+LEAST = math.log(1.02)
 MOST_GPUS = 512  # larger runs are like smaller ones, and take long to simulate
 NO_POINTS = 2  # exit status where none is selected
 NOISE = 0.05  # of a step time, at which a spring of one spread weighs as much
@@ -49,10 +54,11 @@ CDNA = ['mi100', 'mi210', 'mi250', 'mi250x']
 # Kernels that only move reach, without a measurement, 0.75 of the bandwidth, as on A100.
 MEMORY = (0.75, 0.15)
 
-# Products of groups reach what single ones do where bytes are counted beside: 81 of SimuMax's on B200
-# (4dcaae51, b200_bf16_ceperm.json) 0.515 of the peak, by least squares of logarithms. Those in fp32 on MI210 0.758
-# where they are largest (zzc0721/torch-performance-test-data, issue 195); on other devices such a measurement stays as it is.
-# name, devices, places in their "training", where it starts, spread of its logarithm
+# Products of groups reach what single ones do where bytes are counted beside: 81 of SimuMax's on
+# B200 (4dcaae51, b200_bf16_ceperm.json) 0.515 of the peak, by least squares of logarithms. Those in
+# fp32 on MI210 0.758 where they are largest (zzc0721/torch-performance-test-data, issue 195); on
+# other devices such a measurement stays as it is. name, devices, places in their "training", where
+# it starts, spread of its logarithm
 FIGURES = [
     ('A100 SXM in_step', AMPERE, ['in_step/factor'], 1.05, 0.1),
     ('A100 PCIe in_step', PCIE, ['in_step/factor'], 1.05, 0.1),
@@ -80,34 +86,39 @@ CORE = ['a100', 'h100', 'h200', *BLACKWELL]
 MEGATRON_CORE = ','.join('framework=' + name for name in (
     'Megatron-LM (dev*', 'Megatron-LM (lts*', 'Megatron-LM 2*', 'Megatron-Bridge*', 'NeMo*'))
 # name, key of scenarios, which points, where it starts, its unit, spread, their devices, its macro
-# of sim/base/fitted.h. Of a runtime's kernels nothing is known before: all start at 1, with the same spread. Its host
-# starts at what a linear layer of TransformerEngine takes one besides a kernel of PyTorch's: 99.7 us where that takes
-# 37.1, of which a DGX H100 takes 13.5 (NVIDIA/TransformerEngine, issue 2053); a step at what is left of SimuMax's on B200.
+# of sim/base/fitted.h. Of a runtime's kernels nothing is known before: all start at 1, with the
+# same spread. Its host starts at what a linear layer of TransformerEngine takes one besides a
+# kernel of PyTorch's: 99.7 us where that takes 37.1, of which a DGX H100 takes 13.5
+# (NVIDIA/TransformerEngine, issue 2053); a step at what is left of SimuMax's on B200.
 KEYS = [
     ('Megatron Core host', '/runtime/host', MEGATRON_CORE, 23, ' us', 0.7, CORE, 'HOST'),
     ('Megatron Core step', '/runtime/step', MEGATRON_CORE, 23, ' ms', 0.7, CORE, 'STEP'),
     ('deepspeed kernels', '/runtime/kernels', 'framework=Megatron-DeepSpeed*', 1, '', 0.15, 'a100',
      'DEEPSPEED'),
     ('PaxML kernels', '/runtime/kernels', 'framework=PaxML*', 1, '', 0.15, 'h100', 'PAXML'),
-    ('FSDP on H100 kernels', '/runtime/kernels', 'framework=Composer*,framework=PyTorch FSDP*,gpu=H100*', 1, '', 0.15,
+    ('FSDP on H100 kernels', '/runtime/kernels',
+     'framework=Composer*,framework=PyTorch FSDP*,gpu=H100*', 1, '', 0.15,
      'h100', 'FSDP'),
-    ('blocking exchange', '/platform/latency', 'dataset=zero-bubble,id=*1f1b-i', 0.37, ' ms', 0.3, None,
-     'EXCHANGE'),
+    ('blocking exchange', '/platform/latency', 'dataset=zero-bubble,id=*1f1b-i', 0.37, ' ms', 0.3,
+     None, 'EXCHANGE'),
 ]
 
 
 # Points that a group of figures is about.
-ABOUT = {'single': 'precision=fp32', 'narrow': 'precision=*fp8*,precision=nvfp4', 'grouped': 'kind=decoder-moe',
+ABOUT = {'single': 'precision=fp32', 'narrow': 'precision=*fp8*,precision=nvfp4',
+         'grouped': 'kind=decoder-moe',
          'grouped_narrow': 'kind=decoder-moe'}
 NAMES = [f[0] for f in FIGURES] + [k[0] for k in KEYS]
 STARTS = [f[3] for f in FIGURES] + [k[3] for k in KEYS]
 SPREADS = [f[4] for f in FIGURES] + [k[5] for k in KEYS]
-SOURCE = 'fitted to measured runs by tests/fit-figures.py, with all others (docs/reference/points.md)'
+SOURCE = (
+    'fitted to measured runs by tests/fit-figures.py, with all others (docs/reference/points.md)')
 
 
 def configuration(point):
     """What a prediction depends on: releases of the same framework have it in common."""
-    keys = 'model', 'hardware', 'parallel', 'batch', 'precision', 'recompute', 'schedule', 'optimizer', 'options'
+    keys = ('model', 'hardware', 'parallel', 'batch', 'precision', 'recompute', 'schedule',
+            'optimizer', 'options')
     framework = re.sub(r'[0-9.]+', '', point.get('framework') or '')
     return json.dumps([point['id'].split('/')[0], framework] + [point.get(k) for k in keys])
 
@@ -120,7 +131,8 @@ def time_of(point):
     if measured.get('samples_per_s'):
         return point['batch']['global'] / measured['samples_per_s']
     tokens = measured.get('tokens_per_s_per_gpu')
-    return point['batch']['global'] * point['model']['seq'] / tokens / point['hardware']['gpus'] if tokens else None
+    return (point['batch']['global'] * point['model']['seq'] / tokens / point['hardware']['gpus']
+            if tokens else None)
 
 
 def read(files, folder):
@@ -130,7 +142,8 @@ def read(files, folder):
         root = KINDS.read_points(name)
         kept = []
         for point in root['points']:
-            if (point.get('quality') or 'C') in ('C', 'A-memory') or point['hardware']['gpus'] > MOST_GPUS:
+            if ((point.get('quality') or 'C') in ('C', 'A-memory')
+                or point['hardware']['gpus'] > MOST_GPUS):
                 continue
             try:
                 time = time_of(point)
@@ -181,7 +194,8 @@ class Program:
         found = {}
         for point in json.loads(done.stdout)['points']:
             time = point.get('predicted_step_time_s')
-            found.update({i: math.log(time / measured) for i, measured in self.alike[point['id']] if time})
+            found.update({i: math.log(time / measured) for i, measured in self.alike[point['id']]
+                          if time})
         return found
 
     def of(self, device, values, only=None):
@@ -194,12 +208,14 @@ class Program:
         path = f'{self.folder}/{device}.json'
         with open(path, 'w', encoding='utf-8') as file:
             json.dump(root, file)
-        sets = ['--set', f'/model/device="{path}"', '--select', ','.join('gpu=' + g for g in self.gpus[device])]
+        sets = ['--set', f'/model/device="{path}"', '--select',
+                ','.join('gpu=' + g for g in self.gpus[device])]
         sets += ['--select', only] if only else []
         files = set(self.of_device[device])
         mine = collections.defaultdict(list)  # changes by which points they are of
         for key, value in zip(KEYS, values[len(FIGURES):]):
-            if device in devices_of(key) and (not only or only == key[2] or 'framework' not in only):
+            if device in devices_of(key) and (not only or only == key[2]
+                                              or 'framework' not in only):
                 mine[key[2]] += set_of(key, value)
         for selection in mine:
             files -= self.of_frameworks(selection)  # asked below
@@ -233,7 +249,8 @@ def set_figure(root, place, value):
     group, member = place.split('/')
     training = root.setdefault('training', {})
     if group not in training:
-        training[group] = {'source': SOURCE} if group == 'in_step' else {'compute': 0.5, 'memory': 0.8,
+        training[group] = {'source': SOURCE} if group == 'in_step' else {'compute': 0.5,
+                                                                         'memory': 0.8,
                                                                           'source': SOURCE}
     training[group][member] = float(f'{value:.3g}')
     if member != 'memory' or group == 'memory':
@@ -261,8 +278,8 @@ def dataset(identity):
 
 
 def step(errors, slopes, away, ids, held=()):
-    """Changes of the logarithms of all figures but those `held` that make the errors of `ids` least; `away` is how far
-    each is from where it starts."""
+    """Changes of the logarithms of all figures but those `held` that make the errors of `ids`
+    least; `away` is how far each is from where it starts."""
     n = len(SPREADS)
     counts = collections.Counter(dataset(i) for i in ids)
     change = [0.0] * n
@@ -285,7 +302,8 @@ def step(errors, slopes, away, ids, held=()):
 
 
 def worth(errors, slopes, away):
-    """Changes of figures that move by LEAST or more, once those that would move by less are held where they are."""
+    """Changes of figures that move by LEAST or more, once those that would move by less are held
+    where they are."""
     held = set()
     while True:
         change = step(errors, slopes, away, list(errors), held)
@@ -356,13 +374,14 @@ def print_errors(before, after, left):
     print(f'{"dataset":18} points    before      bias   fitted      bias  by others      bias')
     for name in sorted({dataset(i) for i in after}):
         shown = [[e[i] for i in after if dataset(i) == name] for e in (before, after, left)]
-        print(f'{name:18} {len(shown[0]):6}' + ''.join(f'  {100 * mean_error(e):6.1f} % {100 * bias(e):+7.1f} %'
+        print(f'{name:18} {len(shown[0]):6}' + ''.join(f'  {100 * mean_error(e):6.1f} % '
+                                                       f'{100 * bias(e):+7.1f} %'
                                                        for e in shown))
 
 
 def print_kinds(points, after, left):
-    """Errors by others of each kind of run that has a target, against 1.5 times that; of all its points, and of each
-    dataset's. Above the limit is marked."""
+    """Errors by others of each kind of run that has a target, against 1.5 times that; of all its
+    points, and of each dataset's. Above the limit is marked."""
     print(f'{"kind of run, dataset":40} points   target   fitted  by others      bias  limit')
     for name, target, belongs in KINDS.TARGETS:
         own = [i for i in after if dataset(i) != KINDS.ASIDE and belongs(points[i][0])]
@@ -371,7 +390,8 @@ def print_kinds(points, after, left):
             chosen = [i for i in own if row in (None, dataset(i))]
             own_fit, others = [[e[i] for i in chosen] for e in (after, left)]
             limit = LIMIT * target
-            print(f'{"  " + row if row else name:40} {len(chosen):6}  {target:5} %  {100 * mean_error(own_fit):5.1f} %'
+            print(f'{"  " + row if row else name:40} {len(chosen):6}  {target:5} %  '
+                  f'{100 * mean_error(own_fit):5.1f} %'
                   f'    {100 * mean_error(others):5.1f} %  {100 * bias(others):+6.1f} %'
                   f'  {limit:4.1f}{" *" if 100 * mean_error(others) > limit else ""}')
 

@@ -34,7 +34,8 @@ def patient(condition, seconds, step=0.005):
 
 
 def stretched(seconds):
-    """A limit of time on an idle machine, by how much longer others make processes wait here, now."""
+    """A limit of time on an idle machine, by how much longer others make processes wait here,
+    now."""
     start, used, work = time.monotonic(), time.process_time(), 0.05
     while time.process_time() - used < work:
         pass

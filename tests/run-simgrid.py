@@ -2,9 +2,9 @@
 """Compares our max-min shares with SimGrid's: run-simgrid.py CASES CHECK [FIRST LAST]
 
 CASES SEED writes a case with our ends, CHECK runs it in SimGrid. Cases with an even seed (flows of
-one size that begin together) must agree within 1e-9. Where sizes and begins differ, the order of two
-ends that are nearly one can depend on rounding, and what follows from it: there the bound is 0.2 %,
-and nine cases of ten must agree within 1e-9 as well.
+one size that begin together) must agree within 1e-9. Where sizes and begins differ, the order of
+two ends that are nearly one can depend on rounding, and what follows from it: there the bound is
+0.2 %, and nine cases of ten must agree within 1e-9 as well.
 """
 import concurrent.futures
 import os

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """sim advise as users see it: test-advise.py SIM
 
-The same output and file for any number of threads; searches that are limited, interrupted and continued;
-wrong input.
+The same output and file for any number of threads; searches that are limited, interrupted and
+continued; wrong input.
 """
 import itertools
 import json
@@ -51,7 +51,8 @@ class Advise(unittest.TestCase):
         return [SIM, 'advise', 's.json', *arguments]
 
     def sim(self, *arguments, status=0):
-        done = subprocess.run(self.command(*arguments), capture_output=True, text=True, cwd=self.folder.name,
+        done = subprocess.run(self.command(*arguments), capture_output=True, text=True,
+                              cwd=self.folder.name,
                               check=False)
         self.assertEqual(done.returncode, status, done.stderr)
         return done
@@ -68,7 +69,8 @@ class Advise(unittest.TestCase):
         printed = json.loads(self.sim('--json', '--top', '3').stdout)
         best = printed['best']
         self.assertEqual(len(best), 3)
-        self.assertEqual([row['step_time_s'] for row in best], sorted(row['step_time_s'] for row in best))
+        self.assertEqual([row['step_time_s'] for row in best],
+                         sorted(row['step_time_s'] for row in best))
         plans = printed['plans']
         self.assertEqual(plans['all'], sum(n for key, n in plans.items() if key != 'all'))
         for row in best:
@@ -81,12 +83,16 @@ class Advise(unittest.TestCase):
 
     def test_strategies(self):
         """Of each strategy the fastest that fits, of all plans."""
-        few = ('-s', '/advise/zero=[0, 1]', '-s', '/advise/micro_batch=[2, 4]', '-s', '/advise/recompute="full"')
+        few = ('-s', '/advise/zero=[0, 1]', '-s', '/advise/micro_batch=[2, 4]', '-s',
+               '/advise/recompute="full"')
         best = {}
-        for row in json.loads(self.sim('--exhaustive', '--json', '--top', '1000', *few).stdout)['best']:
+        for row in json.loads(self.sim('--exhaustive', '--json', '--top', '1000',
+                                       *few).stdout)['best']:
             best.setdefault(row['strategy'], row['step_time_s'])
-        table = self.sim('--top', '1', *few).stdout.split('fastest plan of each strategy')[1].split('\n\n')[0]
-        lines = [line for line in table.splitlines()[1:] if not line.startswith(' ' * 8)]  # plans may go on
+        table = self.sim('--top', '1',
+                         *few).stdout.split('fastest plan of each strategy')[1].split('\n\n')[0]
+        # plans may go on
+        lines = [line for line in table.splitlines()[1:] if not line.startswith(' ' * 8)]
         times = sorted(best.values())
         self.assertGreater(len(times), 3)
         self.assertEqual(len(lines), min(10, len(times)))
@@ -99,17 +105,21 @@ class Advise(unittest.TestCase):
         command = out.strip().splitlines()[-1]
         self.assertTrue(command.startswith('sim run s.json --set '))
         best = json.loads(self.sim('--json', '--top', '1').stdout)['best'][0]
-        done = subprocess.run(f"'{SIM}' {command[4:]} --no-output --json", shell=True, capture_output=True, text=True,
+        done = subprocess.run(f"'{SIM}' {command[4:]} --no-output --json", shell=True,
+                              capture_output=True, text=True,
                               cwd=self.folder.name, check=True)
         printed = json.loads(done.stdout)
         self.assertEqual(printed['makespan_s'], best['step_time_s'])
-        self.assertEqual(max(d['peak_memory_bytes'] for d in printed['devices']), best['peak_memory_bytes'])
+        self.assertEqual(max(d['peak_memory_bytes'] for d in printed['devices']),
+                         best['peak_memory_bytes'])
 
     def test_limits(self):
         out = self.sim('--most', '5').stdout
         self.assertIn('5 simulated', out)
-        self.assertRegex(out, r'NOT ALL: \d+ plans were not looked at, because the plans of --most were simulated')
-        self.assertIn('the budget ended before the first plan was simulated', self.sim('--budget', '1 us', status=4).stderr)
+        self.assertRegex(out, r'NOT ALL: \d+ plans were not looked at, because the plans of --most '
+                              r'were simulated')
+        self.assertIn('the budget ended before the first plan was simulated',
+                      self.sim('--budget', '1 us', status=4).stderr)
 
     def test_budget(self):
         """It is for all: pricing, search and examination."""
@@ -120,20 +130,26 @@ class Advise(unittest.TestCase):
         self.assertRegex(out, r'\n +1\*? ')
 
     def test_alike(self):
-        """A row is the best of the plans that differ from it in details; with --all each plan is a row."""
+        """A row is the best of the plans that differ from it in details; with --all each plan is a
+        row."""
         def sizes(row):
             changes = row['changes']
-            return json.dumps([changes['/model/recompute'], changes.get('/model/recompute_operators'), {key: changes['/parallel'][key] for key in
-                               ('tensor', 'context', 'pipeline', 'data', 'expert', 'zero')}], sort_keys=True)
+            return json.dumps([changes['/model/recompute'],
+                               changes.get('/model/recompute_operators'),
+                               {key: changes['/parallel'][key] for key in
+                               ('tensor', 'context', 'pipeline', 'data', 'expert', 'zero')}],
+                              sort_keys=True)
         few = ('-s', '/advise/zero=[0, 1]', '--json')
-        rows, seen = json.loads(self.sim('--exhaustive', '--all', '--top', '1000', *few).stdout)['best'], set()
+        rows, seen = json.loads(self.sim('--exhaustive', '--all', '--top', '1000',
+                                         *few).stdout)['best'], set()
         best = [row for row in rows if not (sizes(row) in seen or seen.add(sizes(row)))]
         self.assertLess(2 * len(best), len(rows))
         found = json.loads(self.sim('--top', '6', *few).stdout)['best']
         self.assertEqual([row['changes'] for row in found], [row['changes'] for row in best[:6]])
 
     def test_selective(self):
-        """Norms, activations, products of elements; attention where it keeps its matrix; what the scenario lists comes first."""
+        """Norms, activations, products of elements; attention where it keeps its matrix; what the
+        scenario lists comes first."""
         def operators(*changes):
             given = ('-s', '/advise/recompute="selective"', '-s', '/platform/memory=16 GB')
             best = json.loads(self.sim('--top', '1', '--json', *given, *changes).stdout)['best'][0]
@@ -141,28 +157,37 @@ class Advise(unittest.TestCase):
         gpt = {'ln_1', 'ln_2', 'ln_f', 'act'}
         self.assertEqual(operators(), gpt)
         self.assertEqual(operators('-s', '/model/parameters/attention=math'), gpt | {'attention'})
-        llama = {'name': 'llama', 'parameters': {'layers': 6, 'hidden': 512, 'heads': 8, 'kv_heads': 8, 'intermediate': 1024,
+        llama = {'name': 'llama', 'parameters': {'layers': 6, 'hidden': 512, 'heads': 8,
+                                                 'kv_heads': 8, 'intermediate': 1024,
                                                  'sequence': 512, 'vocabulary': 4096}}
         self.assertEqual(operators('-s', '/model=' + json.dumps({**SCENARIO['model'], **llama})),
                          {'input_layernorm', 'post_attention_layernorm', 'norm', 'act', 'mul'})
-        self.assertEqual(operators('-s', '/model/recompute_operators=["mlp"]'), set())  # as the scenario has it
+        # as the scenario has it
+        self.assertEqual(operators('-s', '/model/recompute_operators=["mlp"]'), set())
 
     def test_columns(self):
-        """Lines have 100 columns at most, but for the command at the end; what rows have in common stands above them."""
-        for few, head_of, common in (((), '', ''), (('-s', '/advise/recompute="full"'), 'recompute', 'recomputing: full'),
-                                     (('-s', '/advise/pipeline=2', '--all', '--top', '40'), ' pp ', 'pipeline 2')):
+        """Lines have 100 columns at most, but for the command at the end; what rows have in common
+        stands above them."""
+        for few, head_of, common in (((), '', ''), (('-s', '/advise/recompute="full"'), 'recompute',
+                                                    'recomputing: full'),
+                                     (('-s', '/advise/pipeline=2', '--all', '--top', '40'), ' pp ',
+                                      'pipeline 2')):
             lines = self.sim(*few).stdout.splitlines()
             self.assertTrue(lines[-1].startswith('sim run '))
-            self.assertEqual([line for line in lines[:-1] if len(line) > 100 or line != line.rstrip()], [])
+            self.assertEqual(
+                [line for line in lines[:-1] if len(line) > 100 or line != line.rstrip()], [])
             head = next(line for line in lines if line.startswith('rank   step'))
             if few:
                 self.assertNotIn(head_of, head)
-                self.assertIn(common, next(line for line in lines if line.startswith('all of these: ')))
+                self.assertIn(
+                    common, next(line for line in lines if line.startswith('all of these: ')))
 
     def test_own_plan_impossible(self):
-        """Others are tried all the same, with a file too; what is wrong outside of the plan is an error."""
+        """Others are tried all the same, with a file too; what is wrong outside of the plan is an
+        error."""
         whole = self.sim('--top', '2').stdout
-        for wrong, message in (('/schedule/micro_batches=3', '/model/batch_size: must be a multiple of 24'),
+        for wrong, message in (('/schedule/micro_batches=3',
+                                '/model/batch_size: must be a multiple of 24'),
                                ('/parallel/data=3', '/parallel/data: must be 8'),
                                ('/schedule/kind=1f1c', '/schedule/kind: unknown schedule "1f1c"')):
             for more in ((), ('-o', 'a.h5')):
@@ -184,11 +209,13 @@ class Advise(unittest.TestCase):
 
     def test_interrupted_and_resumed(self):
         whole = self.sim('--exhaustive', '-o', 'whole.h5').stdout
-        with subprocess.Popen(self.command('--exhaustive', '-o', 'a.h5', '-j1'), stdout=subprocess.PIPE,
+        with subprocess.Popen(self.command('--exhaustive', '-o', 'a.h5', '-j1'),
+                              stdout=subprocess.PIPE,
                               stderr=subprocess.PIPE, text=True, cwd=self.folder.name) as process:
             journal = self.path('a.h5.journal')
             until = time.monotonic() + 60
-            while time.monotonic() < until and not (os.path.exists(journal) and os.path.getsize(journal) > 20000):
+            while time.monotonic() < until and not (os.path.exists(journal)
+                                                    and os.path.getsize(journal) > 20000):
                 time.sleep(0.002)
             process.send_signal(signal.SIGINT)
             start = time.monotonic()
@@ -199,7 +226,8 @@ class Advise(unittest.TestCase):
         self.assertRegex(out, r'NOT ALL: \d+ plans were not looked at, because it was interrupted')
         self.assertRegex(out, r'\n +1\*? ')
         self.assertFalse(os.path.exists(self.path('a.h5')))
-        self.assertIn('this search was begun before', self.sim('--exhaustive', '-o', 'a.h5', status=2).stderr)
+        self.assertIn('this search was begun before',
+                      self.sim('--exhaustive', '-o', 'a.h5', status=2).stderr)
         again = self.sim('--exhaustive', '-o', 'a.h5', '--resume').stdout
         self.assertEqual(again, whole)
         self.assertEqual(self.read('a.h5'), self.read('whole.h5'))
@@ -207,21 +235,27 @@ class Advise(unittest.TestCase):
 
     def test_brute_force(self):
         """The best plan is that of all plans that a user would write down, each run by itself."""
-        gpt = {'name': 'gpt', 'parameters': {'layers': 6, 'hidden': 512, 'heads': 8, 'sequence': 512,
+        gpt = {'name': 'gpt', 'parameters': {'layers': 6, 'hidden': 512, 'heads': 8,
+                                             'sequence': 512,
                                              'vocabulary': 4096}}
-        experts = {'name': 'mixtral', 'parameters': {'layers': 6, 'hidden': 256, 'heads': 4, 'kv_heads': 4,
-                                                     'expert_intermediate': 512, 'sequence': 256, 'vocabulary': 1024,
+        experts = {'name': 'mixtral', 'parameters': {'layers': 6, 'hidden': 256, 'heads': 4,
+                                                     'kv_heads': 4,
+                                                     'expert_intermediate': 512, 'sequence': 256,
+                                                     'vocabulary': 1024,
                                                      'experts': 4}}
         best, over, left_out = set(), set(), 0
         for model, bandwidth, memory in ((gpt, '2 GB/s', '180 MB'), (gpt, '2 GB/s', '250 MB'),
                                          (experts, '50 GB/s', '16 GB')):
             scenario = {'schema_version': 1, 'name': 'small',
-                        'model': {**model, 'device': 'v100', 'precision': 'fp16', 'granularity': 'block',
+                        'model': {**model, 'device': 'v100', 'precision': 'fp16',
+                                  'granularity': 'block',
                                   'optimizer': 'adam', 'batch_size': 16},
-                        'platform': {'topology': 'nvlink_switch', 'devices': 4, 'bandwidth': bandwidth,
+                        'platform': {'topology': 'nvlink_switch', 'devices': 4,
+                                     'bandwidth': bandwidth,
                                      'latency': '5 us', 'memory': memory},
                         'parallel': {}, 'schedule': {'kind': 'sequential'},
-                        'advise': {'tensor': [1, 2], 'context': 1, 'expert': 1, 'pipeline': [2, 4], 'zero': [0, 1, 3],
+                        'advise': {'tensor': [1, 2], 'context': 1, 'expert': 1, 'pipeline': [2, 4],
+                                   'zero': [0, 1, 3],
                                    'micro_batch': [1, 2], 'inner': 'data', 'stages_per_device': 2,
                                    'recompute': ['none', 'full']}}
             with open(self.path('s.json'), 'w', encoding='utf-8') as file:
@@ -230,7 +264,8 @@ class Advise(unittest.TestCase):
             tried = {plan: self.run_plan(scenario, plan) for plan in self.all_plans(scenario)}
             times = {plan: time for plan, time in tried.items() if time is not None}
             fastest = min(times, key=times.get)
-            self.assertEqual(found['best'][0]['step_time_s'], times[fastest], (fastest, found['best'][0]['plan']))
+            self.assertEqual(found['best'][0]['step_time_s'], times[fastest],
+                             (fastest, found['best'][0]['plan']))
             self.assertEqual(found['plans']['all'], len(tried), tried)
             left_out += found['plans']['slower'] + found['plans']['too large']
             best.add(fastest[0])
@@ -241,10 +276,12 @@ class Advise(unittest.TestCase):
 
     @staticmethod
     def all_plans(scenario):
-        """(schedule, tensor, pipeline, data, zero, samples of a micro-batch, recompute) on four devices."""
+        """(schedule, tensor, pipeline, data, zero, samples of a micro-batch, recompute) on four
+        devices."""
         layers = scenario['model']['parameters']['layers'] + 2  # the embedding, and the head
         for kind, tensor, pipeline, zero, samples, recompute in itertools.product(
-                ('1f1b', 'interleaved_1f1b', 'zb_h1', 'zb_v', 'dualpipe_v'), (1, 2), (2, 4), (0, 1, 3), (1, 2),
+                ('1f1b', 'interleaved_1f1b', 'zb_h1', 'zb_v', 'dualpipe_v'), (1, 2), (2, 4),
+                (0, 1, 3), (1, 2),
                 (False, True)):
             data = 4 // tensor // pipeline
             stages = pipeline * (1 if kind in ('1f1b', 'zb_h1') else 2)
@@ -262,9 +299,12 @@ class Advise(unittest.TestCase):
         schedule = {'kind': kind, 'micro_batches': 16 // data // samples,
                     **({'stages_per_device': 2} if kind == 'interleaved_1f1b' else {})}
         with open(self.path('plan.json'), 'w', encoding='utf-8') as file:
-            json.dump({**scenario, 'iterations': 1, 'collectives': {'fidelity': 'analytic'}, 'parallel': parallel,
-                       'schedule': schedule, 'model': {**scenario['model'], 'recompute': recompute}}, file)
-        done = subprocess.run([SIM, 'run', 'plan.json', '--no-output', '--json'], capture_output=True, text=True,
+            json.dump({**scenario, 'iterations': 1, 'collectives': {'fidelity': 'analytic'},
+                       'parallel': parallel,
+                       'schedule': schedule,
+                       'model': {**scenario['model'], 'recompute': recompute}}, file)
+        done = subprocess.run([SIM, 'run', 'plan.json', '--no-output', '--json'],
+                              capture_output=True, text=True,
                               cwd=self.folder.name, check=False)
         self.assertEqual(done.returncode, 0, done.stderr)
         printed = json.loads(done.stdout)
@@ -272,7 +312,8 @@ class Advise(unittest.TestCase):
 
     def test_picture(self):
         self.sim('-o', 'a.h5', '--set', '/advise/devices=[2, 4, 8]')
-        done = subprocess.run([SIM, 'plot', 'a.h5', '-k', 'plans', '-o', 'a.svg'], capture_output=True, text=True,
+        done = subprocess.run([SIM, 'plot', 'a.h5', '-k', 'plans', '-o', 'a.svg'],
+                              capture_output=True, text=True,
                               cwd=self.folder.name, check=False)
         if 'cannot start gnuplot' in done.stderr:
             self.skipTest('gnuplot is not there')
@@ -283,11 +324,15 @@ class Advise(unittest.TestCase):
 
     def test_wrong_input(self):
         cases = [
-            (['-s', '/advise/tenso=2'], 3, r's\.json: /advise: unknown key "tenso"; did you mean "tensor"\?'),
+            (['-s', '/advise/tenso=2'], 3,
+             r's\.json: /advise: unknown key "tenso"; did you mean "tensor"\?'),
             (['-s', '/advise/zero=[0, 4]'], 3, r's\.json: /advise/zero/1: must be from 0 to 3'),
-            (['-s', '/advise/schedules="dapple"'], 3, r's\.json: /advise/schedules: unknown value "dapple"; known: sequential, 1f1b'),
-            (['-s', '/parallel=[0, 1]'], 3, r's\.json: /parallel: must be an object \(got an array\)'),
-            (['-s', '/schedule=[0, 1]'], 3, r's\.json: /schedule: must be an object \(got an array\)'),
+            (['-s', '/advise/schedules="dapple"'], 3, r's\.json: /advise/schedules: unknown value '
+                                                      r'"dapple"; known: sequential, 1f1b'),
+            (['-s', '/parallel=[0, 1]'], 3,
+             r's\.json: /parallel: must be an object \(got an array\)'),
+            (['-s', '/schedule=[0, 1]'], 3,
+             r's\.json: /schedule: must be an object \(got an array\)'),
             (['-s', '/model=[0, 1]'], 3, r's\.json: /model: must be an object \(got an array\)'),
             (['-s', '/model/name=gpd'], 3, r's\.json: /model/name: '),
             (['--budget', '30 q'], 2, r'--budget: unknown unit "q"'),

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Measuring as users see it when it is stopped, or was asked wrongly: test-calibrate.py SIM [SIM-BENCH-CPU]
+"""Measuring as users see it when it is stopped, or was asked wrongly: test-calibrate.py SIM
+[SIM-BENCH-CPU]
 
 Without the second program (it needs OpenBLAS and MPI) only what needs no measurement is tested.
 """
@@ -71,7 +72,8 @@ class Case(unittest.TestCase):
         self.temporary = os.path.join(self.folder, 'tmp')
         os.mkdir(self.temporary)
         # what MPI does not give back is none of ours
-        self.environment = {**os.environ, 'ASAN_OPTIONS': 'detect_leaks=0', 'TMPDIR': self.temporary}
+        self.environment = {**os.environ, 'ASAN_OPTIONS': 'detect_leaks=0',
+                            'TMPDIR': self.temporary}
 
     def sim(self, *words):
         return subprocess.run([SIM, *words], capture_output=True, text=True, cwd=self.folder,
@@ -116,7 +118,8 @@ class Usage(Case):
             (NETWORK, '--time-limit=-1', '--time-limit must be a time'),
             (NETWORK, '--min-bytes=x', '--min-bytes must be from 1 B to 1 TiB'),
             (NETWORK, '--max-bytes=0', '--max-bytes must be from 1 B to 1 TiB'),
-            (NETWORK, '--min-bytes=65 MiB', '--min-bytes (68157440) is above --max-bytes (67108864)'),
+            (NETWORK, '--min-bytes=65 MiB',
+             '--min-bytes (68157440) is above --max-bytes (67108864)'),
             (NETWORK, '--share=0.1', 'network has no option --share'),
             (NETWORK, '--model=vgg16', 'network has no option --model'),
             (NETWORK, '--param=image=32', 'network has no option --param'),
@@ -147,7 +150,8 @@ class Measuring(Case):
         """Said at once: each would measure for 100 s."""
         for words in ([*COMPUTE, *ENDLESS], [*NETWORK, '-t', '100 s']):
             start = time.monotonic()
-            self.refused(1, '/nonexistent/x.json: cannot create', *words, '-o', '/nonexistent/x.json')
+            self.refused(1, '/nonexistent/x.json: cannot create', *words, '-o',
+                         '/nonexistent/x.json')
             self.refused(1, '.: is a folder', *words, '-o', '.')
             self.assertLess(time.monotonic() - start, 30)
         self.assertEqual(os.listdir(self.temporary), [])
@@ -168,7 +172,8 @@ class Measuring(Case):
         self.assertIn('MB held', done.stderr)
         costs = self.read('c.json')
         self.assertEqual([entry['network'] for entry in costs['memory']],
-                         [f'vgg16 n={n} fp32 states=2 image=32 width=1 dense=8 classes=4' for n in (1, 2)])
+                         [f'vgg16 n={n} fp32 states=2 image=32 width=1 dense=8 classes=4'
+                          for n in (1, 2)])
         one, two = costs['memory']
         self.assertLess(one['peak_bytes'], two['peak_bytes'])
         for memory in (one, two):
@@ -261,13 +266,14 @@ class Load(Case):
         os.kill(children(children(process.pid)[0])[0], signal.SIGKILL)
         said = process.communicate(timeout=60)[1]
         self.assertEqual(process.returncode, 1, said)
-        self.assertIn('process 2 of those that were to compute at the same time has ended (signal 9)',
+        self.assertIn('process 2 of those that were to compute at the same time has ended (signal '
+                      '9)',
                       said)
         self.assertFalse(os.path.exists(os.path.join(self.folder, 'c.json')))
 
     def test_cores(self):
-        self.refused(2, f'--processes must be at most {CORES}', *COMPUTE, '-n', str(CORES + 1), '-o',
-                     'c.json')
+        self.refused(2, f'--processes must be at most {CORES}', *COMPUTE, '-n', str(CORES + 1),
+                     '-o', 'c.json')
         done = self.sim(*COMPUTE, '-n', '2', '-t', '50 ms', '-o', 'c.json')
         self.assertEqual(done.returncode, 0, done.stderr)
         self.assertEqual(self.read('c.json')['sources'][0]['notes'],

@@ -1,12 +1,16 @@
 #!/usr/bin/env python3
 """What predictions of any points have in common: test-drawn-points.py SIM ROOT [-n N] [-s SEED]
 
-Points are drawn (drawn_points.py), each with variants that differ in one thing, and predicted in one go:
+Points are drawn (drawn_points.py), each with variants that differ in one thing, and predicted in
+one go:
 
-- each is predicted, or misses features that are named; none fails, and none of those with values at the edges
-- parts of a step add up to it; no run multiplies more than the data sheet says, counted here anew from the sizes of the model
+- each is predicted, or misses features that are named; none fails, and none of those with values at
+  the edges
+- parts of a step add up to it; no run multiplies more than the data sheet says, counted here anew
+  from the sizes of the model
 - reserved memory is not below allocated memory, which has at least the weights
-- pairs: of two runs that differ in one thing, the one takes at least, or at most, so much time or memory by the other
+- pairs: of two runs that differ in one thing, the one takes at least, or at most, so much time or
+  memory by the other
 """
 import argparse
 import json
@@ -26,10 +30,12 @@ GIVEN.add_argument('-s', '--seed', type=int, default=0)
 GIVEN = GIVEN.parse_args()
 
 # What a point may miss, by the beginnings of messages.
-FEATURES = ('stated: ', 'the network ', 'the device ', 'the schedule ', 'networks of the kind ', 'experts in encoders with decoders',
-            'adapters in networks ', 'packed samples ', 'several nodes of ', 'the nodes of ', 'more ranks than heads',
-            'experts and tensor parallelism without ', 'ranks that divide tokens ', 'measured passes of ranks ', 'the activation ',
-            'the norm ', 'the optimizer ', 'offloading ', 'full recomputation of some blocks', 'Mamba layers ',
+FEATURES = ('stated: ', 'the network ', 'the device ', 'the schedule ', 'networks of the kind ',
+            'experts in encoders with decoders', 'adapters in networks ', 'packed samples ',
+            'several nodes of ', 'the nodes of ', 'more ranks than heads',
+            'experts and tensor parallelism without ', 'ranks that divide tokens ',
+            'measured passes of ranks ', 'the activation ', 'the norm ', 'the optimizer ',
+            'offloading ', 'full recomputation of some blocks', 'Mamba layers ',
             'several stages a rank ', 'ranks that do not divide adapters ')
 
 
@@ -45,14 +51,16 @@ def weights(model):
     """Parameters of all matrices that each token is multiplied with, and of all: at least these."""
     hidden, layers = model['hidden'], model['layers']
     head = model.get('head_dim') or hidden // model['heads']
-    attention = 2 * hidden * head * (model['heads'] + model['kv_heads']) if not model.get('mla') else 0
+    attention = 2 * hidden * head * (model['heads']
+                                     + model['kv_heads']) if not model.get('mla') else 0
     matrices = 3 if model['act'] in ('swiglu', 'geglu') else 2
     used = held = matrices * hidden * model['ffn']
     if model.get('experts'):
         used = matrices * hidden * (model['topk'] * model['moe_ffn'] + model.get('shared_ffn', 0))
         held = matrices * hidden * model['experts'] * model['moe_ffn']
     plain = model.get('dense_layers', 0)
-    return [attention * layers + part * (layers - plain) + hidden * model['vocab'] for part in (used, held)]
+    return [attention * layers + part * (layers - plain) + hidden * model['vocab']
+            for part in (used, held)]
 
 
 def is_decoder(point):
@@ -83,12 +91,14 @@ def twice_the_gpus(point):
 
 def only(condition, **changes):
     """Changes of points for which the condition holds."""
-    return lambda point: {k.replace('__', '/'): v for k, v in changes.items()} if condition(point) else None
+    return lambda point: {k.replace('__', '/'): v
+                          for k, v in changes.items()} if condition(point) else None
 
 
 def on_faster(point):
     """A later GPU in nodes of as many; each of its figures is better."""
-    later = {'A100-SXM4-80GB': 'H100-SXM5-80GB', 'H100-SXM5-80GB': 'B200-SXM-180GB', 'V100-SXM2-16GB': 'A100-SXM4-80GB'}
+    later = {'A100-SXM4-80GB': 'H100-SXM5-80GB', 'H100-SXM5-80GB': 'B200-SXM-180GB',
+             'V100-SXM2-16GB': 'A100-SXM4-80GB'}
     gpu = later.get(point['hardware']['gpu'])
     return {'hardware/gpu': gpu} if gpu else None
 
@@ -99,41 +109,51 @@ def longer(point):
 
 def is_large(point):
     """Products that fill a GPU, and nobody to wait for: a tenth of the peak at least."""
-    return (point['hardware']['gpus'] == 1 and point['model']['hidden'] >= 4096 and not point['model'].get('experts') and
-            not point['precision'].startswith(('nvfp4', 'mxfp8')) and point['options'].get('flash_attention', True))
+    return (point['hardware']['gpus'] == 1 and point['model']['hidden'] >= 4096
+            and not point['model'].get('experts') and
+            not point['precision'].startswith(('nvfp4', 'mxfp8'))
+            and point['options'].get('flash_attention', True))
 
 
 def has_flash(point):
     """Fused attention is faster in types of two bytes only."""
-    return (is_decoder(point) and point['precision'] not in ('fp32', 'tf32') and not point['options'].get('packed_tokens')
+    return (is_decoder(point) and point['precision'] not in ('fp32', 'tf32')
+            and not point['options'].get('packed_tokens')
             and point['recompute'] == 'none')
 
 
 def is_gated(point):
     """Networks that do not become another one where samples are packed."""
-    return is_decoder(point) and point['model']['norm'] == 'rmsnorm' and not point['model'].get('qk_norm')
+    return is_decoder(point) and point['model']['norm'] == 'rmsnorm' and not point['model'].get(
+        'qk_norm')
 
 
 # name, changes, least and most that time grows by, the same of allocated memory; None: anything
 #
-# Where more is done at a time kernels get no slower by the piece: at most twice the time, and no more for what is done
-# once a step. What is done besides (messages, updates) may grow: the bounds leave room for it, none for an effect with the
-# wrong sign. Small runs are those of the host, of which some kernels more or less are a few percent.
+# Where more is done at a time kernels get no slower by the piece: at most twice the time, and no
+# more for what is done once a step. What is done besides (messages, updates) may grow: the bounds
+# leave room for it, none for an effect with the wrong sign. Small runs are those of the host, of
+# which some kernels more or less are a few percent.
 PAIRS = [
     ('micro', doubled_micro, (0.999, 2.02), (1, 2.02)),
-    ('batch', lambda p: None if p['schedule'] == 'gpipe' else doubled_batch(p), (1, 2.02), (0.999, 1.3)),
+    ('batch', lambda p: None if p['schedule'] == 'gpipe' else doubled_batch(p), (1, 2.02),
+     (0.999, 1.3)),
     ('gpus', twice_the_gpus, (0.45, 1.5), (0.4, 1.1)),
     ('faster', on_faster, (0.02, 1.1), None),
     ('longer', longer, (1, 2.3), (1, 2.3)),
     ('full', only(lambda p: p['recompute'] == 'none', recompute='full'), (1, 1.6), (0, 1.001)),
     ('no update', only(lambda p: True, options__no_optimizer_step=True), (0.1, 1), (0, 1)),
-    ('zero1', only(lambda p: p['parallel'].get('zero') == 0 and is_decoder(p), parallel__zero=1), (0.3, 1.5), (0, 1.1)),
-    ('graphs', only(lambda p: 'cuda_graphs' not in p['options'], options__cuda_graphs=True), (0.02, 1), None),
+    ('zero1', only(lambda p: p['parallel'].get('zero') == 0 and is_decoder(p), parallel__zero=1),
+     (0.3, 1.5), (0, 1.1)),
+    ('graphs', only(lambda p: 'cuda_graphs' not in p['options'], options__cuda_graphs=True),
+     (0.02, 1), None),
     ('math', only(has_flash, options__flash_attention=False), (1, None), (0.999, None)),
-    ('overlap', only(lambda p: p['parallel'].get('tp', 1) > 1 and not p['options'].get('async_tp'), options__tp_overlap=True),
+    ('overlap', only(lambda p: p['parallel'].get('tp', 1) > 1 and not p['options'].get('async_tp'),
+                     options__tp_overlap=True),
      (0.3, 1.001), None),
     ('packed', only(is_gated, options__packed_tokens=64), (0.1, 1.01), None),
-    ('fp32', only(lambda p: p['precision'] in ('bf16', 'fp16'), precision='fp32'), (0.95, 40), None),
+    ('fp32', only(lambda p: p['precision'] in ('bf16', 'fp16'), precision='fp32'), (0.95, 40),
+     None),
 ]
 
 
@@ -142,7 +162,8 @@ def predict(points):
         path = os.path.join(folder, 'points.json')
         with open(path, 'w', encoding='utf-8') as file:
             json.dump({'schema': 'truth/1', 'dataset': 'drawn', 'points': points}, file)
-        done = subprocess.run([os.path.abspath(GIVEN.sim), 'validate', path, '--json'], capture_output=True, text=True,
+        done = subprocess.run([os.path.abspath(GIVEN.sim), 'validate', path, '--json'],
+                              capture_output=True, text=True,
                               check=False)
     if done.returncode != 0:
         raise AssertionError(f'status {done.returncode}\n{done.stderr}')
@@ -164,7 +185,8 @@ class Drawn(unittest.TestCase):
         cls.edges = predict([draw_edge(GIVEN.seed + i) for i in range(2 * GIVEN.n)])
 
     def predicted(self):
-        return [(p, self.rows[p['id']]) for p in self.all.values() if self.rows[p['id']]['state'] == 'predicted']
+        return [(p, self.rows[p['id']]) for p in self.all.values() if self.rows[p['id']]['state']
+                == 'predicted']
 
     def test_predicted_or_named(self):
         for identity, row in (self.rows | self.edges).items():
@@ -172,7 +194,8 @@ class Drawn(unittest.TestCase):
                 self.assertIn(row['state'], ('predicted', 'missing'), row)
                 if row['state'] == 'missing':
                     first = row['missing'][0]
-                    self.assertTrue(first.startswith(FEATURES) or ' matrix products' in first, first)
+                    self.assertTrue(first.startswith(FEATURES) or ' matrix products' in first,
+                                    first)
         self.assertGreater(len(self.predicted()), 0.5 * len(self.all))
 
     def test_parts_add_up(self):
@@ -184,13 +207,15 @@ class Drawn(unittest.TestCase):
                 self.assertAlmostEqual(sum(row['parts_s'].values()) / step, 1, 6)
 
     def test_within_the_data_sheet(self):
-        """Products of the forward, and of gradients of activations and weights; of adapters' networks only the former two."""
+        """Products of the forward, and of gradients of activations and weights; of adapters'
+        networks only the former two."""
         for point, row in self.predicted():
             if not is_decoder(point):
                 continue
             with self.subTest(point['id']):
                 passes = 4 if point['options'].get('lora') else 6
-                flop = passes * weights(point['model'])[0] * point['model']['seq'] * point['batch']['global']
+                flop = passes * weights(point['model'])[0] * point['model']['seq'] * point['batch'][
+                    'global']
                 rate = flop / row['predicted_step_time_s'] / point['hardware']['gpus']
                 share = rate / peak(point['hardware']['gpu'], point['precision'])
                 self.assertLess(share, 1)
@@ -204,10 +229,12 @@ class Drawn(unittest.TestCase):
             with self.subTest(point['id']):
                 mesh = point['parallel']
                 ranks = mesh['tp'] * mesh['pp'] * mesh.get('ep', 1)
-                least = weights(point['model'])[1] * (4 if point['precision'] in ('fp32', 'tf32') else 0.5) / ranks
+                least = weights(point['model'])[1] * (4 if point['precision'] in ('fp32', 'tf32')
+                                                      else 0.5) / ranks
                 self.assertGreaterEqual(row['predicted_allocated_bytes'], least)
                 if row.get('predicted_reserved_bytes'):
-                    self.assertGreaterEqual(row['predicted_reserved_bytes'], row['predicted_allocated_bytes'])
+                    self.assertGreaterEqual(row['predicted_reserved_bytes'],
+                                            row['predicted_allocated_bytes'])
 
     def test_pairs(self):
         compared = {name: 0 for name, *_ in PAIRS}
@@ -217,7 +244,8 @@ class Drawn(unittest.TestCase):
                 if not after or before['state'] != 'predicted' or after['state'] != 'predicted':
                     continue
                 compared[name] += 1
-                for key, bound in zip(('predicted_step_time_s', 'predicted_allocated_bytes'), bounds):
+                for key, bound in zip(('predicted_step_time_s', 'predicted_allocated_bytes'),
+                                      bounds):
                     if not bound or before['out_of_memory'] or after['out_of_memory']:
                         continue
                     grows = after[key] / before[key]

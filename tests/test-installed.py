@@ -47,7 +47,8 @@ class Installed(unittest.TestCase):
         text += ''.join(run(self.sim, 'help', command).stdout for command in commands)
         with open(self.sim, 'rb') as file: # messages, too
             text += file.read().decode('ascii', errors='replace')
-        pattern = r'(?<![\w./-])((?:docs|scenarios|schedules|topologies)/[\w./-]+\.(?:md|json)|devices/)'
+        pattern = (
+            r'(?<![\w./-])((?:docs|scenarios|schedules|topologies)/[\w./-]+\.(?:md|json)|devices/)')
         named = set(re.findall(pattern, text))
         for path in glob.glob(self.share + '/points/*.json'):  # name files of their sources
             with open(path, encoding='utf-8') as file:
@@ -65,12 +66,14 @@ class Installed(unittest.TestCase):
             self.assertEqual((done.returncode, json.loads(done.stdout)['valid']), (0, True), name)
 
     def test_library(self):
-        """The example links with the shared library and with the archive, by what pkg-config says."""
+        """The example links with the shared library and with the archive, by what pkg-config
+        says."""
         if not (shutil.which('cc') and shutil.which('pkg-config')):
             self.skipTest('needs cc and pkg-config')
         found, = glob.glob(self.folder.name + '/**/clustersim.pc', recursive=True)
         archive, = glob.glob(self.folder.name + '/**/libclustersim.a', recursive=True)
-        paths = os.pathsep.join(filter(None, (os.path.dirname(found), os.environ.get('PKG_CONFIG_PATH'))))
+        paths = os.pathsep.join(
+            filter(None, (os.path.dirname(found), os.environ.get('PKG_CONFIG_PATH'))))
         flags = {}
         for static in ([], ['--static']):
             done = run('pkg-config', '--cflags', '--libs', *static, 'clustersim',
@@ -88,7 +91,8 @@ class Installed(unittest.TestCase):
             program = f'{self.folder.name}/example-{static}'
             done = run('cc', EXAMPLE, *words, '-o', program)
             self.assertEqual(done.returncode, 0, done.stderr)
-            done = run(program, scenario, env=dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(archive)))
+            done = run(program, scenario,
+                       env=dict(os.environ, LD_LIBRARY_PATH=os.path.dirname(archive)))
             self.assertEqual((done.returncode, done.stderr), (0, ''))
             said.append(done.stdout)
         self.assertEqual(said[0], said[1])
@@ -101,7 +105,8 @@ class Installed(unittest.TestCase):
             self.skipTest('the package was not installed')
         prefix = self.sim[len(self.folder.name):-len('/bin/sim')]
         where = os.path.dirname(os.path.dirname(found[0]))[len(self.folder.name):]
-        looked = run(PYTHON, '-c', 'import site; print(*site.getsitepackages(), sep="\\n")').stdout.split()
+        looked = run(PYTHON, '-c',
+                     'import site; print(*site.getsitepackages(), sep="\\n")').stdout.split()
         if any(folder.startswith(prefix + '/') for folder in looked):
             self.assertIn(where, looked)
         places = {}

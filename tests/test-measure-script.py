@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The script that measures a device against PyTorch: test-measure-script.py SCRIPT SIM [SIM-BENCH-CPU]
+"""The script that measures a device against PyTorch: test-measure-script.py SCRIPT SIM
+[SIM-BENCH-CPU]
 
 It runs for real, on a tiny size and with bounds that hold whatever the machine does, where a Python
 with torch and torchvision is found.
@@ -41,7 +42,8 @@ class Script(unittest.TestCase):
                 (('--near', 'x'), '--near: invalid share value'),
                 (('--model', 'vgg16,'), '--model: must be different names by commas'),
                 (('--precision', 'fp8'), '--precision: must be of fp32, tf32, bf16, fp16'),
-                (('--backend', 'cpu', '--precision', 'bf16'), '--precision: the CPU computes in fp32'),
+                (('--backend', 'cpu', '--precision', 'bf16'),
+                 '--precision: the CPU computes in fp32'),
                 (('--backend', 'tpu'), '--backend: invalid choice')]
         with tempfile.TemporaryDirectory() as folder:
             for words, said in rows:
@@ -56,15 +58,16 @@ class Script(unittest.TestCase):
         python = find_torch()
         if not python:
             self.skipTest('no Python with torch and torchvision')
-        words = ('--backend', 'cpu', '--model', 'resnet18', '--image', '32', '--batch', '2', '--steps', '1',
-                 '--time-limit', '1 ms', '--stable', '1e9', '--near', '1e9')
+        words = ('--backend', 'cpu', '--model', 'resnet18', '--image', '32', '--batch', '2',
+                 '--steps', '1', '--time-limit', '1 ms', '--stable', '1e9', '--near', '1e9')
         with tempfile.TemporaryDirectory() as folder:
             done = run(folder, *words, python=python)
             self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
             self.assertIn('resnet18 fp32, batch 2\n  forward and backward: ', done.stdout)
             self.assertIn('  PyTorch: ', done.stdout)
             for i in (1, 2):
-                with open(os.path.join(folder, f'resnet18-fp32-{i}.json'), encoding='utf-8') as file:
+                with open(os.path.join(folder, f'resnet18-fp32-{i}.json'),
+                          encoding='utf-8') as file:
                     self.assertGreater(len(json.load(file)['compute']), 20)
             done = run(folder, *words, python=python)
             self.assertEqual(done.returncode, 1)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Reads a memory snapshot with Python's pickle, as PyTorch's viewer does, and checks that its fields are
-there and agree with each other and with what the run printed; and that the results file's segments and
-blocks (read with h5py, if it is there) are the same, and add up.
+"""Reads a memory snapshot with Python's pickle, as PyTorch's viewer does, and checks that its
+fields are there and agree with each other and with what the run printed; and that the results
+file's segments and blocks (read with h5py, if it is there) are the same, and add up.
 Usage: test-memory-snapshot.py SIM"""
 import json
 import pickle
@@ -28,7 +28,8 @@ SCENARIO = {
 def run(sim, folder, *options):
     with open(folder + "/s.json", "w") as f:
         json.dump(SCENARIO, f)
-    done = subprocess.run([sim, "run", folder + "/s.json", "-o", folder + "/r.h5", "--json", *options],
+    done = subprocess.run([sim, "run", folder + "/s.json", "-o", folder + "/r.h5", "--json",
+                           *options],
                           capture_output=True, text=True, check=True)
     return json.loads(done.stdout)["devices"]
 
@@ -85,8 +86,8 @@ def rows(file, group):
 
 
 def check_blocks(blocks, snapshot):
-    """Block by block what the snapshot says of the same moment; labels name a task where there is one,
-    and else the category."""
+    """Block by block what the snapshot says of the same moment; labels name a task where there is
+    one, and else the category."""
     mine = {b["address"]: b for b in blocks}
     theirs = {b["address"]: (s, b) for s in snapshot["segments"] for b in s["blocks"]}
     assert mine.keys() == theirs.keys()
@@ -123,7 +124,8 @@ def check_failure(device, blocks):
         assert not blocks and device["failed_time"] == -1
         return
     assert sum(b["bytes"] for b in blocks) == device["failed_reserved"]
-    assert sum(b["bytes"] for b in blocks if b["state"] == "allocated") == device["failed_allocated"]
+    assert sum(b["bytes"] for b in blocks if b["state"] == "allocated") == device[
+        "failed_allocated"]
     pool = "small" if device["failed_bytes"] <= 2 ** 20 else "large"
     free = [b["bytes"] for b in blocks
             if b["state"] == "free" and b["pool"] == pool and b["stream"] == 0]

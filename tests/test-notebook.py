@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Notebooks of the documentation, executed: test-notebook.py [--update] NOTEBOOK.ipynb...
 
-Runs every cell in a kernel of its own, as `jupyter nbconvert --execute` does, and compares what they
-print and show as text with what stands in the file. With --update the file gets what came out. Is
-skipped (status 77) without nbclient, ipykernel and pandas.
+Runs every cell in a kernel of its own, as `jupyter nbconvert --execute` does, and compares what
+they print and show as text with what stands in the file. With --update the file gets what came out.
+Is skipped (status 77) without nbclient, ipykernel and pandas.
 """
 import os
 import sys
@@ -18,7 +18,8 @@ def texts_of(cell):
     texts = []
     for output in cell.get('outputs', []):
         data = output.get('data', {})
-        texts.append(output.get('text', '') or data.get('text/plain', '') or output.get('evalue', ''))
+        texts.append(output.get('text', '') or data.get('text/plain', '')
+                     or output.get('evalue', ''))
     return ''.join(texts)
 
 
@@ -63,7 +64,8 @@ def main(update, paths):
         for number, (old, new) in enumerate(zip(known.cells, made.cells)):
             if texts_of(old) != texts_of(new) or pictures_of(old) != pictures_of(new):
                 different += 1
-                print(f'{path}: cell {number} shows other things:\n--- in the file\n{texts_of(old)}\n'
+                print(f'{path}: cell {number} shows other things:\n--- in the '
+                      f'file\n{texts_of(old)}\n'
                       f'--- now\n{texts_of(new)}')
         print(f'{path}: {sum(cell.cell_type == "code" for cell in made.cells)} cells, '
               f'{os.path.getsize(path)} bytes')

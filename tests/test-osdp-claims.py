@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
-"""What OSDP's paper says of its measurements, beside what `sim osdp` says: test-osdp-claims.py SIM SOURCE_ROOT [--update]
+"""What OSDP's paper says of its measurements, beside what `sim osdp` says: test-osdp-claims.py SIM
+SOURCE_ROOT [--update]
 
 Runs the models of its table 1 on both machines at both memory limits, and compares the table in
-schedules/osdp/osdp.md with what comes out; --update writes it. The paper's figures are pictures, and its
-settings are known by their ranges alone, so that its numbers are averages and largest values. What must
-hold whatever the machine is asserted.
+schedules/osdp/osdp.md with what comes out; --update writes it. The paper's figures are pictures,
+and its settings are known by their ranges alone, so that its numbers are averages and largest
+values. What must hold whatever the machine is asserted.
 """
 import concurrent.futures
 import json
@@ -36,7 +37,8 @@ VARIANTS = {
 
 
 def study(machine, layers, hidden, limit, options):
-    words = [SIM, 'osdp', os.path.join(ROOT, 'scenarios', MACHINES[machine] + '.json'), '--json', *options]
+    words = [SIM, 'osdp', os.path.join(ROOT, 'scenarios', MACHINES[machine] + '.json'), '--json',
+             *options]
     for key, value in (('/model/parameters/layers', layers), ('/model/parameters/hidden', hidden),
                        ('/platform/memory', limit)):
         words += ['-s', f'{key}={json.dumps(value)}']
@@ -75,7 +77,8 @@ def rows(result):
 def simulated_ratio(result):
     of = rows(result)
     fsdp, osdp = of['FSDP']['simulated'], of['OSDP']['simulated']
-    return osdp['throughput_samples_per_s'] / fsdp['throughput_samples_per_s'] if fsdp['fits'] else None
+    return (osdp['throughput_samples_per_s'] / fsdp['throughput_samples_per_s'] if fsdp['fits']
+            else None)
 
 
 def gains(values):
@@ -90,22 +93,27 @@ def key(name):
 
 def line(claim, paper, results, one, simulated):
     return (f'| {claim} | {paper} | {gains(map(key("of_fsdp"), results))} | '
-            f'{gains(map(key("of_fsdp_by_modes"), results))} | {gains(map(key("of_fsdp_by_slices"), results))} | '
+            f'{gains(map(key("of_fsdp_by_modes"), results))} | '
+            f'{gains(map(key("of_fsdp_by_slices"), results))} | '
             f'{gains(map(key("of_fsdp_by_modes"), one)) if one else "-"} | '
             f'{gains(map(simulated_ratio, simulated)) if simulated else "-"} |')
 
 
 def table():
-    text = ('| OSDP over FSDP, gain in % | paper: average, largest | cost model | of it by modes | by slices '
+    text = ('| OSDP over FSDP, gain in % | paper: average, largest | cost model | of it by modes | '
+            'by slices '
             '| by modes, one sample a device | simulated |\n|---|---|---|---|---|---|---|\n')
     papers = {'N&D': '22, 23', 'W&S': '32, 92 (over DP too)', 'I&C': '33, 168 (over DP too)'}
     for kind, paper in papers.items():
-        text += line(f'figure 5, {kind}', paper, studies(8, 'plain', [kind]), studies(8, 'one sample', [kind]),
+        text += line(f'figure 5, {kind}', paper, studies(8, 'plain', [kind]),
+                     studies(8, 'one sample', [kind]),
                      studies(8, 'simulated', [kind])) + '\n'
     text += line('figure 6, all, two servers', '29, 67', studies(16, 'plain'), [], []) + '\n'
-    text += line('figure 9, all, checkpointing', '52.9, 108.3', studies(8, 'checkpointing'), [], []) + '\n'
+    text += line('figure 9, all, checkpointing', '52.9, 108.3', studies(8, 'checkpointing'), [],
+                 []) + '\n'
     text += '\n| figure 8: operator splitting | paper | cost model |\n|---|---|---|\n'
-    slices = [result['of_fsdp_by_slices'] for result in studies(8, 'plain') if result['of_fsdp_by_slices']]
+    slices = [result['of_fsdp_by_slices'] for result in studies(8, 'plain')
+              if result['of_fsdp_by_slices']]
     text += (f'| gain of OSDP over OSDP-base in % | 3 to 92 | {100 * (min(slices) - 1):.1f} to '
              f'{100 * (max(slices) - 1):.1f} |\n')
     for kind, paper in (('N&D', '25'), ('W&S', '100'), ('I&C', '50')):
@@ -114,7 +122,8 @@ def table():
         text += f'| operators cut in {kind}, % | {paper} | {min(parts):.0f} to {max(parts):.0f} |\n'
     text += '\n| out of memory, of 24 settings on 8 devices | cost model |\n|---|---|\n'
     for name in ('data parallel', 'FSDP', 'FSDP, sliced', 'OSDP-base', 'OSDP'):
-        text += f'| {name} | {sum(not rows(result)[name]["fits"] for result in studies(8, "plain"))} |\n'
+        text += (f'| {name} | '
+                 f'{sum(not rows(result)[name]["fits"] for result in studies(8, "plain"))} |\n')
     return text
 
 
@@ -127,7 +136,8 @@ class Claims(unittest.TestCase):
             with open(PAGE, 'w', encoding='utf-8') as file:
                 file.write(page[:begin] + table() + page[end:])
         else:
-            self.assertEqual(page[begin:end], table(), 'tests/test-osdp-claims.py --update writes the page')
+            self.assertEqual(page[begin:end], table(),
+                             'tests/test-osdp-claims.py --update writes the page')
 
     def each(self):
         for machine in MACHINES:
@@ -137,7 +147,8 @@ class Claims(unittest.TestCase):
                         yield variant, result
 
     def test_modes_keep_the_bound(self):
-        """3/(3 - f), with checkpointing 4/(4 - 2 f); latency, which modes save too, adds less than 1 %."""
+        """3/(3 - f), with checkpointing 4/(4 - 2 f); latency, which modes save too, adds less than
+        1 %."""
         for variant, result in self.each():
             gathers = 3 if variant == 'checkpointing' else 2
             modes = result['of_fsdp_by_modes']
@@ -153,7 +164,8 @@ class Claims(unittest.TestCase):
     def test_more_freedom_is_never_slower(self):
         for _, result in self.each():
             of = rows(result)
-            for less, more in (('FSDP', 'OSDP-base'), ('FSDP', 'FSDP, sliced'), ('data parallel', 'OSDP-base'),
+            for less, more in (('FSDP', 'OSDP-base'), ('FSDP', 'FSDP, sliced'),
+                               ('data parallel', 'OSDP-base'),
                                ('OSDP-base', 'OSDP'), ('FSDP, sliced', 'OSDP')):
                 if of[less]['fits']:
                     self.assertTrue(of[more]['fits'])

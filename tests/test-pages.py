@@ -2,9 +2,9 @@
 """What pages say that commands print: test-pages.py SIM SOURCE_ROOT [PAGE...]
 
 Each line "$ COMMAND" in a code block of a page is run, in a copy of what it needs from the tree,
-and what follows in the page has to be what the command prints, with or without the program's messages
-("sim: ..."). A line "..." in a page stands for any number of lines, including none. Pages that are
-followed from the top, such as the tutorial, are docs.py's.
+and what follows in the page has to be what the command prints, with or without the program's
+messages ("sim: ..."). A line "..." in a page stands for any number of lines, including none. Pages
+that are followed from the top, such as the tutorial, are docs.py's.
 """
 import difflib
 import glob
@@ -16,9 +16,10 @@ import subprocess
 import sys
 import tempfile
 
-# These measure this machine, or are interrupted after some time: no two runs print the same. What Slurm and several
-# hosts print comes from tests/campaigns/slurm.py and two-hosts.py.
-NOT_REPEATED = re.compile(r'^cc |^./example|\bsim (calibrate|replay)\b|measure\.sh|^timeout |measured\.h5|--resume|'
+# These measure this machine, or are interrupted after some time: no two runs print the same. What
+# Slurm and several hosts print comes from tests/campaigns/slurm.py and two-hosts.py.
+NOT_REPEATED = re.compile(r'^cc |^./example|\bsim (calibrate|replay)\b|measure\.sh|^timeout '
+                          r'|measured\.h5|--resume|'
                           r'^sinfo|^sbatch|study-\d\.log|^mpirun|^echo \$\?|tests/campaigns')
 
 # Where a page's commands are run, if not at the top.
@@ -32,7 +33,8 @@ TYPO = {'schema_version': 1, 'model': {'file': 'models/vgg16.json', 'batch_size'
         'platform': {'topology': 'nvlink_switch', 'devices': 4, 'bandwith': '150 GB/s'},
         'schedule': {'kind': 'gpipe', 'micro_batches': 0}}
 BROADCAST = ('# OSU MPI Broadcast Latency Test v7.3\n# Size       Avg Latency(us)\n' +
-             ''.join(f'{1 << k} {10 + (1 << k) / 410 * (1 + 0.01 * (-1) ** k):.2f}\n' for k in range(25)) +
+             ''.join(f'{1 << k} {10 + (1 << k) / 410 * (1 + 0.01 * (-1) ** k):.2f}\n'
+                     for k in range(25)) +
              '33554432 10500.00\n')
 
 
@@ -58,7 +60,8 @@ def commands_of(path):
 
 def agree(page, printed):
     """Whether lines are those of a page, in which "..." stands for any."""
-    pattern = ''.join('(?:.*\n)*' if line.strip() == '...' else re.escape(line) + '\n' for line in page)
+    pattern = ''.join('(?:.*\n)*' if line.strip() == '...' else re.escape(line) + '\n'
+                      for line in page)
     return re.fullmatch(pattern, ''.join(line + '\n' for line in printed)) is not None
 
 
@@ -80,7 +83,8 @@ def prepare(root, folder):
 def run(command, folder, sim):
     """Lines that a command prints, on standard output and standard error in their order."""
     environment = dict(os.environ, PATH=os.path.dirname(sim) + os.pathsep + os.environ['PATH'])
-    done = subprocess.run(['bash', '-c', command], cwd=folder, env=environment, text=True, timeout=300,
+    done = subprocess.run(['bash', '-c', command], cwd=folder, env=environment, text=True,
+                          timeout=300,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, check=False)
     return [line.rstrip() for line in done.stdout.splitlines()]
 
@@ -104,7 +108,8 @@ def check(page, root, sim):
                                                                if not line.startswith('sim: ')]):
                 wrong += 1
                 print(f'{page}:{number}: $ {command}')
-                print('\n'.join(difflib.unified_diff(shown, printed, 'the page', 'the program', lineterm='')))
+                print('\n'.join(difflib.unified_diff(shown, printed, 'the page', 'the program',
+                                                     lineterm='')))
     return done, wrong
 
 

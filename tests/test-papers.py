@@ -2,9 +2,10 @@
 """Figures of papers: test-papers.py SIM SOURCE_ROOT [TEST ...] [--update [FIGURE ...]]
 
 - docs/reference/papers.md has the tables of `sim figures`: of all figures but the slow ones, which
-  SIM_TESTS=long compares too; with --update the named figures are computed, or all, and the page is written.
-- In a short form, from scenarios with fewer points, rows are compared with evaluations of their own:
-  formulas written down here, models that other commands print, pages that other tests check.
+  SIM_TESTS=long compares too; with --update the named figures are computed, or all, and the page is
+  written.
+- In a short form, from scenarios with fewer points, rows are compared with evaluations of their
+  own: formulas written down here, models that other commands print, pages that other tests check.
 - Stopping and going on, the same bytes from any number of threads, errors.
 """
 import html.parser
@@ -49,7 +50,8 @@ def ids():
 
 def sections(text):
     """Of a report or of the page: each figure's text, without pictures."""
-    parts = re.split(r'^### (\S+): .*$', re.sub(r'^## (?:.|\n)*?(?=^### )', '', text, flags=re.MULTILINE),
+    parts = re.split(r'^### (\S+): .*$', re.sub(r'^## (?:.|\n)*?(?=^### )', '', text,
+                                                flags=re.MULTILINE),
                      flags=re.MULTILINE)
     return {name: re.sub(r'\n!\[.*\n', '', body) for name, body in zip(parts[1::2], parts[2::2])}
 
@@ -59,7 +61,8 @@ def rows(body):
     found = {}
     for line in body.splitlines():
         if line.startswith('| ') and not line.startswith('|--'):
-            cells = [re.sub(r'\\(.)', r'\1', cell).strip() for cell in re.split(r'(?<!\\)\|', line)[1:-1]]
+            cells = [re.sub(r'\\(.)', r'\1', cell).strip()
+                     for cell in re.split(r'(?<!\\)\|', line)[1:-1]]
             found[cells[0]] = cells[1:]
     return found
 
@@ -103,10 +106,12 @@ class Page(unittest.TestCase):
         if UPDATE:
             made = figures('all', only=NAMED or None)
             report = read(FOLDER, 'all', 'report.md')
-            report = page[begin:end] if NAMED else re.sub(r'\n!\[.*\n', '', report[report.index('\n## '):]) + '\n'
+            report = page[begin:end] if NAMED else re.sub(r'\n!\[.*\n', '',
+                                                          report[report.index('\n## '):]) + '\n'
             for name in NAMED:
                 report = re.sub(rf'(?<=^### )({name}: .*\n)(?:.|\n)*?(?=^##|\Z)',
-                                lambda found, body=made[name]: found[1] + '\n' + body.strip('\n') + '\n\n', report,
+                                lambda found, body=made[name]: found[1] + '\n' + body.strip('\n')
+                                + '\n\n', report,
                                 flags=re.MULTILINE)
             with open(PAGE, 'w', encoding='utf-8') as file:
                 file.write(page[:begin] + report + page[end:])
@@ -128,13 +133,15 @@ class Rows(unittest.TestCase):
         boundaries, one = 2 * n * (n - 1), n * (n - 1)
         expected = {
             'single GPU': [1, n * n, n], 'single GPU, cyclic': [1, n * (n + 1) / 2],
-            'multi-GPU': [n, n, n, 2 * one, 2 * (n - 1)], 'multi-GPU, cyclic': [n, n, n, 2 * one, 1],
+            'multi-GPU': [n, n, n, 2 * one, 2 * (n - 1)],
+            'multi-GPU, cyclic': [n, n, n, 2 * one, 1],
             'model parallel': [n * n, 1, 1, 2 * one + boundaries, 2 * (n - 1)],
             'model parallel, cyclic': [n * (n + 1) / 2, 1, 1, one + boundaries, 1],
             'pipeline, cyclic': [n, n, 2, boundaries, 1],
             'ZeRO': [n, n, 2, 3 * one, n - 1], 'ZeRO, cyclic': [n, n, None, (6 * n - 7) * n, 1],
         }
-        columns = ['GPUs', 'activations of a GPU', 'parameters of a GPU', 'volume', 'steps between two time steps']
+        columns = ['GPUs', 'activations of a GPU', 'parameters of a GPU', 'volume',
+                   'steps between two time steps']
         for setting, values in expected.items():
             for column, value in zip(columns, values):
                 if value is not None:
@@ -145,9 +152,11 @@ class Rows(unittest.TestCase):
         self.assertAlmostEqual(number(zero[2]), (6 * n - 7) / (3 * (n - 1)), delta=0.006)
 
     def test_cdp_memory(self):
-        """Means of shifted copies, added up at 20,000 times of a period, and from the layers that `sim model` prints."""
+        """Means of shifted copies, added up at 20,000 times of a period, and from the layers that
+        `sim model` prints."""
         found = figures('memory', only=['cdp-fig4'])['cdp-fig4']
-        table = re.findall(r'^\| (\S+) \| (what|with) .*? \| ([\d.]+) GB \| ([\d.]+) % \| ([\d.]+) % \| ([\d.]+) % \|',
+        table = re.findall(r'^\| (\S+) \| (what|with) .*? \| ([\d.]+) GB \| ([\d.]+) % \| ([\d.]+) '
+                           r'% \| ([\d.]+) % \|',
                            found, re.MULTILINE)
         self.assertEqual(len(table), 4)
         for name, title in (('resnet50', 'ResNet-50'), ('vit_b16', 'ViT-B/16')):
@@ -179,11 +188,13 @@ class Rows(unittest.TestCase):
             while index + 1 < len(spans) and spans[index + 1][0] <= at * i / samples:
                 index += 1
             curve.append(spans[index][1])
-        return max(sum(curve[(i + samples * w // workers) % samples] for w in range(workers)) / workers
+        return max(sum(curve[(i + samples * w // workers) % samples]
+                       for w in range(workers)) / workers
                    for i in range(samples))
 
     def test_versions(self):
-        """v = ceil(W / (N + 1)) by the derivation of schedules/nf1b.md, the paper's formula beside it."""
+        """v = ceil(W / (N + 1)) by the derivation of schedules/nf1b.md, the paper's formula beside
+        it."""
         body = figures('versions', '--scenarios', short(timeprest_wn={
             '/schedule/workers': '2..14', '/schedule/micro_batches': '2..8'}),
             only=['timeprest-versions'])['timeprest-versions']
@@ -197,7 +208,8 @@ class Rows(unittest.TestCase):
 
     def test_slots_hold(self):
         """What is a picture of the paper comes out as it is there."""
-        names = [name for name in ids() if re.match(r'cdp-fig[12]|timeprest-fig([579]|10)|madpipe-fig[235]', name)]
+        names = [name for name in ids()
+                 if re.match(r'cdp-fig[12]|timeprest-fig([579]|10)|madpipe-fig[235]', name)]
         self.assertEqual(len(names), 11)
         for name, body in figures('slots', only=names).items():
             for what, cells in rows(body).items():
@@ -205,30 +217,35 @@ class Rows(unittest.TestCase):
                     self.assertEqual(cells[3], 'none', f'{name}: {what}')
 
     def test_memory_of_stages(self):
-        """PipeDream's and TiMePReSt's peaks as `sim run` has them, with the cut that balances PipeDream."""
+        """PipeDream's and TiMePReSt's peaks as `sim run` has them, with the cut that balances
+        PipeDream."""
         found = rows(figures('stages', only=['timeprest-fig16'])['timeprest-fig16'])
         scenario = os.path.join(ROOT, 'scenarios', 'papers', 'timeprest-cifar.json')
         pipedream = json.loads(run('run', scenario, '--no-output', '--json'))
         path = os.path.join(FOLDER, 'vgg16.json')
-        run('model', 'vgg16', '-d', 'titan-rtx', '-b', '64', '-p', 'image=32', '-p', 'classes=100', '-o', path,
-            '--date', '2000-01-01')
+        run('model', 'vgg16', '-d', 'titan-rtx', '-b', '64', '-p', 'image=32', '-p', 'classes=100',
+            '-o', path, '--date', '2000-01-01')
         times = [sum(layer[part] for part in ('forward', 'backward_input', 'backward_weight'))
                  for layer in json.loads(read(path))['layers']]
         cut = min(range(1, len(times)), key=lambda c: max(sum(times[:c]), sum(times[c:]) / 0.62))
         schedule = {'kind': 'nf1b', 'micro_batches': 4, 'in_flight': 2, 'partition': [cut]}
-        other = json.loads(run('run', scenario, '--no-output', '--json', '-s', '/schedule=' + json.dumps(schedule)))
+        other = json.loads(run('run', scenario, '--no-output', '--json', '-s',
+                               '/schedule=' + json.dumps(schedule)))
         for stage in (0, 1):
             peaks = [result['devices'][stage]['peak_memory_bytes'] for result in (other, pipedream)]
-            ours = found[f'CIFAR-100, stage {stage}, TiMePReSt, N = 4, 2 in flight: less memory than PipeDream'][2]
+            ours = found[f'CIFAR-100, stage {stage}, TiMePReSt, N = 4, 2 in flight: less memory '
+                         f'than PipeDream'][2]
             self.assertAlmostEqual(number(ours), 100 * (1 - peaks[0] / peaks[1]), delta=0.06)
 
     def test_madpipe(self):
         """Means and counts from what `sim sweep` prints for a corner of the study."""
-        axes = {'/model/name': ['resnet50'], '/platform/devices': [2, 8], '/platform/memory': ['6 GB', '8 GB', '12 GB'],
+        axes = {'/model/name': ['resnet50'], '/platform/devices': [2, 8],
+                '/platform/memory': ['6 GB', '8 GB', '12 GB'],
                 '/platform/link_bandwidth': ['12 GB/s']}
         folder = short(madpipe__study=axes)
         made = figures('madpipe', '--scenarios', folder, only=['madpipe-fig6', 'madpipe-fig7'])
-        points = json.loads(run('sweep', os.path.join(folder, 'madpipe', 'study.json'), '--no-output', '--json'))
+        points = json.loads(run('sweep', os.path.join(folder, 'madpipe', 'study.json'),
+                                '--no-output', '--json'))
         periods = {}
         for point in points['points']:
             planner = point['set']['/schedule/partition']
@@ -242,7 +259,8 @@ class Rows(unittest.TestCase):
                      if key[1] != '12 GB' and periods[rule][key] and periods['optimistic'][key]]
             mean = math.exp(sum(math.log(a / b) for a, b in pairs) / len(pairs))
             row = next(cells for what, cells in found.items()
-                       if what.startswith(f'{name}: period over that of MadPipe, mean below 10 GB ({len(pairs)} settings'))
+                       if what.startswith(f'{name}: period over that of MadPipe, mean below 10 GB '
+                                          f'({len(pairs)} settings'))
             self.assertAlmostEqual(number(row[2]), mean, delta=0.006)
             largest = max(periods[rule][key] / periods['optimistic'][key] for key in periods[rule]
                           if periods[rule][key] and periods['optimistic'][key])
@@ -250,28 +268,35 @@ class Rows(unittest.TestCase):
             self.assertAlmostEqual(number(row[2]), largest, delta=0.006)
 
     def test_osdp(self):
-        """Gains as in the table of schedules/osdp/osdp.md, which another test makes with `sim osdp`."""
+        """Gains as in the table of schedules/osdp/osdp.md, which another test makes with `sim
+        osdp`."""
         page = read(ROOT, 'schedules', 'osdp', 'osdp.md')
         made = rows(read(PAGE))
         for column, kind in enumerate(('N&D', 'W&S', 'I&C')):
-            stated = next(line for line in page.splitlines() if line.startswith(f'| figure 5, {kind} |')).split(' | ')
-            for row, cell in (('cost model', 2), ('of it by modes, at FSDP\'s batch', 3), ('of it by slices', 4),
-                              ('by modes, one sample a device', 5), ('simulated, messages beside computing', 6)):
+            stated = next(line for line in page.splitlines()
+                          if line.startswith(f'| figure 5, {kind} |')).split(' | ')
+            for row, cell in (('cost model', 2), ('of it by modes, at FSDP\'s batch', 3),
+                              ('of it by slices', 4),
+                              ('by modes, one sample a device', 5),
+                              ('simulated, messages beside computing', 6)):
                 self.assertEqual(made[row][column], stated[cell].rstrip(' |'), f'{kind}: {row}')
         for figure, what in (('figure 6, all, two servers', 'OSDP over FSDP, two servers'),
                              ('figure 9, all, checkpointing', 'OSDP over FSDP, checkpointing')):
-            stated = next(line for line in page.splitlines() if line.startswith(f'| {figure} |')).split(' | ')[2]
+            stated = next(line for line in page.splitlines()
+                          if line.startswith(f'| {figure} |')).split(' | ')[2]
             mean, largest, settings = re.match(r'([\d.]+), ([\d.]+) \((\d+)\)', stated).groups()
             for word, value in (('mean', mean), ('largest', largest)):
                 ours = made[f'{what}: {word} ({settings} settings)'][2]
                 self.assertAlmostEqual(number(ours), float(value), delta=0.051)
 
     def test_bound_of_modes(self):
-        """16 bytes a parameter are whole in data mode, an eighth in sharded mode. With a share s in data
-        mode 3 - s (with checkpointing 4 - 2 s) of the weights' bytes are moved. Of the table's
-        models, to two decimals of billions; with checkpointing FSDP fits with all but the widest."""
+        """16 bytes a parameter are whole in data mode, an eighth in sharded mode. With a share s in
+        data mode 3 - s (with checkpointing 4 - 2 s) of the weights' bytes are moved. Of the table's
+        models, to two decimals of billions; with checkpointing FSDP fits with all but the
+        widest."""
         page = read(PAGE)
-        lines = [line.split(' | ') for line in page.splitlines() if re.match(r'\| (N&D|W&S|I&C) \| \{', line)]
+        lines = [line.split(' | ') for line in page.splitlines()
+                 if re.match(r'\| (N&D|W&S|I&C) \| \{', line)]
         made = rows(page)
         for prefix, moved in (('', 3), ('checkpointing, ', 4)):
             cells = made[prefix + 'bound of modes: no time to compute, no activations']
@@ -288,10 +313,12 @@ class Rows(unittest.TestCase):
                     self.assertAlmostEqual(float(mean), sum(bounds) / len(bounds), delta=0.3)
                 else:  # the largest model at 8 GiB, where FSDP does not fit, has the least
                     self.assertAlmostEqual(float(mean), sum(sorted(bounds)[1:]) / 7, delta=0.3)
-        self.assertLess(float(made['bound of modes: no time to compute, no activations'][0].split(',')[0]), 22)
+        self.assertLess(
+            float(made['bound of modes: no time to compute, no activations'][0].split(',')[0]), 22)
 
     def test_vgg_in_chainer(self):
-        """Layer by layer: 3 x 3 convolutions with biases, poolings that round 226 up to 113, ..., 8."""
+        """Layer by layer: 3 x 3 convolutions with biases, poolings that round 226 up to 113, ...,
+        8."""
         side, channels, parameters = 226, 3, 0
         for block, features in ((2, 64), (2, 128), (3, 256), (3, 512), (3, 512)):
             for _ in range(block):
@@ -307,7 +334,8 @@ class Rows(unittest.TestCase):
     def test_paradl(self):
         """Closed forms as `sim strategies` has them, parameters as they are published."""
         made = rows(read(PAGE))
-        forms = json.loads(run('strategies', 'resnet50', '--devices', '16', '--batch', '512', '--platform', 'abci',
+        forms = json.loads(run('strategies', 'resnet50', '--devices', '16', '--batch', '512',
+                               '--platform', 'abci',
                                '--device', 'v100', '--json'))['strategies']
         data = next(form for form in forms if form['strategy'] == 'data')
         row = made['data, ResNet-50, 16 GPUs: computing simulated']
@@ -341,10 +369,12 @@ class Work(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.scenarios = short(timeprest_wn={'/schedule/workers': '2..9', '/schedule/micro_batches': '2..5'})
+        cls.scenarios = short(timeprest_wn={'/schedule/workers': '2..9',
+                                            '/schedule/micro_batches': '2..5'})
 
     def chosen(self, name, **more):
-        return figures(name, '--scenarios', self.scenarios, *more.pop('words', ()), only=self.CHOSEN, **more)
+        return figures(name, '--scenarios', self.scenarios, *more.pop('words', ()),
+                       only=self.CHOSEN, **more)
 
     def folder(self, name):
         """All files but journals, which have points in the order in which they were done."""
@@ -357,12 +387,14 @@ class Work(unittest.TestCase):
         return contents
 
     def test_same_bytes(self):
-        """With any number of threads, in another time zone and locale, and when nothing is left to do."""
-        words = ['figures', '-o', os.path.join(FOLDER, 'one'), '--only', ','.join(self.CHOSEN), '--scenarios',
-                 self.scenarios]
+        """With any number of threads, in another time zone and locale, and when nothing is left to
+        do."""
+        words = ['figures', '-o', os.path.join(FOLDER, 'one'), '--only', ','.join(self.CHOSEN),
+                 '--scenarios', self.scenarios]
         first = run(*words, '-j', '1')
         self.assertNotIn('was there', first)
-        self.chosen('three', words=['-j', '3'], env=dict(os.environ, TZ='Asia/Tokyo', LC_ALL='de_DE.UTF-8'))
+        self.chosen('three', words=['-j', '3'],
+                    env=dict(os.environ, TZ='Asia/Tokyo', LC_ALL='de_DE.UTF-8'))
         self.assertEqual(self.folder('one'), self.folder('three'))
         again = run(*words)
         self.assertEqual(self.folder('one'), self.folder('three'))
@@ -372,7 +404,8 @@ class Work(unittest.TestCase):
     def test_goes_on(self):
         """Interrupted while it computes, the same command ends in the same report."""
         folder = short(madpipe__study={'/model/name': ['resnet50'], '/platform/devices': '2..5'})
-        words = [SIM, 'figures', '-o', os.path.join(FOLDER, 'stopped'), '--only', 'madpipe-fig7', '--scenarios', folder]
+        words = [SIM, 'figures', '-o', os.path.join(FOLDER, 'stopped'), '--only', 'madpipe-fig7',
+                 '--scenarios', folder]
         process = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
         journal = os.path.join(FOLDER, 'stopped', 'data', 'study.journal')
         for _ in range(600):
@@ -385,15 +418,19 @@ class Work(unittest.TestCase):
         done = read(journal)
         self.assertFalse(os.path.exists(os.path.join(FOLDER, 'stopped', 'report.md')))
         stopped = figures('stopped', '--scenarios', folder, only=['madpipe-fig7'])
-        self.assertTrue(read(journal).startswith(done[:done.rindex('\n')]), 'what was done is not done again')
+        self.assertTrue(read(journal).startswith(done[:done.rindex('\n')]),
+                        'what was done is not done again')
         self.assertEqual(stopped, figures('whole', '--scenarios', folder, only=['madpipe-fig7']))
 
     def test_other_scenarios(self):
         """A scenario that changed is computed anew."""
-        self.assertIn('of 32 points', figures('other', '--scenarios', self.scenarios, only=['timeprest-versions'])
+        self.assertIn('of 32 points', figures('other', '--scenarios', self.scenarios,
+                                              only=['timeprest-versions'])
                       ['timeprest-versions'])
-        folder = short(timeprest_wn={'/schedule/workers': '2..4', '/schedule/micro_batches': '2..3'})
-        body = figures('other', '--scenarios', folder, only=['timeprest-versions'])['timeprest-versions']
+        folder = short(
+            timeprest_wn={'/schedule/workers': '2..4', '/schedule/micro_batches': '2..3'})
+        body = figures('other', '--scenarios', folder,
+                       only=['timeprest-versions'])['timeprest-versions']
         self.assertIn('of 6 points', body)
 
     def test_html(self):
@@ -401,7 +438,8 @@ class Work(unittest.TestCase):
         page = Cells(read(FOLDER, 'html', 'report.html'))
         self.assertEqual(page.open, [])
         markdown = read(FOLDER, 'html', 'report.md')
-        tables = [line for line in markdown.splitlines() if line.startswith('|') and not line.startswith('|--')]
+        tables = [line for line in markdown.splitlines() if line.startswith('|')
+                  and not line.startswith('|--')]
         self.assertEqual(page.n, len(tables))
         self.assertEqual(page.pictures, re.findall(r'\]\((\S+\.svg)\)', markdown))
         for picture in page.pictures:
@@ -410,14 +448,18 @@ class Work(unittest.TestCase):
     def test_errors(self):
         said = run('figures', '--only', 'cdp-fig44', status=2)
         self.assertIn('unknown figure "cdp-fig44"; did you mean "cdp-fig4"?', said)
-        said = run('figures', '--only', 'cdp-fig4', '-o', os.path.join(FOLDER, 'e'), '--scenarios', '/nowhere', status=3)
+        said = run('figures', '--only', 'cdp-fig4', '-o', os.path.join(FOLDER, 'e'), '--scenarios',
+                   '/nowhere', status=3)
         self.assertIn('/nowhere/papers/cdp-fig4.json', said)
-        said = run('figures', '--only', 'cdp-fig4', '-o', os.path.join(FOLDER, 'no', 'such'), status=1)
+        said = run('figures', '--only', 'cdp-fig4', '-o', os.path.join(FOLDER, 'no', 'such'),
+                   status=1)
         self.assertIn('cannot make the folder', said)
 
     def test_without_gnuplot(self):
-        done = subprocess.run([SIM, 'figures', '--only', 'cdp-fig4', '-o', os.path.join(FOLDER, 'plain')],
-                              capture_output=True, text=True, check=True, env=dict(os.environ, PATH='/nowhere'))
+        done = subprocess.run([SIM, 'figures', '--only', 'cdp-fig4', '-o',
+                               os.path.join(FOLDER, 'plain')],
+                              capture_output=True, text=True, check=True,
+                              env=dict(os.environ, PATH='/nowhere'))
         self.assertIn('no pictures: ', done.stderr)
         self.assertNotIn('![', read(FOLDER, 'plain', 'report.md'))
 

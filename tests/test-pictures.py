@@ -21,7 +21,8 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 def scenario(devices=2, topology='ideal', **schedule):
     return {
         'schema_version': 1, 'name': 'hand',
-        'model': {'uniform': {'layers': devices, 'forward': '1 s', 'backward': '2 s', 'weights': '1 kB',
+        'model': {'uniform': {'layers': devices, 'forward': '1 s', 'backward': '2 s',
+                              'weights': '1 kB',
                               'activation': '1 kB'}},
         'platform': {'topology': topology, 'devices': devices},
         'schedule': schedule,
@@ -106,8 +107,8 @@ class Pictures(unittest.TestCase):
         self.assertEqual(self.numbers('timeline.gp', 'path.dat', 's.h5', '--plain'), [])
 
     def test_waits_for_messages_have_a_pattern(self):
-        """A message of 1 kB at 1 kB/s takes 1 s: after its forward of 1 s the second stage waits for
-        the first one from 0 to 1 (dependency), then for the message."""
+        """A message of 1 kB at 1 kB/s takes 1 s: after its forward of 1 s the second stage waits
+        for the first one from 0 to 1 (dependency), then for the message."""
         document = scenario(topology='ring', kind='gpipe', micro_batches=1)
         document['platform'].update(bandwidth='1 kB/s')
         self.run_of('s.h5', document)
@@ -133,8 +134,8 @@ class Pictures(unittest.TestCase):
         self.sim('plot', *files, '-o', 'x.svg')
 
     def test_memory_of_several_runs(self):
-        """A panel of the fullest device of each, on one scale. gpipe keeps both micro-batches on each
-        of two devices, whose runs end at 9 s; 1f1b of three stages ends at 12 s."""
+        """A panel of the fullest device of each, on one scale. gpipe keeps both micro-batches on
+        each of two devices, whose runs end at 9 s; 1f1b of three stages ends at 12 s."""
         try:
             import h5py
         except ImportError:
@@ -179,10 +180,10 @@ class Pictures(unittest.TestCase):
         self.assertTrue({'two', 'one'} <= set(texts), texts)
 
     def test_utilisation_without_collectives(self):
-        """Links carry messages of collectives only if these are simulated. If each collective is one
-        delay, no link that only collectives use is drawn as idle, and the picture says what to set.
-        In the pipeline of two stages of two replicas each, the messages from stage to stage are
-        there in any case."""
+        """Links carry messages of collectives only if these are simulated. If each collective is
+        one delay, no link that only collectives use is drawn as idle, and the picture says what to
+        set. In the pipeline of two stages of two replicas each, the messages from stage to stage
+        are there in any case."""
         words = ('-k', 'utilisation')
         said = 'links: without collectives, each of which is one delay (fidelity analytic)'
         replicas = scenario(4, 'ring', kind='dp')
@@ -204,8 +205,9 @@ class Pictures(unittest.TestCase):
                 self.assertEqual(all(float(row[0]) > 0 for row in rows), delays)
 
     def test_utilisation_with_long_names(self):
-        """Rows like 15360-16383 have their names right of that of the axis, 22 points from the edge: at 11 points a
-        digit is 6 points wide at least. Bars of devices and links do not share what is left: links go below."""
+        """Rows like 15360-16383 have their names right of that of the axis, 22 points from the
+        edge: at 11 points a digit is 6 points wide at least. Bars of devices and links do not share
+        what is left: links go below."""
         scenarios = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'scenarios')
         self.sim('run', os.path.join(scenarios, 'llama3-405b-16384.json'), '-o', 'l.h5')
         self.sim('plot', 'l.h5', '-k', 'utilisation', '-o', 'x.svg')
@@ -243,7 +245,8 @@ class Pictures(unittest.TestCase):
             for time, device, category, bytes_ in samples:
                 if time <= seconds * 1e12:
                     live[device, category] = bytes_
-            per_device = [sum(b for (d, _), b in live.items() if d == device) for device in range(6)]
+            per_device = [sum(b for (d, _), b in live.items() if d == device)
+                          for device in range(6)]
             for rows, expected in ((drawn, sum(per_device) / 6), (fullest, max(per_device))):
                 at = [row for row in rows if row[0] <= seconds][-1]
                 self.assertAlmostEqual(at[1] * 1000, expected, places=4)
@@ -276,7 +279,8 @@ class Pictures(unittest.TestCase):
     def check_rows(self, held, *words):
         """Boxes are as wide together as the bytes that they stand for; 13 high, 566 in a row."""
         colours = {0x0072B2: 'weights', 0x009E73: 'gradients', 0xCC79A7: 'optimizer_states',
-                   0xE69F00: 'activations', 0xD55E00: 'communication_buffers', 0xF0E442: 'workspace'}
+                   0xE69F00: 'activations', 0xD55E00: 'communication_buffers',
+                   0xF0E442: 'workspace'}
         widths = {}
         ends = []
         for left, right, top, bottom, colour in self.numbers('segments.gp', 'swatches.dat', *words):
@@ -328,7 +332,8 @@ class Pictures(unittest.TestCase):
         with h5py.File(self.path('s.h5')) as file:
             values = sorted(file['runs/iteration_time_s'][:].tolist())
         box = self.data('spread.gp', 'boxes.dat', 's.h5', '-k', 'spread')[0]
-        # of nine, ranks 0 to 8: the quartiles are those of rank 2, 4, 6; 5 % is 0.4 beyond the first
+        # of nine, ranks 0 to 8: the quartiles are those of rank 2, 4, 6; 5 % is 0.4 beyond the
+        # first
         expected = [values[0] + .4 * (values[1] - values[0]), values[2], values[4], values[6],
                     values[7] + .6 * (values[8] - values[7])]
         for drawn, value in zip(box, expected):
@@ -346,9 +351,9 @@ class Pictures(unittest.TestCase):
         self.sim('sweep', 's.json', '-o', 'sweep.h5', *words)
 
     def test_bars_and_capacity(self):
-        """The first device holds 1 kB of weights, as much of gradients and of what it sends, and 1 kB
-        of activations for each micro-batch in flight: of four all in gpipe, two in 1f1b, which then
-        sends and receives at one instant: 1 + 1 + 2 + 1 + 1."""
+        """The first device holds 1 kB of weights, as much of gradients and of what it sends, and 1
+        kB of activations for each micro-batch in flight: of four all in gpipe, two in 1f1b, which
+        then sends and receives at one instant: 1 + 1 + 2 + 1 + 1."""
         self.sweep('--vary', '/schedule/kind=gpipe,1f1b', '--vary', '/schedule/micro_batches=1,4',
                    '-s', '/platform/memory=4 kB')
         words = ('sweep.h5', '--value', 'peak_memory_bytes')

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The Python package over the library: test-python.py SIM ROOT
 
-What the package says is what the command says, bit for bit: figures against `sim run --json`, columns
-against the HDF5 file as h5py reads it, files byte by byte. What needs h5py, pandas, xarray or gnuplot
-is skipped without them. The environment says where the library is (CLUSTERSIM_LIBRARY).
+What the package says is what the command says, bit for bit: figures against `sim run --json`,
+columns against the HDF5 file as h5py reads it, files byte by byte. What needs h5py, pandas, xarray
+or gnuplot is skipped without them. The environment says where the library is (CLUSTERSIM_LIBRARY).
 """
 import ctypes
 import doctest
@@ -48,12 +48,14 @@ LARGE = {MICRO: 4096, DEVICES: 256, '/model/uniform/layers': 256, '/model/batch_
 PLANNED = {
     'schema_version': 1,
     'model': {'name': 'resnet50', 'batch_size': 8, 'device': 'v100'},
-    'platform': {'topology': 'nvlink_switch', 'devices': 6, 'memory': '1.2 GB', 'bandwidth': '12 GB/s'},
+    'platform': {'topology': 'nvlink_switch', 'devices': 6, 'memory': '1.2 GB',
+                 'bandwidth': '12 GB/s'},
     'schedule': {'kind': 'periodic', 'micro_batches': 8,
                  'partition': {'planner': 'best', 'kicks': 1000000, 'tries': 2147483647}},
 }
-SCENARIOS = ['scenarios/resnet50-1f1b.json', 'scenarios/fsdp.json', 'scenarios/interleaved-1f1b.json',
-             'scenarios/out-of-memory.json', 'scenarios/timeprest.json']
+SCENARIOS = ['scenarios/resnet50-1f1b.json', 'scenarios/fsdp.json',
+             'scenarios/interleaved-1f1b.json', 'scenarios/out-of-memory.json',
+             'scenarios/timeprest.json']
 
 
 def need(test, *names):
@@ -92,8 +94,9 @@ class Case(unittest.TestCase):
 
 class Runs(Case):
     def test_worked_out_by_hand(self):
-        """A stage has 2 of the 8 layers: F = 2 ms and B = 4 ms for a micro-batch. (M + S - 1) (F + B) =
-        (4 + 4 - 1) 6 ms = 42 ms, of which each device computes 4 * 6 = 24 ms: the bubble is 3/7."""
+        """A stage has 2 of the 8 layers: F = 2 ms and B = 4 ms for a micro-batch. (M + S - 1) (F +
+        B) = (4 + 4 - 1) 6 ms = 42 ms, of which each device computes 4 * 6 = 24 ms: the bubble is
+        3/7."""
         result = clustersim.run(self.file)
         self.assertAlmostEqual(result.figures['iteration_time_s'], 42e-3, delta=1e-15)
         self.assertAlmostEqual(result.figures['bubble_fraction'], 3 / 7, delta=1e-12)
@@ -232,7 +235,8 @@ class Runs(Case):
         self.assertIn('iteration time', shown)
         self.assertIn(f'{result.figures["iteration_time_s"]:.6g} s', shown)
         self.assertIn('rows', result.tasks._repr_html_())
-        self.assertIn('&lt;b&gt;', clustersim.run(TINY, {'/name': '<b>'}).tables['tasks']._repr_html_()
+        self.assertIn('&lt;b&gt;',
+                      clustersim.run(TINY, {'/name': '<b>'}).tables['tasks']._repr_html_()
                       + clustersim.columns.html_table(['<b>'], []))
 
     def test_warnings(self):
@@ -411,7 +415,8 @@ class Searches(Case):
         self.assertEqual(advice.counts, said['plans'])
         advice.save(self.path('a.h5'))
         self.assert_same_file(self.path('a.h5'), self.path('b.h5'))
-        self.assertEqual(advice.summary(), command('advise', self.SCENARIO, *words, '--top', '3').stdout)
+        self.assertEqual(advice.summary(), command('advise', self.SCENARIO, *words, '--top',
+                                                   '3').stdout)
         best = advice.best[0]
         result = clustersim.run(self.SCENARIO, best.changes)
         self.assertEqual(result.figures['peak_memory_bytes'], best['peak_memory_bytes'])
@@ -534,7 +539,8 @@ except KeyboardInterrupt:
     clustersim.run(TINY) # goes on
     print('interrupted')
 '''
-        process = subprocess.Popen([sys.executable, '-c', program, ROOT + '/scenarios/llama3-405b-16384.json'],
+        process = subprocess.Popen([sys.executable, '-c', program,
+                                    ROOT + '/scenarios/llama3-405b-16384.json'],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                    env=dict(os.environ, PYTHONPATH=os.path.join(ROOT, 'python')))
         self.addCleanup(process.communicate)
@@ -549,7 +555,8 @@ except KeyboardInterrupt:
         return time.monotonic() - start
 
     def test_ctrl_c(self):
-        """Within half a second; the limit leaves room for a machine that does other things as well."""
+        """Within half a second; the limit leaves room for a machine that does other things as
+        well."""
         for code in ('for _ in range(1000): clustersim.run(TINY, LARGE)',
                      'clustersim.sweep(TINY, {"/seed": "1..1000"}, LARGE)',
                      'clustersim.sweep(TINY, {"/seed": "1..500000"})',
@@ -581,7 +588,8 @@ print(max(tasks['end']), result.figures['makespan_s'], tasks._repr_html_().count
 
     def test_types_and_documentation(self):
         """Everything public has types and a text."""
-        self.assertTrue(os.path.exists(os.path.join(os.path.dirname(clustersim.__file__), 'py.typed')))
+        self.assertTrue(
+            os.path.exists(os.path.join(os.path.dirname(clustersim.__file__), 'py.typed')))
         for name in clustersim.__all__:
             one = getattr(clustersim, name)
             if isinstance(one, int):
@@ -589,7 +597,8 @@ print(max(tasks['end']), result.figures['makespan_s'], tasks._repr_html_().count
             self.assertTrue(inspect.getdoc(one), name)
             functions = [one] if inspect.isfunction(one) else [
                 member for _, member in inspect.getmembers(one, inspect.isfunction)
-                if member.__module__.startswith('clustersim') and member.__qualname__.startswith(name)]
+                if member.__module__.startswith('clustersim')
+                and member.__qualname__.startswith(name)]
             for function in functions:
                 wanted = set(inspect.signature(function).parameters) - {'self'}
                 given = set(function.__annotations__)

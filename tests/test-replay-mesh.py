@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Meshes on real processes: test-replay-mesh.py SIM [SIM-BENCH-CPU]
 
-A network that is divided over several devices is trained by as many processes of MPI, and by one that does
-all of it. Weights and samples are the same, so that the losses of all mini-batches must be: that of the
-first says that the forward is right, the later ones that backward, sums of gradients and updates are. Numbers
-differ by the order in which float32 are summed: 24 bits, some hundred summands in a row, a few updates.
-What is live in the memory of each process is counted by its allocator, and held against the prediction.
+A network that is divided over several devices is trained by as many processes of MPI, and by one
+that does all of it. Weights and samples are the same, so that the losses of all mini-batches must
+be: that of the first says that the forward is right, the later ones that backward, sums of
+gradients and updates are. Numbers differ by the order in which float32 are summed: 24 bits, some
+hundred summands in a row, a few updates. What is live in the memory of each process is counted by
+its allocator, and held against the prediction.
 """
 import json
 import os
@@ -23,7 +24,8 @@ TEXT = {'vocabulary': 50, 'sequence': 16, 'layers': 6, 'hidden': 32, 'heads': 4}
 MODELS = {
     'gpt': ('gpt', {**TEXT, 'positions': 16, 'dropout': 0}),
     'bert': ('bert', {**TEXT, 'positions': 16, 'dropout': 0}),
-    'vit': ('vit_b16', {'dropout': 0, 'layers': 6, 'hidden': 32, 'heads': 4, 'image': 32, 'patch': 8,
+    'vit': ('vit_b16', {'dropout': 0, 'layers': 6, 'hidden': 32, 'heads': 4, 'image': 32,
+                        'patch': 8,
                         'classes': 10}),
     'vgg': ('vgg16', {'image': 32, 'width': 4, 'dense': 64, 'classes': 10}),
 }
@@ -36,14 +38,17 @@ def scenario(model, devices, parallel, micro=2, batch=2, kind='sequential'):
     for axis in ('tensor', 'filter', 'channel', 'pipeline'):
         fixed *= parallel.get(axis, 1)
     return {'schema_version': 1, 'name': model,
-            'model': {'name': name, 'parameters': parameters, 'device': 'v100', 'granularity': 'block',
+            'model': {'name': name, 'parameters': parameters, 'device': 'v100',
+                      'granularity': 'block',
                       'optimizer': 'adam', 'batch_size': batch * micro * devices // fixed},
             'platform': {'topology': 'nvlink_switch', 'devices': devices, 'bandwidth': '10 GB/s',
                          'latency': '1 us', 'blocking': True},
-            'parallel': parallel, 'schedule': {'kind': kind, 'micro_batches': micro}, 'iterations': 4}
+            'parallel': parallel, 'schedule': {'kind': kind, 'micro_batches': micro},
+            'iterations': 4}
 
 
-# name, model, devices, mesh, micro-batches, schedule; micro-batches in a mini-batch of all places together
+# name, model, devices, mesh, micro-batches, schedule; micro-batches in a mini-batch of all places
+# together
 ROWS = [
     ('tensor', 'gpt', 2, {'tensor': 2}, 2, 'sequential', 2),
     ('tensor 4', 'gpt', 4, {'tensor': 4}, 2, 'sequential', 2),
@@ -64,31 +69,37 @@ ROWS = [
     ('zero 2', 'vit', 2, {'zero': 2}, 2, 'sequential', 4),
     ('zero 3, summed whole', 'vit', 2, {'zero': 3, 'accumulate': True}, 2, 'sequential', 4),
     ('zero 3', 'vit', 4, {'zero': 3}, 1, 'sequential', 4),
-    ('zero 3, kept, none ahead', 'vit', 2, {'zero': 3, 'accumulate': True, 'keep_gathered': True, 'prefetch': 0}, 2,
+    ('zero 3, kept, none ahead', 'vit', 2, {'zero': 3, 'accumulate': True, 'keep_gathered': True,
+                                            'prefetch': 0}, 2,
      'sequential', 4),
     ('zero 3 in groups', 'vit', 4, {'zero': 3, 'accumulate': True, 'shard': 2}, 1, 'sequential', 4),
     ('zero 1 in buckets', 'vit', 2, {'zero': 1, 'bucket': '4 kB'}, 2, 'sequential', 4),
     ('zero 3 and tensor', 'vit', 4, {'zero': 3, 'tensor': 2}, 2, 'sequential', 4),
-    ('zero 2 and sequences', 'bert', 4, {'zero': 2, 'tensor': 2, 'sequence_parallel': True}, 2, 'sequential', 4),
+    ('zero 2 and sequences', 'bert', 4, {'zero': 2, 'tensor': 2, 'sequence_parallel': True}, 2,
+     'sequential', 4),
     ('filter and data', 'vgg', 4, {'filter': 2, 'data': 2}, 2, 'sequential', 4),
     ('pipeline', 'vit', 2, {'pipeline': 2}, 4, 'gpipe', 4),
     ('pipeline and tensor', 'vit', 4, {'pipeline': 2, 'tensor': 2}, 4, '1f1b', 4),
-    ('pipeline and zero 3', 'vit', 4, {'pipeline': 2, 'zero': 3, 'keep_gathered': True}, 2, '1f1b', 4),
+    ('pipeline and zero 3', 'vit', 4, {'pipeline': 2, 'zero': 3, 'keep_gathered': True}, 2, '1f1b',
+     4),
     ('interleaved', 'vit', 2, {'pipeline': 2}, 4, 'interleaved_1f1b', 4),
     ('another order', 'gpt', 4, {'tensor': 2, 'data': 2, 'order': ['data', 'tensor']}, 1,
      'sequential', 2),
 ]
 
 # Those that no other contains; SIM_TESTS=long runs all.
-SHORT = {'tensor, views of one matrix', 'sequence parallel', 'filter, unequal parts', 'filter 4', 'channel 4',
-         'zero 2', 'zero 3, kept, none ahead', 'zero 3 in groups', 'zero 1 in buckets',
-         'zero 2 and sequences', 'pipeline and tensor', 'pipeline and zero 3', 'interleaved', 'another order'}
+SHORT = {'tensor, views of one matrix', 'sequence parallel', 'filter, unequal parts', 'filter 4',
+         'channel 4', 'zero 2', 'zero 3, kept, none ahead', 'zero 3 in groups', 'zero 1 in buckets',
+         'zero 2 and sequences', 'pipeline and tensor', 'pipeline and zero 3', 'interleaved',
+         'another order'}
 assert SHORT <= {row[0] for row in ROWS}
 
-# In the plan a layer has the most that it needs from its first step to its last, and what is gathered
-# again beside a computation comes on top. It comes here when it is read, and the layers behind have gone when
-# a layer has its most: of networks as small as these, with many steps to a layer, up to 3 % less.
-LESS = {'filter 4', 'channel', 'channel 4', 'sequence parallel', 'sequence parallel, positions', 'zero 2 and sequences'}
+# In the plan a layer has the most that it needs from its first step to its last, and what is
+# gathered again beside a computation comes on top. It comes here when it is read, and the layers
+# behind have gone when a layer has its most: of networks as small as these, with many steps to a
+# layer, up to 3 % less.
+LESS = {'filter 4', 'channel', 'channel 4', 'sequence parallel', 'sequence parallel, positions',
+        'zero 2 and sequences'}
 
 
 @unittest.skipUnless(BENCH and shutil.which('mpirun'), 'no sim-bench-cpu, or no mpirun')
@@ -129,8 +140,8 @@ class Mesh(unittest.TestCase):
         return self.losses[model, micro]
 
     def add_workspaces(self, made):
-        """im2col of one sample: channels x kernel x outputs numbers (calib/bench/README.md); a pointwise
-        convolution has none."""
+        """im2col of one sample: channels x kernel x outputs numbers (calib/bench/README.md); a
+        pointwise convolution has none."""
         source = {'source': 'a test', 'device': 'CPU', 'driver': '', 'libraries': '', 'clock': '',
                   'date': '2026-11-22', 'notes': ''}
         timing = {'median_s': 1e-3, 'low_s': 1e-3, 'high_s': 1e-3, 'samples': 3}
@@ -141,7 +152,8 @@ class Mesh(unittest.TestCase):
         self.write('s.json', made)
         used = json.loads(self.sim('run', 's.json', '--no-output', '--json').stdout)['costs']
         for entry in used['missing']:
-            found = re.match(r'conv n=\d+ in=(\d+)x\S+ out=\d+x(\d+)x(\d+) kernel=(\d+)x(\d+)', entry['op'])
+            found = re.match(r'conv n=\d+ in=(\d+)x\S+ out=\d+x(\d+)x(\d+) kernel=(\d+)x(\d+)',
+                             entry['op'])
             if not found:
                 continue
             channels, *sizes = (int(x) for x in found.groups())
@@ -187,12 +199,15 @@ class Mesh(unittest.TestCase):
         tied, vit = scenario('gpt', 2, {'tensor': 2}), scenario('vit', 2, {'tensor': 2})
         rows = [
             (vit, 'parallel', {'context': 2}, None),
-            (tied, 'parallel', {'context': 2}, '/parallel/context: must be 1 to be replayed (got 2)'),
-            (tied, 'parallel', {'zero': 3, 'accumulate': True}, '/parallel/zero: must be at most 2 to be replayed, as operator '
+            (tied, 'parallel', {'context': 2},
+             '/parallel/context: must be 1 to be replayed (got 2)'),
+            (tied, 'parallel', {'zero': 3, 'accumulate': True},
+             '/parallel/zero: must be at most 2 to be replayed, as operator '
              'head.lm_head shares the weights of embedding.wte'),
             (tied, 'parallel', {'zero': 2, 'bucket': '1 kB'},
              '/parallel/zero: must be at most 1 to be replayed'),
-            (tied, 'parallel', {'filter': 2}, '/parallel/filter: must be 1 to be replayed, as head.lm_head '
+            (tied, 'parallel', {'filter': 2},
+             '/parallel/filter: must be 1 to be replayed, as head.lm_head '
              'reads a part of the weights of embedding.wte (got 2)'),
             (vit, 'parallel', {'zero': 1, 'rules': [{'layers': [0, 0], 'zero': 3}]},
              '/parallel/rules: must be empty to be replayed'),

@@ -157,29 +157,33 @@ class Compare(Case):
             self.assertEqual(pair['devices'][0]['peak_memory']['predicted_bytes'], peak)
 
     def test_collectives(self):
-        # A ring on 2 devices has 2 messages of each in turn, of half of 2 GB: 2 s from the first to the
-        # last, once per mini-batch.
+        # A ring on 2 devices has 2 messages of each in turn, of half of 2 GB: 2 s from the first to
+        # the last, once per mini-batch.
         dp = {**UNIFORM, 'schedule': {'kind': 'dp'}}
         dp['model'] = {'uniform': {**UNIFORM['model']['uniform'], 'weights': '1 GB'}}
         self.sim('run', self.write('dp.json', dp), '-o', 'ring.h5', '-s', '/iterations=3')
         self.sim('run', 'dp.json', '-o', 'whole.h5', '-s', '/iterations=3', '-s',
                  '/collectives={"fidelity": "analytic"}')
-        done = json.loads(self.sim('compare', '--json', 'ring.h5', self.measured('whole.h5')).stdout)
+        done = json.loads(
+            self.sim('compare', '--json', 'ring.h5', self.measured('whole.h5')).stdout)
         kinds = {kind['kind']: kind for kind in done['pairs'][0]['tasks']}
         self.assertNotIn('transfer', kinds)
         self.assertEqual(kinds['all_reduce']['number'],
                          {'predicted': 3, 'measured': 3, 'error_fraction': 0})
         self.assertEqual(kinds['all_reduce']['median']['predicted_s'], 2)
         self.assertEqual(kinds['all_reduce']['median']['measured_s'], 2)
-        # Two buckets of 100 MB, behind each backward of 2 s: on a ring 0.1 s each, from 4 s and from 6 s on, in
-        # which something is under way; or 0.2 s in all, though it is 2.1 s from the first to the last.
+        # Two buckets of 100 MB, behind each backward of 2 s: on a ring 0.1 s each, from 4 s and
+        # from 6 s on, in which something is under way; or 0.2 s in all, though it is 2.1 s from the
+        # first to the last.
         buckets = {**dp, 'schedule': {'kind': 'dp', 'bucket': '100 MB'},
-                   'model': {'uniform': {**dp['model']['uniform'], 'layers': 2, 'forward': '1 s', 'backward': '2 s',
+                   'model': {'uniform': {**dp['model']['uniform'], 'layers': 2, 'forward': '1 s',
+                                         'backward': '2 s',
                                          'weights': '100 MB'}}}
         self.sim('run', self.write('buckets.json', buckets), '-o', 'buckets.h5')
         done = json.loads(self.sim('compare', '--json', 'buckets.h5', 'buckets.h5').stdout)
         kinds = {kind['kind']: kind for kind in done['pairs'][0]['tasks']}
-        self.assertEqual((kinds['all_reduce']['number']['first'], kinds['all_reduce']['total']['first_s']), (1, 0.2))
+        self.assertEqual((kinds['all_reduce']['number']['first'],
+                          kinds['all_reduce']['total']['first_s']), (1, 0.2))
         text = self.sim('compare', 'buckets.h5', 'buckets.h5').stdout
         self.assertIn(' +0.00 points', text)  # x - x
         self.assertNotIn('-0.00', text)
@@ -245,7 +249,8 @@ class Compare(Case):
                          status=2)
 
     def test_side_by_side(self):
-        # As above 8 s and 12 s for a mini-batch of one sample: half as much again, 1/12 less 1/8 samples/s.
+        # As above 8 s and 12 s for a mini-batch of one sample: half as much again, 1/12 less 1/8
+        # samples/s.
         a = self.simulate('a.h5')
         b = self.simulate('b.h5', '/model/uniform/forward="3 s"')
         for first, second in ((a, b), (self.measured(a), self.measured(b))):
@@ -270,12 +275,14 @@ class Compare(Case):
         self.assertIsNone(self.only(a, a)['iteration_time']['change_fraction'] or None)
 
     def test_differences_are_told(self):
-        """Of equally long lists the first element that differs, of others how long they are; of long
-        texts that begin alike the last ten characters that are, and what is behind."""
+        """Of equally long lists the first element that differs, of others how long they are; of
+        long texts that begin alike the last ten characters that are, and what is behind."""
         notes = 'the same words for longer than is shown, and for as long again, and then '
-        layer = {'backward_input': 1, 'backward_weight': 1, 'update': 0, 'weights': 0, 'output': 0, 'kept': 0}
+        layer = {'backward_input': 1, 'backward_weight': 1, 'update': 0, 'weights': 0, 'output': 0,
+                 'kept': 0}
         models = [{'schema_version': 1, 'name': 'm', 'batch_size': 1, 'input': 0,
-                   'provenance': {'source': 's', 'hardware': 'h', 'date': '2026-11-22', 'notes': notes + last},
+                   'provenance': {'source': 's', 'hardware': 'h', 'date': '2026-11-22',
+                                  'notes': notes + last},
                    'layers': [{'name': f'{i}', 'forward': i + 1, **layer} for i in layers]}
                   for last, layers in (('one', (0, 1, 2)), ('two', (0, 2, 3)), ('one', (0, 1)))]
         files = [self.simulate(f'{i}.h5', scenario={**UNIFORM, 'model': {'inline': model}})
@@ -340,7 +347,8 @@ class Missing(Case):
         for name in names:
             done = self.sim('run', os.path.join(folder, name), '--no-output', '--json')
             costs = json.loads(done.stdout)['costs']
-            self.assertEqual((costs['estimated_times'], costs['missing_collectives']), (0, []), name)
+            self.assertEqual((costs['estimated_times'], costs['missing_collectives']), (0, []),
+                             name)
 
     def test_walk_through(self):
         """What the tutorial predicts is what the costs beside it give."""
@@ -348,11 +356,13 @@ class Missing(Case):
         page = os.path.join(folder, '../../docs/how-to/replay.md')
         with open(page, encoding='utf-8') as file:
             blocks = re.findall(r'```\n(.*?)```', file.read(), re.DOTALL)
-        shown = next(b for b in blocks if b.startswith('$ sim run vgg-gpipe.json')).split('\n')[1:-2]
+        shown = next(b for b in blocks if b.startswith('$ sim run vgg-gpipe.json')).split('\n')[
+            1:-2]
         done = self.sim('run', os.path.join(folder, 'vgg-gpipe.json'), '-o', 'p.h5')
         self.assertEqual(shown, done.stdout.split('\n')[:len(shown)])
         self.assertGreater(len(shown), 6)
-        shown = next(b for b in blocks if b.startswith('$ sim compare predicted.h5')).split('\n')[1:]
+        shown = next(b for b in blocks if b.startswith('$ sim compare predicted.h5')).split('\n')[
+            1:]
         made = self.sim('compare', 'p.h5', measured(self.folder, 'p.h5')).stdout.split('\n')
         tasks = next(i for i, line in enumerate(made) if line.startswith('tasks'))
         for i, line in enumerate(made): # label, number of tasks, predicted columns
@@ -379,7 +389,8 @@ class Missing(Case):
                 self.assertIn('  warning: ' + warning, text)
         # 553 MB of gradients, where the largest message that was measured is smaller
         dp = os.path.join(folder, 'dp-costs.json')
-        with open(os.path.join(folder, '../calib/measured/made-up-8.json'), encoding='utf-8') as file:
+        with open(os.path.join(folder, '../calib/measured/made-up-8.json'),
+                  encoding='utf-8') as file:
             points = [point for entry in json.load(file)['network'] for point in entry['points']]
         self.assertLess(max(size for size, _ in points), 553e6)
         costs = json.loads(self.sim('run', dp, '--no-output', '--json').stdout)['costs']
@@ -397,7 +408,8 @@ class Missing(Case):
         self.assertIn('there is no program sim-bench-cpu: install OpenBLAS and an MPI', done.stderr)
 
     def test_usage(self):
-        self.refused('calibrate compute: --model is missing', 'calibrate', 'compute', '-o', 'c.json',
+        self.refused('calibrate compute: --model is missing', 'calibrate', 'compute', '-o',
+                     'c.json',
                      status=2)
         self.refused('--output is missing', 'calibrate', 'network', status=2)
         self.refused('--backend must be cpu or cuda (got "mpi")', 'calibrate', 'compute',
@@ -411,9 +423,10 @@ class Missing(Case):
 @unittest.skipUnless(BENCH, 'sim-bench-cpu was not built')
 class Replay(Case):
     def calibrate(self, batches='2'):
-        words = [word for key, value in PARAMETERS.items() for word in ('--param', f'{key}={value}')]
-        self.sim('calibrate', 'compute', '-m', 'vgg16', *words, '-b', batches, '--optimizer', 'momentum',
-                 '-t', '50 ms', '-o', 'costs.json')
+        words = [word for key, value in PARAMETERS.items()
+                 for word in ('--param', f'{key}={value}')]
+        self.sim('calibrate', 'compute', '-m', 'vgg16', *words, '-b', batches, '--optimizer',
+                 'momentum', '-t', '50 ms', '-o', 'costs.json')
         for _ in range(5):  # on a busy machine the longest may seem to take no longer
             self.sim('calibrate', 'network', '--backend', 'mpi', '-c', 'send', '-c', 'all_reduce',
                      '--max-bytes', '4 MiB', '-t', '2 ms', '-o', 'costs.json')
@@ -430,7 +443,8 @@ class Replay(Case):
         """Every schedule: the same tasks, the same memory; every time was measured."""
         self.calibrate()
         costs = self.read('costs.json')
-        self.assertEqual({entry['collective'] for entry in costs['network']}, {'send', 'all_reduce'})
+        self.assertEqual({entry['collective'] for entry in costs['network']},
+                         {'send', 'all_reduce'})
         self.assertIn('sim calibrate', json.dumps(costs['sources']))
         words = []
         for scenario in SCHEDULES:
@@ -461,8 +475,8 @@ class Replay(Case):
                             share * peak['measured_bytes'] + version, (pair['name'], device))
 
     def test_memory_of_models(self):
-        """Attention with its weights in memory, dropout of them, tied weights: real bytes, and those
-        of parameters too."""
+        """Attention with its weights in memory, dropout of them, tied weights: real bytes, and
+        those of parameters too."""
         small = {'layers': 2, 'hidden': 32, 'heads': 4}
         text = {**small, 'vocabulary': 50, 'sequence': 32, 'positions': 32}
         image = {**small, 'image': 32, 'patch': 2, 'classes': 10} # 257 tokens
@@ -567,8 +581,8 @@ class Replay(Case):
         self.assertEqual(pair['differences'], [], what)
         for task in pair['tasks']:
             self.assertEqual(task['number']['error_fraction'], 0, (what, task))
-        # of periodic, two versions are always there; of nf1b, with several in flight, as many as are
-        # read, which depends on how long tasks take
+        # of periodic, two versions are always there; of nf1b, with several in flight, as many as
+        # are read, which depends on how long tasks take
         if kind != 'periodic' and (kind != 'nf1b' or 'in_flight' in schedule):
             self.check_memory(pair, 0.02)
 
@@ -580,12 +594,14 @@ class Replay(Case):
             said = self.sim('replay', 's.json', '-r', str(runs), '-o', 'm.h5').stderr
             self.assertIn(kept, said)
             median, lowest, highest = (
-                float(x) for x in re.search(r'median (\S+) ms, from (\S+) to (\S+) ms', said).groups())
+                float(x) for x in re.search(r'median (\S+) ms, from (\S+) to (\S+) ms',
+                                            said).groups())
             self.assertEqual(median, lowest)
             self.assertEqual('took' in said, highest / lowest - 1 > 0.1, said)
         with open(os.path.join(self.folder, 'm.h5'), 'rb') as file:
             data = file.read()
-        for word in (b'measured', b'"backend": "cpu"', b'"runs": 2', b'sim replay s.json --output m.h5',
+        for word in (b'measured', b'"backend": "cpu"', b'"runs": 2',
+                     b'sim replay s.json --output m.h5',
                      b'"processes_sharing_cores": 0'):
             self.assertIn(word, data)
 
@@ -608,7 +624,8 @@ class Replay(Case):
         seen = set()
         process = subprocess.Popen(
             [SIM, 'calibrate', 'compute', '-m', 'vgg16', '--batch', '1,2', '-n', '2', '-t', '1 s',
-             *(word for item in PARAMETERS.items() for word in ('-p', '%s=%s' % item)), '-o', 'c.json'],
+             *(word for item in PARAMETERS.items() for word in ('-p', '%s=%s' % item)), '-o',
+             'c.json'],
             stderr=subprocess.PIPE, cwd=self.folder)
         while process.poll() is None:
             cores = [cores_of(pid) for program in children(process.pid)
@@ -639,22 +656,27 @@ class Replay(Case):
             done = self.sim('replay', 'bad.json', '-o', 'x.h5', status=3, PATH='/nowhere')
             self.assertEqual(done.stderr.count('\n'), 1, done.stderr)
         self.write('tied.json', {**good, 'model': {
-            'name': 'gpt', 'batch_size': 4, 'device': 'v100', 'granularity': 'block', 'parameters': {
+            'name': 'gpt', 'batch_size': 4, 'device': 'v100', 'granularity': 'block',
+            'parameters': {
                 'vocabulary': 50, 'sequence': 8, 'layers': 2, 'hidden': 8, 'heads': 2}}})
-        self.refused('tied.json: /model/name: operator head.lm_head of stage 1 shares the weights of '
+        self.refused('tied.json: /model/name: operator head.lm_head of stage 1 shares the weights '
+                     'of '
                      'embedding.wte of stage 0', 'replay', 'tied.json', '-o', 'x.h5')
         self.write('experts.json', {**good, 'model': {
             'name': 'mixtral', 'batch_size': 4, 'device': 'v100', 'parameters': {
-                'vocabulary': 50, 'sequence': 8, 'layers': 2, 'hidden': 8, 'heads': 2, 'kv_heads': 2,
+                'vocabulary': 50, 'sequence': 8, 'layers': 2, 'hidden': 8, 'heads': 2,
+                'kv_heads': 2,
                 'expert_intermediate': 8}}})
-        self.refused('experts.json: /model/name: mixtral: operator layers.0.mlp.top_k (top_k) can be '
+        self.refused('experts.json: /model/name: mixtral: operator layers.0.mlp.top_k (top_k) can '
+                     'be '
                      'estimated, but no backend can run it', 'replay', 'experts.json')
         self.write('half.json', {**good, 'model': {**good['model'], 'precision': 'bf16',
                                                    'device': 'h100'}})
         self.refused('half.json: /model/precision: must be fp32', 'replay', 'half.json')
         self.write('states.json', {**good, 'model': {**good['model'], 'states': 'bf16',
                                                      'optimizer': 'adam'}})
-        self.refused('states.json: /model/states: must be fp32 to be replayed', 'replay', 'states.json')
+        self.refused('states.json: /model/states: must be fp32 to be replayed', 'replay',
+                     'states.json')
         self.write('whole.json', {**good, 'model': {**good['model'], 'device': 'v100'},
                                   'schedule': {'kind': 'nf1b', 'micro_batches': 2}})
         self.refused('whole.json: /schedule/backward_pass: must be micro_batches to be replayed',
@@ -685,8 +707,10 @@ class Replay(Case):
         return done, self.read('n.json') if status == 0 else None
 
     def test_groups(self):
-        """Four ranks on two nodes that are made up: pairs, nodes, all; the notes say that they are."""
-        done, costs = self.network('-n', '4', '-c', 'send', '-c', 'all_gather', '--max-bytes', '64 B',
+        """Four ranks on two nodes that are made up: pairs, nodes, all; the notes say that they
+        are."""
+        done, costs = self.network('-n', '4', '-c', 'send', '-c', 'all_gather', '--max-bytes',
+                                   '64 B',
                                    SIM_BENCH_RANKS_PER_NODE='2')
         found = [(e['collective'], e['level'], e['ranks']) for e in costs['network']]
         self.assertEqual(found, [('send', 'node', 2), ('all_gather', 'node', 2),
@@ -694,12 +718,14 @@ class Replay(Case):
                                  ('all_gather', 'network', 4)])
         self.assertIn('of 2 machines (pretended)', costs['sources'][0]['notes'])
         cores = len(os.sched_getaffinity(0))
-        self.assertIn('each on a core of its own' if cores >= 4 else f'on {cores} cores, which they '
+        self.assertIn('each on a core of its own' if cores >= 4
+                      else f'on {cores} cores, which they '
                       'take turns on', costs['sources'][0]['notes'])
         self.assertEqual(cores < 4, 'these are not the times' in done.stderr)
 
     def test_points(self):
-        """Intervals and samples; sizes that did not settle are counted as the stopping rule has it."""
+        """Intervals and samples; sizes that did not settle are counted as the stopping rule has
+        it."""
         done, costs = self.network('-c', 'all_reduce', '--max-bytes', '64 B')
         points = costs['network'][0]['points']
         self.assertEqual([point[0] for point in points], [8, 16, 32, 64])
@@ -709,13 +735,15 @@ class Replay(Case):
         wide = [point for point in points
                 if max(point[3] - point[1], point[1] - point[2]) > 0.02 * point[1] or point[4] < 6]
         self.assertEqual(f'{len(wide)} of 4 sizes NOT SETTLED' in done.stderr, bool(wide))
-        # of two ranks the bus bandwidth of an all-reduce is its algorithm bandwidth: 2 (2 - 1) / 2 = 1
-        said = re.search('  64 B take .*: algorithm bandwidth (.*), bus bandwidth (.*)\n', done.stderr)
+        # of two ranks the bus bandwidth of an all-reduce is its algorithm bandwidth: 2 (2 - 1) / 2
+        # = 1
+        said = re.search('  64 B take .*: algorithm bandwidth (.*), bus bandwidth (.*)\n',
+                         done.stderr)
         self.assertEqual(said[1], said[2])
 
     def test_time_limit(self):
-        """Long messages take longer than the limit: one that does not count, and two that do, and the
-        window is short. Sixteen times 64 messages of 32 MiB would be 32 GiB."""
+        """Long messages take longer than the limit: one that does not count, and two that do, and
+        the window is short. Sixteen times 64 messages of 32 MiB would be 32 GiB."""
         _, costs = self.network('-c', 'stream', '--min-bytes', '16 MiB', '--max-bytes', '32 MiB',
                                 '-t', '10 us')
         self.assertEqual([point[4] for point in costs['network'][0]['points']], [2, 2])
@@ -732,8 +760,10 @@ class Replay(Case):
 
     def test_network_refuses(self):
         """Up front, and by all processes: none is left waiting."""
-        rows = [(('--min-bytes', '8', '--max-bytes', '8'), '--min-bytes 8 and --max-bytes 8 leave one size'),
-                (('--min-bytes', '64', '--max-bytes', '8'), '--min-bytes (64) is above --max-bytes (8)'),
+        rows = [(('--min-bytes', '8', '--max-bytes', '8'),
+                 '--min-bytes 8 and --max-bytes 8 leave one size'),
+                (('--min-bytes', '64', '--max-bytes', '8'),
+                 '--min-bytes (64) is above --max-bytes (8)'),
                 (('-c', 'send', '--launcher', ' '), '--launcher is empty')]
         for words, said in rows:
             self.assertIn(said, self.network(*words, status=2)[0].stderr)

@@ -23,7 +23,8 @@ try:
     import h5py
 except ImportError:
     if sys.executable != '/usr/bin/python3' and os.path.exists('/usr/bin/python3'):
-        os.execv('/usr/bin/python3', ['/usr/bin/python3', *sys.argv])  # Debian's, which has its packages
+        # Debian's, which has its packages
+        os.execv('/usr/bin/python3', ['/usr/bin/python3', *sys.argv])
     print('skipped: no h5py')
     sys.exit(SKIPPED)
 
@@ -36,7 +37,8 @@ LARGE = {
                           'activation': '10 MB'}, 'batch_size': 512},
     'platform': {'topology': 'nvlink_switch', 'devices': 64, 'memory': '80 GiB',
                  'bandwidth': '150 GB/s', 'latency': '3 us'},
-    'schedule': {'kind': 'interleaved_1f1b', 'micro_batches': 128, 'stages_per_device': 4}, 'iterations': 2,
+    'schedule': {'kind': 'interleaved_1f1b', 'micro_batches': 128, 'stages_per_device': 4},
+    'iterations': 2,
 }
 
 
@@ -58,14 +60,17 @@ class Results:
         with h5py.File(path) as file:
             self.attributes = dict(file.attrs)
             for group in file:
-                setattr(self, group, {name: plain(column[:]) for name, column in file[group].items()})
+                setattr(
+                    self, group, {name: plain(column[:]) for name, column in file[group].items()})
             self.words = {name: file[name].attrs['flag_meanings'].split()
-                          for name in ('tasks/kind', 'tasks/origin', 'memory/category', 'waits/cause')}
+                          for name in ('tasks/kind', 'tasks/origin', 'memory/category',
+                                       'waits/cause')}
 
     def computing(self, device, time):
         """The task that a device computes then, or None."""
         tasks = self.tasks
-        found = [t for t in tasks['task'] if tasks['device'][t] == device and tasks['peer'][t] == NONE
+        found = [t for t in tasks['task'] if tasks['device'][t] == device and tasks['peer'][t]
+                 == NONE
                  and tasks['start'][t] <= time < tasks['end'][t]]
         assert len(found) <= 1
         return found[0] if found else None
@@ -144,8 +149,10 @@ class Run(Case):
     def hover(self, x, y):
         self.page.mouse('mouseMoved', x, y)
         return self.page.run(
-            '(() => { const tip = document.getElementById("tip"), rows = {}; if (tip.hidden) return null;'
-            ' for (const dt of tip.querySelectorAll("dt")) rows[dt.textContent] = dt.nextSibling.textContent;'
+            '(() => { const tip = document.getElementById("tip"), rows = {}; if (tip.hidden) '
+            'return null;'
+            ' for (const dt of tip.querySelectorAll("dt")) rows[dt.textContent] = '
+            'dt.nextSibling.textContent;'
             ' return {title: tip.querySelector(".title").textContent, rows, ...tip.dataset}; })()')
 
     def time_at(self, x):
@@ -158,7 +165,8 @@ class Run(Case):
         return [round(self.x0 + step * (self.x1 - self.x0) / (n + 0.7)) for step in range(1, n)]
 
     def check_hover(self, device, x):
-        """What is said at a point is what the file says of that device and time; whether a task is there."""
+        """What is said at a point is what the file says of that device and time; whether a task is
+        there."""
         task = self.results.computing(device, self.time_at(x))
         near = [self.results.computing(device, self.time_at(x + d)) for d in (-2.5, 2.5)]
         if near != [task, task]:
@@ -177,7 +185,8 @@ class Run(Case):
         self.assertEqual(tip['rows']['mini-batch'], str(tasks['mini_batch'][task]))
         for column in ('start', 'end'):
             self.assertEqual(picoseconds(tip['rows'][column]), tasks[column][task])
-        self.assertEqual(picoseconds(tip['rows']['duration']), tasks['end'][task] - tasks['start'][task])
+        self.assertEqual(picoseconds(tip['rows']['duration']),
+                         tasks['end'][task] - tasks['start'][task])
         versions = dict(zip(self.results.versions['task'], self.results.versions['version']))
         self.assertEqual(tip['rows']['weights'], f'version {versions[task]}')
         return True
@@ -190,7 +199,8 @@ class Run(Case):
         self.assertAlmostEqual(picoseconds(figures['iteration time']) / 1e12,
                                attributes['iteration_time_s'], delta=5e-5)
         self.assertEqual(figures['bubble fraction'], f'{100 * attributes["bubble_fraction"]:.2f} %')
-        self.assertEqual(figures['peak memory'], f'{max(self.results.devices["peak"]) / 1e9:.3f} GB')
+        self.assertEqual(figures['peak memory'],
+                         f'{max(self.results.devices["peak"]) / 1e9:.3f} GB')
 
     def test_hover(self):
         hits = sum(self.check_hover(device, x) for device in range(4) for x in self.columns(23))
@@ -204,7 +214,8 @@ class Run(Case):
         self.page.run('new Promise(requestAnimationFrame)')
         from_, until = self.page.run('view.x.domain()')
         # D3 zooms by 2 to the power of -deltaY / 500, about the pointer
-        self.assertAlmostEqual((until - from_) * 8 / self.results.attributes['makespan'], 1, places=6)
+        self.assertAlmostEqual((until - from_) * 8 / self.results.attributes['makespan'], 1,
+                               places=6)
         self.assertAlmostEqual((from_ + share * (until - from_)) / still, 1, places=6)
         self.shown = (from_, until)
         hits = sum(self.check_hover(device, x) for device in range(4) for x in self.columns(17))
@@ -215,14 +226,16 @@ class Run(Case):
         self.page.mouse('mouseMoved', x + wide, self.top + 5, button='left', buttons=1)
         self.page.mouse('mouseReleased', x + wide, self.top + 5, button='left', clickCount=1)
         moved, _ = self.page.run('view.x.domain()')
-        self.assertAlmostEqual((from_ - moved) / (until - from_), wide / (self.x1 - self.x0), places=6)
+        self.assertAlmostEqual((from_ - moved) / (until - from_), wide / (self.x1 - self.x0),
+                               places=6)
         self.page.run('document.getElementById("panels").focus()')
         self.page.key('0')
         self.assertEqual(self.page.run('view.x.domain()'), [0, self.results.attributes['makespan']])
 
     def test_memory(self):
         row = self.results.devices['peak'].index(max(self.results.devices['peak']))
-        top = self.page.run('view.panels.find(p => p.kind === "memory").canvas.getBoundingClientRect().top')
+        top = self.page.run(
+            'view.panels.find(p => p.kind === "memory").canvas.getBoundingClientRect().top')
         for x in self.columns(40):
             held = [self.results.live(row, self.time_at(x + d)) for d in (-0.01, 0, 0.01)]
             if held[0] == held[1] == held[2]:
@@ -234,7 +247,8 @@ class Run(Case):
         self.page.run('(() => { const select = document.querySelector(".panel-head select");'
                       ' select.value = -1; select.dispatchEvent(new Event("change")); })()')
         self.page.run('new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))')
-        top = self.page.run('view.panels.find(p => p.kind === "memory").canvas.getBoundingClientRect().top')
+        top = self.page.run(
+            'view.panels.find(p => p.kind === "memory").canvas.getBoundingClientRect().top')
         hits = 0
         for x in self.columns(40):
             held = [[sum(self.results.live(row, self.time_at(x + d)).values()) for row in range(4)]
@@ -243,20 +257,24 @@ class Run(Case):
                 tip = self.hover(x, top + 60)
                 self.assertAlmostEqual(float(tip['bytes']), sum(held[1]) / 4, places=3)
                 number, unit = tip['rows']['fullest device'].split(' ')
-                self.assertAlmostEqual(float(number) * {'GB': 1e9, 'MB': 1e6}[unit] / max(held[1]), 1,
+                self.assertAlmostEqual(float(number) * {'GB': 1e9, 'MB': 1e6}[unit] / max(held[1]),
+                                       1,
                                        places=4)
                 hits += 1
         self.assertGreater(hits, 10)
         times = sorted(set(self.results.memory['time']))
-        highest = max(sum(sum(self.results.live(row, t).values()) for row in range(4)) / 4 for t in times)
-        self.assertIn(f'On average a device holds {highest / 1e6:.1f} MB', self.text(self.page, '#peak .lead'))
+        highest = max(sum(sum(self.results.live(row, t).values()) for row in range(4)) / 4
+                      for t in times)
+        self.assertIn(f'On average a device holds {highest / 1e6:.1f} MB',
+                      self.text(self.page, '#peak .lead'))
         self.quiet(self.page)
 
     def test_peak(self):
         """The table beside the picture has what the file says, for a device that is chosen."""
         for device in range(4):
             self.page.run('(() => { const select = document.querySelector(".panel-head select");'
-                          f' select.value = {device}; select.dispatchEvent(new Event("change")); }})()')
+                          f' select.value = {device}; select.dispatchEvent(new Event("change")); '
+                          f'}})()')
             shown = [row[0] for row in self.cells(self.page, '#peak')]
             columns = self.results.devices
             expected = {name[len('at_peak_'):].replace('_', ' ') for name in columns
@@ -290,7 +308,8 @@ class Run(Case):
             self.assertNotEqual(after, before, title)
             before = after
             pressed = self.page.run('[...document.querySelectorAll("button")]'
-                                    f'.find(b => b.textContent === "{title}").getAttribute("aria-pressed")')
+                                    f'.find(b => b.textContent === '
+                                    f'"{title}").getAttribute("aria-pressed")')
             self.assertEqual(pressed, 'true' if key == 'c' else 'false')
         self.page.key('?')
         self.assertTrue(self.page.run('document.getElementById("help").open'))
@@ -308,7 +327,8 @@ class Run(Case):
         tasks, words = self.results.tasks, self.results.words['tasks/kind']
         task = next(t for t in tasks['task'] if words[tasks['kind'][t]] == 'forward'
                     and tasks['device'][t] == 1 and tasks['micro_batch'][t] == 5)
-        expected = {t for t in tasks['task'] if tasks['peer'][t] != NONE and tasks['micro_batch'][t] == 5 and
+        expected = {t for t in tasks['task'] if tasks['peer'][t] != NONE and tasks['micro_batch'][t]
+                    == 5 and
                     (tasks['device'][t], tasks['peer'][t]) in ((0, 1), (1, 2))}
         self.assertEqual(len(expected), 2)
         self.assertEqual(set(self.page.run(f'messagesOf(view.panels[1].run, {task})')), expected)
@@ -319,14 +339,17 @@ class Run(Case):
                 ('canvas', 'e.getAttribute("aria-label") || e.getAttribute("aria-hidden")'),
                 ('button, input, select', 'e.textContent.trim() || e.getAttribute("aria-label")'),
                 ('table', 'e.caption')):
-            nameless = f'[...document.querySelectorAll("{elements}")].filter(e => !({named})).length'
+            nameless = (
+                f'[...document.querySelectorAll("{elements}")].filter(e => !({named})).length')
             self.assertEqual(self.page.run(nameless), 0, elements)
-        self.assertEqual(self.page.run('new Set([...document.querySelectorAll("[id]")].map(e => e.id)).size'),
+        self.assertEqual(self.page.run('new Set([...document.querySelectorAll("[id]")].map(e => '
+                                       'e.id)).size'),
                          self.page.run('document.querySelectorAll("[id]").length'))
 
 
 class Links(Case):
-    """How busy links are over time: what a link carries in all its stretches is what the engine counted."""
+    """How busy links are over time: what a link carries in all its stretches is what the engine
+    counted."""
 
     def test_bytes(self):
         for name in ('heterogeneous', 'interleaved-1f1b', 'pcie-contention', 'tensor-parallel',
@@ -339,25 +362,30 @@ class Links(Case):
                 self.assertGreater(len(carried), 1)
                 for link, size in carried.items():
                     self.assertAlmostEqual(size / results.links['bytes'][link], 1, places=9)
-                self.assertEqual(len(carried), min(32, sum(size > 0 for size in results.links['bytes'])))
+                self.assertEqual(len(carried),
+                                 min(32, sum(size > 0 for size in results.links['bytes'])))
 
     def test_by_hand(self):
-        """Activations of 1 MB over 1 GB/s take the second millisecond of four, their gradient, the other way,
-        the last: of the 200 stretches, of 20 us each, 50 are full on one link, and 50 others on the other."""
+        """Activations of 1 MB over 1 GB/s take the second millisecond of four, their gradient, the
+        other way, the last: of the 200 stretches, of 20 us each, 50 are full on one link, and 50
+        others on the other."""
         layer = {'forward': '1 ms', 'backward': 0, 'weights': 0, 'output': 1000000}
         document = {'schema_version': 1, 'name': 'two',
                     'model': {'inline': {'schema_version': 1, 'name': 'two', 'batch_size': 1,
                                          'provenance': {'source': 'made up', 'hardware': 'none',
                                                         'date': '2026-11-22'},
-                                         'layers': [{'name': 'a', **layer}, {'name': 'b', **layer}]}},
-                    'platform': {'topology': 'ring', 'devices': 2, 'bandwidth': '1 GB/s', 'latency': 0,
+                                         'layers': [{'name': 'a', **layer},
+                                                    {'name': 'b', **layer}]}},
+                    'platform': {'topology': 'ring', 'devices': 2, 'bandwidth': '1 GB/s',
+                                 'latency': 0,
                                  'sharing': 'max_min'},
                     'schedule': {'kind': 'gpipe', 'micro_batches': 1}}
         results = self.run_of(document)
         use, ms = results.link_use, 10**9
         self.assertEqual(results.attributes['makespan'], 4 * ms)
         self.assertEqual(len(use['link']), 100)
-        for link, start, end, part in zip(use['link'], use['start'], use['end'], use['utilisation']):
+        for link, start, end, part in zip(use['link'], use['start'], use['end'],
+                                          use['utilisation']):
             from_ = ms if results.links['name'][link].startswith('gpu0') else 3 * ms
             self.assertGreaterEqual(start, from_)
             self.assertLessEqual(end, from_ + ms)
@@ -366,10 +394,11 @@ class Links(Case):
 
 
 class Segments(Case):
-    """What PyTorch's allocator held, at a point of the picture: the bytes before it, in segments from the
-    largest to the smallest, the small pool's last, of the file's blocks."""
+    """What PyTorch's allocator held, at a point of the picture: the bytes before it, in segments
+    from the largest to the smallest, the small pool's last, of the file's blocks."""
 
-    MODEL = {'name': 'llama', 'device': 'a100', 'precision': 'bf16', 'batch_size': 16, 'granularity': 'block',
+    MODEL = {'name': 'llama', 'device': 'a100', 'precision': 'bf16', 'batch_size': 16,
+             'granularity': 'block',
              'parameters': {'layers': 4, 'hidden': 512, 'heads': 8, 'kv_heads': 4, 'head': 64,
                             'sequence': 2048, 'vocabulary': 8192, 'intermediate': 1536}}
     SCENARIO = {'schema_version': 1, 'name': 'llama', 'model': MODEL,
@@ -402,17 +431,21 @@ class Segments(Case):
                        f'[{canvas}].getBoundingClientRect(); return [b.left, b.top]; }})()')
         page.mouse('mouseMoved', box[0] + x, box[1] + y)
         return page.run(
-            '(() => { const tip = document.getElementById("tip"), rows = {}; if (tip.hidden) return null;'
-            ' for (const dt of tip.querySelectorAll("dt")) rows[dt.textContent] = dt.nextSibling.textContent;'
+            '(() => { const tip = document.getElementById("tip"), rows = {}; if (tip.hidden) '
+            'return null;'
+            ' for (const dt of tip.querySelectorAll("dt")) rows[dt.textContent] = '
+            'dt.nextSibling.textContent;'
             ' return {title: tip.querySelector(".title").textContent, rows, ...tip.dataset}; })()')
 
     def check(self, page, results, device, moment):
-        left, wide, in_row = page.run('(() => { const p = view.panels.find(p => p.kind === "timeline")'
+        left, wide, in_row = page.run('(() => { const p = view.panels.find(p => p.kind === '
+                                      '"timeline")'
                                       '.run.segments.panels[1];'
                                       ' return [LEFT, view.width - LEFT - RIGHT, p.inRow]; })()')
         with h5py.File(self.path('r.h5')) as file:
             words = file['blocks/category'].attrs['flag_meanings'].split()
-        page.run('document.querySelectorAll("#segments canvas")[1].scrollIntoView({block: "center"})')
+        page.run(
+            'document.querySelectorAll("#segments canvas")[1].scrollIntoView({block: "center"})')
         checked = set()
         for before, size, category, segment in self.held(results, device, moment):
             middle = before + size / 2
@@ -421,7 +454,8 @@ class Segments(Case):
                 continue  # too narrow to point at
             tip = self.tip(page, 1, left + rest / in_row * wide, 3 + row * 20 + 8)
             self.assertEqual(int(tip['bytes']), size)
-            self.assertEqual(tip['title'], 'free' if category is None else words[category].replace('_', ' '))
+            self.assertEqual(tip['title'], 'free' if category is None
+                             else words[category].replace('_', ' '))
             number, unit = tip['rows']['segment'].split(' ')
             exact = segment / {'GB': 1e9, 'MB': 1e6, 'kB': 1e3}[unit]
             self.assertAlmostEqual(float(number), exact, delta=1e-5 * exact)
@@ -441,10 +475,12 @@ class Segments(Case):
                  f' select.value = {other}; select.dispatchEvent(new Event("change")); }})()')
         self.check(page, results, other, 0)
         # over time: what the last change before a point left
-        of = [row for row in zip(*(results.reserved[name] for name in ('device', 'time', 'allocated')))
+        of = [row
+              for row in zip(*(results.reserved[name] for name in ('device', 'time', 'allocated')))
               if row[0] == other]
         left, wide = page.run('[LEFT, view.width - LEFT - RIGHT]')
-        page.run('document.querySelectorAll("#segments canvas")[0].scrollIntoView({block: "center"})')
+        page.run(
+            'document.querySelectorAll("#segments canvas")[0].scrollIntoView({block: "center"})')
         for x in range(5, int(wide), 29):
             time = 2 * results.attributes['makespan'] * x / wide
             if min(abs(time - row[1]) for row in of) > results.attributes['makespan'] / wide:
@@ -452,7 +488,8 @@ class Segments(Case):
                                  [row[2] for row in of if row[1] <= time][-1])
 
     def test_failure(self):
-        results = self.run_of(self.SCENARIO, '--allocator', 'pytorch', '-s', '/platform/memory=700 MB')
+        results = self.run_of(self.SCENARIO, '--allocator', 'pytorch', '-s',
+                              '/platform/memory=700 MB')
         page = self.report('r')
         device = next(d for d, n in enumerate(results.allocator['failures']) if n > 0)
         self.check(page, results, device, 1)
@@ -475,18 +512,21 @@ class Narrow(Case):
         cls.browser = browser.Browser(width=400, height=800)
 
     def test_not_squeezed(self):
-        """Pictures are drawn as wide as they are shown, text stays legible, and the page does not scroll sideways."""
+        """Pictures are drawn as wide as they are shown, text stays legible, and the page does not
+        scroll sideways."""
         self.run_of('heterogeneous')
         page = self.report('r')
         self.quiet(page)
-        self.assertEqual(page.run('view.width'), page.run('document.querySelector("#panels").clientWidth'))
+        self.assertEqual(page.run('view.width'),
+                         page.run('document.querySelector("#panels").clientWidth'))
         self.assertLessEqual(page.run('document.documentElement.scrollWidth'), 400)
         self.sim('sweep', os.path.join(ROOT, 'scenarios/heterogeneous.json'), '-o', 's.h5',
                  '--vary', '/schedule/micro_batches=4,8')
         page = self.report('s')
         self.quiet(page)
         self.assertLessEqual(page.run('document.documentElement.scrollWidth'), 400)
-        scale = page.run('(chart => chart.getBoundingClientRect().width / chart.viewBox.baseVal.width)'
+        scale = page.run('(chart => chart.getBoundingClientRect().width / '
+                         'chart.viewBox.baseVal.width)'
                          '(document.querySelector(".chart"))')
         self.assertGreater(scale, 0.9)  # of text of 12 points
 
@@ -495,11 +535,13 @@ class Empty(Case):
     """What has neither memory nor messages."""
 
     def test_one_device(self):
-        self.run_of({'schema_version': 1, 'name': 'one', 'platform': 'ideal', 'schedule': {'kind': 'sequential'},
+        self.run_of({'schema_version': 1, 'name': 'one', 'platform': 'ideal',
+                     'schedule': {'kind': 'sequential'},
                      'model': {'uniform': {'layers': 1, 'forward': '1 s', 'backward': '2 s'}}})
         page = self.report('r')
         self.quiet(page)
-        self.assertEqual(self.text(page, '#peak .lead'), 'GPU 0 holds nothing: weights and activations have no size.')
+        self.assertEqual(self.text(page, '#peak .lead'),
+                         'GPU 0 holds nothing: weights and activations have no size.')
         self.assertEqual(page.run('document.querySelectorAll("#peak table").length'), 0)
         self.assertIn('No link carried anything', self.text(page, '#links'))
 
@@ -512,8 +554,10 @@ class Compare(Case):
         second = self.run_of('heterogeneous', '-s', '/schedule/kind=gpipe', name='b')
         page = self.report('a', 'b')
         self.quiet(page)
-        self.assertEqual(page.run('document.querySelector("h1").textContent'), 'heterogeneous: 1f1b / gpipe')
-        self.assertEqual(page.run('view.until'), max(r.attributes['makespan'] for r in (first, second)))
+        self.assertEqual(page.run('document.querySelector("h1").textContent'),
+                         'heterogeneous: 1f1b / gpipe')
+        self.assertEqual(page.run('view.until'),
+                         max(r.attributes['makespan'] for r in (first, second)))
         self.assertEqual(page.run('view.panels.filter(p => p.kind === "timeline").length'), 2)
         cells = {row[0]: row[1:] for row in self.cells(page, '#figures')}
         times = [r.attributes['makespan_s'] for r in (first, second)]
@@ -543,9 +587,10 @@ class Points(Case):
                         for k, kind in enumerate(kinds)
                         for i, m in enumerate(file['schedule.micro_batches'][:])
                         for j, memory in enumerate(file['platform.memory'][:])}
-        heads = page.run('[...document.querySelectorAll("table.points thead th")].map(h => h.textContent)')
-        self.assertEqual(heads[:4], ['/schedule/kind', '/schedule/micro_batches', '/platform/memory',
-                                     'iteration time'])
+        heads = page.run(
+            '[...document.querySelectorAll("table.points thead th")].map(h => h.textContent)')
+        self.assertEqual(heads[:4], ['/schedule/kind', '/schedule/micro_batches',
+                                     '/platform/memory', 'iteration time'])
 
         def rows():
             return self.cells(page, 'table.points')
@@ -562,7 +607,8 @@ class Points(Case):
         page.run('document.querySelectorAll("table.points .sort")[3].click()')
         self.assertEqual([picoseconds(row[3]) for row in rows()], sorted_[::-1])
         # hollow are the points out of memory, here in the lines
-        hollow = page.run('document.querySelectorAll("#lines path.mark[fill=\\"var(--panel)\\"]").length')
+        hollow = page.run(
+            'document.querySelectorAll("#lines path.mark[fill=\\"var(--panel)\\"]").length')
         self.assertEqual(hollow, sum(is_over for _, is_over in expected.values()))
         # a point that is clicked can be run by itself
         page.run('document.querySelector("table.points tbody tr").click()')
@@ -570,7 +616,8 @@ class Points(Case):
         self.assertIn('--set /schedule/micro_batches=4', command)
 
     def test_colours(self):
-        """A schedule has the same colour and shape in all pictures, though 1F1B is the faster one and comes second."""
+        """A schedule has the same colour and shape in all pictures, though 1F1B is the faster one
+        and comes second."""
         self.sim('sweep', os.path.join(ROOT, 'scenarios/heterogeneous.json'), '-o', 's.h5',
                  '--vary', '/schedule/kind=gpipe,1f1b', '--vary', '/schedule/micro_batches=4,8')
         page = self.report('s')
@@ -580,7 +627,8 @@ class Points(Case):
                          '  mark.getAttribute("stroke"), mark.getAttribute("d")]))')
         legends = page.run('["lines", "time-against-memory"].flatMap(id =>'
                            ' [...document.querySelectorAll(`#${id} .legend li`)].map(entry =>'
-                           ' [entry.textContent.trim(), entry.querySelector("path").getAttribute("fill")]))')
+                           ' [entry.textContent.trim(), '
+                           'entry.querySelector("path").getAttribute("fill")]))')
         self.assertEqual(len(marks), 2 * 4)
         self.assertEqual(len({kind for kind, _, _ in marks}), 2)
         self.assertEqual(len({tuple(mark) for mark in marks}), 2)
@@ -618,14 +666,16 @@ class Points(Case):
 
     def test_in_a_frame(self):
         """As a notebook shows it: the page is the frame's text, the address another one's."""
-        self.sim('sweep', os.path.join(ROOT, 'scenarios/heterogeneous.json'), '-o', 's.h5', '--vary',
+        self.sim('sweep', os.path.join(ROOT, 'scenarios/heterogeneous.json'), '-o', 's.h5',
+                 '--vary',
                  '/schedule/micro_batches=4,8')
         self.run_of('heterogeneous', '-s', '/schedule/micro_batches=8', name='eight')
         self.sim('report', 's.h5', 'eight.h5', '-o', 'r.html')
         with open(self.path('r.html'), encoding='utf-8') as file:
             text = file.read()
         with open(self.path('frame.html'), 'w', encoding='utf-8') as file:
-            file.write(f'<!DOCTYPE html><iframe width=1200 height=800 srcdoc="{html.escape(text)}"></iframe>')
+            file.write(f'<!DOCTYPE html><iframe width=1200 height=800 '
+                       f'srcdoc="{html.escape(text)}"></iframe>')
         page = self.browser.open(self.path('frame.html'), ready=(
             'document.querySelector("iframe")?.contentDocument?.documentElement?.dataset.ready'))
         self.addCleanup(page.close)
@@ -664,7 +714,8 @@ class Points(Case):
 
 
 class Hostile(Case):
-    NAME = '</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = 1"><!-- <b>&amp;'
+    NAME = ('</script><script>window.hacked = 1</script><img src=x onerror="window.hacked = '
+            '1"><!-- <b>&amp;')
 
     def test_name(self):
         document = {'schema_version': 1, 'name': self.NAME,
@@ -730,7 +781,8 @@ class Large(Case):
         page.call('Performance.enable', timeDomain='threadTicks')
 
         def spent():
-            return {m['name']: m['value'] for m in page.call('Performance.getMetrics')['metrics']}['TaskDuration']
+            return {m['name']: m['value'] for m in page.call('Performance.getMetrics')['metrics']}[
+                'TaskDuration']
 
         before = spent()
         page.call('Page.reload')
@@ -741,8 +793,8 @@ class Large(Case):
         return loaded - before, 1e3 * (spent() - loaded) / 60
 
     def test_levels(self):
-        """What is drawn of many tasks: the share of each bin that its tasks take, by the columns of the
-        file."""
+        """What is drawn of many tasks: the share of each bin that its tasks take, by the columns of
+        the file."""
         results = Results(self.path('r.h5'))
         page = self.browser.open(self.path('r.html'))
         self.addCleanup(page.close)
@@ -750,22 +802,26 @@ class Large(Case):
             bins, shares, kinds = page.run(
                 '(() => { const run = view.panels[1].run;'
                 f' const lane = run.lanes.find(l => l.row === {device} && l.sends === {sends});'
-                ' const {at, bins} = lane.levelAt[0], part = column => [...column.slice(at, at + bins)];'
+                ' const {at, bins} = lane.levelAt[0], part = column => [...column.slice(at, at + '
+                'bins)];'
                 ' return [bins, part(run.binShare), part(run.binKind)]; })()')
             length = results.attributes['makespan'] / bins
             expected, parts = [0.0] * bins, [{} for _ in range(bins)]
             for t in results.tasks['task']:
-                if results.tasks['device'][t] != device or (results.tasks['peer'][t] != NONE) != bool(sends):
+                if results.tasks['device'][t] != device or (results.tasks['peer'][t]
+                                                            != NONE) != bool(sends):
                     continue
                 start, end = results.tasks['start'][t] / length, results.tasks['end'][t] / length
                 for b in range(int(start), min(bins, int(end) + 1)):
                     part = max(0, min(end, b + 1) - max(start, b))
                     expected[b] += part
-                    parts[b][results.tasks['origin'][t]] = parts[b].get(results.tasks['origin'][t], 0) + part
+                    parts[b][results.tasks['origin'][t]] = parts[b].get(results.tasks['origin'][t],
+                                                                        0) + part
             for b in range(bins):
                 self.assertAlmostEqual(shares[b] / 255, min(1, expected[b]), delta=0.5 / 255 + 1e-4)
                 if parts[b]:
-                    self.assertGreaterEqual(parts[b].get(kinds[b], 0), max(parts[b].values()) - 1e-4)
+                    self.assertGreaterEqual(parts[b].get(kinds[b], 0),
+                                            max(parts[b].values()) - 1e-4)
 
     def test_size_and_speed(self):
         # mini-batches, devices, stages, micro-batches; two computations and two messages of each

@@ -16,7 +16,8 @@ ROOT = os.path.abspath(sys.argv[1])
 SKIPPED = 77
 
 FILES = {
-    'meson.build': "project('small', 'c', meson_version: '>= 0.61')\nexecutable('small', 'small.c')\n",
+    'meson.build': "project('small', 'c', meson_version: '>= 0.61')\nexecutable('small', "
+                   "'small.c')\n",
     'meson_options.txt': "option('tests', type: 'feature', value: 'auto')\n"
                          "option('word', type: 'string', value: 'default')\n",
     'small.c': 'int main(void) { return 0; }\n',
@@ -83,7 +84,8 @@ class Setup(unittest.TestCase):
         shutil.copytree(self.first, self.path('second'))
         self.age(self.path('second'))
         said = self.setup_in(self.path('second'))
-        self.assertIn("setup: build/ was set up as '%s/build'; setting it up anew" % self.first, said)
+        self.assertIn("setup: build/ was set up as '%s/build'; setting it up anew" % self.first,
+                      said)
         self.assertEqual(option_of(self.path('second'), 'word'), 'other')
         self.assertEqual(os.stat(os.path.join(self.first, 'build/build.ninja')).st_mtime_ns, before)
         self.assertNotIn('anew', self.setup_in(self.path('second')))

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Fine-tuning of BERT on eleven GPUs, measured and predicted: test-single-gpus.py SIM SOURCE_ROOT [--update]
+"""Fine-tuning of BERT on eleven GPUs, measured and predicted: test-single-gpus.py SIM SOURCE_ROOT
+[--update]
 
-Nothing in the program is fitted to these runs. Compared is also the table in docs/how-to/own-device.md with what comes
-out; --update writes it.
+Nothing in the program is fitted to these runs. Compared is also the table in
+docs/how-to/own-device.md with what comes out; --update writes it.
 
-Lambda's PyTorch benchmark, lambdal/deeplearning-benchmark at 0551cb70, pytorch/pytorch-train-throughput-fp16.csv:
-sequences/s of NVIDIA's DeepLearningExamples, fine-tuning on SQuAD (384 tokens, dropout of 0.1, attention written out, Apex's FusedAdam); batch
-sizes are those of pytorch/pytorch-train-bs-fp16.csv at 08d77c41, of A10 as of the other GPUs with 24 GB.
+Lambda's PyTorch benchmark, lambdal/deeplearning-benchmark at 0551cb70,
+pytorch/pytorch-train-throughput-fp16.csv: sequences/s of NVIDIA's DeepLearningExamples, fine-tuning
+on SQuAD (384 tokens, dropout of 0.1, attention written out, Apex's FusedAdam); batch sizes are
+those of pytorch/pytorch-train-bs-fp16.csv at 08d77c41, of A10 as of the other GPUs with 24 GB.
 """
 import json
 import os
@@ -36,38 +38,46 @@ MEASURED = {
     'NVIDIA H100 PCIe': ((320, 567), (112, 203)),
     'NVIDIA H100 80GB HBM3': ((320, 812), (112, 301)),
 }
-# Products of most of these GPUs are known by the best one alone: the mean error is less than that of clocks and software, 10 %,
-# and no GPU is taken for another, whose rates differ by a third.
+# Products of most of these GPUs are known by the best one alone: the mean error is less than that
+# of clocks and software, 10 %, and no GPU is taken for another, whose rates differ by a third.
 MEAN, LARGEST = 0.1, 0.3
 
 
 def point(gpu, network, batch, rate):
     layers, hidden, heads = NETWORKS[network]
     return {'id': f'{gpu}/{network}',
-            'model': {'name': network, 'kind': 'encoder', 'layers': layers, 'hidden': hidden, 'heads': heads, 'ffn': 4 * hidden,
-                      'vocab': 30522, 'seq': 384, 'act': 'gelu', 'norm': 'layernorm', 'pos': 'learned', 'bias': True},
-            'hardware': {'gpu': gpu, 'gpus': 1}, 'batch': {'global': batch, 'micro': batch}, 'precision': 'fp16',
-            'recompute': 'none', 'framework': 'PyTorch eager', 'options': {'flash_attention': False},
+            'model': {'name': network, 'kind': 'encoder', 'layers': layers, 'hidden': hidden,
+                      'heads': heads, 'ffn': 4 * hidden,
+                      'vocab': 30522, 'seq': 384, 'act': 'gelu', 'norm': 'layernorm',
+                      'pos': 'learned', 'bias': True},
+            'hardware': {'gpu': gpu, 'gpus': 1}, 'batch': {'global': batch, 'micro': batch},
+            'precision': 'fp16',
+            'recompute': 'none', 'framework': 'PyTorch eager',
+            'options': {'flash_attention': False},
             'measured': {'samples_per_s': rate}, 'quality': 'B'}
 
 
 def predict():
     """Sequences/s by the id of a point, and whether it fits."""
-    points = [point(gpu, network, *run) for gpu, runs in MEASURED.items() for network, run in zip(NETWORKS, runs)]
+    points = [point(gpu, network, *run) for gpu, runs in MEASURED.items()
+              for network, run in zip(NETWORKS, runs)]
     with tempfile.NamedTemporaryFile('w', suffix='.json', encoding='utf-8') as file:
         json.dump({'schema': 'truth/1', 'dataset': 'lambda', 'points': points}, file)
         file.flush()
-        done = subprocess.run([SIM, 'validate', file.name, '--json', '--set', '/model/parameters/head=false',
+        done = subprocess.run([SIM, 'validate', file.name, '--json', '--set',
+                               '/model/parameters/head=false',
                                '--set', '/runtime/foreach_optimizer=false'],
                               capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
     rows = {row['id']: row for row in json.loads(done.stdout)['points']}
-    return {p['id']: (p['batch']['global'] / rows[p['id']]['predicted_step_time_s'], rows[p['id']]['out_of_memory'])
+    return {p['id']: (p['batch']['global'] / rows[p['id']]['predicted_step_time_s'],
+                      rows[p['id']]['out_of_memory'])
             for p in points}
 
 
 def table(found):
-    lines = ['| GPU | BERT base, measured | predicted | | BERT large, measured | predicted | |', '|---|---:|---:|---:|---:|---:|---:|']
+    lines = ['| GPU | BERT base, measured | predicted | | BERT large, measured | predicted | |',
+             '|---|---:|---:|---:|---:|---:|---:|']
     for gpu, runs in MEASURED.items():
         cells = [gpu]
         for network, (_, rate) in zip(NETWORKS, runs):
@@ -103,7 +113,8 @@ class SingleGpus(unittest.TestCase):
             with open(PAGE, 'w', encoding='utf-8') as file:
                 file.write(before + BEGIN + made + END + after)
         else:
-            self.assertEqual(made, shown, 'python3 tests/test-single-gpus.py SIM ROOT --update writes the page')
+            self.assertEqual(made, shown,
+                             'python3 tests/test-single-gpus.py SIM ROOT --update writes the page')
 
 
 if __name__ == '__main__':

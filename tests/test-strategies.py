@@ -2,13 +2,14 @@
 """Closed forms of strategies, evaluated a second time: test-strategies.py SIM
 
 The networks are written down here once more, layer by layer, from their papers: ResNet-50 and
-ResNet-152 (He et al., table 1), VGG-16 (Simonyan and Zisserman, configuration D), CosmoFlow (Oyama et
-al.). Table 3 of Kahira et al. (HPDC 2021) is summed over these layers as it stands there, halos are
-counted row by row. Only the times of layers are taken from `sim model`, which rounds each to whole
-picoseconds, up to half of one of the 30 us and more that a layer takes: 2e-8 of what is computed from
-them. Everything else agrees to the last digits of a double.
+ResNet-152 (He et al., table 1), VGG-16 (Simonyan and Zisserman, configuration D), CosmoFlow (Oyama
+et al.). Table 3 of Kahira et al. (HPDC 2021) is summed over these layers as it stands there, halos
+are counted row by row. Only the times of layers are taken from `sim model`, which rounds each to
+whole picoseconds, up to half of one of the 30 us and more that a layer takes: 2e-8 of what is
+computed from them. Everything else agrees to the last digits of a double.
 
-The strategies are simulated as well, and the messages that nothing hides held against the same sums.
+The strategies are simulated as well, and the messages that nothing hides held against the same
+sums.
 """
 import json
 import math
@@ -36,7 +37,8 @@ def run(*arguments):
 # ---- the networks ----
 
 class Layer:
-    """x: elements read, y: written, per sample; F, C of those with filters; windows have `kernel`."""
+    """x: elements read, y: written, per sample; F, C of those with filters; windows have
+    `kernel`."""
 
     def __init__(self, kind, name, inputs, output, weights=0, biases=0, window=None, first=False):
         self.kind, self.name, self.first = kind, name, first
@@ -58,7 +60,8 @@ class Net:
     def conv(self, name, x, filters, kernel, stride=1, pad=0, bias=False):
         out = (filters, *[(n + 2 * pad - kernel) // stride + 1 for n in x[1:]])
         weights = filters * x[0] * kernel ** (len(x) - 1)
-        return self.add('conv', name, [x], out, weights, filters if bias else 0, (kernel, stride, pad))
+        return self.add('conv', name, [x], out, weights, filters if bias else 0,
+                        (kernel, stride, pad))
 
     def pool(self, name, x, kernel, stride, pad=0):
         out = (x[0], *[(n + 2 * pad - kernel) // stride + 1 for n in x[1:]])
@@ -231,7 +234,8 @@ def table3(net, row, batch, times, samples):
 
 
 def balanced(costs, stages):
-    """Ends of the stages: the least bottleneck, of equal ones that whose last stage starts first."""
+    """Ends of the stages: the least bottleneck, of equal ones that whose last stage starts
+    first."""
     n = len(costs)
     before = [0]
     for cost in costs:
@@ -297,8 +301,8 @@ class Forms(unittest.TestCase):
                           (ALPHA + batch / segments * output * BETA), row['stages_s'])
 
     def test_epoch(self):
-        """Of 1,000 samples in mini-batches of 32 there are 32, the last one smaller: what grows with
-        samples is there 1,000 times, updates and latencies 32 times."""
+        """Of 1,000 samples in mini-batches of 32 there are 32, the last one smaller: what grows
+        with samples is there 1,000 times, updates and latencies 32 times."""
         for kind, row in self.rows('vgg16', 8, 32, '--dataset', '1000').items():
             if kind in ('spatial', 'data_spatial', 'pipeline'):
                 continue
@@ -322,8 +326,8 @@ class Forms(unittest.TestCase):
                               row[hybrid][key])
 
     def test_limits(self):
-        """min F and min W x H over the layers above; channels from the second layer with filters on.
-        Section 5.3.4: 64 filters in VGG16 and ResNet-50."""
+        """min F and min W x H over the layers above; channels from the second layer with filters
+        on. Section 5.3.4: 64 filters in VGG16 and ResNet-50."""
         for name, net in NETS.items():
             rows = self.rows(name, 4, 32)
             weighted = [l for l in net.layers if l.kind in ('conv', 'linear')]
@@ -352,12 +356,13 @@ class Forms(unittest.TestCase):
             self.near(kind, row['iteration_s'], part[kind]['iteration_s'])
 
     def test_contention(self):
-        """Two GPUs of a node of ABCI share a NIC: the rings of data + filter between groups of 4 have
-        half of it, 12 GB/s over PCIe by two; rings of single GPUs cross it once each way."""
+        """Two GPUs of a node of ABCI share a NIC: the rings of data + filter between groups of 4
+        have half of it, 12 GB/s over PCIe by two; rings of single GPUs cross it once each way."""
         text = run('strategies', 'vgg16', '-n', '16', '-b', '512', '--json')
         rows = {row['strategy']: row for row in json.loads(text)['strategies']}
         w = sum(l.w for l in NETS['vgg16'].layers) * WIDTH
-        # latencies: topologies/abci.c, 0.5 us for each of 4 PCIe links, 0.1 us for each of 2 of a leaf
+        # latencies: topologies/abci.c, 0.5 us for each of 4 PCIe links, 0.1 us for each of 2 of a
+        # leaf
         alpha = 2.2e-6
         self.near('data', 2 * 15 * (alpha + w / 16 / 12e9), rows['data']['gradients_s'])
         self.near('data_filter', 2 * 3 * (alpha + w / 16 / 6e9), rows['data_filter']['gradients_s'])
@@ -367,10 +372,12 @@ class Forms(unittest.TestCase):
 
     def test_usage(self):
         for arguments, message in (
-                (['--group', '3'], 'sim: error: strategies: --group must divide the 8 devices (got 3)'),
+                (['--group', '3'],
+                 'sim: error: strategies: --group must divide the 8 devices (got 3)'),
                 (['--batch', '0'], 'sim: error: strategies: --batch must be at least 1 (got 0)'),
                 (['--reuse', '-1'],
-                 'sim: error: strategies: --reuse must be a number above 0, at most 1e+15 (got "-1")')):
+                 'sim: error: strategies: --reuse must be a number above 0, at most 1e+15 (got '
+                 '"-1")')):
             done = subprocess.run([SIM, 'strategies', 'vgg16', *arguments], capture_output=True,
                                   text=True, check=False)
             self.assertEqual((done.returncode, done.stderr.strip()), (2, message))
@@ -386,8 +393,8 @@ def all_gather(p, elements):
 
 class Simulated(unittest.TestCase):
     """VGG-16 on a switch. Nothing overlaps in these strategies, so that an iteration takes what one
-    device computes, and its messages. Of these the forms of table 3 leave something out, each of which is
-    added here by name."""
+    device computes, and its messages. Of these the forms of table 3 leave something out, each of
+    which is added here by name."""
 
     BATCH = 32
 
@@ -415,8 +422,8 @@ class Simulated(unittest.TestCase):
         return next(row for row in json.loads(text)['strategies'] if row['strategy'] == name)
 
     def messages(self, done):
-        """What is no computing: a round of messages is rounded up to a picosecond, bytes to those that
-        the ranks can share equally."""
+        """What is no computing: a round of messages is rounded up to a picosecond, bytes to those
+        that the ranks can share equally."""
         path = done['critical_path']
         self.assertEqual(path['dependency_s'], 0)
         return path['communication_s']
@@ -435,8 +442,8 @@ class Simulated(unittest.TestCase):
             self.near('data', form + 2 * (p - 1) / p * biases * WIDTH * BETA, got)
 
     def layerwise(self, p, batch, method):
-        """An all-gather of each output, and an all-reduce of the gradients of each input but the first; or
-        the other way round, and not of the first layer."""
+        """An all-gather of each output, and an all-reduce of the gradients of each input but the
+        first; or the other way round, and not of the first layer."""
         outputs = [batch * l.y for l in self.weighted]
         inputs = [batch * l.x for l in self.weighted[1:]]
         if method == 'filter':
@@ -444,8 +451,9 @@ class Simulated(unittest.TestCase):
         return sum(all_reduce(p, y) for y in outputs[1:]) + sum(all_gather(p, x) for x in inputs)
 
     def test_filter_and_channel(self):
-        """Table 3 takes |x| of a layer for |y| of the one before, from which poolings differ, and leaves out
-        y of the last layer, of which filter and channel have something to exchange as well."""
+        """Table 3 takes |x| of a layer for |y| of the one before, from which poolings differ, and
+        leaves out y of the last layer, of which filter and channel have something to exchange as
+        well."""
         form = self.form('filter', 4)['messages_s']
         ys = [self.BATCH * l.y for l in self.weighted]
         xs = [self.BATCH * l.x for l in self.weighted]
@@ -453,7 +461,8 @@ class Simulated(unittest.TestCase):
         for method in 'filter', 'channel':
             got = self.messages(self.run_strategy({method: 4}, 4))
             self.near(method, self.layerwise(4, self.BATCH, method), got)
-            first, second = (all_gather, all_reduce) if method == 'filter' else (all_reduce, all_gather)
+            first, second = (all_gather,
+                             all_reduce) if method == 'filter' else (all_reduce, all_gather)
             differs = first(4, ys[-1]) + sum(second(4, x) - second(4, y)
                                              for x, y in zip(xs[1:], ys[:-1]))
             if method == 'channel':
@@ -461,7 +470,8 @@ class Simulated(unittest.TestCase):
             self.near(method, form + differs, got)
 
     def test_data_filter(self):
-        """phi: two rings of gradients use each NIC of a node at once; on a switch each has its own."""
+        """phi: two rings of gradients use each NIC of a node at once; on a switch each has its
+        own."""
         for fidelity in 'flow', 'analytic':
             got = self.messages(self.run_strategy({'data': 2, 'filter': 2}, 4, fidelity=fidelity))
             weights = sum(-(-l.output[0] // 2) * (l.w + l.bi) // l.output[0] for l in self.weighted)
@@ -505,8 +515,8 @@ class Simulated(unittest.TestCase):
             self.assertEqual(self.run_strategy(one, 4)['hash'], self.run_strategy(same, 4)['hash'])
 
     def test_leaders(self):
-        """Sums of gradients by an algorithm that fits no halo: in VGG-16 data-parallel it is as if all
-        collectives took it. One that does not fit the sums is refused."""
+        """Sums of gradients by an algorithm that fits no halo: in VGG-16 data-parallel it is as if
+        all collectives took it. One that does not fit the sums is refused."""
         where = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'scenarios')
         path = os.path.join(where, 'vgg16-dp-abci.json')
         for name in 'hierarchical', 'segmented':
@@ -527,7 +537,8 @@ class Simulated(unittest.TestCase):
         path = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'scenarios',
                             'abci-resnet50.json')
         for parallel, message in (
-                ('{"filter": 128}', '/parallel/filter: must be at most the 64 filters of stem.conv1 '
+                ('{"filter": 128}',
+                 '/parallel/filter: must be at most the 64 filters of stem.conv1 '
                                     '(got 128)'),
                 ('{"space": [128]}', '/parallel/space: must be at most the 112 rows of stem.conv1 '
                                      '(got 128): 7 would'),
@@ -542,17 +553,19 @@ class Simulated(unittest.TestCase):
                             done.stderr)
 
     def test_closed_form_beside(self):
-        """`sim run` prints what `sim strategies` does, of an iteration and of an epoch; with one ring data
-        parallelism differs by the gradients of biases alone."""
+        """`sim run` prints what `sim strategies` does, of an iteration and of an epoch; with one
+        ring data parallelism differs by the gradients of biases alone."""
         path = os.path.join(os.path.dirname(os.path.abspath(__file__)), '..', 'scenarios',
                             'abci-resnet50.json')
         for parallel, name in (('{"data": 16}', 'data'), ('{"space": [4, 4]}', 'spatial'),
                                ('{"filter": 16}', 'filter'), ('{"channel": 16}', 'channel'),
                                ('{"data": 4, "filter": 4}', 'data_filter'),
                                ('{"data": 4, "space": [2, 2]}', 'data_spatial')):
-            done = json.loads(run('run', path, '--no-output', '--json', '-s', f'/parallel={parallel}',
+            done = json.loads(run('run', path, '--no-output', '--json', '-s',
+                                  f'/parallel={parallel}',
                                   '-s', '/dataset=1281167', '-s', '/collectives/fidelity=analytic'))
-            forms = {form['figure']: form for form in done['closed_forms'] if 'Kahira' in form['source']}
+            forms = {form['figure']: form for form in done['closed_forms']
+                     if 'Kahira' in form['source']}
             rows = json.loads(run('strategies', 'resnet50', '-n', '16', '-b', '512', '--dataset',
                                   '1281167', '--json'))['strategies']
             row = next(row for row in rows if row['strategy'] == name)
@@ -561,8 +574,8 @@ class Simulated(unittest.TestCase):
             self.assertFalse(forms['epoch_time_s']['promised'])
 
     def test_contention(self):
-        """ABCI, 4 nodes of 4 GPUs with two NICs: rings between groups of 4 have half a NIC each, delays as
-        well as messages. Table 3 with phi = 2."""
+        """ABCI, 4 nodes of 4 GPUs with two NICs: rings between groups of 4 have half a NIC each,
+        delays as well as messages. Table 3 with phi = 2."""
         results = []
         for fidelity in 'flow', 'analytic':
             scenario = {'schema_version': 1, 'name': 'vgg',

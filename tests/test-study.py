@@ -37,12 +37,14 @@ def sweep(*settings):
 
 
 def kind(asked):
-    return ' '.join(str(asked[key]) for key in ('planner', 'memory_rule', 'special') if key in asked)
+    return ' '.join(str(asked[key]) for key in ('planner', 'memory_rule', 'special')
+                    if key in asked)
 
 
 class Study(unittest.TestCase):
     def check_confirmed(self, result):
-        """What the simulation gives is what the pattern promises, to the picosecond and the byte."""
+        """What the simulation gives is what the pattern promises, to the picosecond and the
+        byte."""
         figures = set()
         for form in result['closed_forms']:
             if form['figure'] in CONFIRMED:

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
 """sim sweep as users see it: test-sweep.py SIM
 
-Points of every form and syntax, failing points, threads, and sweeps that are killed at random moments
-and go on to the same file, bit for bit. Where h5py is there, the file is read with it as well.
+Points of every form and syntax, failing points, threads, and sweeps that are killed at random
+moments and go on to the same file, bit for bit. Where h5py is there, the file is read with it as
+well.
 """
 import csv
 import hashlib
@@ -65,7 +66,8 @@ class Sweep(unittest.TestCase):
 
     def test_keys_that_cannot_be_shown_or_stored(self):
         for key in ('/sweep/\x1b[31m', '/sweep/\u202e', '/sweep/' + 'k' * 994):
-            self.refused('a key must have up to 1000 bytes and no control characters', '-v', f'{key}=1,2')
+            self.refused('a key must have up to 1000 bytes and no control characters', '-v',
+                         f'{key}=1,2')
         self.assertEqual(len(self.points('-v', f'/sweep/{"k" * 993}=1,2')), 2)
 
     def test_values(self):
@@ -152,7 +154,8 @@ class Sweep(unittest.TestCase):
 
     def test_a_point_is_what_run_says(self):
         point = self.points('--vary', f'{MICRO}=3,5')[1]
-        done = subprocess.run([SIM, 'run', self.path('s.json'), '--set', f'{MICRO}=5', '--no-output',
+        done = subprocess.run([SIM, 'run', self.path('s.json'), '--set', f'{MICRO}=5',
+                               '--no-output',
                                '--json'], capture_output=True, text=True, check=True)
         printed = json.loads(done.stdout)
         self.assertEqual(list(printed)[:2], ['schema_version', 'program_version'])
@@ -274,12 +277,15 @@ class Sweep(unittest.TestCase):
             return list(csv.DictReader(file))
 
     def test_steady(self):
-        """Every figure is that of the whole run, where periods are skipped and where they are not."""
+        """Every figure is that of the whole run, where periods are skipped and where they are
+        not."""
         schedules = ('{"kind": "pipedream"}', '{"kind": "gpipe", "micro_batches": 3}',
                      '{"kind": "1f1b", "micro_batches": 4}')
         arguments = ['--vary', f'/schedule={",".join(schedules)}', '--vary', '/iterations=20,400',
-                     '--vary', '/platform={"topology": "ring", "devices": 4, "bandwidth": "1 GB/s"},'
-                     '{"topology": "ring", "devices": 4, "bandwidth": "1 GB/s", "jitter": {"mean": 0.1}}']
+                     '--vary',
+                     '/platform={"topology": "ring", "devices": 4, "bandwidth": "1 GB/s"},'
+                     '{"topology": "ring", "devices": 4, "bandwidth": "1 GB/s", "jitter": {"mean": '
+                     '0.1}}']
         whole, steady = self.rows(*arguments), self.rows(*arguments, '--steady')
         for expected, found in zip(whole, steady, strict=True):
             self.assertEqual(found.pop('error'), '')
@@ -342,7 +348,8 @@ class Sweep(unittest.TestCase):
             self.write('s.json', json.dumps(document))
             words = ','.join(json.dumps(v) for v in values)
             with self.subTest(key):
-                found = self.rows('--vary', '/iterations=1,2', '--vary', f'{key}={words}', '-j', '1')
+                found = self.rows('--vary', '/iterations=1,2', '--vary', f'{key}={words}', '-j',
+                                  '1')
                 makespans = []
                 for row, (i, value) in zip(found, [(i, v) for i in (1, 2) for v in values],
                                            strict=True):
@@ -377,12 +384,14 @@ class Sweep(unittest.TestCase):
             self.write('s.json', json.dumps({
                 'schema_version': 1, 'name': 'copies', 'iterations': draw.choice([1, 4]),
                 'model': {'inline': model, 'batch_size': devices * micro_batches},
-                'platform': {'topology': kind, 'devices': devices, 'memory': '4 GB', **links, **more},
+                'platform': {'topology': kind, 'devices': devices, 'memory': '4 GB', **links,
+                             **more},
                 'schedule': {'kind': 'dp', 'micro_batches': micro_batches,
                              'bucket': draw.choice([0, 10 ** 8])},
                 'collectives': {'fidelity': draw.choice(['analytic', 'alpha_beta'])}}))
             with self.subTest(number, kind=kind, devices=devices):
-                rows = self.rows('--vary', '/parallel={"fold": "no"},{"fold": "yes"},{"fold": "auto"}')
+                rows = self.rows('--vary',
+                                 '/parallel={"fold": "no"},{"fold": "yes"},{"fold": "auto"}')
                 tasks = []
                 for row in rows:
                     self.assertEqual(row.pop('error'), '')
@@ -397,11 +406,14 @@ class Sweep(unittest.TestCase):
         self.write('s.json', json.dumps({**SCENARIO, 'schedule': {'kind': 'dp'}}))
         for key, value, said in [
                 ('/platform/speed', [1, 1, 2, 1], 'devices 0 and 2 differ in speed or memory'),
-                ('/memory/resident', [0, 0, 0, 9], 'devices 0 and 3 differ in what /memory/resident'),
+                ('/memory/resident', [0, 0, 0, 9],
+                 'devices 0 and 3 differ in what /memory/resident'),
                 ('/collectives/fidelity', 'flow', 'are simulated message by message')]:
-            self.refused(said, '--set', '/parallel/fold=yes', '--vary', f'{key}={json.dumps(value)}',
+            self.refused(said, '--set', '/parallel/fold=yes', '--vary',
+                         f'{key}={json.dumps(value)}',
                          status=1)
-        self.refused('takes "fold" alone; use "sequential"', '--set', '/parallel/fold=yes', '--vary',
+        self.refused('takes "fold" alone; use "sequential"', '--set', '/parallel/fold=yes',
+                     '--vary',
                      '/parallel/data=4', status=1)
 
     def hdf5_command(self, *arguments):
@@ -511,8 +523,8 @@ class Sweep(unittest.TestCase):
 
     def test_table(self):
         """Stages of 2 layers on 4 devices: (M + 3) * 6 ms for M samples, 3/(M + 3) idle; the first
-        one has 2 MB each of weights and gradients, 2 MB of activations per micro-batch, and 1 MB for
-        the message that it sends."""
+        one has 2 MB each of weights and gradients, 2 MB of activations per micro-batch, and 1 MB
+        for the message that it sends."""
         words = ['--vary', f'{MICRO}=0,1,2,4', '--vary', '/platform/memory="10 MB"', '--table']
         out = self.sim(*words, 'main,tasks', '-o', 't.csv').stdout
         rows = [re.split(r'  +', line.strip()) for line in out.splitlines()]
@@ -552,7 +564,8 @@ class Sweep(unittest.TestCase):
         self.assertFalse(os.path.exists(self.path('t.csv.journal')))
 
     def test_allocator(self):
-        """With an allocator, each figure of it is that of the device with most of it; else there is none."""
+        """With an allocator, each figure of it is that of the device with most of it; else there is
+        none."""
         words = ['--vary', f'{MICRO}=1,2', '--set']
         keys = ['peak_allocated_bytes', 'peak_reserved_bytes', 'fragmentation_fraction']
         self.sim(*words, '/memory/allocator=pytorch', '-o', 't.csv')
@@ -585,14 +598,17 @@ class Sweep(unittest.TestCase):
         words = ['--vary', f'{MICRO}=1,2', '-o', 't.csv', '--table']
         done = self.sim(*words, 'makespan', status=2)
         self.assertIn('2 of 2 points are done; --resume continues', done.stderr)
-        self.assertIn('2 of 2 points were done before', self.sim(*words, 'makespan_s', '--resume').stderr)
+        self.assertIn('2 of 2 points were done before',
+                      self.sim(*words, 'makespan_s', '--resume').stderr)
         self.assertEqual(sorted(os.listdir(self.folder.name)), ['s.json', 't.csv'])
 
     def test_what_a_terminal_obeys_is_shown(self):
         """Also of an object, whose members differ, and of a point that failed."""
-        out = self.sim('--vary', '/name="a\\u001b[31m","b\\u202e"', '--no-output', '--table', 'main', status=1).stdout
+        out = self.sim('--vary', '/name="a\\u001b[31m","b\\u202e"', '--no-output', '--table',
+                       'main', status=1).stdout
         self.assertEqual(set(re.findall(r'^(?:a|b)\S*', out, re.M)), {'a\\u001b[31m', 'b\\u202e'})
-        out = self.sim('--vary', '/schedule={"kind": "dp"},{"kind": "\\u009b"}', '--no-output').stdout
+        out = self.sim('--vary', '/schedule={"kind": "dp"},{"kind": "\\u009b"}',
+                       '--no-output').stdout
         self.assertIn('from kind=dp to kind=\\u009b', out)
 
     def test_what_fits(self):
@@ -615,19 +631,21 @@ class Sweep(unittest.TestCase):
         self.assertEqual([re.split(r'  +', line)[0] for line in out],
                          ['schedule', 'kind=gpipe micro_batches=2 partition=balanced', 'kind=dp',
                           'partition=balanced kind=1f1b micro_batches=2'])
-        out = self.sim('--vary', '/schedule=' + ','.join([kinds[0], kinds[2]]), '--no-output').stdout
+        out = self.sim('--vary', '/schedule=' + ','.join([kinds[0], kinds[2]]),
+                       '--no-output').stdout
         self.assertIn('2 values from kind=gpipe to kind=1f1b', out)
 
     def test_staleness(self):
-        """PipeDream keeps S - s versions on stage s of S = 4, for gradients that are S - 1 - s updates
-        late (Narayanan et al., SOSP 2019, section 3.3), 1.5 in the mean of the stages; PipeDream-2BW
-        two, for 1 (Narayanan et al., ICML 2021, section 3.1); GPipe flushes."""
+        """PipeDream keeps S - s versions on stage s of S = 4, for gradients that are S - 1 - s
+        updates late (Narayanan et al., SOSP 2019, section 3.3), 1.5 in the mean of the stages;
+        PipeDream-2BW two, for 1 (Narayanan et al., ICML 2021, section 3.1); GPipe flushes."""
         kinds = ['{"kind": "pipedream"}', '{"kind": "pipedream_2bw", "micro_batches": 4}',
                  '{"kind": "gpipe", "micro_batches": 4}']
         self.sim('--vary', '/schedule=' + ','.join(kinds), '-o', 't.csv', '--table',
                  'peak_versions,gradient_delay_max,gradient_delay_mean', '--set', '/iterations=12')
         with open(self.path('t.csv'), newline='', encoding='utf-8') as file:
-            self.assertEqual([(r['peak_versions'], r['gradient_delay_max'], r['gradient_delay_mean'])
+            self.assertEqual([(r['peak_versions'], r['gradient_delay_max'],
+                               r['gradient_delay_mean'])
                               for r in csv.DictReader(file)],
                              [('4', '3', '1.5'), ('2', '1', '1'), ('1', '0', '0')])
         said = {}
@@ -651,7 +669,8 @@ class Sweep(unittest.TestCase):
         self.assertTrue(hint, done.stderr)
         points = self.points('--vary', hint[1])
         self.assertEqual([p['result']['schedule'] for p in points], ['gpipe', 'pipedream'])
-        # with more keys of the section, and one of another: micro-batches of gpipe, one run of pipedream, all twice
+        # with more keys of the section, and one of another: micro-batches of gpipe, one run of
+        # pipedream, all twice
         done = self.sim('--no-output', '--vary', '/schedule/kind=gpipe,pipedream', '--vary',
                         '/schedule/micro_batches=4,8', '--vary', '/model/uniform/layers=4,8')
         hint = re.search(r"4 of 8 points failed.*unknown key.*; vary the whole section where keys "

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """mpirun -n K sim sweep|advise|validate as users see them: test-team.py SIM [SIM-MPI-MODULE]
 
-Any number of processes and threads gives the bits of one process. Processes are killed, and mpirun is
-interrupted: what was finished is kept, and --resume ends in the same file. Without the second argument
-(sim was built without MPI) only the message about that is tested.
+Any number of processes and threads gives the bits of one process. Processes are killed, and mpirun
+is interrupted: what was finished is kept, and --resume ends in the same file. Without the second
+argument (sim was built without MPI) only the message about that is tested.
 """
 import json
 import os
@@ -40,15 +40,21 @@ SEARCHED = {
     'schedule': {'kind': 'sequential'},
     'advise': {'context': 1},
 }
-MODEL = {'name': 'gpt', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, 'ffn': 1024, 'vocab': 1000,
-         'seq': 128, 'act': 'gelu', 'norm': 'layernorm', 'pos': 'learned', 'tied': True, 'bias': True}
+MODEL = {'name': 'gpt', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, 'ffn': 1024,
+         'vocab': 1000,
+         'seq': 128, 'act': 'gelu', 'norm': 'layernorm', 'pos': 'learned', 'tied': True,
+         'bias': True}
 POINTS = {'schema': 'truth/1', 'dataset': 'made', 'points': [
-    {'id': f'made/{i}', 'model': MODEL, 'hardware': {'gpu': 'A100-SXM4-80GB' if i % 5 else 'abacus', 'gpus': 2,
+    {'id': f'made/{i}', 'model': MODEL, 'hardware': {'gpu': 'A100-SXM4-80GB' if i % 5 else 'abacus',
+                                                     'gpus': 2,
                                                      'gpus_per_node': 8},
-     'parallel': {'pp': 2}, 'batch': {'global': 2 * i, 'micro': 1}, 'precision': 'fp16', 'recompute': 'none',
-     'schedule': '1f1b', 'framework': 'Megatron-LM', 'measured': {'step_time_s': 0.02 * i}, 'features': ['pp']}
+     'parallel': {'pp': 2}, 'batch': {'global': 2 * i, 'micro': 1}, 'precision': 'fp16',
+     'recompute': 'none',
+     'schedule': '1f1b', 'framework': 'Megatron-LM', 'measured': {'step_time_s': 0.02 * i},
+     'features': ['pp']}
     for i in range(1, 12)]}
-FAILING = {'hardware': {'gpu': 'A100-SXM4-80GB', 'gpus': 4, 'gpus_per_node': 8}, 'parallel': {'pp': 4}, 'schedule': 'dualpipe',
+FAILING = {'hardware': {'gpu': 'A100-SXM4-80GB', 'gpus': 4, 'gpus_per_node': 8},
+           'parallel': {'pp': 4}, 'schedule': 'dualpipe',
            'batch': {'global': 4, 'micro': 1}}
 # of the GPU of 18 nothing is known; 9 fail: DualPipe has a micro-batch for each of its four stages
 MANY_POINTS = {**POINTS, 'points': [
@@ -60,7 +66,8 @@ VARIED = ['--vary', '/schedule/micro_batches=0..14', '--vary', '/platform/device
 LONG_TESTS = os.environ.get('SIM_TESTS') == 'long'
 # so many points that none of them ends before it is attacked
 N_LONG = 600 if LONG_TESTS else 300
-LONG = ['--vary', f'/schedule/micro_batches=8..{7 + N_LONG // 3}', '--vary', '/platform/devices=2,4,8', '-s', '/iterations=24']
+LONG = ['--vary', f'/schedule/micro_batches=8..{7 + N_LONG // 3}', '--vary',
+        '/platform/devices=2,4,8', '-s', '/iterations=24']
 
 
 def write_json(folder, name, content):
@@ -100,7 +107,8 @@ class Team(unittest.TestCase):
 
     def ours(self, said):
         """Lines of sim, but for progress."""
-        return [line for line in said.splitlines() if line.startswith('sim: ') and ' s left' not in line]
+        return [line for line in said.splitlines() if line.startswith('sim: ')
+                and ' s left' not in line]
 
     # ---- the same bits ----
 
@@ -113,7 +121,8 @@ class Team(unittest.TestCase):
                 out, said = self.sim(processes, *words, '-o', 'many.h5', '-j', jobs)
                 what = f'{command} in {processes} processes with {jobs} threads'
                 self.assertEqual(out.replace('many.h5', 'one.h5'), expected[0], what)
-                self.assertEqual(self.ours(said.replace('many.h5', 'one.h5')), self.ours(expected[1]), what)
+                self.assertEqual(self.ours(said.replace('many.h5', 'one.h5')),
+                                 self.ours(expected[1]), what)
                 self.assertEqual(self.digest('many.h5'), self.digest('one.h5'), what)
                 self.assertFalse(os.path.exists(os.path.join(self.folder, 'many.h5.journal')), what)
 
@@ -122,7 +131,8 @@ class Team(unittest.TestCase):
 
     def test_sweep_with_whole_reports(self):
         expected = self.sim(0, 'sweep', 's.json', *VARIED, '--json', '--no-output')[0]
-        self.assertEqual(self.sim(3, 'sweep', 's.json', *VARIED, '--json', '--no-output')[0], expected)
+        self.assertEqual(self.sim(3, 'sweep', 's.json', *VARIED, '--json', '--no-output')[0],
+                         expected)
 
     def test_advise(self):
         self.expect_same('advise', 'a.json')
@@ -132,8 +142,10 @@ class Team(unittest.TestCase):
 
     def test_more_processes_than_points(self):
         for values in ('4', '4,5'):
-            self.sim(0, 'sweep', 's.json', '--vary', '/schedule/micro_batches=' + values, '-o', 'one.h5')
-            self.sim(5, 'sweep', 's.json', '--vary', '/schedule/micro_batches=' + values, '-o', 'many.h5')
+            self.sim(0, 'sweep', 's.json', '--vary', '/schedule/micro_batches=' + values, '-o',
+                     'one.h5')
+            self.sim(5, 'sweep', 's.json', '--vary', '/schedule/micro_batches=' + values, '-o',
+                     'many.h5')
             self.assertEqual(self.digest('many.h5'), self.digest('one.h5'))
 
     # ---- errors, once, with the exit code of one process ----
@@ -153,7 +165,8 @@ class Team(unittest.TestCase):
         self.expect_refused(3, 'absent.json: cannot read', 'validate', 'absent.json')
         self.expect_refused(1, 'all of 2 points failed', 'sweep', 's.json', '--vary',
                             '/schedule/micro_batches=0,-1', '-o', 'x.h5')
-        self.expect_refused(1, 'cannot create', 'sweep', 's.json', *vary, '-o', 'no-such-folder/x.h5')
+        self.expect_refused(1, 'cannot create', 'sweep', 's.json', *vary, '-o',
+                            'no-such-folder/x.h5')
 
     def test_warnings_once(self):
         said = self.sim(3, 'sweep', 's.json', *VARIED, '-o', 'x.h5')[1]
@@ -163,7 +176,8 @@ class Team(unittest.TestCase):
         """A process that reads something else is found out: a file per process."""
         script = os.path.join(self.folder, 'other.sh')
         with open(script, 'w', encoding='utf-8') as file:
-            file.write(f'#!/bin/sh\ncd "{self.folder}/$OMPI_COMM_WORLD_RANK" && exec "{SIM}" "$@"\n')
+            file.write(
+                f'#!/bin/sh\ncd "{self.folder}/$OMPI_COMM_WORLD_RANK" && exec "{SIM}" "$@"\n')
         os.chmod(script, 0o755)
         for rank, layers in enumerate((8, 9)):
             os.mkdir(os.path.join(self.folder, str(rank)))
@@ -197,7 +211,8 @@ class Team(unittest.TestCase):
         return max(n_lines(os.path.join(self.folder, output + '.journal')) - 1, 0)
 
     def end_at(self, n, attack, *words, output):
-        """Starts three processes; when n points are recorded they are attacked. What was said, exit code, s."""
+        """Starts three processes; when n points are recorded they are attacked. What was said, exit
+        code, s."""
         process = self.start(3, *words, '-o', output, '-j', '1')
         self.addCleanup(process.kill)
         while self.n_recorded(output) < n and process.poll() is None:
@@ -224,24 +239,28 @@ class Team(unittest.TestCase):
     def test_killed_process(self):
         words = ('sweep', 's.json', *LONG)
         self.sim(0, *words, '-o', 'one.h5')
-        for rank, n in ((0, 20), (0, 200), (1, 20), (2, 200)) if LONG_TESTS else ((0, 20), (2, 100)):
+        for rank, n in ((0, 20), (0, 200), (1, 20),
+                        (2, 200)) if LONG_TESTS else ((0, 20), (2, 100)):
             with self.subTest(rank=rank, n=n):
                 output = f'{rank}-{n}.h5'
-                said, code, _ = self.end_at(n, lambda _: os.kill(self.processes()[rank], signal.SIGKILL), *words,
+                said, code, _ = self.end_at(n, lambda _: os.kill(self.processes()[rank],
+                                                                 signal.SIGKILL), *words,
                                             output=output)
                 self.assertEqual(code, 137, said)  # of mpirun: 128 + 9
                 self.assertRegex(said, f'process rank {rank} with PID .* exited on signal 9')
                 self.expect_resumed(said, n, *words, output=output)
 
     def test_interrupted(self):
-        """mpirun ends all by SIGTERM, and itself a second later; SIGUSR1 it hands on. Not all is done in that second."""
+        """mpirun ends all by SIGTERM, and itself a second later; SIGUSR1 it hands on. Not all is
+        done in that second."""
         words = ('sweep', 's.json', *LONG[:-1], '/iterations=256')
         self.sim(0, *words, '-o', 'one.h5')
         signals = [(signal.SIGINT, 1, 5), (signal.SIGTERM, 1, 5), (signal.SIGUSR1, 130, 2)]
         for number, expected, limit in signals if LONG_TESTS else signals[::2]:
             with self.subTest(signal=number):
                 output = f'{number}.h5'
-                said, code, took = self.end_at(50, lambda process: process.send_signal(number), *words, output=output)
+                said, code, took = self.end_at(50, lambda process: process.send_signal(number),
+                                               *words, output=output)
                 self.assertEqual(code, expected, said)
                 self.assertLess(took, stretched(limit))
                 self.assertEqual(said.count('sim: error: interrupted'), 1, said)
@@ -276,7 +295,8 @@ class Team(unittest.TestCase):
         words = ('advise', 'a.json', '--exhaustive')
         self.sim(0, *words, '-o', 'one.h5')
         for rank in (0, 2) if LONG_TESTS else (0,):
-            self.end_at(8, lambda _: os.kill(self.processes()[rank], signal.SIGKILL), *words, output=f'{rank}.h5')
+            self.end_at(8, lambda _: os.kill(self.processes()[rank], signal.SIGKILL), *words,
+                        output=f'{rank}.h5')
             self.sim(3, *words, '-o', f'{rank}.h5', '--resume')
             self.assertEqual(self.digest(f'{rank}.h5'), self.digest('one.h5'))
 
@@ -287,11 +307,13 @@ class Team(unittest.TestCase):
         expected = self.sim(0, *words, '-o', 'one.h5')[0]
         for rank in (0, 2):
             output = f'{rank}.h5'
-            said = self.end_at(20, lambda _: os.kill(self.processes()[rank], signal.SIGKILL), *words,
+            said = self.end_at(20, lambda _: os.kill(self.processes()[rank], signal.SIGKILL),
+                               *words,
                                output=output)[0]
             n = self.n_recorded(output)
             self.assertGreaterEqual(n, 20)
-            self.assertEqual(said.count(f'sim: {n} of 72 points are done; --resume continues'), 1, said)
+            self.assertEqual(said.count(f'sim: {n} of 72 points are done; --resume continues'), 1,
+                             said)
             out, said = self.sim(rank, *words, '-o', output, '--resume')
             self.assertIn(f'sim: {n} of 72 points were done before', said)
             self.assertEqual(out, expected)
@@ -337,7 +359,8 @@ class Alone(unittest.TestCase):
                           self.validate(folder, *changed, '-o', 'out.h5', status=2))
             self.assertIn('belongs to another validation',
                           self.validate(folder, '-o', 'out.h5', '--resume', status=3))
-            self.assertIn('--resume goes with --output', self.validate(folder, '--resume', status=2))
+            self.assertIn('--resume goes with --output',
+                          self.validate(folder, '--resume', status=2))
             said = self.validate(folder, *changed, '-o', 'out.h5', '--resume')
             self.assertIn(f'sim: {n} of 72 points were done before', said)
             with open(os.path.join(folder, 'one.h5'), 'rb') as one, \
@@ -356,8 +379,10 @@ class Alone(unittest.TestCase):
             with open(path, 'w', encoding='utf-8') as file:
                 json.dump(SCENARIO, file)
             for rank, status, times in (('0', 1, 1), ('1', 0, 0)):
-                done = subprocess.run([program, 'sweep', path, '--vary', '/schedule/micro_batches=1,2', '--no-output'],
-                                      env=dict(os.environ, OMPI_COMM_WORLD_SIZE='2', OMPI_COMM_WORLD_RANK=rank),
+                done = subprocess.run([program, 'sweep', path, '--vary',
+                                       '/schedule/micro_batches=1,2', '--no-output'],
+                                      env=dict(os.environ, OMPI_COMM_WORLD_SIZE='2',
+                                               OMPI_COMM_WORLD_RANK=rank),
                                       capture_output=True, text=True, check=False)
                 self.assertEqual(done.returncode, status, done.stderr)
                 self.assertEqual(done.stderr.count('was built without MPI'), times)

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """sim validate as users see it: test-truth.py SIM FOLDER
 
-A file of points made here: tables, JSON, the HDF5 file, one point's scenario run by itself, errors. The
-runs that come with the program. And, where FOLDER has files of measured points, that each point is predicted or names
-what it misses.
+A file of points made here: tables, JSON, the HDF5 file, one point's scenario run by itself, errors.
+The runs that come with the program. And, where FOLDER has files of measured points, that each point
+is predicted or names what it misses.
 """
 import glob
 import importlib
@@ -20,14 +20,19 @@ SIM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'sim'
 POINTS_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'points')
 LONG = ('bigscience-a100',)  # minutes
 
-MODEL = {'name': 'gpt', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, 'ffn': 1024, 'vocab': 1000,
-         'seq': 128, 'act': 'gelu', 'norm': 'layernorm', 'pos': 'learned', 'tied': True, 'bias': True}
+MODEL = {'name': 'gpt', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, 'ffn': 1024,
+         'vocab': 1000,
+         'seq': 128, 'act': 'gelu', 'norm': 'layernorm', 'pos': 'learned', 'tied': True,
+         'bias': True}
 
 
 def point(name, measured, gpu='A100-SXM4-80GB', **other):
-    made = {'id': 'made/' + name, 'model': MODEL, 'hardware': {'gpu': gpu, 'gpus': 2, 'gpus_per_node': 8},
-            'parallel': {'pp': 2}, 'batch': {'global': 8, 'micro': 1}, 'precision': 'fp16', 'recompute': 'none',
-            'schedule': '1f1b', 'framework': 'Megatron-LM', 'measured': measured, 'features': ['pp']}
+    made = {'id': 'made/' + name, 'model': MODEL,
+            'hardware': {'gpu': gpu, 'gpus': 2, 'gpus_per_node': 8},
+            'parallel': {'pp': 2}, 'batch': {'global': 8, 'micro': 1}, 'precision': 'fp16',
+            'recompute': 'none',
+            'schedule': '1f1b', 'framework': 'Megatron-LM', 'measured': measured,
+            'features': ['pp']}
     made.update(other)
     return made
 
@@ -35,7 +40,8 @@ def point(name, measured, gpu='A100-SXM4-80GB', **other):
 POINTS = [
     point('slow', {'step_time_s': 0.02, 'peak_allocated_bytes': 100000000}),
     point('fast', {'step_time_s': 0.001}, batch={'global': 16, 'micro': 2}),
-    point('tensor', {'step_time_s': 0.01}, parallel={'tp': 2}, schedule='grad-accumulation', features=['tp']),
+    point('tensor', {'step_time_s': 0.01}, parallel={'tp': 2}, schedule='grad-accumulation',
+          features=['tp']),
     point('abacus', {'step_time_s': 1}, gpu='abacus'),
     point('v', {'step_time_s': 1}, schedule='chimera', features=['pp', 'v']),
 ]
@@ -74,7 +80,8 @@ class Made(InFolder):
         """What is printed, and what is predicted: as `sim run` of the changed scenario."""
         change = ['--set', '/model/device=h100', '--set', '/runtime/kernels=3']
         text = sim('validate', self.file, '--scenario', 'made/slow', *change).stdout
-        self.assertEqual((json.loads(text)['model']['device'], json.loads(text)['runtime']['kernels']), ('h100', 3))
+        self.assertEqual((json.loads(text)['model']['device'],
+                          json.loads(text)['runtime']['kernels']), ('h100', 3))
         path = self.write(json.loads(text), 's.json')
         run = json.loads(sim('run', path, '--json', '--no-output').stdout)
         points = json.loads(sim('validate', self.file, '--json', *change).stdout)['points']
@@ -93,7 +100,8 @@ class Made(InFolder):
         for p in report['points']:
             if p['state'] == 'predicted':
                 self.assertAlmostEqual(p['step_time_error'],
-                                       p['predicted_step_time_s'] / p['measured_step_time_s'] - 1, 12)
+                                       p['predicted_step_time_s'] / p['measured_step_time_s'] - 1,
+                                       12)
         row = report['errors'][0]['step_time']
         self.assertEqual(report['errors'][0]['grouping'], 'all')
         self.assertEqual(row['points'], 3)
@@ -102,7 +110,8 @@ class Made(InFolder):
         self.assertAlmostEqual(row['bias'], statistics.fmean(errors), 12)
         self.assertEqual(row['largest'], max(errors, key=abs))
         missing = {p['id']: p['missing'][0] for p in report['points'] if p['missing']}
-        self.assertEqual(missing, {'made/abacus': 'the device abacus', 'made/v': 'the schedule chimera'})
+        self.assertEqual(
+            missing, {'made/abacus': 'the device abacus', 'made/v': 'the schedule chimera'})
 
     def test_threads_change_nothing(self):
         self.assertEqual(self.report('-j', '1'), self.report('-j', '3'))
@@ -122,7 +131,8 @@ class Made(InFolder):
                              p['predicted_allocated_bytes'], p['id'])
 
     def test_selection(self):
-        self.assertEqual([p['id'] for p in self.report('--select', 'feature=tp')['points']], ['made/tensor'])
+        self.assertEqual([p['id'] for p in self.report('--select', 'feature=tp')['points']],
+                         ['made/tensor'])
         done = sim('validate', self.file, '-s', 'gpu=none', status=2)
         self.assertRegex(done.stderr, 'none of 5 points has the gpu "none"; .*known: ')
 
@@ -139,29 +149,35 @@ class Made(InFolder):
         self.assertIn('did you mean "made/slow"?', done.stderr)
 
     def test_scenario_excludes_what_is_about_predictions(self):
-        for words in (['-o', os.path.join(self.folder, 'v.h5')], ['--points'], ['--decompose'], ['--json'],
+        for words in (['-o', os.path.join(self.folder, 'v.h5')], ['--points'], ['--decompose'],
+                      ['--json'],
                       ['--like', 'any.json']):
             done = sim('validate', self.file, '--scenario', 'made/v', *words, status=2)
             self.assertIn('validate: --scenario and --', done.stderr)
         self.assertEqual(os.listdir(self.folder), ['p.json'])
 
     def test_nothing_but_failures_is_one(self):
-        done = sim('validate', self.file, '--select', 'id=made/slow', '--set', '/iterations=0', status=1)
+        done = sim('validate', self.file, '--select', 'id=made/slow', '--set', '/iterations=0',
+                   status=1)
         self.assertIn('all of 1 points failed; the first, made/slow: ', done.stderr)
         self.assertIn('/iterations: must be from 1', done.stderr)
         self.assertIn('1 point: 0 predicted', done.stdout)
 
     def test_huge_errors_keep_their_power_of_ten(self):
-        path = self.write({'schema': 'truth/1', 'dataset': 'made', 'points': [point('slow', {'step_time_s': 1e-300})]})
-        predicted = json.loads(sim('validate', path, '--json').stdout)['points'][0]['predicted_step_time_s']
+        path = self.write({'schema': 'truth/1', 'dataset': 'made',
+                           'points': [point('slow', {'step_time_s': 1e-300})]})
+        predicted = json.loads(sim('validate', path, '--json').stdout)['points'][0][
+            'predicted_step_time_s']
         share = 100 * (predicted / 1e-300 - 1)
         self.assertIn(f'{share:+.3g} %', sim('validate', path, '--points').stdout)
 
     def test_what_points_share(self):
-        """A point has what `common` says, part by part, but what it says itself; null takes it away."""
+        """A point has what `common` says, part by part, but what it says itself; null takes it
+        away."""
         common = {key: POINTS[0][key] for key in ('model', 'hardware', 'precision', 'framework')}
         common['options'] = {'flash_attention': True}
-        own = [{key: value for key, value in point.items() if key not in common} for point in POINTS[:3]]
+        own = [{key: value for key, value in point.items() if key not in common}
+               for point in POINTS[:3]]
         own[1]['hardware'] = {'gpu': 'H100-SXM5-80GB'}
         own[2]['options'] = None
         whole = [{**common, **point} for point in own]
@@ -189,28 +205,34 @@ class Made(InFolder):
             self.assertEqual(list(file['points/predicted_step_time'][:3]),
                              [p['predicted_step_time_s'] for p in report['points'][:3]])
             self.assertEqual(list(file['points/state']), [0, 0, 0, 1, 1])
-            self.assertEqual(file['errors/step_time_mean'][0], report['errors'][0]['step_time']['mean'])
+            self.assertEqual(file['errors/step_time_mean'][0],
+                             report['errors'][0]['step_time']['mean'])
 
 
 def runs_alike():
-    """Twelve in fp16 and eleven in bf16 on A100, of which six have a pipeline, nine in bf16 on H100, one without a time."""
+    """Twelve in fp16 and eleven in bf16 on A100, of which six have a pipeline, nine in bf16 on
+    H100, one without a time."""
     kinds = [('a', 12, 'A100-SXM4-80GB', 'fp16', 2), ('b', 6, 'A100-SXM4-80GB', 'bf16', 2),
              ('c', 5, 'A100-SXM4-80GB', 'bf16', 1), ('h', 9, 'H100-SXM5-80GB', 'bf16', 2)]
-    return [point(f'{kind}{i}', {'step_time_s': 0.001 * (i + 1)}, gpu, precision=precision, parallel={'pp': pp, 'dp': 2 // pp},
+    return [point(f'{kind}{i}', {'step_time_s': 0.001 * (i + 1)}, gpu, precision=precision,
+                  parallel={'pp': pp, 'dp': 2 // pp},
                   schedule='1f1b' if pp > 1 else 'grad-accumulation')
-            for kind, n, gpu, precision, pp in kinds for i in range(n)] + [point('untimed', {'peak_allocated_bytes': 1e9})]
+            for kind, n, gpu, precision, pp in kinds
+            for i in range(n)] + [point('untimed', {'peak_allocated_bytes': 1e9})]
 
 
 class Like(InFolder):
-    """Runs like a scenario: those that share its device, and of these those that share its precision, and so on, unless
-    fewer than ten would be left."""
+    """Runs like a scenario: those that share its device, and of these those that share its
+    precision, and so on, unless fewer than ten would be left."""
     points = runs_alike()
 
     def like(self, name):
-        path = self.write(json.loads(sim('validate', self.file, '--scenario', 'made/' + name).stdout), name + '.json')
+        path = self.write(json.loads(sim('validate', self.file, '--scenario',
+                                         'made/' + name).stdout), name + '.json')
         report = json.loads(sim('validate', self.file, '--json', '--like', path).stdout)
         shared = {trait['name'] for trait in report['like']['traits'] if trait['shared']}
-        return {p['id'][len('made/'):][0] for p in report['points']}, len(report['points']), shared, path
+        return {p['id'][len('made/'):][0]
+                for p in report['points']}, len(report['points']), shared, path
 
     def changed(self, path, key, value):
         with open(path, encoding='utf-8') as file:
@@ -225,7 +247,8 @@ class Like(InFolder):
         # too few have a pipeline
         self.assertEqual(self.like('b0')[:3], ({'b', 'c'}, 11, always | {'precision'}))
         # too few are on H100
-        self.assertEqual(self.like('h0')[:3], ({'b', 'h'}, 15, always - {'device'} | {'precision', 'pipeline'}))
+        self.assertEqual(self.like('h0')[:3],
+                         ({'b', 'h'}, 15, always - {'device'} | {'precision', 'pipeline'}))
         text = sim('validate', self.file, '--like', path).stdout
         self.assertTrue(text.startswith(f'12 measured runs are like {path}\n'), text)
         self.assertEqual(len([line for line in text.splitlines() if line.startswith('made/a')]), 12)
@@ -234,11 +257,14 @@ class Like(InFolder):
         path = self.like('a0')[3]
         points = json.loads(sim('validate', self.file, '--json', '--like', path).stdout)['points']
         errors = sorted(abs(p['step_time_error']) for p in points)  # 12: eleven are 9 of 10
-        self.assertIn(f'9 of 10 within {100 * errors[10]:.2f} %', sim('validate', self.file, '--like', path).stdout)
+        self.assertIn(f'9 of 10 within {100 * errors[10]:.2f} %',
+                      sim('validate', self.file, '--like', path).stdout)
 
     def test_times_that_are_given(self):
-        """Of a chain of equal layers no network is known; runs with times of passes are like it, and here are none."""
-        uniform = {'uniform': {'layers': 4, 'forward': '1 ms', 'backward': '2 ms', 'weights': '1 MB', 'activation': '1 MB'}, 'batch_size': 8}
+        """Of a chain of equal layers no network is known; runs with times of passes are like it,
+        and here are none."""
+        uniform = {'uniform': {'layers': 4, 'forward': '1 ms', 'backward': '2 ms',
+                               'weights': '1 MB', 'activation': '1 MB'}, 'batch_size': 8}
         path = self.changed(self.like('a0')[3], 'model', uniform)
         with open(path, encoding='utf-8') as file:
             document = json.load(file)
@@ -246,38 +272,50 @@ class Like(InFolder):
             document.pop(key, None)
         path = self.write(document, 'uniform.json')
         refused = sim('validate', self.file, '--like', path, status=2).stderr
-        self.assertIn("no measured run shares the scenario's times (given) and network (any)", refused)
-        self.assertTrue(sim('validate', '--like', path).stdout.startswith('12 measured runs are like'))
+        self.assertIn("no measured run shares the scenario's times (given) and network (any)",
+                      refused)
+        self.assertTrue(
+            sim('validate', '--like', path).stdout.startswith('12 measured runs are like'))
 
     def test_what_a_scenario_leaves_to_others(self):
-        """The precision of a config.json, ZeRO 3 of a section with a runtime's name alone, and no section "runtime"."""
-        self.write({'model_type': 'llama', 'hidden_size': 256, 'intermediate_size': 512, 'num_hidden_layers': 2,
-                    'num_attention_heads': 4, 'vocab_size': 1000, 'torch_dtype': 'bfloat16'}, 'config.json')
-        scenario = {'schema_version': 1, 'platform': {'topology': 'nvlink_switch', 'devices': 4, 'bandwidth': '300 GB/s'},
-                    'model': {'name': 'config.json', 'parameters': {'sequence': 128}, 'device': 'a100', 'batch_size': 4,
+        """The precision of a config.json, ZeRO 3 of a section with a runtime's name alone, and no
+        section "runtime"."""
+        self.write({'model_type': 'llama', 'hidden_size': 256, 'intermediate_size': 512,
+                    'num_hidden_layers': 2,
+                    'num_attention_heads': 4, 'vocab_size': 1000, 'torch_dtype': 'bfloat16'},
+                   'config.json')
+        scenario = {'schema_version': 1, 'platform': {'topology': 'nvlink_switch', 'devices': 4,
+                                                      'bandwidth': '300 GB/s'},
+                    'model': {'name': 'config.json', 'parameters': {'sequence': 128},
+                              'device': 'a100', 'batch_size': 4,
                               'optimizer': 'adam'},
                     'parallel': {'zero': 3}, 'schedule': {'kind': 'sequential', 'micro_batches': 1}}
         for given, runtime in (({'runtime': 'pytorch-fsdp'}, 'pytorch-fsdp'),
-                               ({'runtime': {'name': 'pytorch-ddp'}}, 'pytorch-ddp'), ({}, 'ideal')):
+                               ({'runtime': {'name': 'pytorch-ddp'}}, 'pytorch-ddp'),
+                               ({}, 'ideal')):
             path = self.write({**scenario, **given}, 'own.json')
             like = json.loads(sim('validate', self.file, '--json', '--like', path).stdout)['like']
             values = {trait['name']: trait['value'] for trait in like['traits']}
-            self.assertEqual((values['precision'], values['runtime'], values['sharded weights']), ('bf16', runtime, 'yes'))
+            self.assertEqual((values['precision'], values['runtime'], values['sharded weights']),
+                             ('bf16', runtime, 'yes'))
 
     def test_one_run_and_parts(self):
         path = self.like('a0')[3]
-        text = sim('validate', self.file, '--like', path, '--select', 'id=made/a0', '--decompose').stdout
+        text = sim('validate', self.file, '--like', path, '--select', 'id=made/a0',
+                   '--decompose').stdout
         self.assertTrue(text.startswith('1 measured run is like '), text)
         self.assertIn('where predicted steps go', text)
 
     def test_wrong_scenario(self):
-        self.assertIn('missing.json: cannot read', sim('validate', '--like', 'missing.json', status=3).stderr)
+        self.assertIn('missing.json: cannot read',
+                      sim('validate', '--like', 'missing.json', status=3).stderr)
         path = self.write({'schema_version': 1, 'model': {'nam': 'gpt'}}, 'typo.json')
         self.assertIn('typo.json', sim('validate', '--like', path, status=3).stderr)
 
 
 class Verdicts(unittest.TestCase):
-    """What others say runs, or runs out of memory: the sources are in the file. Pairs differ in one thing."""
+    """What others say runs, or runs out of memory: the sources are in the file. Pairs differ in one
+    thing."""
 
     def report(self, *arguments):
         file = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'verdicts.json')
@@ -291,7 +329,8 @@ class Verdicts(unittest.TestCase):
         self.assertEqual((sum(self.said.values()), len(self.said)), (7, 18))
 
     def test_depend_on_the_capacity(self):
-        larger = self.report('--select', 'framework=torchtitan', '--set', '/platform/memory="200 GiB"')
+        larger = self.report('--select', 'framework=torchtitan', '--set',
+                             '/platform/memory="200 GiB"')
         self.assertEqual(len(larger), 8)
         self.assertFalse(any(larger.values()))
 
@@ -301,7 +340,8 @@ class Shipped(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        cls.files = {os.path.basename(path)[:-len('.json')]: path for path in glob.glob(os.path.join(POINTS_FOLDER, '*.json'))}
+        cls.files = {os.path.basename(path)[:-len('.json')]: path
+                     for path in glob.glob(os.path.join(POINTS_FOLDER, '*.json'))}
         cls.report = json.loads(sim('validate', '--json').stdout)
         cls.rows = {(row['grouping'], row['name']): row for row in cls.report['errors']}
 
@@ -323,15 +363,18 @@ class Shipped(unittest.TestCase):
         """Of the kinds of runs in docs/reference/points.md, and of sources that are of one kind."""
         kinds = importlib.import_module('error-tables')
         errors = {row['id']: row['step_time_error'] for row in self.report['points']}
-        points = [p for path in self.files.values() for p in kinds.read_points(path)['points'] if errors[p['id']] is not None]
+        points = [p for path in self.files.values() for p in kinds.read_points(path)['points']
+                  if errors[p['id']] is not None]
         for name, target, belongs in kinds.TARGETS:
             chosen = [abs(errors[p['id']]) for p in points if belongs(p)]
             self.assertGreater(len(chosen), 5, name)
             self.assertLess(100 * statistics.mean(chosen), target, name)
         aims = [('all', '', 'step_time', 0.06), ('dataset', 'zero-bubble', 'step_time', 0.05),
-                ('dataset', 'llm-foundry', 'step_time', 0.05), ('dataset', 'nemo-24', 'step_time', 0.07),
+                ('dataset', 'llm-foundry', 'step_time', 0.05),
+                ('dataset', 'nemo-24', 'step_time', 0.07),
                 ('dataset', 'simumax-b200', 'step_time', 0.03),
-                ('dataset', 'simumax-b200', 'allocated', 0.015), ('dataset', 'simumax-b200', 'reserved', 0.02)]
+                ('dataset', 'simumax-b200', 'allocated', 0.015),
+                ('dataset', 'simumax-b200', 'reserved', 0.02)]
         for grouping, group, figure, aim in aims:
             self.assertLess(self.rows[grouping, group][figure]['mean'], aim, (group, figure))
 

@@ -83,7 +83,8 @@ class PerfettoTrace:
             # the state of a sequence begins with its first packet
             assert bool(flags & 1) == (sequence not in self.sequences)
             state = self.sequences.setdefault(
-                sequence, {'words': {1: {}, 2: {}, 3: {}}, 'clocks': {}, 'clock': self.BOOT, 'track': None})
+                sequence, {'words': {1: {}, 2: {}, 3: {}}, 'clocks': {}, 'clock': self.BOOT,
+                           'track': None})
             if 6 in packet:
                 self.clocks(state, fields(packet[6][0]))
             if 59 in packet:
@@ -293,8 +294,8 @@ class Viewer(unittest.TestCase):
         return events
 
     def compare_forms(self, events, tasks, kinds, memory, categories):
-        """Compressed JSON is the same. Perfetto's form, read by the reader below, which knows nothing
-        of how it was written, has the same slices, arrows and counters, in nanoseconds."""
+        """Compressed JSON is the same. Perfetto's form, read by the reader below, which knows
+        nothing of how it was written, has the same slices, arrows and counters, in nanoseconds."""
         self.sim('export', 'trace', 's.h5', '-o', 's.json.gz')
         with gzip.open(self.path('s.json.gz'), 'rt', encoding='utf-8') as file:
             self.assertEqual(json.load(file, parse_float=Decimal)['traceEvents'], events)
@@ -326,10 +327,12 @@ class Viewer(unittest.TestCase):
         self.assertEqual({flow: sorted(ends) for flow, ends in trace.flows.items()},
                          {flow: sorted(ends) for flow, ends in flows.items()})
         samples = {}
-        held = {(d, c) for d, c, b in zip(memory['device'], memory['category'], memory['bytes']) if b}
+        held = {(d, c) for d, c, b in zip(memory['device'], memory['category'], memory['bytes'])
+                if b}
         for d, c, t, b in zip(*(memory[k] for k in ('device', 'category', 'time', 'bytes'))):
             if (d, c) in held:
-                samples.setdefault((f'device {d}', f'memory: {categories[c]}'), []).append((ns(t), b))
+                samples.setdefault((f'device {d}', f'memory: {categories[c]}'),
+                                   []).append((ns(t), b))
         capacities = {}
         for e in events:
             if e['ph'] == 'C' and e['name'] == 'memory capacity (bytes)':

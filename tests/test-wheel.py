@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """The wheel of the Python package, as `pip install .` makes it: test-wheel.py ROOT CC...
 
-Builds it, installs it into an empty virtual environment, and simulates there, with nothing of the sources and
-the build folder in reach. Is skipped (status 77) without meson-python, patchelf, pip or venv, none of
-which it fetches.
+Builds it, installs it into an empty virtual environment, and simulates there, with nothing of the
+sources and the build folder in reach. Is skipped (status 77) without meson-python, patchelf, pip or
+venv, none of which it fetches.
 """
 import glob
 import json
@@ -70,9 +70,11 @@ def main(root, compiler):
         for key in ('package', 'library', 'program'):
             assert said[key].startswith(os.path.realpath(folder) + '/venv/') or \
                 said[key].startswith(folder + '/venv/'), said
-        command = run(said['program'], 'run', scenario, '-o', folder + '/run.h5', cwd=folder, env=clean)
+        command = run(said['program'], 'run', scenario, '-o', folder + '/run.h5', cwd=folder,
+                      env=clean)
         assert f'hash {said["hash"]}' in command, (said, command)
-        validated = run(said['program'], 'validate', '--select', 'dataset=fms-fsdp', cwd=folder, env=clean)
+        validated = run(said['program'], 'validate', '--select', 'dataset=fms-fsdp', cwd=folder,
+                        env=clean)
         assert validated.startswith('3 points: 1 predicted'), validated
         assert not draws or '<svg' in said['picture'], said
         print(f'{os.path.basename(wheel)}, {os.path.getsize(wheel)} bytes')

@@ -1,12 +1,14 @@
 #!/usr/bin/env python3
-"""Measures networks on this device twice, and PyTorch's training step of the same networks in between:
+"""Measures networks on this device twice, and PyTorch's training step of the same networks in
+between:
 
     calib/bench/measure.py SIM FOLDER [--backend cpu|cuda] [--precision P,...] [--model M,...]
 
 FOLDER: a new one, which gets two cost files per network and precision (the second holds all
 that a scenario needs). Tells whether both agree, piece by piece, and how the sum of the pieces
 compares with PyTorch's forward and backward of the same precision and layout. Takes turns: costs,
-PyTorch, costs, PyTorch. Needs Python 3 with torch and torchvision. Exit status 4: a bound does not hold.
+PyTorch, costs, PyTorch. Needs Python 3 with torch and torchvision. Exit status 4: a bound does not
+hold.
 """
 import argparse
 import json
@@ -77,9 +79,12 @@ def parse():
     parser.add_argument('--attention', choices=('flash', 'math'), default='math',
                         help='fused, or with its weights in memory (default), in both')
     parser.add_argument('--time-limit', default='20 s', help='of each measurement (default: 20 s)')
-    parser.add_argument('--steps', type=count, default=20, help="of PyTorch's, per round (default: 20)")
-    parser.add_argument('--stable', type=share, default=0.03, help='bound between both (default: 0.03)')
-    parser.add_argument('--near', type=share, default=0.10, help="bound to PyTorch's (default: 0.10)")
+    parser.add_argument('--steps', type=count, default=20,
+                        help="of PyTorch's, per round (default: 20)")
+    parser.add_argument('--stable', type=share, default=0.03,
+                        help='bound between both (default: 0.03)')
+    parser.add_argument('--near', type=share, default=0.10,
+                        help="bound to PyTorch's (default: 0.10)")
     options = parser.parse_args()
     if options.backend == 'cpu' and options.precision != ['fp32']:
         parser.error('argument --precision: the CPU computes in fp32')

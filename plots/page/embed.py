@@ -23,7 +23,8 @@ def read(names):
 
 def source(name, text):
     """A constant of C, a line of the text on each of its lines."""
-    escaped = text.replace('\\', '\\\\').replace('"', '\\"').replace('?', '\\?').replace('\t', '\\t')
+    escaped = text.replace('\\', '\\\\').replace('"',
+                                                 '\\"').replace('?', '\\?').replace('\t', '\\t')
     lines = ''.join(c if ord(c) < 128 else ''.join(f'\\{byte:03o}' for byte in c.encode())
                     for c in escaped)
     quoted = '\n    '.join(f'"{line}\\n"' for line in lines.split('\n')[:-1])
@@ -45,7 +46,8 @@ def main():
     options = parser.parse_args()
     library, program = read(options.library), read(options.program)
     policy = ("default-src 'none'; base-uri 'none'; form-action 'none'; img-src data:; "
-              f"style-src 'unsafe-inline'; script-src {fingerprint(library)} {fingerprint(program)}")
+              f"style-src 'unsafe-inline'; script-src {fingerprint(library)} "
+              f"{fingerprint(program)}")
     with open(options.output, 'w', encoding='utf-8') as out:
         out.write('#include "plots/page/page-parts.h"\n\n')
         out.write(source('cs_page_style', read(options.style)))

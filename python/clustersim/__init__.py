@@ -26,9 +26,9 @@ from .results import Advice, Plan, Result, RunResult, SweepResult
 from .columns import NONE, Column, Figures, Table
 
 __all__ = ['Advice', 'Column', 'DoesNotFit64Bits', 'Error', 'Figures', 'InputOutputFailed',
-           'InvalidScenario', 'MemoryExhausted', 'Message', 'NONE', 'NoPlanFits', 'Page', 'Picture', 'Plan',
-           'PlotFailed', 'Result', 'RunResult', 'ScenarioWarning', 'SimulationFailed', 'Stopped',
-           'SweepResult', 'Table', 'advise', 'plot', 'report', 'run',
+           'InvalidScenario', 'MemoryExhausted', 'Message', 'NONE', 'NoPlanFits', 'Page', 'Picture',
+           'Plan', 'PlotFailed', 'Result', 'RunResult', 'ScenarioWarning', 'SimulationFailed',
+           'Stopped', 'SweepResult', 'Table', 'advise', 'plot', 'report', 'run',
            'sweep']
 __version__: str = _library.version().decode()
 
@@ -68,7 +68,8 @@ def run(scenario: Scenario, changes: Optional[Changes] = None, *,
         stop_on_oom: bool = False) -> RunResult:
     """Simulates a scenario.
 
-    scenario: a path, JSON text or a dict; of the latter two, `folder` is where the files are that it
+    scenario: a path, JSON text or a dict; of the latter two, `folder` is where the files are that
+    it
         names (the current folder).
     changes: values by JSON pointers, as `sim run --set` takes them.
     seed_offset: added to the scenario's seed, for runs that differ by their noise.
@@ -108,7 +109,8 @@ def sweep(scenario: Scenario, vary: Optional[Mapping[str, Union[str, Sequence[An
     """
     source = _source(scenario, changes, folder)
     keys = {pointer: _values(values) for pointer, values in (vary or {}).items()}
-    return SweepResult(_library.sweep(source, keys, together, None if csv is None else os.fspath(csv),
+    return SweepResult(_library.sweep(source, keys, together, None if csv is None
+                                      else os.fspath(csv),
                                       jobs))
 
 
@@ -126,8 +128,8 @@ def advise(scenario: Scenario, changes: Optional[Changes] = None, *, top: int = 
 
     The scenario's section "advise" narrows what is tried. Raises as `run` does.
     """
-    return Advice(_library.advise(_source(scenario, changes, folder), top, most, budget_s, exhaustive,
-                                  jobs))
+    return Advice(_library.advise(_source(scenario, changes, folder), top, most, budget_s,
+                                  exhaustive, jobs))
 
 
 def _named(results: Union[Mapping[str, Result], Sequence[Result]]) -> Mapping[str, Result]:
@@ -145,5 +147,6 @@ def plot(results: Union[Mapping[str, Result], Sequence[Result]], kind: Optional[
 
 def report(results: Union[Mapping[str, Result], Sequence[Result]]) -> Page:
     """One page of two to six runs below each other, by `sim report`, with the differences of their
-    figures. In a mapping they have names: report({"as today": first, "with recomputing": second})."""
+    figures. In a mapping they have names: report({"as today": first, "with recomputing":
+    second})."""
     return pictures.report(_named(results))

@@ -81,7 +81,8 @@ class Figure(Structure):
 
 class Column(Structure):
     _fields_ = [('table', c_char_p), ('name', c_char_p), ('units', c_char_p), ('label', c_char_p),
-                ('type', c_int), ('n', c_size_t), ('values', c_void_p), ('words', POINTER(c_char_p)),
+                ('type', c_int), ('n', c_size_t), ('values', c_void_p),
+                ('words', POINTER(c_char_p)),
                 ('optional', c_int), ('dimensions', POINTER(c_char_p))]
 
 
@@ -120,8 +121,8 @@ _scenario_free = _function('scenario_free', None, c_void_p)
 _run = _function('run', c_int, c_void_p, POINTER(Options), _handle_out, _error_out)
 _sweep = _function('sweep', c_int, POINTER(Source), POINTER(Vary), POINTER(Options), _handle_out,
                    _error_out)
-_advise = _function('advise', c_int, POINTER(Source), POINTER(Search), POINTER(Options), _handle_out,
-                    _error_out)
+_advise = _function('advise', c_int, POINTER(Source), POINTER(Search), POINTER(Options),
+                    _handle_out, _error_out)
 _result_free = _function('result_free', None, c_void_p)
 _result_figures = _function('result_figures', c_size_t, c_void_p, POINTER(POINTER(Figure)))
 _result_columns = _function('result_columns', c_size_t, c_void_p, POINTER(POINTER(Column)))
@@ -173,9 +174,9 @@ _saving = threading.Lock()
 
 
 def _interruptible(call: Callable[[], Any], stop: c_int) -> Any:
-    """Calls, and asks the call to stop at Ctrl-C. Python handles signals between the instructions of
-    its main thread only; so that one waits, which a signal ends, while another one works. Returns
-    and raises only once the call has ended."""
+    """Calls, and asks the call to stop at Ctrl-C. Python handles signals between the instructions
+    of its main thread only; so that one waits, which a signal ends, while another one works.
+    Returns and raises only once the call has ended."""
     if threading.current_thread() is not threading.main_thread():
         return call()
     came: List[Any] = []

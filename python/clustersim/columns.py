@@ -1,4 +1,5 @@
-"""Tables of results: columns with units, as arrays, and as data frames where pandas is installed."""
+"""Tables of results: columns with units, as arrays, and as data frames where pandas is
+installed."""
 from __future__ import annotations
 
 import array
@@ -30,7 +31,8 @@ class _Memory:
 
     def __init__(self, column: _library.Column, owner: Any) -> None:
         self._owner = owner
-        self.__array_interface__ = {'version': 3, 'shape': (column.n,), 'data': (column.values, True),
+        self.__array_interface__ = {'version': 3, 'shape': (column.n,),
+                                    'data': (column.values, True),
                                     'typestr': _FORMATS[column.type][0]}
 
 

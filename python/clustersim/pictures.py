@@ -30,7 +30,8 @@ def program() -> str:
         if place and os.access(place, os.X_OK):
             return place
     raise errors.PlotFailed([errors.Message(
-        None, None, 'the program sim, which makes pictures and pages, is not in PATH; CLUSTERSIM_PROGRAM may '
+        None, None, 'the program sim, which makes pictures and pages, is not in PATH; '
+                    'CLUSTERSIM_PROGRAM may '
         'be set to its path')])
 
 

@@ -36,16 +36,16 @@ class Result:
 
     def plot(self, kind: Optional[str] = None, format: str = 'svg',
              **options: Any) -> pictures.Picture:
-        """A picture by `sim plot`, whose options are keywords: plot("timeline", devices=4, title="A").
-        Of a run it is a timeline, or "boxes", "memory", "mean-memory", "segments", "utilisation";
-        of a sweep "lines" or a "heatmap" of one figure, plot(value="makespan_s",
+        """A picture by `sim plot`, whose options are keywords: plot("timeline", devices=4,
+        title="A"). Of a run it is a timeline, or "boxes", "memory", "mean-memory", "segments",
+        "utilisation"; of a sweep "lines" or a "heatmap" of one figure, plot(value="makespan_s",
         at={"/schedule/kind": "1f1b"}); of a search "plans". PlotFailed, also where gnuplot is
         missing."""
         return pictures.plot({'results': self}, kind, format, options)
 
     def report(self) -> pictures.Page:
-        """A page by `sim report`: timeline, memory, links, all figures, to zoom into. PlotFailed where
-        the program was built without it."""
+        """A page by `sim report`: timeline, memory, links, all figures, to zoom into. PlotFailed
+        where the program was built without it."""
         return pictures.report({'results': self})
 
 
@@ -73,13 +73,14 @@ class RunResult(Result):
 
     @property
     def tasks(self) -> columns.Table:
-        """What was done: kind, device, stage, mini_batch, micro_batch, start and end (ps), bytes."""
+        """What was done: kind, device, stage, mini_batch, micro_batch, start and end (ps),
+        bytes."""
         return self.tables['tasks']
 
     @property
     def memory(self) -> columns.Table:
-        """Changes of live memory in order of time: time (ps), device, category, bytes live in it from
-        then on. No rows where the scenario does not record it."""
+        """Changes of live memory in order of time: time (ps), device, category, bytes live in it
+        from then on. No rows where the scenario does not record it."""
         return self.tables['memory']
 
     @property
@@ -108,8 +109,8 @@ class SweepResult(Result):
 
     @property
     def keys(self) -> Dict[str, str]:
-        """JSON pointers of the varied keys by the names of their columns: {"schedule.micro_batches":
-        "/schedule/micro_batches"}."""
+        """JSON pointers of the varied keys by the names of their columns:
+        {"schedule.micro_batches": "/schedule/micro_batches"}."""
         return {key: self._table.columns[key].label for key in self.attributes['axes'].split()}
 
     @property
@@ -131,8 +132,8 @@ class SweepResult(Result):
         return [key for key in self._table if key not in keys and key != 'point']
 
     def to_xarray(self) -> Any:
-        """A Dataset: a dimension per varied key, or `point` where they vary together; every figure of
-        the runs a variable with its units, NaN where a point failed; `error` says why."""
+        """A Dataset: a dimension per varied key, or `point` where they vary together; every figure
+        of the runs a variable with its units, NaN where a point failed; `error` says why."""
         import xarray
         keys, described = self.keys, self._table.columns
         about = {key: {'units': column.unit, 'long_name': column.label}
@@ -160,7 +161,8 @@ class SweepResult(Result):
         return f'<sweep of {self.name}: {self.n_points} points of {", ".join(self.keys.values())}>'
 
     def _repr_html_(self) -> str:
-        shown = [key for key in ('iteration_time_s', 'throughput_samples_per_s', 'peak_memory_bytes',
+        shown = [key for key in ('iteration_time_s', 'throughput_samples_per_s',
+                                 'peak_memory_bytes',
                                  'out_of_memory', 'error') if key in self._table]
         frame = self.to_pandas()[list(self.keys) + shown]
         return str(frame.to_html(index=False))
@@ -205,8 +207,8 @@ class Advice(Result):
 
     @property
     def plans(self) -> columns.Table:
-        """All plans that were considered: sizes of the axes, bounds and, where it was simulated, step
-        time (s), peak memory (bytes), throughput (samples/s)."""
+        """All plans that were considered: sizes of the axes, bounds and, where it was simulated,
+        step time (s), peak memory (bytes), throughput (samples/s)."""
         return self.tables['plans']
 
     @property

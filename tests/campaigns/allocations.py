@@ -1,15 +1,18 @@
 #!/usr/bin/env python3
-"""Memory that cannot be had: allocations.py SIM ROOT LIBRARY [-n TRIES] [--copies COPIES] [--stacks] [--only COMMAND]
+"""Memory that cannot be had: allocations.py SIM ROOT LIBRARY [-n TRIES] [--copies COPIES]
+[--stacks] [--only COMMAND]
 
 Each command is run again and again, and each time another of its allocations fails (LIBRARY is
 fail-malloc.c). Then it says so and ends with 1, without a part of an output; or, where it can do
-without what it asked for, its output is what it always is. It never crashes, hangs or blames its input.
+without what it asked for, its output is what it always is. It never crashes, hangs or blames its
+input.
 
 Then each command that can do without a file is run once more, and at its allocations copies of the
 process are made in which the allocation fails: a hundred times as many tries in the same time.
 
-With --stacks, copies are made where a call stack allocates for the 1st, 2nd, 4th, 8th, ... time. A search for
-plans allocates 110,000 times on 2,900 call stacks: this tries each of them, with a tenth of the copies.
+With --stacks, copies are made where a call stack allocates for the 1st, 2nd, 4th, 8th, ... time. A
+search for plans allocates 110,000 times on 2,900 call stacks: this tries each of them, with a tenth
+of the copies.
 """
 import argparse
 import collections
@@ -57,17 +60,18 @@ COPIED = {
     'advise': 'advise NAMED -j 1 --most 3',
 }
 HANDED_OVER = 111  # what a copy of a thread ends with when it did its part
-PLANNED = '''{"schema_version": 1, "model": {"uniform": {"layers": 6, "forward": "1 ms", "backward": "2 ms",
- "weights": "1 MB", "activation": "1 MB"}}, "platform": {"topology": "ring", "devices": 3, "bandwidth": "1 GB/s"},
- "schedule": {"kind": "periodic", "micro_batches": 4}}'''
+PLANNED = '''{"schema_version": 1, "model": {"uniform": {"layers": 6, "forward": "1 ms", "backward":
+ "2 ms", "weights": "1 MB", "activation": "1 MB"}}, "platform": {"topology": "ring", "devices": 3,
+ "bandwidth": "1 GB/s"}, "schedule": {"kind": "periodic", "micro_batches": 4}}'''
 NAMED = '''{"schema_version": 1, "model": {"name": "vgg16", "batch_size": 16, "device": "v100"},
  "platform": {"topology": "ring", "devices": 2, "bandwidth": "1 GB/s"},
  "schedule": {"kind": "1f1b", "micro_batches": 2}}'''
-POINTS = '''{"schema": "truth/1", "dataset": "made", "points": [{"id": "made/1", "parallel": {"pp": 2},
- "features": ["pp"], "hardware": {"gpu": "A100-SXM4-80GB", "gpus": 2, "gpus_per_node": 8}, "batch": {"global": 8, "micro": 1},
- "model": {"name": "gpt", "kind": "decoder", "layers": 2, "hidden": 256, "heads": 4, "ffn": 1024, "vocab": 1000,
- "seq": 128, "act": "gelu", "norm": "layernorm", "pos": "learned", "tied": true, "bias": true}, "precision": "fp16",
- "recompute": "none", "schedule": "1f1b", "framework": "Megatron-LM", "measured": {"step_time_s": 0.01}}]}'''
+POINTS = '''{"schema": "truth/1", "dataset": "made", "points": [{"id": "made/1", "parallel": {"pp":
+ 2}, "features": ["pp"], "hardware": {"gpu": "A100-SXM4-80GB", "gpus": 2, "gpus_per_node": 8},
+ "batch": {"global": 8, "micro": 1}, "model": {"name": "gpt", "kind": "decoder", "layers": 2,
+ "hidden": 256, "heads": 4, "ffn": 1024, "vocab": 1000, "seq": 128, "act": "gelu", "norm":
+ "layernorm", "pos": "learned", "tied": true, "bias": true}, "precision": "fp16", "recompute":
+ "none", "schedule": "1f1b", "framework": "Megatron-LM", "measured": {"step_time_s": 0.01}}]}'''
 SMALL = PLANNED.replace('"periodic"', '"1f1b"')
 NOISY = SMALL.replace('"devices"', '"jitter": {"mean": 0.1}, "devices"')
 
@@ -98,7 +102,8 @@ class Command:
     def run(self, mark, **more):
         path = f'{self.name}-{mark}{self.output or ""}'
         words = [path if w.startswith('OUT.') else w for w in fill(self.words, LOG=self.asked.log)]
-        made = subprocess.run([self.asked.sim, *words], capture_output=True, timeout=LIMIT, check=False,
+        made = subprocess.run([self.asked.sim, *words], capture_output=True, timeout=LIMIT,
+                              check=False,
                               env={**os.environ, 'LD_PRELOAD': self.asked.library, **more})
         written = None
         if self.output and os.path.exists(path):
@@ -179,7 +184,8 @@ def attack(asked, name, wrong):
             if problem:
                 wrong[name, problem].append(at)
     print(f'{name}: {len(tries)} of {command.count} allocations made to fail, {command.noticed} of '
-          f'them told, {sum(len(at) for (of, _), at in wrong.items() if of == name)} wrong', flush=True)
+          f'them told, {sum(len(at) for (of, _), at in wrong.items() if of == name)} wrong',
+          flush=True)
     if command.noticed < len(tries) // 20:
         wrong[name, 'too few were noticed'].append(len(tries))
 
@@ -189,9 +195,12 @@ def main():
     parser.add_argument('sim', type=os.path.abspath)
     parser.add_argument('root', type=os.path.abspath)
     parser.add_argument('library', type=os.path.abspath)
-    parser.add_argument('-n', type=int, default=30, help='tries of each command; 0: every allocation')
-    parser.add_argument('--copies', type=int, help='of each command; 0: at every allocation; default: 50 times -n')
-    parser.add_argument('--stacks', action='store_true', help='copies at each call stack, in place of --copies')
+    parser.add_argument('-n', type=int, default=30,
+                        help='tries of each command; 0: every allocation')
+    parser.add_argument('--copies', type=int,
+                        help='of each command; 0: at every allocation; default: 50 times -n')
+    parser.add_argument('--stacks', action='store_true',
+                        help='copies at each call stack, in place of --copies')
     parser.add_argument('--only', choices=COMMANDS)
     asked = parser.parse_args()
     asked.copies = 50 * asked.n if asked.copies is None else asked.copies
@@ -199,17 +208,20 @@ def main():
     wrong = collections.defaultdict(list)
     with tempfile.TemporaryDirectory(prefix='sim-campaign-') as folder:
         os.chdir(folder)
-        for name, text in (('small', SMALL), ('planned', PLANNED), ('noisy', NOISY), ('named', NAMED),
+        for name, text in (('small', SMALL), ('planned', PLANNED), ('noisy', NOISY),
+                           ('named', NAMED),
                            ('points', POINTS)):
             with open(f'{name}.json', 'w', encoding='utf-8') as file:
                 file.write(text)
-        subprocess.run([asked.sim, 'run', 'small.json', '-o', 'run.h5'], check=True, capture_output=True)
+        subprocess.run([asked.sim, 'run', 'small.json', '-o', 'run.h5'], check=True,
+                       capture_output=True)
         for name in [asked.only] if asked.only else COMMANDS:
             attack(asked, name, wrong)
             if name in COPIED:
                 copy(asked, name, wrong)
     for (name, problem), at in wrong.items():
-        print(f'{name}: {problem} (allocation {", ".join(map(str, at[:8]))}{", ..." * (len(at) > 8)})')
+        print(f'{name}: {problem} (allocation '
+              f'{", ".join(map(str, at[:8]))}{", ..." * (len(at) > 8)})')
     return bool(wrong)
 
 

@@ -65,7 +65,8 @@ def main():
         for i in range(asked.n):
             sealed = i % 4 == 0
             data = damage(whole if sealed else whole[:-SEAL], draw)
-            sealed = sealed and len(data) == len(whole) and data[-SEAL:-SEAL + 8] == whole[-SEAL:-SEAL + 8]
+            sealed = sealed and len(data) == len(whole) and data[-SEAL:-SEAL + 8] == whole[
+                -SEAL:-SEAL + 8]
             with open('damaged.h5', 'wb') as file:
                 file.write(data)
             words, output = ((('plot', 'damaged.h5', '-o', 'a.svg'), 'a.svg'),
@@ -77,7 +78,8 @@ def main():
             except subprocess.TimeoutExpired:
                 made, problem = None, f'more than {LIMIT} s'
             if problem:
-                wrong.append(f'file {i}, {" ".join(words)}: {problem}: {made and made.stderr.strip()}')
+                wrong.append(
+                    f'file {i}, {" ".join(words)}: {problem}: {made and made.stderr.strip()}')
             refused += made is not None and made.returncode == 3
             if os.path.exists(output):
                 os.remove(output)

@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
-"""The same bytes everywhere: determinism.py SIM ROOT [--library LIBCLUSTERSIM.so] [--other SIM ...] [-n RUNS]
+"""The same bytes everywhere: determinism.py SIM ROOT [--library LIBCLUSTERSIM.so] [--other SIM ...]
+[-n RUNS]
 
-What each command prints and writes is compared, byte by byte, between this environment and others: other
-addresses in memory, the same ones each time, a locale with decimal commas, other time zones, a large environment,
-other numbers of threads. With --library, a program that has chosen the locale with decimal commas calls the
-library. With --other, programs built for another processor or by another compiler run what has random
-distributions, RUNS times.
+What each command prints and writes is compared, byte by byte, between this environment and others:
+other addresses in memory, the same ones each time, a locale with decimal commas, other time zones,
+a large environment, other numbers of threads. With --library, a program that has chosen the locale
+with decimal commas calls the library. With --other, programs built for another processor or by
+another compiler run what has random distributions, RUNS times.
 """
 import argparse
 import itertools
@@ -17,14 +18,17 @@ import subprocess
 import sys
 import tempfile
 
-MODEL = {'uniform': {'layers': 6, 'forward': '1.3 ms', 'backward': '2.7 ms', 'weights': '10 MB', 'activation': '3.3 MB'}}
+MODEL = {'uniform': {'layers': 6, 'forward': '1.3 ms', 'backward': '2.7 ms', 'weights': '10 MB',
+                     'activation': '3.3 MB'}}
 NOISE = {'jitter': {'distribution': 'beta', 'mean': 0.2, 'deviation': 0.15},
          'stragglers': {'devices': {'distribution': 'uniform', 'mean': 0.5, 'probability': 0.3},
                         'tasks': {'distribution': 'lognormal', 'mean': 0.05, 'deviation': 0.1}},
          'background': {'flows': 3, 'bytes': '5 MB', 'gap': '1 ms'}}
 LINKS = {'devices': 6, 'bandwidth': '1.7 GB/s', 'latency': '3 us'}
-PLATFORMS = [{'topology': 'ring'}, {'topology': 'nvlink_switch'}, {'topology': 'fat_tree', 'down': [2, 3], 'up': [1]},
-             {'topology': 'pcie_tree', 'devices': 4, 'host_bandwidth': '2.3 GB/s', 'socket_bandwidth': '1.1 GB/s'}]
+PLATFORMS = [{'topology': 'ring'}, {'topology': 'nvlink_switch'},
+             {'topology': 'fat_tree', 'down': [2, 3], 'up': [1]},
+             {'topology': 'pcie_tree', 'devices': 4, 'host_bandwidth': '2.3 GB/s',
+              'socket_bandwidth': '1.1 GB/s'}]
 SCHEDULES = [{'kind': '1f1b', 'micro_batches': 8}, {'kind': 'gpipe', 'micro_batches': 6},
              {'kind': 'zb_h1', 'micro_batches': 8}]
 SHARINGS = [{'sharing': 'max_min'}, {'sharing': 'fifo'}, {'sharing': 'phi', 'phi': 'count'}]
@@ -32,11 +36,14 @@ SMALL = {'schema_version': 1, 'model': {'name': 'vgg16', 'batch_size': 24, 'devi
          'platform': {'topology': 'ring', 'devices': 3, 'bandwidth': '1.7 GB/s'},
          'schedule': {'kind': '1f1b', 'micro_batches': 4}}
 COMMANDS = (
-    'run noisy.json --runs 6 -j JOBS -o out.h5', 'run noisy.json --json --no-output', 'plan small.json -o out.json',
-    'sweep noisy.json -v /seed=1,2,3,4 -j JOBS -o out.h5', 'sweep noisy.json -v /seed=1,2,3 -j JOBS -o out.csv',
+    'run noisy.json --runs 6 -j JOBS -o out.h5', 'run noisy.json --json --no-output',
+    'plan small.json -o out.json',
+    'sweep noisy.json -v /seed=1,2,3,4 -j JOBS -o out.h5',
+    'sweep noisy.json -v /seed=1,2,3 -j JOBS -o out.csv',
     'plot run.h5 -o out.svg', 'report run.h5 -o out.html', 'export trace run.h5 -o out.json.gz',
-    'export trace run.h5 -o out.pftrace', 'export topology noisy.json -o out.json', 'compare run.h5 other.h5 -o out.svg',
-    'advise small.json --top 3 -j JOBS -o out.h5', 'model resnet18 --device v100 -o out.json', 'list schedules')
+    'export trace run.h5 -o out.pftrace', 'export topology noisy.json -o out.json',
+    'compare run.h5 other.h5 -o out.svg', 'advise small.json --top 3 -j JOBS -o out.h5',
+    'model resnet18 --device v100 -o out.json', 'list schedules')
 # a program that has chosen a locale, and then calls the library
 CALLER = '''
 import locale, sys
@@ -85,12 +92,14 @@ def outcome(words, environment=None, before=()):
 
 def decimal_commas():
     """What chooses a locale with decimal commas; None where it cannot be made."""
-    made = subprocess.run(['localedef', '-i', 'de_DE', '-f', 'UTF-8', '--no-archive', './de_DE.UTF-8'],
+    made = subprocess.run(['localedef', '-i', 'de_DE', '-f', 'UTF-8', '--no-archive',
+                           './de_DE.UTF-8'],
                           capture_output=True, check=False) if shutil.which('localedef') else None
     if not made or made.returncode != 0:
         print('locales are not installed: none with decimal commas')
         return None
-    return {'LOCPATH': os.getcwd(), 'LC_ALL': 'de_DE.UTF-8', 'LANG': 'de_DE.UTF-8', 'LANGUAGE': 'de'}
+    return {'LOCPATH': os.getcwd(), 'LC_ALL': 'de_DE.UTF-8', 'LANG': 'de_DE.UTF-8',
+            'LANGUAGE': 'de'}
 
 
 def environments(commas):
@@ -99,7 +108,8 @@ def environments(commas):
             'time zone that does not exist': (2, {'TZ': ':/nonexistent'}, ()),
             'large environment': (5, {'SIM_CAMPAIGN': 'x' * 100000, 'MALLOC_PERTURB_': '165'}, ()),
             'Turkish': (3, {'LC_ALL': 'tr_TR.UTF-8', 'TERM': 'dumb', 'COLUMNS': '40'}, ())}
-    if shutil.which('setarch') and subprocess.run(['setarch', '-R', 'true'], check=False).returncode == 0:
+    if shutil.which('setarch') and subprocess.run(['setarch', '-R', 'true'],
+                                                  check=False).returncode == 0:
         rows['fixed addresses'] = (2, {}, ('setarch', '-R'))
     if commas:
         rows['decimal commas'] = (2, commas, ())
@@ -115,20 +125,23 @@ def compare_environments(sim, commas):
             wrong.append(f'{command}: {first[2].decode()}')
         for name, (jobs, environment, before) in rows.items():
             words = [sim, *shlex.split(command.replace('JOBS', str(jobs)))]
-            parts = zip(('exit code', 'output', 'messages', 'file'), first, outcome(words, environment, before))
+            parts = zip(('exit code', 'output', 'messages', 'file'), first,
+                        outcome(words, environment, before))
             wrong += [f'{command}: {name}: another {part}' for part, a, b in parts if a != b]
     return wrong, len(COMMANDS) * len(rows)
 
 
 def call_library(root, library, commas):
     """Its answers do not depend on the locale that its caller has chosen."""
-    environment = {'PYTHONPATH': os.path.join(root, 'python'), 'CLUSTERSIM_LIBRARY': library, 'PYTHONHASHSEED': '1',
+    environment = {'PYTHONPATH': os.path.join(root, 'python'), 'CLUSTERSIM_LIBRARY': library,
+                   'PYTHONHASHSEED': '1',
                    'PYTHONIOENCODING': 'utf-8'}
     said = [outcome([sys.executable, '-c', CALLER, locale], {**environment, **more})
             for locale, more in (('C', {}), ('de_DE.UTF-8', commas))]
     if said[0][0] != 0:
         return [f'library: {said[0][2].decode()}']
-    lines = (part.decode(errors='replace').splitlines() for one in said for part in [one[1] + one[2]])
+    lines = (part.decode(errors='replace').splitlines() for one in said
+             for part in [one[1] + one[2]])
     wrong = [f'{a} | {b}' for a, b in itertools.zip_longest(*lines) if a != b]
     return [f'library: where the caller has decimal commas: {line}' for line in wrong]
 
@@ -141,7 +154,8 @@ def compare_builds(sims, runs):
         said = [outcome([sim, *words]) for sim in sims]
         if said[0][0] != 0:
             sys.exit(said[0][2].decode())
-        wrong += [f'seed {i}: {sim}: other results' for sim, other in zip(sims, said) if other != said[0]]
+        wrong += [f'seed {i}: {sim}: other results' for sim, other in zip(sims, said)
+                  if other != said[0]]
     return wrong
 
 
@@ -159,7 +173,8 @@ def main():
         write('noisy.json', noisy(0))
         write('small.json', SMALL)
         for name, seed in (('run', 0), ('other', 1)):
-            subprocess.run([asked.sim, 'run', 'noisy.json', '-s', f'/seed={seed}', '-o', f'{name}.h5'], check=True,
+            subprocess.run([asked.sim, 'run', 'noisy.json', '-s', f'/seed={seed}', '-o',
+                            f'{name}.h5'], check=True,
                            capture_output=True)
         wrong, tries = compare_environments(asked.sim, commas)
         print(f'{tries} commands in other environments')

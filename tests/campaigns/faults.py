@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """What a machine may lack: faults.py SIM ROOT [--tmpfs] [--only FAULT...]
 
-Each command under each fault: little memory, a small stack, few descriptors, few processes, files that
-may not grow, a folder that cannot be written, no folder for temporary files, standard output closed or
-full; two of it that write one output; an input that changes while it is read; with --tmpfs (as root) a
-full disk. It ends in time, by itself, with a message and without
+Each command under each fault: little memory, a small stack, few descriptors, few processes, files
+that may not grow, a folder that cannot be written, no folder for temporary files, standard output
+closed or full; two of it that write one output; an input that changes while it is read; with
+--tmpfs (as root) a full disk. It ends in time, by itself, with a message and without
 a part of an output; or it does what it always does.
 """
 import argparse
@@ -20,12 +20,14 @@ import threading
 from allocations import NAMED, POINTS
 
 LIMIT = 60  # s
-SMALL = '''{"schema_version": 1, "model": {"uniform": {"layers": 6, "forward": "1 ms", "backward": "2 ms",
- "weights": "1 MB", "activation": "1 MB"}}, "platform": {"topology": "ring", "devices": 3, "bandwidth": "1 GB/s",
- "jitter": {"mean": 0.1}}, "schedule": {"kind": "1f1b", "micro_batches": 4}}'''
-COMMANDS = ('run small.json -o out/a.h5', 'run small.json --runs 4 -j 4 -o out/a.h5', 'check small.json',
-            'plan small.json -o out/a.json', 'plot run.h5 -o out/a.svg', 'export trace run.h5 -o out/a.json',
-            'export topology small.json -o out/a.json', 'compare run.h5 run.h5 -o out/a.svg',
+SMALL = '''{"schema_version": 1, "model": {"uniform": {"layers": 6, "forward": "1 ms", "backward":
+ "2 ms", "weights": "1 MB", "activation": "1 MB"}}, "platform": {"topology": "ring", "devices": 3,
+ "bandwidth": "1 GB/s", "jitter": {"mean": 0.1}}, "schedule":
+ {"kind": "1f1b", "micro_batches": 4}}'''
+COMMANDS = ('run small.json -o out/a.h5', 'run small.json --runs 4 -j 4 -o out/a.h5',
+            'check small.json', 'plan small.json -o out/a.json', 'plot run.h5 -o out/a.svg',
+            'export trace run.h5 -o out/a.json', 'export topology small.json -o out/a.json',
+            'compare run.h5 run.h5 -o out/a.svg',
             'sweep small.json --vary /schedule/micro_batches=4,8,12,16 -j 4 -o out/a.h5',
             'model resnet18 --device v100 -o out/a.json',
             'report run.h5 -o out/a.html', 'advise named.json -j 2 --most 3 -o out/a.h5',
@@ -51,15 +53,19 @@ def closed(*descriptors):
 
 
 FAULTS = {
-    'memory': lambda: limited(resource.RLIMIT_AS, 30 * MIB, 60 * MIB, 100 * MIB, 200 * MIB, 400 * MIB),
+    'memory': lambda: limited(resource.RLIMIT_AS, 30 * MIB, 60 * MIB, 100 * MIB, 200 * MIB,
+                              400 * MIB),
     'stack': lambda: limited(resource.RLIMIT_STACK, 64 << 10, 600 << 10),
     'descriptors': lambda: limited(resource.RLIMIT_NOFILE, 3, 4, 5, 6, 8, 12),
     'file size': lambda: limited(resource.RLIMIT_FSIZE, 0, 100, 10000),
     'full output': full_output,
-    'closed streams': lambda: [(closed(1), 'output'), (closed(0, 1, 2), 'all'), (closed(2), 'messages')],
-    'no folder for temporary files': lambda: [({'env': {**os.environ, 'TMPDIR': '/nonexistent'}}, '')],
+    'closed streams': lambda: [(closed(1), 'output'), (closed(0, 1, 2), 'all'),
+                               (closed(2), 'messages')],
+    'no folder for temporary files': lambda: [({'env': {**os.environ, 'TMPDIR': '/nonexistent'}},
+                                               '')],
     'no folder of outputs': lambda: [({'folder': None}, '')],
-    'no colours, no size': lambda: [({'env': {**os.environ, 'TERM': 'dumb', 'COLUMNS': '0', 'LC_ALL': 'xx_YY'}}, '')],
+    'no colours, no size': lambda: [({'env': {**os.environ, 'TERM': 'dumb', 'COLUMNS': '0',
+                                              'LC_ALL': 'xx_YY'}}, '')],
     'no environment': lambda: [({'env': {}}, '')],
 }
 
@@ -73,7 +79,8 @@ def forget_journals():
 
 def call(sim, words, **how):
     forget_journals()
-    return subprocess.run([sim, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, timeout=LIMIT,
+    return subprocess.run([sim, *words], stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                          timeout=LIMIT,
                           check=False, **how)
 
 
@@ -113,8 +120,10 @@ def attack(sim, words, how, earlier):
     if output and made.returncode != 0 and 'folder' not in how:
         with open(output, 'rb') as file:
             written = file.read()
-        if written != earlier and not ('calibrate' in words or written == whole(sim, words, output)):
-            return 'harmed an earlier output'  # the whole one may stand there: what failed came later
+        if written != earlier and not ('calibrate' in words
+                                       or written == whole(sim, words, output)):
+            # the whole one may stand there: what failed came later
+            return 'harmed an earlier output'
     if made.returncode == 1 and 'preexec_fn' not in how and 'error: ' not in said:
         return f'no message: {said[-200:]}'
     return None
@@ -138,8 +147,9 @@ def full_disk(sim, words):
 
 
 def two_writers(sim, words):
-    """At once, of one output: one at least ends well, the other does or says why not, and what stands
-    there is whole. None for a command without an output, and for one that measures anew each time."""
+    """At once, of one output: one at least ends well, the other does or says why not, and what
+    stands there is whole. None for a command without an output, and for one that measures anew each
+    time."""
     output = next((w for w in words if w.startswith('out/')), None)
     if not output or 'calibrate' in words:
         return None
@@ -211,7 +221,8 @@ def main():
         for name, text in (('small', SMALL), ('named', NAMED), ('points', POINTS)):
             with open(f'{name}.json', 'w', encoding='utf-8') as file:
                 file.write(text)
-        subprocess.run([asked.sim, 'run', 'small.json', '-o', 'run.h5'], check=True, capture_output=True)
+        subprocess.run([asked.sim, 'run', 'small.json', '-o', 'run.h5'], check=True,
+                       capture_output=True)
         for name in asked.only:
             for command in COMMANDS if name in BESIDE else ():
                 problems = BESIDE[name](asked.sim, shlex.split(command))

@@ -104,9 +104,9 @@ def states(pid):
 
 
 def end_stuck(mark):
-    """mpirun that waits for a lock of its own when all that it started has ended: Open MPI 4.1.4, in
-    PMIx_server_finalize, once in some hundred times that it is told to end. Its processes are gone, and
-    it computes nothing. How many there were."""
+    """mpirun that waits for a lock of its own when all that it started has ended: Open MPI 4.1.4,
+    in PMIx_server_finalize, once in some hundred times that it is told to end. Its processes are
+    gone, and it computes nothing. How many there were."""
     stuck = []
     for pid in find(mark):
         with contextlib.suppress(OSError):

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""Mutants of whole scenarios: scenarios.py SIM ROOT [-n MUTANTS] [--first N] [-j JOBS] [--memory MIB] [--keep FOLDER]
+"""Mutants of whole scenarios: scenarios.py SIM ROOT [-n MUTANTS] [--first N] [-j JOBS] [--memory
+MIB] [--keep FOLDER]
 
-Each shipped scenario with some places changed: keys and elements deleted, doubled, exchanged, moved elsewhere, values
-of other scenarios, extreme numbers, other types. Mutant N is always the same. What sim does with it ends within 10 s
-and 1 GB by an exit code from 0 to 4; or it is long work, which Ctrl-C ends at once. It never crashes. With a program
-that has sanitizers, --memory 0: they map more than any limit.
+Each shipped scenario with some places changed: keys and elements deleted, doubled, exchanged, moved
+elsewhere, values of other scenarios, extreme numbers, other types. Mutant N is always the same.
+What sim does with it ends within 10 s and 1 GB by an exit code from 0 to 4; or it is long work,
+which Ctrl-C ends at once. It never crashes. With a program that has sanitizers, --memory 0: they
+map more than any limit.
 """
 import argparse
 import collections
@@ -21,18 +23,24 @@ import tempfile
 
 LIMIT = 10  # s
 ENDING = 5  # s after Ctrl-C, on a busy machine
-NUMBERS = (0, 1, -1, 2, 3, 7, 0.5, -0.5, 1e-300, 1e300, 5e-324, 1.7976931348623157e308, 255, 256, 1000, 65535, 65536,
-           1e6, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 1e12, 2**53, 2**53 + 2, 2**63 - 1, 2**63, 2**64, 1e18, 1e30)
-TEXTS = ('', ' ', '0', '1', '-1 s', '1 ps', '1e30 s', '1e-30 s', '0 B', '1 B', '9223372036854775807 B', '1e300 GB/s',
-         '1 bit/s', 'none', 'auto', 'ideal', 'count', 'adam', 'fp8', '1f1b', 'nan', 'inf', '../models/vgg16.json', '1..64..x2')
+NUMBERS = (0, 1, -1, 2, 3, 7, 0.5, -0.5, 1e-300, 1e300, 5e-324, 1.7976931348623157e308, 255, 256,
+           1000, 65535, 65536,
+           1e6, 2**31 - 1, 2**31, 2**32 - 1, 2**32, 1e12, 2**53, 2**53 + 2, 2**63 - 1, 2**63, 2**64,
+           1e18, 1e30)
+TEXTS = ('', ' ', '0', '1', '-1 s', '1 ps', '1e30 s', '1e-30 s', '0 B', '1 B',
+         '9223372036854775807 B', '1e300 GB/s', '1 bit/s', 'none', 'auto', 'ideal', 'count', 'adam',
+         'fp8', '1f1b', 'nan', 'inf', '../models/vgg16.json', '1..64..x2')
 OTHERS = (None, True, False, [], {}, [[]], [{}], {'': 0}, [0] * 100)
-COMMANDS = (*(('run', '--no-output'),) * 6, ('run', '--no-output', '--json', '--runs', '2', '-j', '1'),
+COMMANDS = (*(('run', '--no-output'),) * 6, ('run', '--no-output', '--json', '--runs', '2', '-j',
+                                             '1'),
             ('check', '--resolved'), ('plan',), ('advise', '--most', '2', '-j', '1'))
 
 
 def places(value, path=()):
     """Paths of all values but the whole."""
-    members = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    members = value.items() if isinstance(value,
+                                          dict) else enumerate(value) if isinstance(value,
+                                                                                    list) else ()
     for key, member in members:
         yield (*path, key)
         yield from places(member, (*path, key))
@@ -52,7 +60,8 @@ def near(value, draw):
     """A number beside one that is right."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return extreme(draw)
-    return draw.choice((value + 1, value - 1, value * 2, value / 2, -value, value * 1000, float(value), str(value)))
+    return draw.choice((value + 1, value - 1, value * 2, value / 2, -value, value * 1000,
+                        float(value), str(value)))
 
 
 class Mutants:
@@ -115,7 +124,8 @@ class Run:
     def limit(self):
         signal.signal(signal.SIGINT, signal.SIG_DFL)  # a shell ignores it in what it starts with &
         if self.asked.memory:
-            resource.setrlimit(resource.RLIMIT_AS, (self.asked.memory << 20, self.asked.memory << 20))
+            resource.setrlimit(resource.RLIMIT_AS,
+                               (self.asked.memory << 20, self.asked.memory << 20))
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
 
     def one(self, number):
@@ -125,7 +135,8 @@ class Run:
         with open(path, 'w', encoding='utf-8') as file:
             json.dump(document, file)
         words = [self.asked.sim, command[0], path, *command[1:]]
-        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE,
+        with subprocess.Popen(words, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+                              stderr=subprocess.PIPE,
                               preexec_fn=self.limit, cwd=self.folder) as process:
             try:
                 said = process.communicate(timeout=LIMIT)[1]
@@ -140,10 +151,12 @@ class Run:
                     said, end = process.communicate()[1], 'hangs'
         said = said.decode(errors='replace')
         problem = None
-        if end not in ('0', '1', '2', '3', '4', 'long') or 'Sanitizer' in said or 'runtime error' in said:
+        if end not in ('0', '1', '2', '3', '4',
+                       'long') or 'Sanitizer' in said or 'runtime error' in said:
             problem = f'mutant {number} of {name}, {" ".join(command)}: {end}: {said[:1500]}'
         elif end != '0' and end != 'long' and 'error: ' not in said:
-            problem = f'mutant {number} of {name}, {" ".join(command)}: {end}, no message: {said[-200:]}'
+            problem = (
+                f'mutant {number} of {name}, {" ".join(command)}: {end}, no message: {said[-200:]}')
         if (problem or end == 'long') and self.asked.keep:
             os.rename(path, os.path.join(self.asked.keep, f'{end}-{number}-{command[0]}.json'))
         elif os.path.exists(path):
@@ -159,8 +172,10 @@ def main():
     parser.add_argument('-n', type=int, default=20000, help='mutants')
     parser.add_argument('--first', type=int, default=1)
     parser.add_argument('-j', type=int, default=2, help='at once')
-    parser.add_argument('--memory', type=int, default=1000, help='MiB that each may map; 0: no limit')
-    parser.add_argument('--keep', type=os.path.abspath, help='folder for those that are long, or fail')
+    parser.add_argument('--memory', type=int, default=1000,
+                        help='MiB that each may map; 0: no limit')
+    parser.add_argument('--keep', type=os.path.abspath,
+                        help='folder for those that are long, or fail')
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix='sim-campaign-') as folder:
         mutants = Mutants(asked.root)
@@ -172,7 +187,8 @@ def main():
         for name in folders:
             for entry in os.listdir(os.path.join(asked.root, name)):
                 if not os.path.exists(os.path.join(folder, name, entry)):
-                    os.symlink(os.path.join(asked.root, name, entry), os.path.join(folder, name, entry))
+                    os.symlink(os.path.join(asked.root, name, entry),
+                               os.path.join(folder, name, entry))
         run = Run(asked, mutants, folder)
         with concurrent.futures.ThreadPoolExecutor(asked.j) as pool:
             wrong = []
