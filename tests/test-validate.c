@@ -882,55 +882,56 @@ static void notes_how_old_torchtitan_is(void **state)
 }
 
 /* Names as data sheets, CUDA and sources have them. */
+static const struct {
+    const char *gpu, *device, *memory; /* "-": not said */
+} gpu_names[] = {
+    {"NVIDIA H100 80GB HBM3", "h100", "80 GiB"},
+    {"H100 96GB HBM2e (Grand Teton, 500 W)", "h100-96gb", "96 GiB"},
+    {"NVIDIA_A100-PCIE-40GB", "a100-40gb-pcie", "40 GiB"},
+    {"NVIDIA A100-SXM4-40GB", "a100-40gb", "40 GiB"},
+    {"a100", "a100", "-"},
+    {"Tesla_V100-SXM2-32GB", "v100", "32 GiB"},
+    {"Tesla V100-PCIE-32GB", "v100-pcie", "32 GiB"},
+    {"Tesla_T4", "t4", "-"},
+    {"NVIDIA GB200", "gb200", "-"},
+    {"NVIDIA GeForce RTX 2080 Ti", "rtx-2080-ti", "-"},
+    {"NVIDIA L4", "l4", "-"},
+    {"AMD Instinct MI300X", "mi300x", "-"},
+    {"NVIDIA H100 PCIe", "h100-pcie", "-"},
+    {"NVIDIA H100 NVL", "h100-nvl", "-"},
+    {"NVIDIA H200 NVL", "h200-nvl", "-"},
+    {"NVIDIA H800", "h800", "-"},
+    {"H800-SXM5-80GB", "h800", "80 GiB"},
+    {"NVIDIA A800-SXM4-80GB", "a800", "80 GiB"},
+    {"NVIDIA H20", "h20", "-"},
+    {"NVIDIA A10", "a10", "-"},
+    {"NVIDIA A40", "a40", "-"},
+    {"NVIDIA RTX A6000", "rtx-a6000", "-"},
+    {"NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada", "-"},
+    {"NVIDIA GeForce RTX 3090", "rtx-3090", "-"},
+    {"NVIDIA GeForce RTX 5090", "rtx-5090", "-"},
+    {"Tesla P100-SXM2-16GB", "p100", "16 GiB"},
+    {"NVIDIA L40", "l40", "-"},
+    {"NVIDIA A30", "a30", "-"},
+    {"AMD Instinct MI250X", "mi250x", "-"},
+    {"AMD Instinct MI350X", "mi350x", "-"},
+    {"NVIDIA GH200 480GB", "gh200", "-"},
+    {"GH200 144GB HBM3e", NULL, NULL},
+    {"NVIDIA H20-3e", NULL, NULL},
+    {"NVIDIA A10G", NULL, NULL},
+    {"NVIDIA A800 80GB PCIe", NULL, NULL},
+    {"Quadro RTX 6000", NULL, NULL},
+    {"NVIDIA GeForce RTX 3090 Ti", NULL, NULL},
+    {"NVIDIA GeForce RTX 4090 D", NULL, NULL},
+    {"NVIDIA GeForce RTX 5090 D v2", NULL, NULL},
+    {"NVIDIA GeForce RTX 4090 Laptop GPU", NULL, NULL},
+    {"A1000", NULL, NULL},
+};
+
 static void knows_gpus_by_their_words(void **state)
 {
     (void)state;
-    static const struct {
-        const char *gpu, *device, *memory; /* "-": not said */
-    } rows[] = {
-        {"NVIDIA H100 80GB HBM3", "h100", "80 GiB"},
-        {"H100 96GB HBM2e (Grand Teton, 500 W)", "h100-96gb", "96 GiB"},
-        {"NVIDIA_A100-PCIE-40GB", "a100-40gb-pcie", "40 GiB"},
-        {"NVIDIA A100-SXM4-40GB", "a100-40gb", "40 GiB"},
-        {"a100", "a100", "-"},
-        {"Tesla_V100-SXM2-32GB", "v100", "32 GiB"},
-        {"Tesla V100-PCIE-32GB", "v100-pcie", "32 GiB"},
-        {"Tesla_T4", "t4", "-"},
-        {"NVIDIA GB200", "gb200", "-"},
-        {"NVIDIA GeForce RTX 2080 Ti", "rtx-2080-ti", "-"},
-        {"NVIDIA L4", "l4", "-"},
-        {"AMD Instinct MI300X", "mi300x", "-"},
-        {"NVIDIA H100 PCIe", "h100-pcie", "-"},
-        {"NVIDIA H100 NVL", "h100-nvl", "-"},
-        {"NVIDIA H200 NVL", "h200-nvl", "-"},
-        {"NVIDIA H800", "h800", "-"},
-        {"H800-SXM5-80GB", "h800", "80 GiB"},
-        {"NVIDIA A800-SXM4-80GB", "a800", "80 GiB"},
-        {"NVIDIA H20", "h20", "-"},
-        {"NVIDIA A10", "a10", "-"},
-        {"NVIDIA A40", "a40", "-"},
-        {"NVIDIA RTX A6000", "rtx-a6000", "-"},
-        {"NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada", "-"},
-        {"NVIDIA GeForce RTX 3090", "rtx-3090", "-"},
-        {"NVIDIA GeForce RTX 5090", "rtx-5090", "-"},
-        {"Tesla P100-SXM2-16GB", "p100", "16 GiB"},
-        {"NVIDIA L40", "l40", "-"},
-        {"NVIDIA A30", "a30", "-"},
-        {"AMD Instinct MI250X", "mi250x", "-"},
-        {"AMD Instinct MI350X", "mi350x", "-"},
-        {"NVIDIA GH200 480GB", "gh200", "-"},
-        {"GH200 144GB HBM3e", NULL, NULL},
-        {"NVIDIA H20-3e", NULL, NULL},
-        {"NVIDIA A10G", NULL, NULL},
-        {"NVIDIA A800 80GB PCIe", NULL, NULL},
-        {"Quadro RTX 6000", NULL, NULL},
-        {"NVIDIA GeForce RTX 3090 Ti", NULL, NULL},
-        {"NVIDIA GeForce RTX 4090 D", NULL, NULL},
-        {"NVIDIA GeForce RTX 5090 D v2", NULL, NULL},
-        {"NVIDIA GeForce RTX 4090 Laptop GPU", NULL, NULL},
-        {"A1000", NULL, NULL},
-    };
-    for (size_t i = 0; i < ROWS(rows); i++) {
+    for (size_t i = 0; i < ROWS(gpu_names); i++) {
         char members[TEXT_BYTES];
         cs_points points = {0};
         cs_point_scenario made = {0};
@@ -939,17 +940,17 @@ static void knows_gpus_by_their_words(void **state)
         snprintf(members, sizeof(members),
                  GPT ", 'hardware': {'gpu': '%s', 'gpus': 1}, 'batch': {'global': 4, 'micro': 1}, "
                      "'measured': {}, " REST,
-                 rows[i].gpu);
-        read_point(rows[i].gpu, members, &points);
+                 gpu_names[i].gpu);
+        read_point(gpu_names[i].gpu, members, &points);
         assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
-        expect_int(rows[i].gpu, rows[i].device != NULL, made.document != NULL);
-        if (rows[i].device) {
+        expect_int(gpu_names[i].gpu, gpu_names[i].device != NULL, made.document != NULL);
+        if (gpu_names[i].device) {
             const char *device = cJSON_GetStringValue(
                 cs_json_member(cs_json_member(made.document, "model"), "device"));
             const char *memory = cJSON_GetStringValue(
                 cs_json_member(cs_json_member(made.document, "platform"), "memory"));
-            expect_text(rows[i].gpu, rows[i].device, device);
-            expect_text(rows[i].gpu, rows[i].memory, memory ? memory : "-");
+            expect_text(gpu_names[i].gpu, gpu_names[i].device, device);
+            expect_text(gpu_names[i].gpu, gpu_names[i].memory, memory ? memory : "-");
         }
         cs_point_scenario_finish(&made);
         cs_points_finish(&points);
