@@ -356,13 +356,13 @@ class Missing(Case):
         page = os.path.join(folder, '../../docs/how-to/replay.md')
         with open(page, encoding='utf-8') as file:
             blocks = re.findall(r'```\n(.*?)```', file.read(), re.DOTALL)
-        shown = next(b for b in blocks if b.startswith('$ sim run vgg-gpipe.json')).split('\n')[
-            1:-2]
+        run = next(b for b in blocks if b.startswith('$ sim run vgg-gpipe.json'))
+        shown = run.split('\n')[1:-2]
         done = self.sim('run', os.path.join(folder, 'vgg-gpipe.json'), '-o', 'p.h5')
         self.assertEqual(shown, done.stdout.split('\n')[:len(shown)])
         self.assertGreater(len(shown), 6)
-        shown = next(b for b in blocks if b.startswith('$ sim compare predicted.h5')).split('\n')[
-            1:]
+        compared = next(b for b in blocks if b.startswith('$ sim compare predicted.h5'))
+        shown = compared.split('\n')[1:]
         made = self.sim('compare', 'p.h5', measured(self.folder, 'p.h5')).stdout.split('\n')
         tasks = next(i for i, line in enumerate(made) if line.startswith('tasks'))
         for i, line in enumerate(made): # label, number of tasks, predicted columns
