@@ -62,8 +62,10 @@ const cs_field cs_lower_fields[] = {
             "above most_flows; else flow"},
     {"order", CS_FIELD_CHOICE, offsetof(cs_lower_options, order), .fallback = "auto",
      .choices = order_names,
-     .doc = "order of the ranks; found: each is followed by the nearest one left; auto: as found "
-            "within each node if a ring per NIC is possible, else given"},
+     .doc =
+         "order of the ranks; given: as numbered by the scenario; found: each rank is followed by "
+         "the nearest of those that are left; auto: found within each node if one ring per "
+         "NIC is possible, otherwise given"},
     {"sharing", CS_FIELD_CHOICE, offsetof(cs_lower_options, sharing), .fallback = "platform",
      .choices = sharing_names,
      .doc = "how the messages of collectives that are one delay share links; platform: as all "

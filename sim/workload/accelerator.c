@@ -16,11 +16,11 @@ enum { SCHEMA_VERSION = 1 };
 static const cs_field head_fields[] = {
     {"name", CS_FIELD_TEXT, offsetof(cs_accelerator, name), .doc = "what scenarios call it"},
     {"title", CS_FIELD_TEXT, offsetof(cs_accelerator, title), .doc = "vendor, product, form"},
-    {"memory", CS_FIELD_BYTES, offsetof(cs_accelerator, memory), .doc = "capacity"},
+    {"memory", CS_FIELD_BYTES, offsetof(cs_accelerator, memory), .doc = "capacity of its memory"},
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_accelerator, bandwidth), .above_min = true,
-     .doc = "of its memory, peak"},
+     .doc = "peak bandwidth of its memory"},
     {"launch", CS_FIELD_TIME, offsetof(cs_accelerator, launch), .fallback = "0",
-     .doc = "from the start of one kernel to that of the next, when both are empty"},
+     .doc = "time from the start of one empty kernel to the start of the next"},
     {0}};
 
 #define PEAK(name, precision)                                                                      \
@@ -47,8 +47,8 @@ static const cs_field efficiency_fields[] = {
 #define GROUP(name, group)                                                                         \
     {                                                                                              \
         name, CS_FIELD_OBJECT, (group) * sizeof(cs_efficiency *),                                  \
-            .of = efficiency_fields, .size = sizeof(cs_efficiency), .doc = "of this group",        \
-            .shape = "{\"compute\", \"memory\", \"source\"}"                                       \
+            .of = efficiency_fields, .size = sizeof(cs_efficiency),                                \
+            .doc = "efficiencies of this group", .shape = "{\"compute\", \"memory\", \"source\"}"  \
     }
 
 static const cs_field winograd_fields[] = {
@@ -79,19 +79,19 @@ static const cs_field flash_fields[] = {
     {"forward", CS_FIELD_NUMBER, offsetof(cs_flash_rate, forward), .above_min = true, .max = 1,
      .doc = "fraction of the peak flop rate that is reached"},
     {"backward", CS_FIELD_NUMBER, offsetof(cs_flash_rate, backward), .above_min = true, .max = 1,
-     .doc = "the same, of five products where forward has two"},
+     .doc = "the same for the backward, which has five products where the forward has two"},
     {"softmax", CS_FIELD_NUMBER, offsetof(cs_flash_rate, softmax), .fallback = "0", .max = 0.99,
-     .doc = "share of the time with heads of 128 features that smaller ones take as well"},
+     .doc = "share of the time with heads of 128 features that does not depend on their size"},
     {"ramp", CS_FIELD_NUMBER, offsetof(cs_flash_rate, ramp), .fallback = "0", .max = 1e6,
-     .doc = "keys that take as long as to begin and to end a tile of queries"},
+     .doc = "time to begin and to end a tile of queries, as the number of keys that take as long"},
     {"tile", CS_FIELD_NUMBER, offsetof(cs_flash_rate, tile), .fallback = "0", .max = 1e6,
-     .doc = "queries of a tile, half of which are keys computed and masked at the diagonal"},
+     .doc = "queries per tile; half as many keys are computed and masked at the diagonal"},
     {"source", CS_FIELD_TEXT, offsetof(cs_flash_rate, source), .doc = "where they come from"},
     {0}};
 
 static const cs_field factor_fields[] = {
     {"factor", CS_FIELD_NUMBER, offsetof(cs_factor, factor), .above_min = true, .max = 8,
-     .doc = "times that it takes"},
+     .doc = "the factor"},
     {"source", CS_FIELD_TEXT, offsetof(cs_factor, source), .doc = "where it comes from"},
     {0}};
 
@@ -110,26 +110,31 @@ static const cs_field tiling_fields[] = {
     {0}};
 
 static const cs_field training_fields[] = {
-    PART("matrix", matrix, efficiency_fields, cs_efficiency, "products"),
-    PART("grouped", grouped, efficiency_fields, cs_efficiency, "products of experts"),
-    PART("narrow", narrow, efficiency_fields, cs_efficiency, "products of narrow types"),
-    PART("grouped_narrow", grouped_narrow, efficiency_fields, cs_efficiency, "both"),
-    PART("single", single, efficiency_fields, cs_efficiency, "products in fp32"),
-    PART("memory", memory, efficiency_fields, cs_efficiency, "kernels that move only"),
+    PART("matrix", matrix, efficiency_fields, cs_efficiency, "matrix products"),
+    PART("grouped", grouped, efficiency_fields, cs_efficiency, "matrix products of experts"),
+    PART("narrow", narrow, efficiency_fields, cs_efficiency,
+         "matrix products in fp8, mxfp8 and nvfp4"),
+    PART("grouped_narrow", grouped_narrow, efficiency_fields, cs_efficiency,
+         "those of experts in fp8, mxfp8 and nvfp4"),
+    PART("single", single, efficiency_fields, cs_efficiency, "matrix products in fp32"),
+    PART("memory", memory, efficiency_fields, cs_efficiency, "memory-bound kernels"),
     PART("flash2", flash[CS_FLASH_2], flash_fields, cs_flash_rate, "FlashAttention-2"),
-    PART("flash1", flash[CS_FLASH_1], flash_fields, cs_flash_rate, "FlashAttention, and Triton's"),
+    PART("flash1", flash[CS_FLASH_1], flash_fields, cs_flash_rate, "FlashAttention, also Triton's"),
     PART("flash3", flash[CS_FLASH_3], flash_fields, cs_flash_rate, "FlashAttention-3"),
     PART("cudnn", flash[CS_FLASH_CUDNN], flash_fields, cs_flash_rate, "cuDNN's attention"),
     PART("cudnn_fp8", flash[CS_FLASH_CUDNN_FP8], flash_fields, cs_flash_rate,
          "the same in fp8, by the peak of the network's type"),
-    PART("tiling", tiling, tiling_fields, cs_tiling, "of fp32 products; else tiles cost nothing"),
-    PART("in_step", in_step, factor_fields, cs_factor, "of all kernels, in a training step"),
-    PART("host", host, factor_fields, cs_factor, "of the host beside it, by that of a DGX H100"),
+    PART("tiling", tiling, tiling_fields, cs_tiling,
+         "tiles of fp32 products; without it, a last wave that is not full costs nothing"),
+    PART("in_step", in_step, factor_fields, cs_factor,
+         "factor on the times of all kernels within a training step"),
+    PART("host", host, factor_fields, cs_factor,
+         "factor on host times, relative to the host of a DGX H100"),
     {0}};
 
 static const cs_field host_link_fields[] = {
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_host_link, bandwidth), .above_min = true,
-     .doc = "that copies to the host reach, and copies from it beside them"},
+     .doc = "bandwidth of copies in each direction, with both directions in use"},
     {"source", CS_FIELD_TEXT, offsetof(cs_host_link, source), .doc = "where it comes from"},
     {0}};
 
@@ -143,11 +148,13 @@ typedef struct document {
 } document;
 
 static const cs_field source_fields[] = {
-    {"peaks", CS_FIELD_TEXT, offsetof(cs_accelerator, peak_source), .doc = "of the peaks"},
+    {"peaks", CS_FIELD_TEXT, offsetof(cs_accelerator, peak_source), .doc = "source of the peaks"},
     {"bandwidth", CS_FIELD_TEXT, offsetof(cs_accelerator, bandwidth_source),
-     .doc = "of the bandwidth"},
-    {"memory", CS_FIELD_TEXT, offsetof(cs_accelerator, memory_source), .doc = "of the capacity"},
-    {"launch", CS_FIELD_TEXT, offsetof(cs_accelerator, launch_source), .doc = "of the launch time"},
+     .doc = "source of the bandwidth"},
+    {"memory", CS_FIELD_TEXT, offsetof(cs_accelerator, memory_source),
+     .doc = "source of the capacity"},
+    {"launch", CS_FIELD_TEXT, offsetof(cs_accelerator, launch_source),
+     .doc = "source of the launch time"},
     {0}};
 
 static const cs_field document_fields[] = {
@@ -170,7 +177,7 @@ static const cs_field document_fields[] = {
      .shape = "{\"matrix\", \"grouped\", ..., \"in_step\"}"},
     {"host_link", CS_FIELD_OBJECT, offsetof(document, host_link), .fallback = "",
      .of = host_link_fields, .size = sizeof(cs_host_link),
-     .doc = "the way to the memory of its host, for offloading",
+     .doc = "link to the memory of its host, for offloading",
      .shape = "{\"bandwidth\", \"source\"}"},
     {0}};
 

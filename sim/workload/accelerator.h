@@ -89,15 +89,15 @@ typedef struct cs_tiling {
  * stated. */
 typedef struct cs_training {
     cs_efficiency *matrix;  /* products; flop and bytes add up, the same of the next four */
-    cs_efficiency *grouped; /* those of experts; not stated: as matrix */
-    cs_efficiency *narrow;  /* with fp8, mxfp8 and nvfp4 operands, by their peak; else as matrix */
-    cs_efficiency *grouped_narrow;    /* else as narrow */
-    cs_efficiency *single;            /* fp32 products; else as matrix */
-    cs_tiling *tiling;                /* of fp32 products; else tiles cost nothing */
-    cs_efficiency *memory;            /* kernels that move only; else as the group elementwise */
-    cs_flash_rate *flash[CS_N_FLASH]; /* else as the group attention */
-    cs_factor *in_step;               /* what they take in a step by what they take alone; else 1 */
-    cs_factor *host; /* what a host beside it takes by what that of a DGX H100 does; else 1 */
+    cs_efficiency *grouped; /* those of experts; NULL: as matrix */
+    cs_efficiency *narrow;  /* with fp8, mxfp8 and nvfp4 operands, by their peak; NULL: as matrix */
+    cs_efficiency *grouped_narrow; /* NULL: as narrow */
+    cs_efficiency *single;         /* fp32 products; NULL: as matrix */
+    cs_tiling *tiling;     /* of fp32 products; NULL: a last wave that is not full costs nothing */
+    cs_efficiency *memory; /* memory-bound kernels; NULL: as the group elementwise */
+    cs_flash_rate *flash[CS_N_FLASH]; /* NULL: as the group attention */
+    cs_factor *in_step;               /* time in a step relative to that alone; NULL: 1 */
+    cs_factor *host;                  /* time of its host relative to that of a DGX H100; NULL: 1 */
 } cs_training;
 
 /* The way from a device's memory to its host's and back: bytes/s that copies reach in each
