@@ -276,25 +276,6 @@ class Sweep(unittest.TestCase):
         with open(self.path('r.csv'), encoding='utf-8', newline='') as file:
             return list(csv.DictReader(file))
 
-    def test_steady(self):
-        """Every figure is that of the whole run, where periods are skipped and where they are
-        not."""
-        schedules = ('{"kind": "pipedream"}', '{"kind": "gpipe", "micro_batches": 3}',
-                     '{"kind": "1f1b", "micro_batches": 4}')
-        arguments = ['--vary', f'/schedule={",".join(schedules)}', '--vary', '/iterations=20,400',
-                     '--vary',
-                     '/platform={"topology": "ring", "devices": 4, "bandwidth": "1 GB/s"},'
-                     '{"topology": "ring", "devices": 4, "bandwidth": "1 GB/s", "jitter": {"mean": '
-                     '0.1}}']
-        whole, steady = self.rows(*arguments), self.rows(*arguments, '--steady')
-        for expected, found in zip(whole, steady, strict=True):
-            self.assertEqual(found.pop('error'), '')
-            clean = '"jitter"' not in found['/platform']
-            skipped = float(found.pop('skipped_mini_batches'))
-            self.assertEqual(skipped > 200, clean and found['/iterations'] == '400', found)
-            self.assertEqual(found, {k: v for k, v in expected.items() if k != 'error'})
-        self.assertIn('--steady', self.hdf5_command(*arguments, '--steady'))
-
     def test_nothing_is_stale(self):
         """Points share what they have in common. Each kind of key is varied so that every point
         differs from the one before, and is then as one before that, and each point is compared with

@@ -3,6 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
+__extension__ typedef __int128 cs_device_time; /* ps, summed over all devices */
+
 /* Per mini-batch, of its computations: when the first starts and the last ends. */
 typedef struct batch {
     cs_time start, end;
@@ -55,16 +57,11 @@ static cs_device_time computed(const cs_graph *graph, const cs_trace *trace, con
     return sum;
 }
 
-void cs_steady_set_bubble(cs_steady_part *part)
-{
-    part->bubble = part->all > 0 ? (double)part->idle / (double)part->all : (double)NAN;
-}
-
 cs_status cs_steady_find(const cs_graph *graph, const cs_trace *trace, cs_steady_part *part,
                          cs_error *error)
 {
     const uint32_t n = graph->n_batches;
-    cs_steady_part found = {.in_flight = 1};
+    cs_steady_part found = {.in_flight = 1, .bubble = (double)NAN};
     batch *batches = malloc(((size_t)n + 1) * sizeof(*batches));
     uint32_t *times = malloc(((size_t)graph->n_devices + 1) * sizeof(*times));
     if (!batches || !times) {
@@ -83,10 +80,9 @@ cs_status cs_steady_find(const cs_graph *graph, const cs_trace *trace, cs_steady
     found.n = last - first;
     if (found.n >= 2 && batches[last].end > batches[first].end) {
         const cs_time from = batches[first].end, to = batches[last].end;
-        found.all = (cs_device_time)(to - from) * graph->n_devices;
-        found.idle = found.all - computed(graph, trace, times, from, to);
+        const cs_device_time all = (cs_device_time)(to - from) * graph->n_devices;
+        found.bubble = (double)(all - computed(graph, trace, times, from, to)) / (double)all;
     }
-    cs_steady_set_bubble(&found);
     free(batches);
     free(times);
     *part = found;

@@ -11,18 +11,12 @@
 
 #include "sim/trace/trace.h"
 
-__extension__ typedef __int128 cs_device_time; /* ps of all devices together */
-
 typedef struct cs_steady_part {
     uint32_t in_flight; /* mini-batches of the fill; 1: there is a flush, or only one mini-batch */
     uint32_t n;         /* steady mini-batches */
     double bubble;      /* share of all devices' time in which they do not compute, from the end of
                          * the fill to the end of the last steady one; NaN where n < 2 */
-    cs_device_time idle, all; /* whose ratio that is */
 } cs_steady_part;
-
-/* Sets `bubble` by n, idle and all. */
-void cs_steady_set_bubble(cs_steady_part *part);
 
 /* Of a run that was stopped nothing is steady. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_steady_find(const cs_graph *graph, const cs_trace *trace,

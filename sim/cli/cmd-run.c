@@ -5,7 +5,6 @@
 #include "sim/print/report.h"
 #include "sim/print/run-picture.h"
 #include "sim/run/low-memory.h"
-#include "sim/run/steady-run.h"
 #include "sim/run/store-run.h"
 
 #include <inttypes.h>
@@ -30,8 +29,6 @@ static const cs_option options[] = {
     {"rates", 0, NULL, "Also store how the rate of each message changes"},
     {"every-event", 0, NULL,
      "Simulate every event by itself, without the shortcuts that give the same results faster"},
-    {"steady", 0, NULL,
-     "Once the run is periodic, skip whole periods: the same figures sooner, and no results file"},
     {"low-memory", 0, NULL,
      "Run each task as it is generated, and drop it: a quarter of the memory, fewer figures, no "
      "results file"},
@@ -42,17 +39,16 @@ static const cs_option options[] = {
 
 static cs_status check_low_memory(const cs_arguments *arguments, cs_error *error)
 {
-    static const char *const flags[] = {"steady", "stop-on-oom"}, *const values[] = {"runs",
-                                                                                     "snapshot"};
+    static const char *const others[] = {"stop-on-oom", "runs", "snapshot"};
     if (!cs_arguments_flag(arguments, "low-memory"))
         return CS_OK;
     if (!cs_arguments_flag(arguments, "no-output"))
         return cs_error_add(error, CS_USAGE,
                             "run: --low-memory keeps no tasks to write: it needs --no-output");
-    for (size_t i = 0; i < sizeof(flags) / sizeof(flags[0]); i++)
-        if (cs_arguments_flag(arguments, flags[i]) || cs_arguments_value(arguments, values[i]))
+    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+        if (cs_arguments_flag(arguments, others[i]) || cs_arguments_value(arguments, others[i]))
             return cs_error_add(error, CS_USAGE, "run: --low-memory and --%s exclude each other",
-                                cs_arguments_flag(arguments, flags[i]) ? flags[i] : values[i]);
+                                others[i]);
     return CS_OK;
 }
 
@@ -64,11 +60,6 @@ static cs_status output_name(const cs_arguments *arguments, const cs_scenario *s
     *name = NULL;
     if (cs_arguments_flag(arguments, "no-output") && cs_arguments_flag(arguments, "rates"))
         return cs_error_add(error, CS_USAGE, "run: --rates and --no-output exclude each other");
-    if (cs_arguments_flag(arguments, "steady") &&
-        (!cs_arguments_flag(arguments, "no-output") || cs_arguments_value(arguments, "runs")))
-        return cs_error_add(error, CS_USAGE,
-                            "run: --steady gives the figures of one run: it needs --no-output, "
-                            "and no --runs");
     CS_TRY(check_low_memory(arguments, error));
     if (cs_arguments_flag(arguments, "no-output"))
         return given ? cs_error_add(error, CS_USAGE,
@@ -140,7 +131,7 @@ static cs_status draw(const cs_context *context, const cs_arguments *arguments,
     const char *kind = getenv("TERM");
     const bool dumb = !kind || strcmp(kind, "dumb") == 0;
     if (cs_arguments_flag(arguments, "no-picture") || !isatty(terminal) ||
-        simulation->skipped.n > 0 || simulation->without_tasks)
+        simulation->without_tasks)
         return CS_OK;
     if (ioctl(terminal, TIOCGWINSZ, &size) != 0 || size.ws_col == 0)
         size.ws_col = USUAL;
@@ -177,8 +168,6 @@ static cs_status repeat(const cs_arguments *arguments, const cs_scenario *scenar
     CS_TRY(cs_arguments_jobs(arguments, &jobs, error));
     if (cs_arguments_flag(arguments, "low-memory"))
         return cs_simulate_low_memory(scenario, how, &made->simulation, error);
-    if (cs_arguments_flag(arguments, "steady"))
-        return cs_simulate_steadily(scenario, how, &made->simulation, error);
     cs_status status = cs_simulate(scenario, how, &made->simulation, error);
     if (status != CS_OK || n == 1)
         return status;

@@ -23,7 +23,6 @@ static const cs_option options[] = {
      "Results file: .h5, or a .csv table (default: the scenario's name with -sweep.h5)"},
     {"no-output", 0, NULL, "Write no results file"},
     {"resume", 0, NULL, "Continue a sweep that was stopped"},
-    {"steady", 0, NULL, "Once a run is periodic, skip whole periods: the same figures sooner"},
     {"table", 't', "FIGURES",
      "Print a row per point with these figures: \"main\", or names such as makespan_s,tasks"},
     CS_OPTION_JOBS,
@@ -78,7 +77,6 @@ static cs_status prepare(setup *s, const cs_arguments *arguments, cs_error *erro
     CS_TRY(cs_arguments_jobs(arguments, &s->swept.sweep.jobs, error));
     CS_TRY(cs_document_from(arguments, &s->swept.base, error));
     CS_TRY(cs_sweep_points(arguments, s->swept.base, &s->swept.sweep.space, error));
-    s->swept.sweep.steady = cs_arguments_flag(arguments, "steady");
     s->swept.sweep.keep_results = cs_arguments_flag(arguments, "json");
     s->table = cs_arguments_value(arguments, "table");
     if (s->table && s->swept.sweep.keep_results)

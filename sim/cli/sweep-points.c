@@ -39,14 +39,9 @@ cs_status cs_sweep_points(const cs_arguments *arguments, const cJSON *document, 
 
 /* ---- as text ---- */
 
-static bool is_flag(const char *option)
-{
-    return strcmp(option, "zip") == 0 || strcmp(option, "steady") == 0;
-}
-
 char *cs_sweep_command_of(const cs_arguments *arguments)
 {
-    static const char *const options[] = {"set", "vary", "zip", "csv", "steady"};
+    static const char *const options[] = {"set", "vary", "zip", "csv"};
     enum { N_OPTIONS = sizeof(options) / sizeof(options[0]) };
     const char *const *values[N_OPTIONS];
     size_t n[N_OPTIONS], total = 0;
@@ -58,7 +53,8 @@ char *cs_sweep_command_of(const cs_arguments *arguments)
     total = 0;
     for (size_t i = 0; i < N_OPTIONS; i++)
         for (size_t v = 0; v < n[i]; v++) {
-            words[total++] = (cs_sweep_word){options[i], is_flag(options[i]) ? NULL : values[i][v]};
+            const bool flag = strcmp(options[i], "zip") == 0;
+            words[total++] = (cs_sweep_word){options[i], flag ? NULL : values[i][v]};
         }
     char *text = cs_sweep_command(arguments->words[0], words, total);
     free(words);

@@ -4,7 +4,6 @@
 #include "sim/engine/in-order.h"
 #include "sim/engine/prefetch.h"
 #include "sim/engine/state.h"
-#include "sim/engine/watch-run.h"
 
 #include <assert.h>
 #include <stdio.h>
@@ -449,14 +448,12 @@ static cs_status run_events(cs_engine *e)
     }
     if (status == CS_OK)
         status = schedule_messages(e);
-    uint32_t instants = 0, batch = 0;
+    uint32_t instants = 0;
     while (status == CS_OK) {
         cs_time next = -1;
         status = run_instant(e);
         if (status == CS_OK)
             status = find_next(e, &next);
-        if (e->options.watch && next != e->now)
-            batch = cs_watch_look(e, e->options.watch, batch);
         if (status != CS_OK || next < 0 || (cs_engine_must_stop(e) && next > e->now) ||
             only_others_are_left(e, next))
             break;

@@ -65,7 +65,6 @@
 #define CS_ENGINE_ENGINE_H
 
 #include "sim/base/progress.h"
-#include "sim/engine/watch.h"
 #include "sim/trace/trace.h"
 #include "topologies/noise.h"
 
@@ -92,9 +91,6 @@ typedef struct cs_engine_options {
     cs_traffic traffic;
     bool stop_on_oom; /* end the run at the first allocation beyond a capacity */
     bool every_event; /* simulate each event by itself: no shortcut, which all give the same bits */
-    cs_watch
-        *watch; /* zeroed: filled, to be finished in any case; or NULL. Of a run without factors,
-                      * slowdown, traffic and series only */
     const cs_progress *progress; /* may be NULL */
 } cs_engine_options;
 

@@ -81,7 +81,7 @@ static const char *refuse_options(const cs_engine_options *options)
         return "there is traffic of others";
     if (options->stop_on_oom)
         return "it is to stop when memory is exceeded";
-    return options->watch ? "its state is watched" : NULL;
+    return NULL;
 }
 
 static const char *refuse_graph(const cs_engine *e)

@@ -148,8 +148,7 @@ struct cs_network {
     uint32_t mark;       /* of the current walk */
     id_list spare;       /* flows that are free for use */
     uint32_t n_on_links; /* flows that are on links' lists */
-    bool has_rounds;     /* rounds are looked for */
-    bool has_lone;       /* and flows that are alone on their links */
+    bool has_shortcuts;  /* rounds, and flows that are alone on their links, are looked for */
     round_share *shares; /* of the last round whose rates were solved, by task */
     uint32_t n_shares, cap_shares;
     id_list round; /* flows of a round as that one: no link has them on its list */
@@ -419,9 +418,8 @@ static cs_status find_known(cs_network *network, const cs_network_load *load,
         network->routes[i].known = always ? CS_KNOWN_AT_START : known[i];
         deliveries[i].at_start = joins_at_start(network->routes[i].known);
         deliveries[i].alone = time_alone(&network->routes[i]);
-        deliveries[i].always = always && deliveries[i].alone > 0 && !load->watched;
-        if (deliveries[i].competes && known[i] == CS_KNOWN_LATER && !network->weights &&
-            !load->watched)
+        deliveries[i].always = always && deliveries[i].alone > 0;
+        if (deliveries[i].competes && known[i] == CS_KNOWN_LATER && !network->weights)
             set_apart(network, &network->routes[i], serial);
     }
     free(classes);
@@ -468,8 +466,7 @@ static bool reserve(cs_network *network, const cs_network_load *load, const cs_p
 {
     network->n_tasks = load->graph->n_tasks;
     network->record_rates = load->record_rates;
-    network->has_lone = !load->every_event && !load->record_rates;
-    network->has_rounds = network->has_lone && !load->watched;
+    network->has_shortcuts = !load->every_event && !load->record_rates;
     network->sharing = platform->sharing;
     network->n_links = platform->n_links;
     network->users = calloc((size_t)platform->n_links + 1, sizeof(*network->users));
@@ -1087,7 +1084,7 @@ static double find_common_share(const cs_network *network)
         n = gives < share || link->n < n ? link->n : n;
         share = gives;
     }
-    bool common = network->has_lone && n == network->members.n;
+    bool common = network->has_shortcuts && n == network->members.n;
     for (uint32_t i = 0; i < network->members.n && common; i++)
         common = share < network->routes[network->flows[network->members.ids[i]].cls].rate;
     return common ? share : 0;
@@ -1175,7 +1172,7 @@ static cs_status settle_around(cs_network *network, uint32_t link, cs_time now)
  * the only user of its links. */
 static bool is_round(const cs_network *network)
 {
-    bool is = network->has_rounds && network->n_on_links == 0 && network->arrivals.n > 1;
+    bool is = network->has_shortcuts && network->n_on_links == 0 && network->arrivals.n > 1;
     for (uint32_t i = 0; is && i < network->arrivals.n; i++) {
         const route *way = &network->routes[network->flows[network->arrivals.all[i].what].cls];
         is = way->stream == CS_NONE && way->known == CS_KNOWN_LATER;
@@ -1256,7 +1253,7 @@ static bool is_lone(const cs_network *network, uint32_t id)
 {
     uint32_t n;
     const uint32_t *links = links_of(network, &network->flows[id], &n);
-    bool is = network->has_lone;
+    bool is = network->has_shortcuts;
     for (uint32_t i = 0; i < n && is; i++)
         is = is_cap(&network->links[links[i]]);
     return is;
@@ -1265,7 +1262,7 @@ static bool is_lone(const cs_network *network, uint32_t id)
 /* The same of a flow that arrives: the only one that does knows it from its links' lists. */
 static inline bool arrives_alone(const cs_network *network, uint32_t id)
 {
-    return network->arrivals.n == 1 ? network->has_lone && network->flows[id].ahead == 0
+    return network->arrivals.n == 1 ? network->has_shortcuts && network->flows[id].ahead == 0
                                     : is_lone(network, id);
 }
 
@@ -1448,45 +1445,4 @@ cs_status cs_network_leave(cs_network *network, cs_time now)
                      : serve(network, &list->all[i], now);
     network->started.n = 0;
     return status;
-}
-
-/* ---- the state ---- */
-
-static void put_flow(const cs_network *network, uint32_t id, cs_watch *watch, uint32_t base,
-                     cs_time now)
-{
-    const flow *of = &network->flows[id];
-    cs_watch_put(watch, (int64_t)of->task - base);
-    cs_watch_put_double(watch, of->rate);
-    cs_watch_put_double(watch, of->left);
-    cs_watch_put(watch, now - of->since);
-    cs_watch_put(watch, of->end < 0 ? -1 : of->end - now);
-    cs_watch_put(watch, of->ahead);
-}
-
-/* A flow is on a link at least, or waits in its stream behind one that is, or is an event until it
- * comes to its links. */
-void cs_network_put_state(const cs_network *network, cs_watch *watch, uint32_t base, cs_time now)
-{
-    for (uint32_t i = 0; i < network->n_links; i++) {
-        const link_state *link = &network->links[i];
-        const cs_time free_at = network->free_at ? network->free_at[i] : 0;
-        const link_users *users = &network->users[i];
-        const bool alone = users->alone.end > now;
-        if (link->n == 0 && free_at <= now && !alone && users->n == 0)
-            continue;
-        cs_watch_put(watch, i);
-        cs_watch_put(watch, users->n);
-        cs_watch_put(watch, alone ? users->alone.end - now : 0);
-        cs_watch_put(watch, alone ? users->alone.since - now : 0);
-        cs_watch_put(watch, alone ? (int64_t)users->alone.task - base : 0);
-        cs_watch_put(watch, free_at > now ? free_at - now : 0);
-        cs_watch_put(watch, link->n);
-        for (uint32_t f = 0; f < link->n; f++) {
-            uint32_t id = link->flows[link->head + f];
-            put_flow(network, id, watch, base, now);
-            while ((id = network->flows[id].behind) != CS_NONE)
-                put_flow(network, id, watch, base, now);
-        }
-    }
 }

@@ -11,7 +11,6 @@
 #ifndef CS_ENGINE_NETWORK_H
 #define CS_ENGINE_NETWORK_H
 
-#include "sim/engine/watch.h"
 #include "sim/trace/trace.h"
 #include "topologies/noise.h"
 
@@ -47,7 +46,6 @@ typedef struct cs_network_load {
     int64_t pair_bytes;
     bool record_rates; /* of the graph's tasks */
     bool every_event;  /* each message takes the way of those that share links with others */
-    bool watched;      /* cs_network_put_state will be called */
 } cs_network_load;
 
 /* Finds the routes of all classes. `deliveries`, one per class, is filled. */
@@ -82,9 +80,6 @@ double cs_network_rate(const cs_network *network, uint32_t flow);
  * do not fit; `links` is then of no use. */
 CS_MUST_CHECK bool cs_network_count(cs_network *network, uint32_t cls, uint64_t times,
                                     cs_link_record *links);
-
-/* Adds all that the network will do depends on, tasks as differences from `base`. */
-void cs_network_put_state(const cs_network *network, cs_watch *watch, uint32_t base, cs_time now);
 
 /* The rates that were recorded become the caller's, *n of them. */
 cs_rate_sample *cs_network_take_rates(cs_network *network, uint32_t *n);

@@ -1,6 +1,5 @@
 #include "sim/engine/prefetch.h"
 #include "sim/engine/state.h"
-#include "sim/engine/watch-run.h"
 
 #include <assert.h>
 #include <stdlib.h>
@@ -136,10 +135,9 @@ static cs_status prepare_series(cs_engine *e, const cs_class *cls, cs_run_class 
     return status;
 }
 
-/* A watch looks at the events of the queue only. */
 static void find_lines(cs_engine *e, const cs_delivery *delivery, cs_run_class *run)
 {
-    if (!run->competes || e->options.every_event || e->options.watch)
+    if (!run->competes || e->options.every_event)
         return;
     if (!run->at_start)
         run->line = cs_delay_lines_find(&e->lines, run->duration);
@@ -210,8 +208,7 @@ static cs_status prepare_classes(cs_engine *e, cs_error *error)
                                   .n_pairs = traffic->n_sources,
                                   .pair_bytes = traffic->bytes,
                                   .record_rates = e->options.record_rates,
-                                  .every_event = e->options.every_event,
-                                  .watched = e->options.watch != NULL};
+                                  .every_event = e->options.every_event};
     cs_delivery *deliveries =
         calloc((size_t)graph->n_classes + traffic->n_sources + 1, sizeof(*deliveries));
     if (!deliveries)
@@ -286,8 +283,6 @@ cs_status cs_engine_prepare_events(cs_engine *e, cs_error *error)
         if (!cs_engine_call(e, device))
             return cs_error_no_memory(error);
     e->order_devices |= e->options.stop_on_oom;
-    if (e->options.watch && !cs_watch_begin(e, e->options.watch))
-        return cs_error_no_memory(error);
     return CS_OK;
 }
 

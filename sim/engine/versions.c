@@ -236,40 +236,6 @@ cs_status cs_versions_update(cs_versions *versions, uint32_t slot, uint32_t task
     return status;
 }
 
-static void put_slot(const cs_versions *versions, uint32_t slot, cs_watch *watch, uint32_t batch,
-                     cs_time now)
-{
-    const slot_state *state = &versions->slots[slot];
-    const uint32_t current = versions->current[slot], root = watch->roots[slot];
-    cs_watch_put(watch, (int64_t)current - versions->current[root]);
-    cs_watch_put(watch, watch->counts[root] ? (int64_t)current - batch : 0);
-    cs_watch_put(watch, state->live);
-    cs_watch_put(watch, state->updated == now ? (int64_t)state->before - current : INT64_MAX);
-    cs_watch_put(watch, state->n_holds);
-    for (uint32_t i = 0; i < state->n_holds; i++) {
-        cs_watch_put(watch, (int64_t)state->holds[i].version - current);
-        cs_watch_put(watch, state->holds[i].count);
-    }
-}
-
-void cs_versions_put_state(const cs_versions *versions, cs_watch *watch, uint32_t batch,
-                           uint32_t lowest, cs_time now)
-{
-    const uint32_t base = batch * versions->graph->micro_batches;
-    for (uint32_t slot = 0; slot < versions->graph->n_slots; slot++)
-        put_slot(versions, slot, watch, batch, now);
-    for (uint32_t r = 0; r < versions->graph->n_registers; r++) {
-        const uint32_t *row = versions->registers + r * versions->n_items;
-        for (uint64_t item = lowest; lowest != CS_NONE && item < versions->n_items; item++) {
-            if (row[item] == CS_NONE)
-                continue;
-            cs_watch_put(watch, r);
-            cs_watch_put(watch, (int64_t)item - base);
-            cs_watch_put(watch, (int64_t)row[item] - versions->current[watch->register_roots[r]]);
-        }
-    }
-}
-
 cs_slot_record *cs_versions_take_records(cs_versions *versions)
 {
     cs_slot_record *records = versions->records;

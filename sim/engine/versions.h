@@ -3,7 +3,6 @@
 #define CS_ENGINE_VERSIONS_H
 
 #include "sim/engine/memory.h"
-#include "sim/engine/watch.h"
 
 typedef struct cs_versions cs_versions;
 
@@ -28,11 +27,6 @@ CS_MUST_CHECK cs_status cs_versions_drop(cs_versions *versions, uint32_t task, u
 /* An update of the slot ends; returns the version that it made. */
 CS_MUST_CHECK cs_status cs_versions_update(cs_versions *versions, uint32_t slot, uint32_t task,
                                            cs_time now, uint32_t *version);
-
-/* Adds all that later choices depend on when a mini-batch begins, as cs_watch says; registers for
- * items from `lowest` on (CS_NONE: none). */
-void cs_versions_put_state(const cs_versions *versions, cs_watch *watch, uint32_t batch,
-                           uint32_t lowest, cs_time now);
 
 /* Moves the records of the slots out. */
 cs_slot_record *cs_versions_take_records(cs_versions *versions);

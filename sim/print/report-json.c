@@ -407,28 +407,11 @@ static bool add_figures(cJSON *root, const cs_outcome *outcome, cs_scope scope)
     return done;
 }
 
-/* Of mini-batches that were not simulated; or why none were skipped, as was asked. */
-static bool add_skipped(cJSON *root, const cs_skipped *skipped)
-{
-    if (skipped->n == 0 && !skipped->reason)
-        return true;
-    cJSON *object = cJSON_AddObjectToObject(root, "skipped");
-    if (object && skipped->reason)
-        return cs_json_add_number(object, "mini_batches", 0) &&
-               cJSON_AddStringToObject(object, "reason", skipped->reason);
-    return object && cs_json_add_number(object, "mini_batches", skipped->n) &&
-           cs_json_add_number(object, "periodic_from", skipped->first) &&
-           cs_json_add_number(object, "period_iterations", skipped->period) &&
-           cs_json_add_number(object, "period_s", cs_time_seconds(skipped->time));
-}
-
-/* Of what happened to every task: not known where mini-batches were skipped. */
 static bool add_hash(cJSON *root, const cs_simulation *simulation)
 {
     char hash[17];
     snprintf(hash, sizeof(hash), "%016" PRIx64, simulation->hash);
-    return simulation->skipped.n > 0 ? cJSON_AddNullToObject(root, "hash") != NULL
-                                     : cJSON_AddStringToObject(root, "hash", hash) != NULL;
+    return cJSON_AddStringToObject(root, "hash", hash) != NULL;
 }
 
 /* What is said once, whatever the number of devices. */
@@ -444,7 +427,7 @@ static bool add_of_run(cJSON *root, const cs_scenario *scenario, const cs_simula
            add_figures(root, &outcome, CS_SCOPE_SCENARIO) &&
            add_sharing(root, &scenario->platform) && add_collectives(root, &simulation->lowering) &&
            add_figures(root, &outcome, CS_SCOPE_RUN) && add_hash(root, simulation) &&
-           add_skipped(root, &simulation->skipped) && add_figures(root, &outcome, CS_SCOPE_PLAN);
+           add_figures(root, &outcome, CS_SCOPE_PLAN);
 }
 
 /* null where single tasks are not known. */

@@ -585,23 +585,6 @@ static void print_recurrence(const cs_scenario *scenario, const cs_simulation *s
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
-/* Where mini-batches were to be skipped. */
-static void print_skipped(const cs_skipped *skipped, FILE *out)
-{
-    char line[320];
-    if (skipped->n > 0)
-        snprintf(line, sizeof(line),
-                 "%u mini-batches skipped: from mini-batch %u on, the state of the run is the same "
-                 "again every %u mini-batch%s, %s later",
-                 skipped->n, skipped->first, skipped->period, skipped->period == 1 ? "" : "es",
-                 time_text((double)skipped->time).s);
-    else if (skipped->reason)
-        snprintf(line, sizeof(line), "no mini-batches skipped: %s", skipped->reason);
-    else
-        return;
-    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
-}
-
 /* ---- the rest ---- */
 
 static text seconds_text(double seconds)
@@ -945,7 +928,6 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     print_purposes(simulation, out);
     print_host(simulation, out);
     print_recurrence(scenario, simulation, out);
-    print_skipped(&simulation->skipped, out);
     if (simulation->without_tasks)
         print_dropped(simulation, out);
     else

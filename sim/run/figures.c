@@ -28,9 +28,7 @@ static double iterations(const cs_outcome *of)
 
 static double tasks(const cs_outcome *of)
 {
-    const cs_simulation *simulation = of->simulation;
-    return simulation->skipped.n > 0 ? (double)simulation->skipped.n_tasks
-                                     : (double)simulation->graph.n_tasks;
+    return of->simulation->graph.n_tasks;
 }
 
 static double seed(const cs_outcome *of)

@@ -56,7 +56,6 @@ static cs_status run_engine(const cs_scenario *scenario, const cs_platform *plat
                                                   .seed = seed},
                                       .stop_on_oom = options->stop_on_oom,
                                       .every_event = options->every_event,
-                                      .watch = options->watch,
                                       .progress = options->progress};
     if (status == CS_OK)
         status = cs_engine_run(graph, platform, &engine, trace, error);

@@ -10,16 +10,6 @@
 #include "sim/run/allocations.h"
 #include "sim/scenario/scenario.h"
 
-/* Mini-batches that were not simulated, for the run had become periodic (steady-run.h). */
-typedef struct cs_skipped {
-    uint32_t n;       /* mini-batches; 0: all were simulated */
-    uint32_t first;   /* when this mini-batch begins the run is as when that a period later does */
-    uint32_t period;  /* mini-batches */
-    cs_time time;     /* of a period */
-    uint64_t n_tasks; /* of the whole run */
-    const char *reason; /* n 0: why, where skipping was asked for; else NULL */
-} cs_skipped;
-
 typedef struct cs_simulation {
     cs_lower_report lowering;
     cs_graph graph; /* lowered */
@@ -33,8 +23,6 @@ typedef struct cs_simulation {
     bool disturbed;     /* the scenario has noise: closed forms do not apply */
     bool without_tasks; /* the graph has the number of its tasks only, and what follows from single
                          * ones is not known (low-memory.h) */
-    cs_skipped skipped; /* with n > 0 graph, spans and all else by task or mini-batch are those of a
-                         * run that has n mini-batches less */
 } cs_simulation;
 
 typedef struct cs_simulation_options {
@@ -42,7 +30,6 @@ typedef struct cs_simulation_options {
     bool record_rates;
     bool no_hash;         /* that of the simulation stays 0 */
     bool every_event;     /* without the engine's shortcuts, which change no result */
-    cs_watch *watch;      /* cs_engine_options.watch, or NULL */
     uint64_t seed_offset; /* the run's seed is the scenario's plus this */
     const cs_progress *progress;
 } cs_simulation_options;

@@ -123,13 +123,6 @@ static bool add_capacity(cJSON *figures, const cJSON *devices)
     return !devices || add_number(figures, "", key, smallest);
 }
 
-/* How many mini-batches were taken on, where that was asked for. */
-static bool add_skipped(cJSON *figures, const cJSON *result)
-{
-    const cJSON *n = cs_json_member(cs_json_member(result, "skipped"), "mini_batches");
-    return !n || add_figure(figures, "skipped_mini_batches", n);
-}
-
 static double number_of(const cJSON *object, const char *key)
 {
     const cJSON *value = cs_json_member(object, key);
@@ -260,7 +253,6 @@ cJSON *cs_figures_of(const cJSON *result)
         add_formulas(figures, result) && add_largest(figures, devices, "peak_memory_bytes") &&
         add_largest(figures, devices, "peak_activation_bytes") &&
         add_allocations(figures, devices) && add_capacity(figures, devices) &&
-        add_skipped(figures, result) &&
         add_closed_forms(figures, cs_json_member(result, "closed_forms")))
         return figures;
     cJSON_Delete(figures);

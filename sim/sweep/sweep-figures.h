@@ -9,7 +9,6 @@
  *                                                         minus closed form, applies_K: whether its
  *                                                         assumptions hold, and promised_K: whether
  *                                                         both must be equal; K is its figure
- *     skipped.mini_batches                                skipped_mini_batches
  *     sharing, collectives.algorithms                     as texts: sharing, algorithms
  *
  * A second closed form for a figure is closed_form2_K, with difference2_K and so on.

@@ -3,7 +3,6 @@
 #include "sim/base/text-stream.h"
 #include "sim/base/text.h"
 #include "sim/print/report.h"
-#include "sim/run/steady-run.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -25,8 +24,7 @@ static cs_status run_point(const void *context, const cJSON *document, const cs_
             ? cs_scenario_read_watched(document, s->path, progress, &scenario, error)
             : cs_scenario_read_point(document, s->path, s->platforms, progress, &scenario, error);
     if (status == CS_OK)
-        status = s->sweep.steady ? cs_simulate_steadily(&scenario, &how, &simulation, error)
-                                 : cs_simulate(&scenario, &how, &simulation, error);
+        status = cs_simulate(&scenario, &how, &simulation, error);
     if (status == CS_OK) {
         *result = s->sweep.keep_results ? cs_report_json(&scenario, &simulation)
                                         : cs_report_json_figures(&scenario, &simulation);

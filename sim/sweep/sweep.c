@@ -91,7 +91,6 @@ cs_status cs_sweep_identity(const cs_sweep *sweep, const char *resolved,
     add_hash(&hash, program_version);
     add_hash(&hash, base);
     add_hash(&hash, resolved);
-    add_hash(&hash, sweep->steady ? "steady" : "whole");
     for (uint32_t a = 0; a < space->n_axes; a++) {
         add_hash(&hash, space->axes[a].pointer);
         for (uint32_t i = 0; i < space->axes[a].values.n; i++)

@@ -25,7 +25,6 @@ typedef struct cs_sweep {
     cs_space space;
     uint32_t jobs;     /* threads, 1 at least */
     bool keep_results; /* whole reports, not only their figures */
-    bool steady;       /* periods are skipped (sim/run/steady-run.h), and figures say how many */
     cs_sweep_function *run;
     const void *context;
     cs_team *team; /* of processes that share the points; NULL: this one is alone */
