@@ -4,6 +4,7 @@
 - the file of every link is there, and the heading that its anchor names
 - every page under docs is reached from README.md, by whatever number of links
 - what program, pages and scripts call a page by ("docs/how-to/sweeps.md") is there
+- a page under docs has at most LONGEST lines
 """
 import os
 import re
@@ -14,6 +15,7 @@ NAMED = re.compile(
     r'(?<![\w./-])((?:docs|scenarios|schedules|topologies|sim|calib|tests)/[\w./-]*\.md)\b')
 NAMING = ('.c', '.h', '.py', '.sh', '.json', '.md', '.build')
 
+LONGEST = 600
 
 OTHERS = ('tests/fuzz/corpus/', 'points/')  # name files of other trees
 
@@ -88,6 +90,9 @@ def main(root):
     anchors, linked = {page: anchors_of(read(root, page)) for page in pages}, {}
     wrong = [line for page in pages for line in check_page(root, page, anchors, linked)]
     wrong += [*check_reached(pages, linked), *check_named(root, paths)]
+    lengths = {page: read(root, page).count('\n') for page in pages if page.startswith('docs/')}
+    wrong += [f'{page}: {n} lines, of at most {LONGEST}; divide it into several pages'
+              for page, n in sorted(lengths.items()) if n > LONGEST]
     links = sum(len(to) for to in linked.values())
     print('\n'.join(wrong) or f'{len(pages)} pages, {links} links: all lead somewhere')
     return 1 if wrong else 0

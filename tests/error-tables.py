@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Errors of predictions, as docs/reference/points.md has them: error-tables.py SIM POINTS...
+"""Errors of predictions, as docs/reference/accuracy.md has them: error-tables.py SIM POINTS...
 [--update PAGE]
 
 Prints tables in Markdown: errors of the step time by source, by kind of run beside what the project

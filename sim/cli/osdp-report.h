@@ -8,7 +8,7 @@
 
 void cs_osdp_print(const cs_osdp_study *study, FILE *out);
 
-/* Keys: docs/reference/output.md. NULL when memory runs out. */
+/* Keys: docs/reference/json-output.md. NULL when memory runs out. */
 cJSON *cs_osdp_json(const cs_osdp_study *study);
 
 #endif

@@ -10,7 +10,7 @@
 CS_MUST_CHECK cs_status cs_comparison_print(const cs_comparison *comparison, FILE *out,
                                             cs_error *error);
 
-/* Keys: docs/reference/output.md. NULL when memory runs out, or with a message. */
+/* Keys: docs/reference/json-output.md. NULL when memory runs out, or with a message. */
 cJSON *cs_comparison_json(const cs_comparison *comparison, cs_error *error);
 
 #endif
