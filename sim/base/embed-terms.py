@@ -24,7 +24,8 @@ def main():
     with open(output, 'w', encoding='utf-8') as file:
         file.write('/* Written by embed-terms.py from facts/terms.json. */\n'
                    '#include "sim/base/terms.h"\n\n'
-                   f'const cs_term cs_terms[] = {{\n{"".join(rows)}    {{NULL, NULL, NULL}},\n}};\n')
+                   'const cs_term cs_terms[] = {\n' + ''.join(rows)
+                   + '    {NULL, NULL, NULL},\n};\n')
 
 
 main()
