@@ -12,28 +12,98 @@ void cs_log_begin(cs_log_lines *log, const char *name, const char *text, size_t 
     *log = (cs_log_lines){.name = name, .next = text, .end = text + length};
 }
 
-static bool is_blank(char c)
-{
-    return c == ' ' || c == '\t' || c == '\r';
-}
-
 static bool is_digit(char c)
 {
     return c >= '0' && c <= '9';
 }
 
-/* "[1,0]<stdout>:" */
-static const char *skip_tag(const char *from, const char *end)
+/* One past the terminal's control sequence at `at` (colours, titles); `at` if there is none. */
+static const char *skip_escape(const char *at, const char *end)
 {
-    static const char tag[] = "]<stdout>:";
-    const char *at = from;
-    if (at == end || *at++ != '[')
-        return from;
-    while (at < end && (is_digit(*at) || *at == ','))
+    if (at == end || *at != '\033')
+        return at;
+    at++;
+    if (at < end && *at == '[') {
         at++;
-    if ((size_t)(end - at) < strlen(tag) || memcmp(at, tag, strlen(tag)) != 0)
-        return from;
-    return at + strlen(tag);
+        while (at < end && (*at < '@' || *at > '~'))
+            at++;
+    } else if (at < end && *at == ']') {
+        while (at < end && *at != '\a')
+            at++;
+    }
+    return at < end ? at + 1 : end;
+}
+
+/* Control sequences separate words, as blanks do. */
+static const char *skip_blanks(const char *at, const char *end)
+{
+    while (at < end && (*at == ' ' || *at == '\t' || *at == '\r' || *at == '\033'))
+        at = *at == '\033' ? skip_escape(at, end) : at + 1;
+    return at;
+}
+
+static const char *skip_word(const char *at, const char *end)
+{
+    while (at < end && *at != ' ' && *at != '\t' && *at != '\r' && *at != '\033')
+        at++;
+    return at;
+}
+
+/* A line of Docker's json-file driver, {"log":"TEXT\n","stream":...}, is its text. */
+static void unwrap_json(const char **from, const char **to)
+{
+    static const char start[] = "{\"log\":\"";
+    const size_t length = strlen(start);
+    if ((size_t)(*to - *from) < length || memcmp(*from, start, length) != 0)
+        return;
+    *from += length;
+    for (const char *at = *from; at < *to; at++) {
+        if (*at == '"') {
+            const bool newline = at - *from >= 2 && at[-2] == '\\' && at[-1] == 'n';
+            *to = newline ? at - 2 : at;
+            return;
+        }
+    }
+}
+
+/* The "#" that begins a comment: a word, or the end of one. NULL: the line is no comment. */
+static const char *find_comment(const char *from, const char *end)
+{
+    for (const char *at = from; at < end; at++)
+        if (*at == '#' && skip_word(at, end) == at + 1)
+            return at;
+    return NULL;
+}
+
+/* What stands in front of the "#" is a prefix, which the rows below have as well. */
+static void learn_prefix(cs_log_lines *log, const char *from, const char *comment)
+{
+    log->prefix_words = 0;
+    log->prefix_end = '\0';
+    for (const char *at = skip_blanks(from, comment); at < comment;) {
+        at = skip_word(at, comment);
+        if (at == comment)
+            log->prefix_end = at[-1];
+        else
+            log->prefix_words++;
+        at = skip_blanks(at, comment);
+    }
+}
+
+/* Where a row begins: after as many words as the prefix has, and after the character that it ends
+ * with. `from` if the line has no such prefix. */
+static const char *skip_prefix(const cs_log_lines *log, const char *from, const char *end)
+{
+    const char *at = from;
+    for (uint32_t i = 0; i < log->prefix_words; i++)
+        at = skip_word(skip_blanks(at, end), end);
+    if (log->prefix_end == '\0')
+        return at < end ? at : from;
+    at = skip_blanks(at, end);
+    for (const char *last = skip_word(at, end); last > at; last--)
+        if (last[-1] == log->prefix_end)
+            return last;
+    return from;
 }
 
 bool cs_log_next(cs_log_lines *log)
@@ -41,21 +111,22 @@ bool cs_log_next(cs_log_lines *log)
     if (log->next == log->end)
         return false;
     const char *newline = memchr(log->next, '\n', (size_t)(log->end - log->next));
-    log->line_end = newline ? newline : log->end;
+    const char *at = log->next, *end = newline ? newline : log->end;
+    log->next = newline ? newline + 1 : log->end;
     log->cut_off = newline == NULL;
     log->line++;
     log->n_words = 0;
-    const char *at = skip_tag(log->next, log->line_end);
-    while (at < log->line_end && log->n_words < CS_LOG_WORDS) {
-        while (at < log->line_end && is_blank(*at))
-            at++;
+    unwrap_json(&at, &end);
+    const char *comment = find_comment(at, end);
+    if (comment)
+        learn_prefix(log, at, comment);
+    at = skip_blanks(comment ? comment : skip_prefix(log, at, end), end);
+    while (at < end && log->n_words < CS_LOG_WORDS) {
         const char *word = at;
-        while (at < log->line_end && !is_blank(*at))
-            at++;
-        if (at > word)
-            log->words[log->n_words++] = (cs_log_word){word, (size_t)(at - word)};
+        at = skip_word(at, end);
+        log->words[log->n_words++] = (cs_log_word){word, (size_t)(at - word)};
+        at = skip_blanks(at, end);
     }
-    log->next = newline ? newline + 1 : log->end;
     return true;
 }
 
@@ -129,9 +200,8 @@ char *cs_log_rest(const cs_log_lines *log, uint32_t word, char *text, size_t siz
     text[0] = '\0';
     if (word >= log->n_words)
         return text;
-    const char *from = log->words[word].text, *to = log->line_end;
-    while (to > from && is_blank(to[-1]))
-        to--;
+    const cs_log_word *last = &log->words[log->n_words - 1];
+    const char *from = log->words[word].text, *to = last->text + last->length;
     return copy(from, (size_t)(to - from), text, size);
 }
 

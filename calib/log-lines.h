@@ -1,4 +1,10 @@
-/* Logs of foreign tools, line by line, each divided into words. Internal to calib. */
+/* Logs of foreign tools, line by line, each divided into words. Internal to calib.
+ *
+ * What stands in front of a line is not part of it: a time stamp of kubectl or journalctl, a label
+ * of srun, mpirun, torchrun or Docker Compose, a colour. None of them is known by its form. The
+ * tools begin their headers with a "#": all before it is the prefix, and the rows below a header
+ * have a prefix of as many words.
+ */
 #ifndef CS_CALIB_LOG_LINES_H
 #define CS_CALIB_LOG_LINES_H
 
@@ -22,13 +28,13 @@ typedef struct cs_log_lines {
     bool cut_off;                    /* this line has no newline behind it */
     cs_log_word words[CS_LOG_WORDS]; /* what is beyond is not looked at */
     uint32_t n_words;
-    const char *line_end;
+    uint32_t prefix_words; /* before the "#" of the last comment */
+    char prefix_end;       /* the character directly before that "#"; 0: none, or a blank */
 } cs_log_lines;
 
 void cs_log_begin(cs_log_lines *log, const char *name, const char *text, size_t length);
 
-/* False behind the last line. A prefix of mpirun --tag-output, "[1,0]<stdout>:", is not part of a
- * line. */
+/* False behind the last line. */
 bool cs_log_next(cs_log_lines *log);
 
 bool cs_log_is(const cs_log_lines *log, uint32_t word, const char *text);

@@ -59,12 +59,18 @@ static void look_for_program(reader *r)
         (void)program_named(cs_log_copy(&r->import.log, i, word, sizeof(word)), &r->collective);
 }
 
+static bool is_library(const cs_log_lines *log, uint32_t word)
+{
+    return cs_log_is(log, word, "NCCL") || cs_log_is(log, word, "RCCL");
+}
+
 /* "NCCL version 2.18.3+cuda12.2" */
 static void look_for_library(reader *r)
 {
     const cs_log_lines *log = &r->import.log;
-    if ((cs_log_is(log, 0, "NCCL") || cs_log_is(log, 0, "RCCL")) && cs_log_is(log, 1, "version"))
-        cs_log_rest(log, 0, r->import.libraries, sizeof(r->import.libraries));
+    const uint32_t version = cs_log_find(log, "version", 1);
+    if (version < CS_LOG_WORDS && is_library(log, version - 1))
+        cs_log_rest(log, version - 1, r->import.libraries, sizeof(r->import.libraries));
 }
 
 static void begin_test(reader *r)
@@ -244,13 +250,20 @@ static cs_status read_row(reader *r)
 
 /* ---- all lines ---- */
 
-/* What begins with a size, or has as many words as a row: other lines are somebody else's. */
+/* What begins with a size, or has as many numbers as a row: other lines are somebody else's, as is
+ * "host:4000:4100 [0] NCCL INFO Channel 00/02 : 0 1 2 3 4 5 6 7". */
 static bool is_row(const reader *r)
 {
     const cs_log_lines *log = &r->import.log;
     int64_t bytes;
-    return cs_log_count(log, 0, &bytes) ||
-           (log->n_words >= 2 + 2 * r->width && !cs_log_is(log, 0, "#"));
+    double value;
+    uint32_t n_numbers = 0;
+    for (uint32_t i = 0; i < log->n_words; i++) {
+        if (is_library(log, i))
+            return false;
+        n_numbers += cs_log_number(log, i, &value);
+    }
+    return !cs_log_is(log, 0, "#") && (cs_log_count(log, 0, &bytes) || n_numbers >= 2 * r->width);
 }
 
 static cs_status read_comment(reader *r)

@@ -463,7 +463,8 @@ class Messages(Case):
         self.assertIn(text[text.index('  1f1b:'):], run('list', 'schedules').stdout)
         listed = json.loads(run('list', 'dp', '--json').stdout)
         self.assertEqual([(key, [e['name'] for e in of]) for key, of in listed.items()
-                          if not key.endswith('_version')], [('schedules', ['dp'])])
+                          if not key.endswith('_version')],
+                         [('schedules', ['dp']), ('terms', ['dp'])])
 
     def test_list_of_formulas(self):
         """Of each closed form its figure is said, and whether it is a comparison only."""
@@ -888,6 +889,113 @@ class Messages(Case):
         self.expect(run(*sweep, '-o', 'g.CSV'), 0)
         self.assertIn(b'/schedule/micro_batches', read('g.CSV'))
         self.expect_files('a.h5', 'b.hdf5', 'c.H5', 'd.h5', 'e.hdf5', 'f.json', 'g.CSV')
+
+
+class Terms(Case):
+    """Words of the field, facts/terms.json: found wherever names are looked up, and what the
+    program says about them is so."""
+
+    def setUp(self):
+        super().setUp()
+        with open(os.path.join(ROOT, 'facts', 'terms.json'), encoding='utf-8') as file:
+            self.terms = json.load(file)['terms']
+        write('named.json', {'schema_version': 1, 'model': {
+            'name': 'mixtral', 'device': 'h100', 'precision': 'bf16', 'batch_size': 64,
+            'granularity': 'block', 'parameters': {'layers': 4}},
+            'platform': {'topology': 'dgx-h100', 'devices': 16},
+            'schedule': {'kind': 'sequential'}})
+
+    def test_every_word(self):
+        for term in self.terms:
+            for word in (*term['words'], term['words'][0].upper().replace('_', '-')):
+                done = run('help', word)
+                self.assertEqual(done.returncode, 0, word)
+                self.assertIn(term['text'], ' '.join(done.stdout.split()), word)
+        words = [word for term in self.terms for word in term['words']]
+        self.assertEqual(len(words), len(set(words)))
+        for words in (['fsdp'], ['terms', 'hsdp'], ['global', 'batch'], ['selective']):
+            self.assertEqual(run('list', *words).returncode, 0, words)
+
+    def test_meanings(self):
+        """Every meaning exists, and looked up where it stands, the word leads to it."""
+        listed = json.loads(run('list', '--json').stdout)
+        names = {part: {entry['name'] for entry in entries}
+                 for part, entries in listed.items() if isinstance(entries, list)}
+        names['plots'] = {'timeline', 'lines', 'memory'}
+        names['precisions'] = {'fp32', 'fp16', 'bf16', 'fp8'}
+        names['optimizers'] = {'adam'}
+        keys = {entry['name']: {p['name'] for p in entry['parameters']}
+                for part in ('sections', 'schedules', 'models') for entry in listed[part]}
+        of_models = set().union(*(keys[e['name']] for e in listed['models']))
+        of_schedules = set().union(*(keys[e['name']] for e in listed['schedules']))
+        for meaning in (meaning for term in self.terms for meaning in term['means']):
+            *parts, last = meaning.split(': ')[0].split('/')
+            if parts and parts[0]:
+                self.assertIn(last, names[parts[0]], meaning)
+            elif parts == ['']:
+                self.assertIn(last, keys['scenario'], meaning)
+            else:
+                known = {'model': of_models, 'schedule': of_schedules | keys['schedule']}
+                self.assertIn(last, known.get(parts[1]) or keys[parts[1]], meaning)
+
+    def test_what_is_said_is_accepted(self):
+        """Each JSON in the text of a term, and each value of a meaning, in a scenario."""
+        tried = 0
+        for term in self.terms:
+            parts = re.findall(r'"(parallel|schedule|memory|runtime)": ({[^}]*}|"[^"]*")',
+                               term['text'])
+            parts += [('schedule', f'{{"kind": {kind}}}')
+                      for kind in re.findall(r'"kind": ("\w+")', term['text'])
+                      if not any(part == 'schedule' for part, _ in parts)]
+            parts += [('parallel', f'{{"{m.split(": ")[0][10:]}": {m.split(": ")[1]}}}')
+                      for m in term['means'] if m.startswith('/parallel/') and ': ' in m]
+            for part, value in parts:
+                with self.subTest(term['words'][0], part=part, value=value):
+                    sets = [f'/{part}={value}']
+                    if part == 'schedule':
+                        sets = ['/platform/devices=2'] + [
+                            f'/schedule/{key}={json.dumps(one)}' for key, one in dict(
+                                {} if '"dp"' in value else {'micro_batches': 8},
+                                **json.loads(value)).items()]
+                    if 'cdp' in value:
+                        sets[:2] = ['/platform/devices=4', '/schedule/micro_batches=4']
+                    if 'sequence_parallel' in value:
+                        sets = ['/parallel={"tensor": 2, "sequence_parallel": true}']
+                    done = run('check', 'named.json', *(w for s in sets for w in ('-s', s)))
+                    self.assertEqual(done.returncode, 0, f'{sets}: {done.stderr}')
+                    tried += 1
+        self.assertGreater(tried, 20)
+
+    def test_lookups(self):
+        rows = (
+            (['check', 'named.json', '-s', '/schedule/kind=fsdp'], 'unknown schedule "fsdp": fully '
+             'sharded data parallelism is "parallel": {"zero": 3} with "kind": "sequential"'),
+            (['check', 'named.json', '-s', '/schedule/kind=tp'], '"tensor" in the section'),
+            (['check', 'named.json', '-s', '/fsdp=1'], 'unknown key "fsdp": fully sharded'),
+            (['check', 'named.json', '-s', '/parallel={"fsdp": 1}'],
+             'unknown key "fsdp"; did you mean "zero": 3?'),
+            (['check', 'named.json', '-s', '/parallel={"cp": 2}'], 'did you mean "context"?'),
+            (['check', 'named.json', '-s', '/schedule/gas=2'], 'did you mean "micro_batches"?'),
+            (['check', 'named.json', '-s', '/schedule/mbs=2'], 'batch_size / (data * micro_'),
+            (['check', 'named.json', '-s', '/model/gbs=2'], 'did you mean "batch_size"?'),
+            (['check', 'named.json', '-s', '/model/selective=true'], '"recompute_operators"?'),
+            (['check', 'named.json', '-s', '/runtime=megatron'], 'did you mean "megatron-core"?'),
+            (['check', 'named.json', '-s', 'tp=2'], 'like /parallel/tensor=8 (got "tp=2")'),
+            (['check', 'named.json', '--fsdp'], 'unknown option "fsdp": fully sharded'),
+            (['sweep', 'named.json', '--vary', 'tp=1,2'], 'like /parallel/tensor (got "tp")'),
+            (['sweep', 'named.json', '--vary', '/parallel/tp=1,2'], 'did you mean "tensor"?'),
+            (['sweep', 'named.json', '--vary', '/parallel/tensor=1,2', '--no-output', '--table',
+              'mfu'], 'did you mean "model_flop_utilisation_fraction"?'),
+            (['plot', 'named.json', '--kind', 'gantt'], 'did you mean "timeline"?'),
+            (['plot', 'named.json', '--kind', 'mfu'], 'is the metric model_flop_utilisation'),
+            (['list', 'schedules', 'ddp'], 'unknown "ddp": data parallelism is'),
+            (['export', 'topology', 'fsdp'], 'fully sharded'),
+        )
+        for words, message in rows:
+            done = run(*words)
+            self.assertNotEqual(done.returncode, 0, words)
+            self.assertIn(message, done.stderr, words)
+            self.assertNotIn('cdp', done.stderr.split('known:')[0], words)
 
 
 class Status(Case):

@@ -7,7 +7,7 @@
 #include <math.h>
 
 typedef struct text {
-    char bytes[16384];
+    char bytes[65536];
     size_t end;
 } text;
 
@@ -405,6 +405,116 @@ static void test_osu_refused(void **state)
     }
 }
 
+/* What launchers, containers and terminals put around the lines of a log; lines take turns between
+ * the two prefixes, whose numbers differ in width. */
+static const struct {
+    const char *name, *even, *odd, *suffix;
+} wrappings[] = {
+    {"kubectl --timestamps", "2026-11-20T08:01:02.123456789Z ", "2026-11-20T08:01:02.12345Z ", ""},
+    {"kubectl --prefix", "[pod/nccl-launcher/main] ", "[pod/nccl-launcher/main] ", ""},
+    {"containerd", "2026-11-20T08:01:02.1Z stdout F ", "2026-11-20T08:01:02.12Z stdout F ", ""},
+    {"docker compose", "nccl-tests-1  | ", "nccl-tests-1  | ", ""},
+    {"docker, json-file", "{\"log\":\"", "{\"log\":\"",
+     "\\n\",\"stream\":\"stdout\",\"time\":\"2026-11-20T08:01:02.5Z\"}"},
+    {"srun -l", " 9: ", "10: ", ""},
+    {"mpirun --tag-output", "[1,0]<stdout>:", "[1,0]<stdout>:", ""},
+    {"prterun --tag-output", "[prterun-n0-7@1,0]<stdout>: ", "[prterun-n0-7@1,0]<stdout>: ", ""},
+    {"mpirun --timestamp-output",
+     "Fri Nov 20 08:01:02 2026<stdout>:", "Fri Nov 20 08:01:03 2026<stdout>:", ""},
+    {"torchrun", "[rank0]:", "[rank0]:", ""},
+    {"rank and blank", "rank0: ", "rank0: ", ""},
+    {"journalctl", "Nov 20 08:01:02 node0 nccl[4000]: ", "Nov 20 08:01:02 node0 nccl[12]: ", ""},
+    {"journalctl -o short-iso",
+     "2026-11-20T08:01:02+0100 n0 nccl[9]: ", "2026-11-20T08:01:02+0100 n0 nccl[10]: ", ""},
+    {"logger", "2026-11-20 08:01:02,123 INFO [1] - ", "2026-11-20 08:01:02,7 INFO [1] - ", ""},
+    {"ISO time with zone", "[2026-11-20T08:01:02+01:00] ", "[2026-11-20T08:01:02+01:00] ", ""},
+    {"seconds", "12.5 ", "  100.25 ", ""},
+    {"colours", "\033[0m", "\033[38;5;12m", "\033[0m"},
+    {"time and colours", "08:01:02 \033[1;32m", "08:01:03 \033[1;32m", "\033[0m"},
+    {"label and time", "0: 2026-11-20T08:01:02Z ", "0: 2026-11-20T08:01:02Z ", ""},
+    {"carriage returns", "", "", "\r"},
+    {"everything", "2026-11-20T08:01:02Z 0: [1,0]<stdout>:",
+     "2026-11-20T08:01:02Z 0: [1,0]<stdout>:", "\033[0m\r"},
+};
+
+static void wrap(text *to, const text *from, size_t row)
+{
+    uint32_t line = 0;
+    const char *at = from->bytes;
+    for (const char *end; (end = strchr(at, '\n')) != NULL; at = end + 1)
+        add(to, "%s%.*s%s\n", line++ % 2 ? wrappings[row].odd : wrappings[row].even,
+            (int)(end - at), at, wrappings[row].suffix);
+}
+
+/* A log gives the same costs with and without something around its lines. */
+static void test_wrapped(void **state)
+{
+    (void)state;
+    static const cs_import_options of_osu = {.date = "2026-11-21", .device = "d", .level = "node"};
+    for (size_t i = 0; i < 2 * ROWS(wrappings); i++) {
+        const bool is_osu = i % 2;
+        text plain = {.end = 0}, wrapped = {.end = 0};
+        cs_costs expected, got;
+        cs_error error;
+        if (is_osu)
+            add(&plain, "# OSU MPI Latency Test v7.5\n# Datatype: MPI_CHAR.\n# Size       Avg "
+                        "Latency(us)\n1                  1.21\n1024               2.00\n"
+                        "1048576          100.25\n");
+        else
+            add_nccl(&plain, &nccl[0].log);
+        wrap(&wrapped, &plain, i / 2);
+        if (is_osu)
+            assert_int_equal(import_osu(plain.bytes, &of_osu, &expected, &error), CS_OK);
+        else
+            assert_int_equal(import_nccl(&plain, &dated, &expected, &error), CS_OK);
+        const cs_status status = is_osu ? import_osu(wrapped.bytes, &of_osu, &got, &error)
+                                        : import_nccl(&wrapped, &dated, &got, &error);
+        if (status != CS_OK)
+            fail_msg("%s: %s", wrappings[i / 2].name, error.text);
+        const cs_cost_network *a = &expected.network[0], *b = &got.network[0];
+        expect_int(wrappings[i / 2].name, a->ranks, b->ranks);
+        expect_int(wrappings[i / 2].name, a->n_points, b->n_points);
+        for (uint32_t p = 0; p < a->n_points; p++) {
+            expect_int(wrappings[i / 2].name, a->points[p].bytes, b->points[p].bytes);
+            expect_double(wrappings[i / 2].name, a->points[p].seconds, b->points[p].seconds);
+        }
+        expect_text(wrappings[i / 2].name, expected.sources[0].device, got.sources[0].device);
+        expect_text(wrappings[i / 2].name, expected.sources[0].libraries, got.sources[0].libraries);
+        cs_costs_finish(&expected);
+        cs_costs_finish(&got);
+    }
+}
+
+/* Lines of the library and of others between the rows; NCCL sets up connections when the table has
+ * begun. */
+static void test_lines_of_others(void **state)
+{
+    (void)state;
+    static const char *const lines[] = {
+        "node0:4000:4100 [0] NCCL INFO Channel 00/02 : 0 1 2 3 4 5 6 7 8 9\n",
+        "node0:4000:4100 [0] NCCL INFO Channel 00/0 : 0[0] -> 1[1] via P2P/CUMEM/read\n",
+        "[2026-11-20 08:01:02] node0:4000:4100 [3] transport/net_ib.cc:93 NCCL WARN 12 1 2 3 4 5 6 "
+        "7\n",
+        "/usr/lib/python3/warnings.py:12: UserWarning: something of more words than a row has "
+        "here\n",
+        "real 0m3.1s\n",
+    };
+    text whole = {.end = 0};
+    add_nccl(&whole, &nccl[0].log);
+    for (size_t i = 0; i < ROWS(lines); i++) {
+        text made = {.end = 0};
+        cs_costs costs;
+        cs_error error;
+        const char *at = strstr(whole.bytes, "        1024");
+        assert_non_null(at);
+        add(&made, "%.*s%s%s", (int)(at - whole.bytes), whole.bytes, lines[i], at);
+        if (import_nccl(&made, &dated, &costs, &error) != CS_OK)
+            fail_msg("%s: %s", lines[i], error.text);
+        expect_int(lines[i], 28, costs.network[0].n_points);
+        cs_costs_finish(&costs);
+    }
+}
+
 /* Logs of osu_latency and osu_bw, from 1 B to 4 MiB, two decimals, of one regime, with a
  * deterministic wave for noise. Of exact times of 23 sizes 89 % show one regime (test-fit.c); 60
  * logs less four deviations of 2.4 are 44. Taken for exact numbers, some 10 do. The same log twice
@@ -451,10 +561,15 @@ static void test_osu_rounded(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_nccl),        cmocka_unit_test(test_nccl_several),
-        cmocka_unit_test(test_nccl_broken), cmocka_unit_test(test_osu),
-        cmocka_unit_test(test_osu_refused), cmocka_unit_test(test_nccl_collective),
+        cmocka_unit_test(test_nccl),
+        cmocka_unit_test(test_nccl_several),
+        cmocka_unit_test(test_nccl_broken),
+        cmocka_unit_test(test_osu),
+        cmocka_unit_test(test_osu_refused),
+        cmocka_unit_test(test_nccl_collective),
         cmocka_unit_test(test_osu_rounded),
+        cmocka_unit_test(test_wrapped),
+        cmocka_unit_test(test_lines_of_others),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

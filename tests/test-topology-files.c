@@ -31,10 +31,10 @@ static cs_status try_xml(const char *text, uint32_t n_devices, double nvswitch,
                          cs_platform *platform, cs_error *error)
 {
     cs_fabric *net = NULL;
-    uint32_t n_nvlinks;
+    cs_fabric_nccl found;
     cs_error_init(error);
     cs_status status =
-        cs_fabric_from_nccl("t.xml", text, strlen(text), nvswitch, &net, &n_nvlinks, error);
+        cs_fabric_from_nccl("t.xml", text, strlen(text), nvswitch, &net, &found, error);
     if (status == CS_OK)
         status = cs_fabric_finish(net, n_devices, 1, platform, error);
     cs_fabric_destroy(net);
@@ -275,6 +275,110 @@ static void test_part_xml(void **state)
     free(text);
 }
 
+#define NODE(version, inner)                                                                       \
+    "<system version=\"" version                                                                   \
+    "\"><cpu numaid=\"0\" arch=\"x86_64\" vendor=\"AuthenticAMD\">" inner "</cpu></system>"
+#define PCI(id, class, inner)                                                                      \
+    "<pci busid=\"0000:" id                                                                        \
+    "\" class=\"" class "\" link_speed=\"32.0 GT/s PCIe\" link_width=\"16\">" inner "</pci>"
+#define CUDA(id, sm, links) PCI(id ":00.0", "0x030200", "<gpu sm=\"" sm "\">" links "</gpu>")
+#define AMD(id, gcn, links)                                                                        \
+    PCI(id ":00.0", "0x120000", "<gpu sm=\"228\" gcn=\"" gcn "\">" links "</gpu>")
+#define LINK(name, target, count, class)                                                           \
+    "<" name " target=\"" target "\" count=\"" count "\" tclass=\"" class "\"/>"
+#define NVS(id, count)  LINK("nvlink", "0000:" id ":00.0", count, "0x068000")
+#define XGMI(id, count) LINK("xgmi", "0000:" id ":00.0", count, "0x120000")
+#define A100                                                                                       \
+    NVS("c4", "2") NVS("c5", "2") NVS("c6", "2") NVS("c7", "2") NVS("c8", "2") NVS("c9", "2")
+#define H100 NVS("05", "5") NVS("06", "4") NVS("07", "4") NVS("08", "5")
+#define TWO_PORTS                                                                                  \
+    PCI("50:00.0", "0x020000", "<nic><net name=\"a\" speed=\"400000\"/></nic>")                    \
+    PCI("50:00.1", "0x020000", "<nic><net name=\"b\" speed=\"400000\"/></nic>")
+
+/* Elements of one GPU that lead to the same place are one link with their sum. Bandwidths per link
+ * of NCCL and RCCL: 20 (sm 80), 20.6 (sm 90), 40.1 (sm 100); 24 (gfx908), 36 (gfx90a), 48 (gfx942).
+ * PCIe 5 x16: 16 * 240 / 80 = 48 GB/s. */
+static void test_links_of_gpus(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *xml;
+        path_row path;
+    } rows[] = {
+        {NODE("1", CUDA("01", "80", A100) CUDA("02", "80", A100)),
+         {"six NVSwitches of two links", 0, 1, 12 * 20, 2}},
+        {NODE("1", CUDA("01", "90", H100) CUDA("02", "90", H100)),
+         {"four NVSwitches of five and four", 1, 0, 18 * 20.6, 2}},
+        {NODE("1", CUDA("01", "100", NVS("05", "9") NVS("06", "9"))
+                       CUDA("02", "100", NVS("05", "9") NVS("06", "9"))),
+         {"two NVSwitches of nine", 0, 1, 721.8, 2}},
+        {NODE("1", CUDA("01", "90", "<nvlink target=\"fffffff:ffff:ff\" count=\"18\"/>")
+                       CUDA("02", "90", "<nvlink target=\"0000:05:00.0\" count=\"18\"/>")),
+         {"NVSwitches without a class", 0, 1, 18 * 20.6, 2}},
+        {NODE("1", CUDA("01", "70",
+                        LINK("nvlink", "0000:02:00.0", "1", "0x030200")
+                            LINK("nvlink", "0000:02:00.0", "2", "0x030200")) CUDA("02", "70", "")),
+         {"two elements towards one GPU", 0, 1, 60, 1}},
+        {NODE("1", CUDA("01", "70", "<nvlink target=\"0000:02:00.0\" count=\"2\"/>")
+                       CUDA("02", "70", "")),
+         {"a GPU without a class", 0, 1, 40, 1}},
+        {NODE("1", CUDA("01", "70", LINK("nvlink", "0000:99:00.0", "2", "0x030200"))
+                       CUDA("02", "70", "")),
+         {"a GPU that the job did not use", 0, 1, 48, 2}},
+        {NODE("2", AMD("01", "gfx942", XGMI("02", "1")) AMD("02", "gfx942", XGMI("01", "1"))),
+         {"MI300X", 0, 1, 48, 1}},
+        {NODE("2", AMD("01", "gfx90a", XGMI("02", "4")) AMD("02", "gfx90a", XGMI("01", "4"))),
+         {"the halves of an MI250X", 0, 1, 4 * 36, 1}},
+        {NODE("2", AMD("01", "910", XGMI("02", "2") XGMI("02", "2")) AMD("02", "910", "")),
+         {"a number for the architecture, two elements", 0, 1, 4 * 36, 1}},
+        {NODE("2",
+              AMD("01", "908", LINK("xgmi", "0000:02:00.0", "1", "0x038000")) AMD("02", "908", "")),
+         {"MI100, of another class", 0, 1, 24, 1}},
+        {NODE("1",
+              PCI("01:00.0", "0x030200",
+                  "<gpu sm=\"90\"><c2c bw=\"44712\" count=\"10\"/></gpu>") "<nic><net name=\"a\" "
+                                                                           "speed=\"4000000\"/></"
+                                                                           "nic>"),
+         {"C2C to the socket of a NIC", 0, 1, 447.12, 3}},
+        {NODE("1", CUDA("01", "80", "") CUDA("02", "80", "") TWO_PORTS),
+         {"two ports of one card", 2, 3, 50, 2}},
+        {NODE("1", CUDA("01", "80", "") CUDA("02", "80", "") TWO_PORTS),
+         {"the second port's PCIe link", 0, 3, 48, 3}},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        const uint32_t n_devices = strstr(rows[i].xml, "c2c") ? 1 : 2;
+        cs_platform platform;
+        cs_error error;
+        check(try_xml(rows[i].xml, n_devices, 0, &platform, &error), &error);
+        expect_paths(&platform, &rows[i].path, 1);
+        cs_platform_finish(&platform);
+    }
+}
+
+/* NVLink across nodes: GPUs of both hosts have the same bus ids, and only NVSwitches join them. */
+static void test_two_hosts(void **state)
+{
+    (void)state;
+#define HOST(hash, links)                                                                          \
+    "<cpu numaid=\"0\" host_hash=\"" hash "\">" CUDA("01", "100", links)                           \
+        CUDA("02", "100", links) "</cpu>"
+    static const path_row switched[] = {{"other host", 0, 2, 721.8, 2}};
+    cs_platform platform;
+    cs_error error;
+    check(try_xml("<system version=\"1\">" HOST("0xa", NVS("05", "18"))
+                      HOST("0xb", NVS("05", "18")) "</system>",
+                  4, 0, &platform, &error),
+          &error);
+    expect_paths(&platform, switched, ROWS(switched));
+    cs_platform_finish(&platform);
+    cs_status status =
+        try_xml("<system version=\"1\">" HOST("0xa", LINK("nvlink", "0000:02:00.0", "1", "0x03"))
+                    HOST("0xb", LINK("nvlink", "0000:02:00.0", "1", "0x03")) "</system>",
+                4, 0, &platform, &error);
+    assert_int_equal(status, CS_INVALID);
+    assert_non_null(strstr(error.text, "there is no way from"));
+}
+
 #define XML(inner)                                                                                 \
     "<system version=\"1\">\n<cpu numaid=\"0\">\n<pci busid=\"1\" class=\"0x030200\">\n" inner     \
     "</pci>\n</cpu>\n</system>\n"
@@ -290,20 +394,18 @@ static void test_xml_errors(void **state)
         {"cut off between elements", "<system version=\"1\">\n<cpu numaid=\"0\">\n",
          "t.xml:3: no element found"},
         {"empty", "", "t.xml:1: no element found"},
-        {"unknown GPU",
-         XML("<gpu dev=\"0\" sm=\"70\">\n<nvlink target=\"0000:99:00.0\" count=\"1\" "
-             "tclass=\"0x03\"/></gpu>"),
-         "t.xml:5: nvlink: there is no GPU with the busid \"0000:99:00.0\""},
+        {"leads nowhere", XML("<gpu dev=\"0\" gcn=\"gfx942\"><xgmi count=\"1\"/></gpu>"),
+         "t.xml:4: xgmi must have target or tclass"},
         {"no NVLinks",
          XML("<gpu dev=\"0\" sm=\"70\"><nvlink target=\"1\" count=\"0\" tclass=\"0x03\"/></gpu>"),
          "t.xml:4: count must be > 0: the bandwidth would be 0 (got 0)"},
         {"not a number", XML("<gpu dev=\"x\"/>"), "t.xml:4: dev must be a number (got \"x\")"},
-        {"version", "<system version=\"2\"/>",
-         "t.xml:1: must be version 1 of NCCL's topology (got 2)"},
+        {"version", "<system version=\"3\"/>",
+         "t.xml:1: version must be 1 (NCCL) or 2 (RCCL) (got 3)"},
         {"another file", "<graphs version=\"1\"/>",
          "t.xml:1: must be NCCL's topology, with a system around all (got graphs)"},
         {"no GPU", "<system version=\"1\"><cpu numaid=\"0\"/></system>",
-         "t.xml:1: must have a GPU: a pci of class 0x03 or with a gpu"},
+         "t.xml:1: must have a GPU: a pci of class 0x03 or 0x12, or with a gpu"},
         {"pci outside", "<system version=\"1\">\n<pci busid=\"1\"/></system>",
          "t.xml:2: pci must be inside of a cpu"},
         {"no busid", XML("<pci class=\"0x06\"/>"), "t.xml:4: pci must have a busid"},
@@ -558,6 +660,8 @@ int main(void)
         cmocka_unit_test(test_given_route),
         cmocka_unit_test(test_fewest_devices),
         cmocka_unit_test(test_dgx1_xml),
+        cmocka_unit_test(test_links_of_gpus),
+        cmocka_unit_test(test_two_hosts),
         cmocka_unit_test(test_part_xml),
         cmocka_unit_test(test_xml_errors),
         cmocka_unit_test(test_no_nvlinks),

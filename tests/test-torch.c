@@ -179,6 +179,161 @@ static void test_times_only(void **state)
     }
 }
 
+/* Events that a run of several GPUs adds to the trace above: its layers stay as they are. Kernels
+ * of communication take 1000 us. */
+#define LONG(cat, name, n) EVENT(cat, name, 7, 600, 1000, "\"correlation\": " #n)
+#define WITHIN_LINEAR(kernel)                                                                      \
+    ", " LAUNCH(1, 116, 20) ", " LAUNCH(2, 325, 21) ", " kernel(20) ", " kernel(21)
+#define NCCL(n)      LONG("kernel", "ncclDevKernel_AllReduce_Sum_bf16_RING_LL(ncclDevKernelArgs)", n)
+#define OLD_NCCL(n)  LONG("kernel", "ncclKernel_AllReduce_RING_LL_Sum_float(ncclDevComm*)", n)
+#define MANGLED(n)   LONG("kernel", "_Z38ncclDevKernel_SendRecv24ncclDevKernelArgsStorage", n)
+#define RCCL(n)      LONG("kernel", "void rcclDevKernel_Generic<4096>(rcclDevComm*)", n)
+#define ONECCL(n)    LONG("kernel", "oneccl_allreduce_large_fp16", n)
+#define PEER(n)      LONG("gpu_memcpy", "Memcpy PtoP (Device -> Device)", n)
+#define DEEP_EP(n)   LONG("kernel", "void deep_ep::intranode::dispatch<8, 768>(int4*)", n)
+#define SYMMETRIC(n) LONG("kernel", "multimem_all_reduce_kernel", n)
+#define TOLD(n)                                                                                    \
+    EVENT("kernel", "generic", 7, 600, 1000,                                                       \
+          "\"correlation\": " #n ", \"Collective name\": \"allreduce\"")
+#define UNTOLD(n) LONG("kernel", "generic", n)
+#define COPY(n)   LONG("gpu_memcpy", "Memcpy DtoD (Device -> Device)", n)
+
+#define BENEATH(name, kernel)                                                                      \
+    ", " OP(name, 1, 116, 4, "") ", " LAUNCH(1, 117, 20) ", " OP(name, 2, 322, 4, "") ", " LAUNCH( \
+        2, 323, 21) ", " kernel(20) ", " kernel(21)
+
+/* An autograd function between the layers, in both passes. */
+#define FUNCTION(name, kernel)                                                                       \
+    ", " OP("_ReduceFromModelParallelRegion", 1, 141, 8, SEQ(7) RELU_SHAPES) ", " OP(                \
+        name, 1, 142, 6,                                                                             \
+        "") ", " LAUNCH(1, 143,                                                                      \
+                        20) ", " BACKWARD("_ReduceFromModelBackward", 2, 311, 8,                     \
+                                          7) ", " OP(name, 2, 312, 6,                                \
+                                                     "") ", " LAUNCH(2, 313,                         \
+                                                                     21) ", " kernel(20) ","         \
+                                                                                         " " kernel( \
+                                                                                             21)
+
+static const struct {
+    const char *row, *events;
+    uint32_t n_exchanges;
+} exchanges[] = {
+    {"NCCL", WITHIN_LINEAR(NCCL), 2},
+    {"NCCL before 2.19", WITHIN_LINEAR(OLD_NCCL), 2},
+    {"a mangled name", WITHIN_LINEAR(MANGLED), 2},
+    {"RCCL", WITHIN_LINEAR(RCCL), 2},
+    {"oneCCL", WITHIN_LINEAR(ONECCL), 2},
+    {"a copy between GPUs", WITHIN_LINEAR(PEER), 2},
+    {"DeepEP", WITHIN_LINEAR(DEEP_EP), 2},
+    {"symmetric memory", WITHIN_LINEAR(SYMMETRIC), 2},
+    {"told by the profiler", WITHIN_LINEAR(TOLD), 2},
+    {"beneath c10d", BENEATH("c10d::allreduce_", UNTOLD), 2},
+    {"copies beneath c10d", BENEATH("c10d::broadcast_", COPY), 2},
+    {"beneath record_param_comms", BENEATH("record_param_comms", UNTOLD), 2},
+    {"beneath a functional collective", BENEATH("_c10d_functional::all_reduce", UNTOLD), 2},
+    {"beneath an annotation as an operator", BENEATH("nccl:all_reduce", UNTOLD), 2},
+    {"beneath oneCCL's operator", BENEATH("oneccl_bindings_for_pytorch::allreduce", UNTOLD), 2},
+    {"beneath an autograd function", FUNCTION("c10d::allreduce_", NCCL), 2},
+    {"the same, by its operator", FUNCTION("c10d::alltoall_base_", UNTOLD), 2},
+    {"an operator with a number",
+     ", " OP("c10d::_allgather_base_", 1, 142, 6,
+             SEQ(7) RELU_SHAPES) ", " LAUNCH(1, 143, 20) ", " UNTOLD(20),
+     1},
+    {"a step without kernels",
+     ", " EVENT("user_annotation", "ProfilerStep#1", 1, 0, 1000, "") ", " EVENT(
+         "user_annotation", "ProfilerStep#2", 1, 1000, 1000,
+         "") ", " OP("aten::linear", 1, 1100, 20, SEQ(9) LINEAR_SHAPES) ", " LAUNCH(1, 1110, 29),
+     0},
+    {"an empty step before",
+     ", " EVENT("user_annotation", "ProfilerStep#4", 1, 0, 50,
+                "") ", " EVENT("user_annotation", "ProfilerStep#5", 1, 50, 1000, ""),
+     0},
+    {"a step that only communicates",
+     ", " EVENT("user_annotation", "ProfilerStep#1", 1, 0, 1000, "") ", " EVENT(
+         "user_annotation", "ProfilerStep#2", 1, 1000, 1000,
+         "") ", " OP("c10d::barrier", 1, 1100, 20, "") ", " LAUNCH(1, 1110, 29) ", " NCCL(29),
+     1},
+    {"a step in two categories",
+     ", " EVENT("user_annotation", "ProfilerStep#1", 1, 0, 1000,
+                "") ", " EVENT("cpu_op", "ProfilerStep#1", 1, 1, 998, ""),
+     0},
+    {"work after the steps",
+     ", " EVENT("user_annotation", "ProfilerStep#1", 1, 0, 1000,
+                "") ", " OP("aten::linear", 1, 1100, 20,
+                            SEQ(9) LINEAR_SHAPES) ", " LAUNCH(1, 1110, 29) ", " UNTOLD(29),
+     0},
+};
+
+static void test_communication(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < 2 * ROWS(exchanges); i++) {
+        const size_t row = i / 2;
+        const bool modules = i % 2;
+        char text[16384];
+        cs_model model;
+        cs_torch_report report;
+        cs_error error;
+        snprintf(text, sizeof(text), TRACE("%s%s%s"), modules ? MODULES ", " : "",
+                 FORWARD ", " BACKWARDS ", " KERNELS, exchanges[row].events);
+        if (parse(text, &model, &report, &error) != CS_OK)
+            fail_msg("%s: %s", exchanges[row].row, error.text);
+        for (uint32_t l = 0; l < model.n_layers; l++) /* " 2": an operator was left out before */
+            if (strncmp(model.layers[l].name, "aten::relu_", 11) == 0)
+                model.layers[l].name = "aten::relu_ 1";
+        check_trace(exchanges[row].row, traces[!modules].layers, &model);
+        expect_int(exchanges[row].row, 1, report.n_steps);
+        expect_int(exchanges[row].row, exchanges[row].n_exchanges, report.n_exchanges);
+        expect_double(exchanges[row].row, 1000.0 * exchanges[row].n_exchanges,
+                      report.communication);
+        cs_model_finish(&model);
+    }
+}
+
+/* Kernels of one launched graph share its number: 40 + 7 us. Without kernels, the wait for gloo's
+ * exchange, which lasts longer than the operator that starts it, is taken off the function: 40 us
+ * less 5 to 35. What starts before an operator overlaps with it and takes nothing off. */
+static void test_graphs_and_waits(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *row, *text, *layers[2];
+        double communication;
+    } rows[] = {
+        {"a graph",
+         TRACE(FORWARD ", " BACKWARDS ", " KERNELS ", " KERNEL(245, 7, 1)),
+         {"aten::linear 0 f=47 bi=50 bw=50 w=8448 out=4096 kept=2048",
+          "aten::relu_ 1 f=3 bi=5 bw=0 w=0 out=0 kept=4096"},
+         0},
+        {"waiting for gloo",
+         TRACE(OP("Row", 1, 100, 40, SEQ(1) LINEAR_SHAPES) ", " OP(
+             "c10d::allreduce_", 1, 105, 5,
+             "") ", " EVENT("user_annotation", "gloo:all_reduce", 1, 106, 29,
+                            "") ", " OP("aten::relu_", 1, 150, 10,
+                                        SEQ(2) LINEAR_SHAPES) ", " BACKWARD("RowBackward", 1, 200,
+                                                                            50, 1)),
+         {"Row 0 f=10 bi=50 bw=0 w=0 out=2048 kept=2048",
+          "aten::relu_ 1 f=10 bi=0 bw=0 w=0 out=0 kept=2048"},
+         30},
+        {"overlapped with gloo",
+         TRACE(OP("Row", 1, 100, 40,
+                  SEQ(1) LINEAR_SHAPES) ", " EVENT("user_annotation", "gloo:all_reduce", 1, 90, 60,
+                                                   "") ", " BACKWARD("RowBackward", 1, 200, 50, 1)),
+         {"Row 0 f=40 bi=50 bw=0 w=0 out=0 kept=2048", NULL},
+         60},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        cs_model model;
+        cs_torch_report report;
+        cs_error error;
+        if (parse(rows[i].text, &model, &report, &error) != CS_OK)
+            fail_msg("%s: %s", rows[i].row, error.text);
+        check_trace(rows[i].row, rows[i].layers, &model);
+        expect_double(rows[i].row, rows[i].communication, report.communication);
+        cs_model_finish(&model);
+    }
+}
+
 static const struct {
     const char *row, *text, *message;
 } errors[] = {
@@ -196,6 +351,13 @@ static const struct {
      "activities"},
     {"inference", TRACE(OP("aten::linear", 1, 1, 2, "\"Input Dims\": [[1, 2]]")),
      "t.json: no operator of a forward pass: record the training, not under torch.no_grad()"},
+    {"only communication",
+     TRACE(OP("aten::linear", 1, 1, 2, SEQ(1) LINEAR_SHAPES) ", " LAUNCH(1, 2, 3) ", " EVENT(
+         "kernel", "ncclDevKernel", 7, 2, 3, "\"correlation\": 3") ", " BACKWARD("AddmmBackward0",
+                                                                                 1, 4, 5, 1)),
+     "t.json: no step computes anything: kernels communicate, or belong to no operator of a "
+     "forward "
+     "or backward pass"},
     {"no backward", TRACE(OP("aten::linear", 1, 1, 2, SEQ(1) LINEAR_SHAPES)),
      "t.json: no backward pass: record loss.backward() as well"},
 };
@@ -269,9 +431,10 @@ static void test_gzip_limit(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_traces),     cmocka_unit_test(test_times_only),
-        cmocka_unit_test(test_errors),     cmocka_unit_test(test_gzip),
-        cmocka_unit_test(test_gzip_limit),
+        cmocka_unit_test(test_traces),           cmocka_unit_test(test_times_only),
+        cmocka_unit_test(test_errors),           cmocka_unit_test(test_gzip),
+        cmocka_unit_test(test_gzip_limit),       cmocka_unit_test(test_communication),
+        cmocka_unit_test(test_graphs_and_waits),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

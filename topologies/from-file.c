@@ -1,7 +1,7 @@
 /* realpath belongs to the X/Open part of POSIX */
 #define _XOPEN_SOURCE 700
 
-/* A topology from a file: our own JSON form (fabric-json.h) or NCCL's XML (nccl-xml.h), told apart
+/* A topology from a file: our own JSON form (fabric-json.h) or the XML of NCCL and RCCL (nccl-xml.h), told apart
  * by their first character. Scenarios may use fewer devices than the file has GPUs: the first ones.
  */
 #include "sim/base/document-kind.h"
@@ -10,6 +10,7 @@
 #include "topologies/fabric-json.h"
 #include "topologies/nccl-xml.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,9 +27,11 @@ typedef struct file_params {
 
 static const cs_field fields[] = {
     {"file", CS_FIELD_TEXT, offsetof(file_params, file),
-     .doc = "a file that `sim export topology` wrote, or that NCCL wrote with NCCL_TOPO_DUMP_FILE"},
+     .doc = "a file that `sim export topology` wrote, or that NCCL or RCCL wrote with "
+            "NCCL_TOPO_DUMP_FILE"},
     {"nvswitch", CS_FIELD_JSON, offsetof(file_params, given_nvswitch), .fallback = "",
-     .doc = "for NCCL's XML without NVLinks: all GPUs are joined by a crossbar of this bandwidth, "
+     .doc = "for NCCL's XML without NVLinks or xGMI: all GPUs are joined by a crossbar of "
+            "this bandwidth, "
             "one way; none: GPUs communicate over PCIe, which they also do, with a warning, if "
             "this key is not given; an error if the file has NVLinks",
      .shape = "bandwidth > 0 or \"none\""},
@@ -114,29 +117,36 @@ static cs_status refuse_nvswitch(const file_params *of, const char *why, cs_erro
                         cs_text_show(of->path, shown, sizeof(shown)), why);
 }
 
-/* *bare: NCCL's XML without NVLinks, about which the scenario says nothing. */
-static cs_status read_text(const file_params *of, cs_fabric **net, uint32_t *relays, bool *bare,
-                           cs_error *error)
+/* *found: in our own JSON, nothing that a warning is about. */
+static cs_status read_text(const file_params *of, cs_fabric **net, uint32_t *relays,
+                           cs_fabric_nccl *found, cs_error *error)
 {
-    uint32_t n_nvlinks = 0;
-    *bare = false;
+    *found = (cs_fabric_nccl){.has_links = true};
     if (of->text[strspn(of->text, " \t\r\n\xEF\xBB\xBF")] != '<')
         return of->given_nvswitch ? refuse_nvswitch(of, "is not NCCL's XML", error)
                                   : read_json(of, net, relays, error);
-    CS_TRY(
-        cs_fabric_from_nccl(of->path, of->text, of->length, of->nvswitch, net, &n_nvlinks, error));
-    *bare = n_nvlinks == 0 && !of->given_nvswitch;
-    return n_nvlinks > 0 && of->given_nvswitch ? refuse_nvswitch(of, "has NVLinks", error) : CS_OK;
+    CS_TRY(cs_fabric_from_nccl(of->path, of->text, of->length, of->nvswitch, net, found, error));
+    return found->has_links && of->given_nvswitch ? refuse_nvswitch(of, "has NVLinks", error)
+                                                  : CS_OK;
 }
 
-static cs_status warn_of_pcie(const file_params *of, cs_platform *platform, cs_error *error)
+static cs_status warn(const file_params *of, const cs_fabric_nccl *found, cs_platform *platform,
+                      cs_error *error)
 {
-    static const char format[] =
+    static const char without[] =
         "%s lists no NVLinks, as files of virtual machines often do, so GPUs talk over PCIe; where "
         "NVSwitches join them, \"nvswitch\": \"300 GB/s\" says how fast, for each GPU one way (300 "
         "GB/s of an A100, 450 GB/s of an H100); \"nvswitch\": \"none\" says that there are none";
-    char shown[256], text[sizeof(format) + sizeof(shown)];
-    snprintf(text, sizeof(text), format, cs_text_show(of->path, shown, sizeof(shown)));
+    static const char missing[] =
+        "%s has %" PRIu32 " direct links to GPUs that it does not list; they are left out";
+    char shown[256], text[sizeof(without) + sizeof(shown)];
+    cs_text_show(of->path, shown, sizeof(shown));
+    if (found->n_missing > 0)
+        snprintf(text, sizeof(text), missing, shown, found->n_missing);
+    else if (!found->has_links && !of->given_nvswitch && platform->n_devices > 1)
+        snprintf(text, sizeof(text), without, shown);
+    else
+        return CS_OK;
     platform->warning = cs_arena_copy(&platform->arena, text);
     return platform->warning ? CS_OK : cs_error_no_memory(error);
 }
@@ -145,8 +155,8 @@ static cs_status count_devices(const void *params, uint32_t *n, cs_error *error)
 {
     cs_fabric *net = NULL;
     uint32_t relays;
-    bool bare;
-    cs_status status = read_text(params, &net, &relays, &bare, error);
+    cs_fabric_nccl found;
+    cs_status status = read_text(params, &net, &relays, &found, error);
     if (status == CS_OK && !net)
         status = cs_error_no_memory(error);
     if (status == CS_OK)
@@ -160,15 +170,14 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
 {
     cs_fabric *net = NULL;
     uint32_t relays = 1; /* what NCCL allows */
-    bool bare;
+    cs_fabric_nccl found;
     CS_TRY(cs_platform_check_devices("file", n_devices, error));
-    cs_status status = read_text(params, &net, &relays, &bare, error);
+    cs_status status = read_text(params, &net, &relays, &found, error);
     if (status == CS_OK)
         status = cs_fabric_finish(net, n_devices, relays, platform, error);
     if (status == CS_OK)
         platform->topology = "file"; /* until here messages had the file's name */
-    if (status == CS_OK && bare && n_devices > 1 &&
-        (status = warn_of_pcie(params, platform, error)) != CS_OK)
+    if (status == CS_OK && (status = warn(params, &found, platform, error)) != CS_OK)
         cs_platform_finish(platform);
     cs_fabric_destroy(net);
     return status;
@@ -176,8 +185,9 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
 
 const cs_topology cs_topology_file = {
     .name = "file",
-    .summary = "from a file: the JSON of `sim export topology`, or NCCL's topology XML",
-    .source = "NCCL, src/graph/xml.cc and topo.cc",
+    .summary =
+        "from a file: the JSON of `sim export topology`, or the topology XML of NCCL or RCCL",
+    .source = "NCCL and RCCL, src/graph/xml.cc and topo.cc",
     .fields = fields,
     .params_size = sizeof(file_params),
     .read = load,

@@ -13,6 +13,7 @@
 #include <string.h>
 
 #define NONE UINT32_MAX
+#define HUB  (UINT32_MAX - 1)
 
 enum {
     DEPTH = 64,
@@ -23,6 +24,7 @@ enum {
     GPU,
     CARD, /* a NIC, which has networks */
     NETWORK,
+    MERGED, /* another port of a CARD that is listed before: not drawn */
 };
 
 /* A vertex to be. */
@@ -31,16 +33,20 @@ typedef struct item {
     char id[ID_BYTES]; /* bus id of PCIe, number of a socket, name of a network */
     uint32_t parent, socket;
     double rate; /* to the parent, bytes/s */
-    int dev, sm; /* of a GPU; -1 where not said */
+    int dev;     /* of a GPU; -1 if not given */
+    double link; /* of a GPU: one NVLink or xGMI link, bytes/s */
     uint32_t line, vertex;
-    double between; /* of a socket: to others, bytes/s */
+    double between;      /* of a socket: to others, bytes/s */
+    char host[ID_BYTES]; /* of a socket: hash of its host, "" in a file of one host */
 } item;
 
-/* NVLinks and C2C of a GPU. */
+/* Direct links of a GPU: one element nvlink, xgmi or c2c, later all that lead to the same place. */
 typedef struct tie {
-    uint32_t gpu, line, count;
-    char target[ID_BYTES], target_class[ID_BYTES];
-    double rate; /* of one, bytes/s; 0: by the GPU's compute capability */
+    uint32_t gpu, count;
+    bool c2c;
+    char target[ID_BYTES], target_class[ID_BYTES]; /* "" if not given */
+    double rate;  /* bytes/s; of NVLink and xGMI known only when the whole GPU was read */
+    uint32_t end; /* item of a GPU or socket; HUB: NVSwitches; NONE: a GPU that the file lacks */
 } tie;
 
 typedef struct reader {
@@ -122,6 +128,11 @@ static bool starts_with(const char *text, const char *start)
 
 /* ---- bandwidths as NCCL has them ---- */
 
+static bool is_gpu_class(const char *class)
+{
+    return starts_with(class, "0x03") || starts_with(class, "0x12");
+}
+
 static double pcie_rate(reader *r, const char **attributes)
 {
     static const struct {
@@ -151,6 +162,21 @@ static double nvlink_rate(int sm)
         if (sm >= rows[i].from)
             return rows[i].rate * 1e9;
     return 20e9;
+}
+
+/* `gcn` is a name such as "gfx942" or, in files of older versions, a number. */
+static double xgmi_rate(const char *gcn)
+{
+    static const struct {
+        const char *start;
+        double rate; /* GB/s */
+    } rows[] = {{"90a", 36}, {"910", 36}, {"94", 48}, {"95", 48}};
+    if (starts_with(gcn, "gfx"))
+        gcn += strlen("gfx");
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++)
+        if (starts_with(gcn, rows[i].start))
+            return rows[i].rate * 1e9;
+    return 24e9;
 }
 
 static double socket_rate(reader *r, const char **attributes)
@@ -198,7 +224,6 @@ static uint32_t add_item(reader *r, int kind, const char *id, double rate)
                                               : r->items[parent].socket,
                    .rate = rate,
                    .dev = -1,
-                   .sm = -1,
                    .line = line_of(r)};
     copy_id(r, id, made->id);
     return r->n_items++;
@@ -215,19 +240,22 @@ static uint32_t open_system(reader *r, const char **attributes)
     const double version = number(r, attributes, "version", 1);
     if (r->depth != 1)
         fail_at(r, line_of(r), "system must be the outermost element");
-    if (version != 1)
-        fail_at(r, line_of(r), "must be version 1 of NCCL's topology (got %g)", version);
+    if (version != 1 && version != 2)
+        fail_at(r, line_of(r), "version must be 1 (NCCL) or 2 (RCCL) (got %g)", version);
     r->has_system = true;
     return NONE;
 }
 
 static uint32_t open_cpu(reader *r, const char **attributes)
 {
-    const char *id = attribute(attributes, "numaid");
+    const char *id = attribute(attributes, "numaid"), *host = attribute(attributes, "host_hash");
     const double rate = socket_rate(r, attributes);
     const uint32_t made = add_item(r, SOCKET, id ? id : "0", 0);
-    if (made != NONE)
-        r->items[made].between = rate;
+    if (made == NONE)
+        return NONE;
+    r->items[made].between = rate;
+    if (host)
+        copy_id(r, host, r->items[made].host);
     return made;
 }
 
@@ -238,7 +266,7 @@ static uint32_t open_pci(reader *r, const char **attributes)
         fail_at(r, line_of(r), id ? "pci must be inside of a cpu" : "pci must have a busid");
         return NONE;
     }
-    const int kind = starts_with(class, "0x03") ? GPU : starts_with(class, "0x02") ? CARD : BRIDGE;
+    const int kind = is_gpu_class(class) ? GPU : starts_with(class, "0x02") ? CARD : BRIDGE;
     const double rate = pcie_rate(r, attributes);
     return r->status == CS_OK ? add_item(r, kind, id, rate) : NONE;
 }
@@ -246,18 +274,27 @@ static uint32_t open_pci(reader *r, const char **attributes)
 static uint32_t open_gpu(reader *r, const char **attributes)
 {
     item *card = item_around(r);
-    const int dev = (int)number(r, attributes, "dev", -1),
-              sm = (int)number(r, attributes, "sm", -1);
+    const int dev = (int)number(r, attributes, "dev", -1);
+    const double sm = number(r, attributes, "sm", -1); /* RCCL: the number of compute units */
+    const char *gcn = attribute(attributes, "gcn");
     if (!card || card->kind == SOCKET) {
         fail_at(r, line_of(r), "gpu must be inside of a pci");
         return NONE;
     }
     card->kind = GPU;
     card->dev = dev;
-    card->sm = sm;
+    card->link = gcn ? xgmi_rate(gcn) : nvlink_rate((int)sm);
     return r->open[r->depth - 1];
 }
 
+/* Whether two bus ids are equal except for the function, "0000:05:00.0" and "0000:05:00.1". */
+static bool is_same_card(const char *a, const char *b)
+{
+    const char *dot = strrchr(a, '.');
+    return dot && strncmp(a, b, (size_t)(dot - a) + 1) == 0;
+}
+
+/* The ports of one card are one NIC, as for NCCL: they share its PCIe link. */
 static uint32_t open_nic(reader *r, const char **attributes)
 {
     (void)attributes;
@@ -268,8 +305,17 @@ static uint32_t open_nic(reader *r, const char **attributes)
     }
     if (card->kind == SOCKET)
         return add_item(r, CARD, "0", 5000e9); /* NCCL's LOC_BW: as good as no limit */
+    const uint32_t made = r->open[r->depth - 1];
     card->kind = CARD;
-    return r->open[r->depth - 1];
+    for (uint32_t i = 0; i < made; i++) {
+        const item *other = &r->items[i];
+        if (other->kind == CARD && other->socket == card->socket &&
+            is_same_card(other->id, card->id)) {
+            card->kind = MERGED;
+            return i;
+        }
+    }
+    return made;
 }
 
 static uint32_t open_net(reader *r, const char **attributes)
@@ -284,43 +330,49 @@ static uint32_t open_net(reader *r, const char **attributes)
     return add_item(r, NETWORK, name ? name : "net", (speed > 0 ? speed : 10000) / 8000 * 1e9);
 }
 
-static void add_tie(reader *r, const char **attributes, bool c2c)
+static uint32_t add_tie(reader *r, const char *element, const char **attributes, bool c2c)
 {
     const uint32_t gpu = r->open[r->depth - 1];
     const char *target = attribute(attributes, "target"), *class = attribute(attributes, "tclass");
     const double count = number(r, attributes, "count", 0);
     const double rate = c2c ? number(r, attributes, "bw", 0) * 1e6 : 0; /* in MB/s */
     if (gpu == NONE || r->items[gpu].kind != GPU)
-        fail_at(r, line_of(r), "%s must be inside of a gpu", c2c ? "c2c" : "nvlink");
+        fail_at(r, line_of(r), "%s must be inside of a gpu", element);
     else if (!(count >= 1) || (c2c && !(rate > 0)))
         fail_at(r, line_of(r), "%s must be > 0: the bandwidth would be 0 (got %g)",
                 count >= 1 ? "bw" : "count", count >= 1 ? rate : count);
-    else if (!c2c && (!target || !class))
-        fail_at(r, line_of(r), "nvlink must have target and tclass");
+    else if (!c2c && !target && !class)
+        fail_at(r, line_of(r), "%s must have target or tclass", element);
+    else if (r->n_ties >= MOST_ITEMS)
+        fail_at(r, line_of(r), "must have fewer than %d links of GPUs", MOST_ITEMS);
     if (r->status != CS_OK)
-        return;
+        return NONE;
     if (!cs_vector_reserve((void **)&r->ties, &r->cap_ties, r->n_ties + UINT64_C(1),
                            sizeof(*r->ties))) {
         r->status = cs_error_no_memory(r->error);
         XML_StopParser(r->parser, XML_FALSE);
-        return;
+        return NONE;
     }
     tie *made = &r->ties[r->n_ties++];
-    *made = (tie){.gpu = gpu, .line = line_of(r), .count = (uint32_t)count, .rate = rate};
-    copy_id(r, c2c ? "" : target, made->target);
-    copy_id(r, c2c ? "0x068001" : class, made->target_class);
+    *made = (tie){.gpu = gpu, .count = (uint32_t)count, .c2c = c2c, .rate = count * rate};
+    copy_id(r, !c2c && target ? target : "", made->target);
+    copy_id(r, !c2c && class ? class : "", made->target_class);
+    return NONE;
 }
 
 static uint32_t open_nvlink(reader *r, const char **attributes)
 {
-    add_tie(r, attributes, false);
-    return NONE;
+    return add_tie(r, "nvlink", attributes, false);
+}
+
+static uint32_t open_xgmi(reader *r, const char **attributes)
+{
+    return add_tie(r, "xgmi", attributes, false);
 }
 
 static uint32_t open_c2c(reader *r, const char **attributes)
 {
-    add_tie(r, attributes, true);
-    return NONE;
+    return add_tie(r, "c2c", attributes, true);
 }
 
 static void XMLCALL start_element(void *context, const char *name, const char **attributes)
@@ -329,8 +381,8 @@ static void XMLCALL start_element(void *context, const char *name, const char **
         const char *name;
         uint32_t (*open)(reader *r, const char **attributes);
     } elements[] = {{"system", open_system}, {"cpu", open_cpu},       {"pci", open_pci},
-                    {"gpu", open_gpu},       {"nvlink", open_nvlink}, {"c2c", open_c2c},
-                    {"nic", open_nic},       {"net", open_net}};
+                    {"gpu", open_gpu},       {"nvlink", open_nvlink}, {"xgmi", open_xgmi},
+                    {"c2c", open_c2c},       {"nic", open_nic},       {"net", open_net}};
     reader *r = context;
     if (r->status != CS_OK)
         return;
@@ -397,11 +449,21 @@ static bool draw_gpus(reader *r, cs_fabric *net)
     return true;
 }
 
+static bool on_same_host(const reader *r, const item *a, const item *b)
+{
+    const char *left = a->socket == NONE ? "" : r->items[a->socket].host;
+    const char *right = b->socket == NONE ? "" : r->items[b->socket].host;
+    return strcmp(left, right) == 0;
+}
+
 static void draw_item(reader *r, uint32_t i, cs_fabric *net)
 {
     item *of = &r->items[i];
+    if (of->kind == MERGED)
+        return;
     if (of->kind == SOCKET)
-        of->vertex = cs_fabric_vertex(net, CS_VERTEX_CPU, "cpu%s", of->id);
+        of->vertex = cs_fabric_vertex(net, CS_VERTEX_CPU, "%s%scpu%s", of->host,
+                                      of->host[0] ? " " : "", of->id);
     else if (of->kind == BRIDGE)
         of->vertex = cs_fabric_vertex(net, CS_VERTEX_SWITCH, "pci %s", of->id);
     else if (of->kind == CARD)
@@ -412,59 +474,94 @@ static void draw_item(reader *r, uint32_t i, cs_fabric *net)
     if (of->parent != NONE)
         cs_fabric_links(net, r->items[of->parent].vertex, of->vertex, of->rate, 0, false);
     for (uint32_t other = 0; of->kind == SOCKET && other < i; other++)
-        if (r->items[other].kind == SOCKET)
+        if (r->items[other].kind == SOCKET && on_same_host(r, of, &r->items[other]))
             cs_fabric_links(net, r->items[other].vertex, of->vertex,
                             fmin(of->between, r->items[other].between), 0, false);
 }
 
-static uint32_t find_gpu(const reader *r, const char *id)
-{
-    for (uint32_t i = 0; i < r->n_items; i++)
-        if (r->items[i].kind == GPU && strcmp(r->items[i].id, id) == 0)
-            return i;
-    return NONE;
-}
-
-static void draw_tie(reader *r, const tie *of, uint32_t *hub, cs_fabric *net)
+static uint32_t end_of_tie(const reader *r, const tie *of)
 {
     const item *gpu = &r->items[of->gpu];
-    const double rate = of->count * (of->rate > 0 ? of->rate : nvlink_rate(gpu->sm));
-    if (starts_with(of->target_class, "0x068001")) {
-        cs_fabric_links(net, gpu->vertex, r->items[gpu->socket].vertex, rate, 0, false);
-        return;
+    if (of->c2c || starts_with(of->target_class, "0x068001"))
+        return gpu->socket;
+    for (uint32_t i = 0; i < r->n_items; i++) {
+        const item *target = &r->items[i];
+        if (target->kind == GPU && strcmp(target->id, of->target) == 0 &&
+            on_same_host(r, gpu, target))
+            return i;
     }
-    if (starts_with(of->target_class, "0x0680")) {
-        if (*hub == NONE)
-            *hub = cs_fabric_vertex(net, CS_VERTEX_SWITCH, "nvswitch");
-        cs_fabric_links(net, gpu->vertex, *hub, rate, 0, true);
-        return;
+    return is_gpu_class(of->target_class) ? NONE : HUB;
+}
+
+/* NCCL writes an element for every NVSwitch that a GPU is linked to. Elements that lead to the same
+ * place are one link with the sum of their bandwidths, as for NCCL. */
+static void merge_ties(reader *r)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < r->n_ties; i++) {
+        tie *of = &r->ties[i];
+        if (!of->c2c)
+            of->rate = of->count * r->items[of->gpu].link;
+        of->end = end_of_tie(r, of);
+        uint32_t at = 0;
+        while (at < n && (r->ties[at].gpu != of->gpu || r->ties[at].end != of->end ||
+                          r->ties[at].c2c != of->c2c))
+            at++;
+        if (at < n) {
+            r->ties[at].rate += of->rate;
+            r->ties[at].count += of->count;
+        } else {
+            r->ties[n++] = *of;
+        }
     }
-    const uint32_t target = find_gpu(r, of->target);
-    if (target == NONE)
-        fail_at(r, of->line, "nvlink: there is no GPU with the busid \"%s\"", of->target);
-    else
-        cs_fabric_link(net, gpu->vertex, r->items[target].vertex, rate, 0, true);
+    r->n_ties = n;
+}
+
+static bool has_links(const reader *r)
+{
+    for (uint32_t i = 0; i < r->n_ties; i++)
+        if (!r->ties[i].c2c)
+            return true;
+    return false;
+}
+
+static void draw_ties(const reader *r, cs_fabric *net)
+{
+    uint32_t hub = NONE;
+    for (uint32_t i = 0; i < r->n_ties; i++) {
+        const tie *of = &r->ties[i];
+        const uint32_t gpu = r->items[of->gpu].vertex;
+        if (of->end == NONE)
+            continue;
+        if (of->end == HUB) {
+            hub = hub != NONE ? hub : cs_fabric_vertex(net, CS_VERTEX_SWITCH, "nvswitch");
+            cs_fabric_links(net, gpu, hub, of->rate, 0, true);
+        } else if (r->items[of->end].kind == SOCKET) {
+            cs_fabric_links(net, gpu, r->items[of->end].vertex, of->rate, 0, false);
+        } else {
+            cs_fabric_link(net, gpu, r->items[of->end].vertex, of->rate, 0, true);
+        }
+    }
 }
 
 static void draw(reader *r, double nvswitch, cs_fabric *net)
 {
     uint32_t hub = NONE;
-    const bool join = r->n_ties == 0 && nvswitch > 0;
+    const bool join = !has_links(r) && nvswitch > 0;
     if (!draw_gpus(r, net)) {
         r->status = cs_error_no_memory(r->error);
         return;
     }
     for (uint32_t i = 0; i < r->n_items; i++)
         draw_item(r, i, net);
-    for (uint32_t i = 0; i < r->n_ties && r->status == CS_OK; i++)
-        draw_tie(r, &r->ties[i], &hub, net);
+    draw_ties(r, net);
     if (join)
         hub = cs_fabric_vertex(net, CS_VERTEX_SWITCH, "nvswitch");
     for (uint32_t i = 0; i < r->n_items && join; i++)
         if (r->items[i].kind == GPU)
             cs_fabric_links(net, r->items[i].vertex, hub, nvswitch, 0, true);
     if (r->status == CS_OK && cs_fabric_count(net, CS_VERTEX_GPU) == 0)
-        fail_at(r, 1, "must have a GPU: a pci of class 0x03 or with a gpu");
+        fail_at(r, 1, "must have a GPU: a pci of class 0x03 or 0x12, or with a gpu");
 }
 
 static void parse(reader *r, const char *text, size_t length)
@@ -477,7 +574,7 @@ static void parse(reader *r, const char *text, size_t length)
 }
 
 cs_status cs_fabric_from_nccl(const char *name, const char *text, size_t length, double nvswitch,
-                              cs_fabric **net, uint32_t *n_nvlinks, cs_error *error)
+                              cs_fabric **net, cs_fabric_nccl *found, cs_error *error)
 {
     reader r = {.name = name, .open = {NONE}, .depth = 1, .error = error};
     cs_fabric *made = cs_fabric_create(name);
@@ -488,11 +585,14 @@ cs_status cs_fabric_from_nccl(const char *name, const char *text, size_t length,
         XML_SetUserData(r.parser, &r);
         XML_SetElementHandler(r.parser, start_element, end_element);
         parse(&r, text, length);
+        merge_ties(&r);
         if (r.status == CS_OK)
             draw(&r, nvswitch, made);
     }
     XML_ParserFree(r.parser);
-    *n_nvlinks = r.n_ties;
+    *found = (cs_fabric_nccl){.has_links = has_links(&r)};
+    for (uint32_t i = 0; i < r.n_ties; i++)
+        found->n_missing += r.ties[i].end == NONE ? r.ties[i].count : 0;
     free(r.items);
     free(r.ties);
     if (r.status == CS_OK)

@@ -1,5 +1,7 @@
 #include "sim/base/text.h"
 
+#include "sim/base/terms.h"
+
 #include <ctype.h>
 #include <limits.h>
 #include <stdint.h>
@@ -273,6 +275,7 @@ void cs_guess_init(cs_guess *guess, const char *word)
 {
     guess->word = word;
     guess->closest = NULL;
+    guess->term = cs_term_find(word);
     /* A third of the word may be wrong (in halves: two thirds of its length), but one letter
      * only in short ones. */
     size_t length = strlen(word);
@@ -291,64 +294,6 @@ static bool continues(const char *a, const char *b)
     return shorter >= 4 && strncasecmp(a, b, shorter) == 0;
 }
 
-/* What frameworks call what has another name here. A word may have several meanings; it has the one
- * that is known where it stands. */
-static const struct {
-    const char *other, *own;
-} synonyms[] = {
-    {"tp", "tensor"},
-    {"tensor_model_parallel_size", "tensor"},
-    {"pp", "pipeline"},
-    {"pipeline_model_parallel_size", "pipeline"},
-    {"cp", "context"},
-    {"ep", "expert"},
-    {"dp", "data"},
-    {"dp_size", "data"},
-    {"sp", "sequence_parallel"},
-    {"zero_stage", "zero"},
-    {"virtual_stages", "stages_per_device"},
-    {"chunks", "stages_per_device"},
-    {"num_microbatches", "micro_batches"},
-    {"gradient_accumulation_steps", "micro_batches"},
-    {"activation_checkpointing", "recompute"},
-    {"global_batch_size", "batch_size"},
-    {"gbs", "batch_size"},
-    {"dtype", "precision"},
-    {"torch_dtype", "precision"},
-    {"bfloat16", "bf16"},
-    {"float16", "fp16"},
-    {"half", "fp16"},
-    {"float32", "fp32"},
-    {"float", "fp32"},
-    {"gpus", "devices"},
-    {"n_gpus", "devices"},
-    {"world_size", "devices"},
-    {"steps", "iterations"},
-    {"n_layers", "layers"},
-    {"num_layers", "layers"},
-    {"num_hidden_layers", "layers"},
-    {"hidden_size", "hidden"},
-    {"d_model", "hidden"},
-    {"n_heads", "heads"},
-    {"num_attention_heads", "heads"},
-    {"num_key_value_heads", "kv_heads"},
-    {"num_query_groups", "kv_heads"},
-    {"seq_len", "sequence"},
-    {"seq_length", "sequence"},
-    {"ffn_hidden_size", "intermediate"},
-    {"intermediate_size", "intermediate"},
-    {"vocab_size", "vocabulary"},
-    {"num_experts", "experts"},
-};
-
-static bool means(const char *word, const char *known)
-{
-    for (size_t i = 0; i < sizeof(synonyms) / sizeof(synonyms[0]); i++)
-        if (strcasecmp(synonyms[i].other, word) == 0 && strcmp(synonyms[i].own, known) == 0)
-            return true;
-    return false;
-}
-
 /* Of two as far from a word: fewer letters changed; and as first letters are
  * mostly right, that one. */
 static bool is_closer(const char *word, const char *known, const char *than)
@@ -359,14 +304,18 @@ static bool is_closer(const char *word, const char *known, const char *than)
 
 void cs_guess_add(cs_guess *guess, const char *known)
 {
-    const unsigned int edits = edit_distance(guess->word, known);
-    const unsigned int near = continues(guess->word, known) ? 2 : edits;
-    const unsigned int distance = means(guess->word, known) ? 0 : near;
-    const bool tie = guess->closest && distance == guess->distance &&
-                     is_closer(guess->word, known, guess->closest);
-    if ((distance < guess->distance || tie) && distance < 2 * strlen(known)) {
-        guess->distance = distance;
-        guess->closest = known;
+    if (guess->term) { /* what it means is known: a word that is written alike is not meant */
+        const char *meaning = cs_term_meaning(guess->term, known);
+        guess->closest = cs_term_first(guess->term, guess->closest, meaning);
+    } else {
+        const unsigned int edits = edit_distance(guess->word, known);
+        const unsigned int distance = continues(guess->word, known) ? 2 : edits;
+        const bool tie = guess->closest && distance == guess->distance &&
+                         is_closer(guess->word, known, guess->closest);
+        if ((distance < guess->distance || tie) && distance < 2 * strlen(known)) {
+            guess->distance = distance;
+            guess->closest = known;
+        }
     }
     size_t used = strlen(guess->known), room = sizeof(guess->known) - used;
     const char *separator = used > 0 ? ", " : "";
@@ -380,9 +329,14 @@ const char *cs_guess_text(cs_guess *guess)
 {
     char quoted[CS_TEXT_QUOTED_BYTES];
     cs_text_quote(guess->word, quoted, sizeof(quoted));
+    const int name = guess->closest ? (int)strcspn(guess->closest, ":") : 0;
     if (guess->closest)
-        snprintf(guess->text, sizeof(guess->text), "%s; did you mean \"%.64s\"? known: %s", quoted,
-                 guess->closest, guess->known);
+        snprintf(guess->text, sizeof(guess->text), "%s; did you mean \"%.*s\"%.64s? known: %s",
+                 quoted, name < 64 ? name : 64, guess->closest, guess->closest + name,
+                 guess->known);
+    else if (guess->term)
+        snprintf(guess->text, sizeof(guess->text), "%s: %s%s%s", quoted, guess->term->text,
+                 guess->known[0] ? "; known: " : "", guess->known);
     else
         snprintf(guess->text, sizeof(guess->text), "%s; known: %s", quoted, guess->known);
     return guess->text;

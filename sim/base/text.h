@@ -63,13 +63,17 @@ uint32_t cs_text_code(const char *text, size_t bytes);
  *     for (...) cs_guess_add(&guess, names[i]);
  *     ... "unknown sharing %s", cs_guess_text(&guess)
  *         -> unknown sharing "fif"; did you mean "fifo"? known: none, fifo, phi
+ *
+ * A word of the field, such as "tp" or "fsdp", is not guessed at: if one of its meanings is known,
+ * that is meant; if not, the text says what it is here.
  */
 typedef struct cs_guess {
     const char *word;
-    const char *closest; /* NULL when none is close */
+    const struct cs_term *term; /* what others mean by the word, or NULL (terms.h) */
+    const char *closest;        /* NULL when none is close */
     unsigned int distance;
     char known[512]; /* "none, fifo, phi"; with "..." at its end when they do not fit */
-    char text[700];
+    char text[1000];
 } cs_guess;
 
 void cs_guess_init(cs_guess *guess, const char *word);

@@ -1,5 +1,6 @@
 #include "sim/cli/command.h"
 #include "sim/cli/complete.h"
+#include "sim/cli/listed.h"
 
 #include "sim/base/text.h"
 
@@ -16,18 +17,21 @@ static cs_status run_help(const cs_context *context, const cs_arguments *argumen
     }
     const cs_command *command = cs_command_find(arguments->words[0]);
     if (!command)
-        return cs_command_unknown(arguments->words[0], error);
+        return cs_listed_term(arguments->words[0], context->out)
+                   ? CS_OK
+                   : cs_command_unknown(arguments->words[0], error);
     cs_command_print_help(command, context->out);
     return CS_OK;
 }
 
 const cs_command cs_command_help = {
     .name = "help",
-    .words = "[COMMAND]",
+    .words = "[COMMAND|WORD]",
     .max_words = 1,
     .choices = cs_choose_command,
     .summary = "explain a command",
-    .doc = "Prints the list of commands, or the help of one command.",
+    .doc = "Prints the list of commands, the help of one command, or what a word of other programs "
+           "is here (`sim list terms`).",
     .options = no_options,
     .run = run_help,
 };

@@ -87,6 +87,28 @@ static cs_status import_pipedream(const cs_context *context, const cs_arguments 
     return status;
 }
 
+static void tell_left_out(const cs_log *log, const char *path, const cs_torch_report *report)
+{
+    const char *exchange = report->n_kernels > 0 ? "kernel" : "operator";
+    const cs_units_value exchanged =
+        cs_units_text(report->communication * 1e-6, CS_QUANTITY_TIME, 4);
+    const cs_units_value others = cs_units_text(report->others * 1e-6, CS_QUANTITY_TIME, 4);
+    if (report->n_recorded_steps > report->n_steps)
+        cs_log_write(log, CS_LOG_WARNING,
+                     "%s: %u of %u steps compute nothing; times are means over the others", path,
+                     report->n_recorded_steps - report->n_steps, report->n_recorded_steps);
+    if (report->n_exchanges > 0)
+        cs_log_write(log, CS_LOG_WARNING,
+                     "%s: left out %s of communication (%u %s%s): the simulation adds it", path,
+                     exchanged.s, report->n_exchanges, exchange,
+                     report->n_exchanges == 1 ? "" : "s");
+    if (report->others > 0)
+        cs_log_write(log, CS_LOG_INFO,
+                     "%s: left out %s of kernels outside of forward and backward passes "
+                     "(updates of weights, copies of data)",
+                     path, others.s);
+}
+
 static cs_status import_torch(const cs_context *context, const cs_arguments *arguments,
                               const char *output, const cs_pipedream_options *how, cs_error *error)
 {
@@ -100,10 +122,13 @@ static cs_status import_torch(const cs_context *context, const cs_arguments *arg
         status = write_model(&model, output, error);
     if (status == CS_OK)
         cs_log_write(&context->log, CS_LOG_INFO,
-                     "%s: %u operators and %u kernels in %u steps made a chain of %u %s", path,
-                     report.n_operators, report.n_kernels, report.n_steps, report.n_layers,
+                     "%s: %u operators and %u kernels in %u step%s made a chain of %u %s", path,
+                     report.n_operators, report.n_kernels, report.n_steps,
+                     report.n_steps == 1 ? "" : "s", report.n_layers,
                      report.modules ? "modules"
                                     : "operators (record with with_stack=True for modules)");
+    if (status == CS_OK)
+        tell_left_out(&context->log, path, &report);
     if (status == CS_OK && model.times_only)
         cs_log_write(
             &context->log, CS_LOG_WARNING,

@@ -1,6 +1,7 @@
 #include "schedules/plan/chain-fields.h"
 #include "schedules/plan/planner.h"
 #include "sim/advise/advise-section.h"
+#include "sim/base/terms.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/command.h"
@@ -31,6 +32,7 @@ typedef struct entry {
     const char *unit;                 /* of a figure; or NULL */
     const cs_convention *conventions; /* of a runtime; or NULL */
     const char *stands_for;           /* of a preset, JSON; or NULL */
+    const cs_term *term;              /* or NULL */
     char text[300], more[400];        /* of an entry whose texts are made up */
 } entry;
 
@@ -184,6 +186,14 @@ static bool point_at(size_t i, entry *out)
     return i < sizeof(entries) / sizeof(entries[0]);
 }
 
+static bool term_at(size_t i, entry *out)
+{
+    const cs_term *at = &cs_terms[i];
+    if (at->words)
+        *out = (entry){.name = at->words[0], .summary = at->text, .fields = none, .term = at};
+    return at->words != NULL;
+}
+
 static const struct {
     const char *name;
     bool (*at)(size_t i, entry *out);
@@ -193,7 +203,7 @@ static const struct {
     {"topologies", topology_at}, {"models", model_at, MODEL_KINDS},
     {"devices", device_at},      {"sections", section_at},
     {"figures", figure_at},      {"points", point_at},
-    {"runtimes", runtime_at},
+    {"runtimes", runtime_at},    {"terms", term_at},
 };
 
 enum { N_SECTIONS = sizeof(sections) / sizeof(sections[0]) };
@@ -226,7 +236,7 @@ const cs_field *cs_listed_fields(const char *section, const char *name)
 
 static const char *const section_names[] = {"schedules", "planners", "topologies", "models",
                                             "devices",   "sections", "figures",    "points",
-                                            "runtimes",  NULL};
+                                            "runtimes",  "terms",    NULL};
 
 enum { FIELD_COLUMN = 31, CONVENTION_INDENT = 10 };
 
@@ -258,8 +268,9 @@ static bool wants(const cs_arguments *arguments, size_t section, const entry *on
 {
     if (arguments->n_words == 2 && strcmp(arguments->words[0], sections[section].name) != 0)
         return false;
-    return wants_section(arguments, section) ||
-           strcmp(arguments->words[arguments->n_words - 1], one->name) == 0;
+    const char *word = arguments->n_words > 0 ? arguments->words[arguments->n_words - 1] : "";
+    return wants_section(arguments, section) || strcmp(word, one->name) == 0 ||
+           (one->term && cs_term_find(word) == one->term);
 }
 
 static bool wants_any(const cs_arguments *arguments, size_t section)
@@ -343,8 +354,73 @@ static void print_summary(const entry *one, FILE *out)
     cs_wrap(out, used > 0 ? (size_t)used : 0, 6, CS_WRAP_REPORT, one->summary);
 }
 
+/* Whether an entry of a section has keys of that part of a scenario. */
+static bool has_keys_of(size_t section, const entry *one, const char *part)
+{
+    return (sections[section].at == section_at && strcmp(one->name, part) == 0) ||
+           (sections[section].at == model_at && strcmp(part, "model") == 0) ||
+           (sections[section].at == schedule_at && strcmp(part, "schedule") == 0);
+}
+
+/* The description of what a term means, the key "/parallel/zero: 3" of a scenario or the entry
+ * "schedules/dp"; or NULL. */
+static const char *describe_meaning(const char *meaning)
+{
+    const char *name = cs_term_name(meaning), *begin = meaning + (*meaning == '/');
+    const size_t length = strcspn(name, ":");
+    char part[32];
+    entry one;
+    snprintf(part, sizeof(part), "%.*s", (int)strcspn(begin, "/"), begin);
+    if (name == begin)
+        snprintf(part, sizeof(part), "scenario");
+    for (size_t s = 0; s < N_SECTIONS; s++) {
+        for (size_t i = 0; sections[s].at(i, &one); i++) {
+            if (*meaning != '/' && strcmp(sections[s].name, part) == 0 &&
+                strcmp(one.name, name) == 0)
+                return one.summary;
+            if (*meaning != '/' || !has_keys_of(s, &one, part))
+                continue;
+            for (const cs_field *field = one.fields; field->name; field++)
+                if (strncmp(field->name, name, length) == 0 && field->name[length] == '\0')
+                    return field->doc;
+        }
+    }
+    return NULL;
+}
+
+static void print_term(const cs_term *term, FILE *out)
+{
+    char others[400] = "also ";
+    for (const char *const *word = term->words + 1; *word; word++)
+        cs_text_format(others + strlen(others), sizeof(others) - strlen(others), "%s%s", *word,
+                       word[1] ? ", " : "");
+    if (term->words[1]) {
+        fputs("      ", out);
+        cs_wrap(out, 6, 6, CS_WRAP_REPORT, others);
+    }
+    for (const char *const *meaning = term->means; *meaning; meaning++) {
+        const char *doc = describe_meaning(*meaning);
+        fprintf(out, "      %s%s", *meaning, doc ? "\n          " : "\n");
+        if (doc)
+            cs_wrap(out, 10, 10, CS_WRAP_REPORT, doc);
+    }
+}
+
+bool cs_listed_term(const char *word, FILE *out)
+{
+    const cs_term *term = cs_term_find(word);
+    if (!term)
+        return false;
+    fprintf(out, "%s: ", word);
+    cs_wrap(out, strlen(word) + 2, 6, CS_WRAP_REPORT, term->text);
+    print_term(term, out);
+    return true;
+}
+
 static void print_details(const entry *one, FILE *out)
 {
+    if (one->term)
+        print_term(one->term, out);
     if (one->source) {
         fputs("      ", out);
         cs_wrap(out, 6, 6, CS_WRAP_REPORT, one->source);
@@ -408,6 +484,15 @@ static void print_figure_row(const entry *one, FILE *out)
     fputs(" |\n", out);
 }
 
+static void print_term_row(const entry *one, FILE *out)
+{
+    for (const char *const *word = one->term->words; *word; word++)
+        fprintf(out, "%s`%s`", word == one->term->words ? "| " : ", ", *word);
+    fputs(" | ", out);
+    print_escaped(one->summary, out);
+    fputs(" |\n", out);
+}
+
 /* With their sources. */
 static void print_conventions(const cs_convention *convention, FILE *out)
 {
@@ -462,9 +547,12 @@ static void print_markdown(const cs_arguments *arguments, size_t section, FILE *
 {
     entry one;
     const bool figures = sections[section].at == figure_at;
-    const bool headings = arguments->n_words < 2 && !figures;
+    const bool terms = sections[section].at == term_at;
+    const bool headings = arguments->n_words < 2 && !figures && !terms;
     if (figures)
         fputs("| key | unit | meaning |\n|---|---|---|\n", out);
+    if (terms)
+        fputs("| words | here |\n|---|---|\n", out);
     if (headings)
         fprintf(out, "## %s\n\n", sections[section].name);
     for (size_t i = 0; sections[section].at(i, &one); i++) {
@@ -472,7 +560,7 @@ static void print_markdown(const cs_arguments *arguments, size_t section, FILE *
             continue;
         if (headings)
             fprintf(out, "### `%s`\n\n", one.name);
-        (figures ? print_figure_row : print_markdown_entry)(&one, out);
+        (figures ? print_figure_row : terms ? print_term_row : print_markdown_entry)(&one, out);
         if (headings)
             fputc('\n', out);
     }
@@ -513,12 +601,24 @@ static bool add_conventions(cJSON *object, const cs_convention *convention)
     return list != NULL;
 }
 
+static bool add_words(cJSON *object, const char *key, const char *const *words)
+{
+    cJSON *list = cJSON_AddArrayToObject(object, key);
+    for (; list && *words; words++)
+        if (!cJSON_AddItemToArray(list, cJSON_CreateString(*words)))
+            return false;
+    return list != NULL;
+}
+
 static bool add_entry(cJSON *list, const entry *one)
 {
     cJSON *object = cs_json_add_item(list);
     bool complete = cJSON_AddStringToObject(object, "name", one->name) &&
                     cJSON_AddStringToObject(object, "summary", one->summary) &&
                     cJSON_AddStringToObject(object, "source", one->source ? one->source : "");
+    if (complete && one->term)
+        return add_words(object, "words", one->term->words) &&
+               add_words(object, "means", one->term->means);
     if (complete && one->unit)
         return cJSON_AddStringToObject(object, "unit", one->unit) != NULL;
     if (complete && one->conventions)
@@ -599,13 +699,23 @@ static cs_status unknown_word(const cs_arguments *arguments, cs_error *error)
     return cs_error_add(error, CS_USAGE, "list: unknown %s", cs_guess_text(&guess));
 }
 
+/* "global batch" may be two words. */
+static bool print_joined_term(const cs_arguments *arguments, FILE *out)
+{
+    char joined[80];
+    if (arguments->n_words != 2)
+        return false;
+    snprintf(joined, sizeof(joined), "%s_%s", arguments->words[0], arguments->words[1]);
+    return cs_listed_term(joined, out);
+}
+
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     bool known = false;
     for (size_t s = 0; s < N_SECTIONS; s++)
         known |= wants_any(arguments, s);
     if (!known)
-        return unknown_word(arguments, error);
+        return print_joined_term(arguments, context->out) ? CS_OK : unknown_word(arguments, error);
     if (cs_arguments_flag(arguments, "json"))
         return cs_print_json(list_json(arguments), context->out, error);
     const bool markdown = cs_arguments_flag(arguments, "markdown");
@@ -629,7 +739,8 @@ const cs_command cs_command_list = {
     .doc =
         "Lists everything that a scenario can name: schedules, planners, topologies, models, "
         "devices, sections and runtimes. Also lists the figures that runs and sweeps report, and "
-        "the keys of measured points. With a SECTION (schedules, planners, ...) or a NAME, "
+        "the keys of measured points, and words of other programs with what they are here (terms). "
+        "With a SECTION (schedules, planners, ...) or a NAME, "
         "prints their parameters, units, ranges, defaults and sources as well.",
     .options = options,
     .run = run,

@@ -1,15 +1,20 @@
 /* What `sim list` lists, by section: "schedules", "planners", "topologies", "models", "devices",
- * "sections", "figures". */
+ * "sections", "figures", "points", "runtimes", "terms". */
 #ifndef CS_CLI_LISTED_H
 #define CS_CLI_LISTED_H
 
 #include "sim/base/field.h"
+
+#include <stdio.h>
 
 /* Calls `found` with the name and the summary of each entry; false when there is no such section.
  */
 bool cs_listed_each(const char *section,
                     void (*found)(void *context, const char *name, const char *summary),
                     void *context);
+
+/* Prints what a word of the field is here (sim/base/terms.h); false if it is none. */
+bool cs_listed_term(const char *word, FILE *out);
 
 /* The parameters of an entry, ended by {0}; NULL when there is no such entry. */
 const cs_field *cs_listed_fields(const char *section, const char *name);

@@ -1,5 +1,8 @@
 #include "sim/cli/scenario-option.h"
 
+#include "sim/base/terms.h"
+
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -7,12 +10,13 @@
 static cs_status split(const char *text, cs_override *out, cs_error *error)
 {
     const char *equals = strchr(text, '=');
-    if (*text != '/' || !equals)
+    if (*text != '/' || !equals) {
+        char word[64], meant[64];
+        snprintf(word, sizeof(word), "%.*s", (int)strcspn(text, "="), text);
         return cs_error_add(
-            error, CS_USAGE,
-            "--set must be /json/pointer=VALUE, like /schedule/micro_batches=8 (got "
-            "\"%s\")",
-            text);
+            error, CS_USAGE, "--set must be /json/pointer=VALUE, like %s=8 (got \"%s\")",
+            cs_term_pointer(word, "/schedule/micro_batches", meant, sizeof(meant)), text);
+    }
     char *pointer = strndup(text, (size_t)(equals - text));
     if (!pointer)
         return cs_error_no_memory(error);

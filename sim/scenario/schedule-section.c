@@ -2,8 +2,6 @@
 
 #include "sim/base/text.h"
 
-#include <strings.h>
-
 const cs_field cs_scenario_schedule_fields[] = {
     {"kind", CS_FIELD_TEXT, offsetof(cs_schedule_section, kind_name),
      .doc = "one of `sim list schedules`"},
@@ -19,35 +17,6 @@ const cs_field cs_scenario_schedule_fields[] = {
      .doc = "the planner \"balanced\" counts the messages between stages too"},
     {0},
 };
-
-/* Schedules by names that others use, and what there is of them here. */
-static const struct {
-    const char *name, *hint;
-} others[] = {
-    {"ddp", "it is \"dp\" here, with \"bucket\": \"25 MB\""},
-    {"fsdp", "\"cdp_dp\" with \"setting\": \"zero\" is the nearest there is"},
-    {"zero", "it is \"cdp_dp\" with \"setting\": \"zero\" here"},
-    {"dapple", "it is \"1f1b\" here"},
-    {"pipedream_flush", "it is \"1f1b\" here"},
-    {"megatron", "it is \"interleaved_1f1b\" here"},
-    {"timeprest", "it is \"nf1b\" here"},
-    {"madpipe", "it is \"periodic\" here, with \"partition\": \"madpipe\""},
-    {"zbv", "it is \"zb_v\" here"},
-    {"zb-v", "it is \"zb_v\" here"},
-    {"dualpipev", "it is \"dualpipe_v\" here"},
-    {"dualpipe", "it is two replicas of \"dualpipe_v\", each on half the devices of the pipeline"},
-    {"chimera", "no stage can be on two devices that run it in different orders"},
-};
-
-static cs_status unknown_schedule(cs_guess *guess, const cs_json_place *place, cs_error *error)
-{
-    for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++) {
-        if (strcasecmp(guess->word, others[i].name) == 0)
-            return cs_json_invalid(place, error, "unknown schedule \"%s\": %s; known: %s",
-                                   guess->word, others[i].hint, guess->known);
-    }
-    return cs_json_invalid(place, error, "unknown schedule %s", cs_guess_text(guess));
-}
 
 static cs_status find_schedule(const cJSON *section, const cs_json_place *place,
                                const cs_schedule **kind, cs_error *error)
@@ -71,7 +40,7 @@ static cs_status find_schedule(const cJSON *section, const cs_json_place *place,
     if (!cJSON_IsString(name))
         return cs_json_invalid(&key, error, "must be one of %s (got %s)", guess.known,
                                cs_json_describe(name, got, sizeof(got)));
-    return unknown_schedule(&guess, &key, error);
+    return cs_json_invalid(&key, error, "unknown schedule %s", cs_guess_text(&guess));
 }
 
 /* What would have no effect is not what the user meant, nor what the schedule decides by itself. */

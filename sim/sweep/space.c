@@ -1,6 +1,7 @@
 #include "sim/sweep/space.h"
 
 #include "sim/base/file.h"
+#include "sim/base/terms.h"
 #include "sim/base/text-stream.h"
 #include "sim/base/text.h"
 
@@ -51,11 +52,12 @@ enum { KEY_BYTES = 1000 };
 static cs_status add_axis(cs_space *space, const char *origin, const char *pointer, cs_axis **axis,
                           cs_error *error)
 {
-    char quoted[CS_TEXT_QUOTED_BYTES];
+    char quoted[CS_TEXT_QUOTED_BYTES], meant[64];
     if (pointer[0] != '/' || pointer[1] == '\0')
-        return cs_error_add(error, CS_INVALID,
-                            "%s: must be a JSON pointer like /schedule/micro_batches (got %s)",
-                            origin, cs_text_quote(pointer, quoted, sizeof(quoted)));
+        return cs_error_add(
+            error, CS_INVALID, "%s: must be a JSON pointer like %s (got %s)", origin,
+            cs_term_pointer(pointer, "/schedule/micro_batches", meant, sizeof(meant)),
+            cs_text_quote(pointer, quoted, sizeof(quoted)));
     if (strlen(pointer) > KEY_BYTES || cs_text_has_control(pointer, strlen(pointer)))
         return cs_error_add(error, CS_INVALID,
                             "%s: a key must have up to %d bytes and no control characters (got %s)",

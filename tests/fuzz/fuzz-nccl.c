@@ -9,10 +9,10 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     cs_fabric *net = NULL;
-    uint32_t n_nvlinks;
+    cs_fabric_nccl found;
     cs_error error;
     cs_error_init(&error);
-    if (cs_fabric_from_nccl("t.xml", (const char *)data, size, 1e9, &net, &n_nvlinks, &error) !=
+    if (cs_fabric_from_nccl("t.xml", (const char *)data, size, 1e9, &net, &found, &error) !=
         CS_OK) {
         if (error.count == 0 || (error.status == CS_INVALID && strncmp(error.text, "t.xml:", 6)))
             abort();

@@ -14,6 +14,7 @@ typedef enum cs_torch_kind {
     CS_TORCH_KERNEL,   /* on the device: kernels, copies, fills */
     CS_TORCH_MODULE,   /* a call of a module */
     CS_TORCH_STEP,     /* a step of the profiler */
+    CS_TORCH_EXCHANGE, /* on the host: starts communication, perhaps waits for it */
     CS_N_TORCH_KINDS
 } cs_torch_kind;
 
@@ -23,6 +24,8 @@ typedef struct cs_torch_event {
     double start, duration; /* us */
     int64_t sequence;       /* of an operator, -1 without */
     int64_t correlation;    /* of launches and kernels, -1 without */
+    bool is_operator;       /* an exchange: false if it is an annotation */
+    bool communication;     /* of operators, by name; of kernels, also by what launches them */
     const cJSON *arguments; /* NULL without */
 } cs_torch_event;
 
@@ -37,10 +40,20 @@ typedef struct cs_torch_events {
     bool shapes;                           /* some operator has them */
 } cs_torch_events;
 
+/* Names of operators (their beginning) and of kernels (a part) that communicate: the text of
+ * facts/communication.json. */
+extern const char cs_torch_communication[];
+
 /* Names and arguments point into the document. Errors name the file; without `times_only` there
  * must be shapes. Zeroed events can be finished. */
 CS_MUST_CHECK cs_status cs_torch_events_read(const cJSON *root, const char *file, bool times_only,
                                              cs_torch_events *events, cs_error *error);
 void cs_torch_events_finish(cs_torch_events *events);
+
+/* The first event of a list, other than that of kernels, that is not before (thread, time). */
+uint32_t cs_torch_first(const cs_torch_list *list, int64_t thread, double time);
+
+/* The kernels of a launch, several if it launches a graph: the first, and *n of them. */
+cs_torch_event *cs_torch_kernels(const cs_torch_list *kernels, int64_t correlation, uint32_t *n);
 
 #endif

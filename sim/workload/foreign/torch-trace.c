@@ -6,6 +6,7 @@
 #include "sim/workload/foreign/gzip.h"
 #include "sim/workload/foreign/torch-events.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -24,6 +25,7 @@ typedef struct unit {
     double first;  /* us, when it started first */
     bool used;
     double forward, backward; /* us, of all steps */
+    bool exchanges;           /* communicates */
     bool parameters;          /* an operator is known to have some */
     int64_t weight_bytes, input_bytes;
     int64_t samples; /* the first dimension of what it reads */
@@ -50,6 +52,8 @@ typedef struct collection {
     uint32_t n_places, cap_places;
     uint32_t step, ordinal; /* of the next such operator */
     bool backward;          /* some operator of the backward pass found its unit */
+    bool *busy;             /* per step: forward or backward passes compute something */
+    double computing;       /* us, of all units */
 } collection;
 
 static const cs_torch_list *list_of(const collection *c, cs_torch_kind kind)
@@ -71,14 +75,22 @@ static cs_status add_unit(collection *c, const char *name, uint32_t *index, cs_e
     return CS_OK;
 }
 
-/* The step that runs at that time, 0 outside of all; steps follow each other. */
+/* The step that runs at that time, NONE outside of all; 0 if none was recorded. */
 static uint32_t step_at(const collection *c, double time)
 {
     const cs_torch_list *steps = list_of(c, CS_TORCH_STEP);
-    uint32_t step = 0;
-    for (uint32_t i = 0; i < steps->n && steps->events[i].start <= time; i++)
-        step = i;
-    return step;
+    for (uint32_t i = steps->n; i-- > 0;)
+        if (steps->events[i].start <= time)
+            return time < end_of(&steps->events[i]) ? i : NONE;
+    return steps->n > 0 ? NONE : 0;
+}
+
+static uint32_t count_steps(const collection *c)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i == 0 || i < list_of(c, CS_TORCH_STEP)->n; i++)
+        n += c->busy[i];
+    return n;
 }
 
 /* ---- modules ---- */
@@ -148,52 +160,55 @@ static uint32_t module_around(collection *c, const cs_torch_event *op)
 
 /* ---- times and sizes of an operator ---- */
 
-static int compare_with_kernel(const void *key, const void *element)
+/* Without kernels: the part of an operator that its exchanges take, which may wait for the other
+ * ranks after they have ended themselves. */
+static double exchange_time(const collection *c, const cs_torch_event *op)
 {
-    int64_t left = *(const int64_t *)key, right = ((const cs_torch_event *)element)->correlation;
-    return left < right ? -1 : left > right;
-}
-
-static double kernel_time(const cs_torch_list *kernels, int64_t correlation)
-{
-    const cs_torch_event *found = correlation < 0 || kernels->n == 0
-                                      ? NULL
-                                      : bsearch(&correlation, kernels->events, kernels->n,
-                                                sizeof(*kernels->events), compare_with_kernel);
-    return found ? found->duration : 0;
-}
-
-/* The first event of a sorted list that is not before (thread, time). */
-static uint32_t lower_bound(const cs_torch_list *list, int64_t thread, double time)
-{
-    uint32_t low = 0, high = list->n;
-    while (low < high) {
-        uint32_t middle = low + (high - low) / 2;
-        const cs_torch_event *at = &list->events[middle];
-        bool before = at->thread < thread || (at->thread == thread && at->start < time);
-        if (before)
-            low = middle + 1;
-        else
-            high = middle;
+    const cs_torch_list *exchanges = list_of(c, CS_TORCH_EXCHANGE);
+    double sum = 0, covered = op->start;
+    for (uint32_t i = cs_torch_first(exchanges, op->thread, op->start); i < exchanges->n; i++) {
+        const cs_torch_event *exchange = &exchanges->events[i];
+        if (exchange->thread != op->thread || exchange->start >= end_of(op))
+            break;
+        const double from = fmax(exchange->start, covered);
+        const double to = fmin(end_of(exchange), end_of(op));
+        sum += to > from ? to - from : 0;
+        covered = fmax(covered, to);
     }
-    return low;
+    return sum;
 }
 
-/* Of the kernels that are launched while it runs; its own where there are no kernels. */
-static double time_of(const collection *c, const cs_torch_event *op)
+/* us that an operator computes: its kernels without those that communicate; itself where there are
+ * no kernels at all. *exchanges becomes true if it communicates. */
+static double time_of(const collection *c, const cs_torch_event *op, bool *exchanges)
 {
     const cs_torch_list *launches = list_of(c, CS_TORCH_LAUNCH);
     const cs_torch_list *kernels = list_of(c, CS_TORCH_KERNEL);
     double sum = 0;
-    if (kernels->n == 0)
-        return op->duration;
-    for (uint32_t i = lower_bound(launches, op->thread, op->start); i < launches->n; i++) {
+    if (kernels->n == 0) {
+        const double exchanged = exchange_time(c, op);
+        *exchanges |= exchanged > 0;
+        return op->duration - exchanged;
+    }
+    for (uint32_t i = cs_torch_first(launches, op->thread, op->start); i < launches->n; i++) {
         const cs_torch_event *launch = &launches->events[i];
+        uint32_t n;
         if (launch->thread != op->thread || launch->start > end_of(op))
             break;
-        sum += kernel_time(kernels, launch->correlation);
+        const cs_torch_event *launched = cs_torch_kernels(kernels, launch->correlation, &n);
+        for (uint32_t k = 0; k < n; k++) {
+            *exchanges |= launched[k].communication;
+            sum += launched[k].communication ? 0 : launched[k].duration;
+        }
     }
     return sum;
+}
+
+static double compute(collection *c, const cs_torch_event *op, unit *to)
+{
+    const double time = time_of(c, op, &to->exchanges);
+    c->computing += time;
+    return time;
 }
 
 /* Which inputs of an operator are parameters, by bits; and which one is the data. */
@@ -285,7 +300,7 @@ static cs_status operator_unit(collection *c, const cs_torch_event *op, uint32_t
                                cs_error *error)
 {
     static const char format[] = "%s %u";
-    uint32_t step = step_at(c, op->start);
+    const uint32_t step = step_at(c, op->start);
     c->ordinal = step == c->step ? c->ordinal : 0;
     c->step = step;
     uint32_t place = c->ordinal++;
@@ -305,13 +320,15 @@ static cs_status operator_unit(collection *c, const cs_torch_event *op, uint32_t
     return status;
 }
 
-/* An outermost operator of the forward pass, with those that it calls: [first, end). */
+/* An outermost operator of the forward pass, with those that it calls: [first, end). Those that
+ * communicate, and those outside of busy steps, belong to no layer. */
 static cs_status add_forward(collection *c, uint32_t first, uint32_t end, cs_error *error)
 {
     const cs_torch_event *ops = list_of(c, CS_TORCH_OPERATOR)->events, *op = &ops[first];
     uint32_t index = module_around(c, op);
+    const uint32_t step = step_at(c, op->start);
     cs_status status = CS_OK;
-    if (index == NONE && op->sequence < 0)
+    if (step == NONE || !c->busy[step] || op->communication || (index == NONE && op->sequence < 0))
         return CS_OK;
     if (index == NONE)
         status = operator_unit(c, op, &index, error);
@@ -321,8 +338,8 @@ static cs_status add_forward(collection *c, uint32_t first, uint32_t end, cs_err
     if (!to->used || op->start < to->first)
         to->first = op->start;
     to->used = true;
-    to->forward += time_of(c, op);
-    take_sizes(c, op, step_at(c, op->start), to);
+    to->forward += compute(c, op, to);
+    take_sizes(c, op, step, to);
     for (uint32_t i = first; i < end && status == CS_OK; i++)
         status = add_link(c, ops[i].sequence, index, error);
     return status;
@@ -366,6 +383,26 @@ static uint32_t end_of_calls(const cs_torch_list *ops, uint32_t first)
     return end;
 }
 
+/* A profiler also records steps while it warms up, and an empty one at the end. Returns whether
+ * some operator belongs to a forward or backward pass. */
+static bool find_busy_steps(collection *c)
+{
+    const cs_torch_list *ops = list_of(c, CS_TORCH_OPERATOR);
+    bool any = false;
+    for (uint32_t i = 0, end; i < ops->n; i = end) {
+        const cs_torch_event *op = &ops->events[i];
+        const uint32_t step = step_at(c, op->start);
+        bool trains = is_backward(op), exchanges = false;
+        end = end_of_calls(ops, i);
+        for (uint32_t k = i; k < end; k++)
+            trains |= ops->events[k].sequence >= 0;
+        any |= trains;
+        if (trains && step != NONE && !c->busy[step])
+            c->busy[step] = time_of(c, op, &exchanges) > 0;
+    }
+    return any;
+}
+
 static cs_status collect_forward(collection *c, cs_error *error)
 {
     const cs_torch_list *ops = list_of(c, CS_TORCH_OPERATOR);
@@ -385,10 +422,11 @@ static void collect_backward(collection *c)
         qsort(c->links, c->n_links, sizeof(*c->links), compare_links);
     for (uint32_t i = 0; i < ops->n; i = end_of_calls(ops, i)) {
         const cs_torch_event *op = &ops->events[i];
-        uint32_t index = is_backward(op) ? linked_unit(c, op->sequence) : NONE;
-        if (index == NONE)
+        const uint32_t index = is_backward(op) ? linked_unit(c, op->sequence) : NONE;
+        const uint32_t step = step_at(c, op->start);
+        if (index == NONE || step == NONE || !c->busy[step])
             continue;
-        c->units[index].backward += time_of(c, op);
+        c->units[index].backward += compute(c, op, &c->units[index]);
         c->backward = true;
     }
 }
@@ -403,10 +441,14 @@ static int compare_units(const void *a, const void *b)
     return left->first < right->first ? -1 : left->first > right->first;
 }
 
-static uint32_t count_steps(const collection *c)
+/* What only communicates is no layer. */
+static void drop_exchanges(collection *c)
 {
-    uint32_t n = list_of(c, CS_TORCH_STEP)->n;
-    return n > 0 ? n : 1;
+    for (uint32_t i = 0; i < c->n_units; i++) {
+        unit *of = &c->units[i];
+        if (of->exchanges && !(of->forward > 0) && !(of->backward > 0) && !of->parameters)
+            of->used = false;
+    }
 }
 
 static bool fill_layer(const collection *c, const unit *from, cs_layer *to)
@@ -461,18 +503,18 @@ static const char *hardware_of(const cJSON *root)
 }
 
 static cs_status describe(const collection *c, const cJSON *root, const cs_torch_options *options,
-                          cs_model *model, cs_error *error)
+                          cs_model *model, const cs_torch_report *report, cs_error *error)
 {
     char text[400];
     cs_arena *arena = &model->arena;
     static const char notes[] = "mean over the steps; backward of layers with weights split in "
                                 "halves; every layer keeps what it reads, and hands on what the "
-                                "next one reads; updates left out";
+                                "next one reads; updates and communication left out";
     static const char times_notes[] =
         "times only: sizes of weights, activations and messages are not known, and stand as 0; "
         "mean "
         "over the steps; backward of layers with operators that have parameters split in halves; "
-        "updates left out";
+        "updates and communication left out";
     int64_t samples = c->units[0].samples;
     model->times_only = options->times_only;
     model->batch_size = options->batch_size ? options->batch_size : (uint32_t)samples;
@@ -487,15 +529,51 @@ static cs_status describe(const collection *c, const cJSON *root, const cs_torch
         cs_arena_copy(arena, options->hardware ? options->hardware : hardware_of(root));
     model->provenance.date = cs_arena_copy(arena, options->date);
     model->provenance.notes = options->times_only ? times_notes : notes;
-    if (!model->name || !model->provenance.source || !model->provenance.hardware ||
-        !model->provenance.date)
+    if (report->n_exchanges > 0) {
+        char with_amount[700];
+        cs_text_format(with_amount, sizeof(with_amount), "%s (communication: %.4g ms in all)",
+                       model->provenance.notes, report->communication * 1e-3);
+        model->provenance.notes = cs_arena_copy(arena, with_amount);
+    }
+    if (!model->name || !model->provenance.notes || !model->provenance.source ||
+        !model->provenance.hardware || !model->provenance.date)
         return cs_error_no_memory(error);
     return CS_OK;
 }
 
-static cs_status build(collection *c, const cJSON *root, const cs_torch_options *options,
-                       cs_model *model, cs_error *error)
+/* What the model leaves out. */
+static void count_left_out(const collection *c, cs_torch_report *report)
 {
+    const cs_torch_list *kernels = list_of(c, CS_TORCH_KERNEL);
+    const cs_torch_list *exchanges = list_of(c, CS_TORCH_EXCHANGE);
+    double all = 0, covered = -INFINITY;
+    for (uint32_t i = 0; i < kernels->n; i++) {
+        const cs_torch_event *kernel = &kernels->events[i];
+        if (kernel->communication) {
+            report->n_exchanges++;
+            report->communication += kernel->duration;
+        }
+        all += kernel->duration;
+    }
+    report->others = fmax(all - report->communication - c->computing, 0);
+    for (uint32_t i = 0; i < exchanges->n && kernels->n == 0; i++) {
+        const cs_torch_event *exchange = &exchanges->events[i];
+        const bool same = i > 0 && exchange->thread == exchanges->events[i - 1].thread;
+        const double from = same ? fmax(exchange->start, covered) : exchange->start;
+        report->n_exchanges += from == exchange->start;
+        report->communication += fmax(end_of(exchange) - from, 0);
+        covered = same ? fmax(covered, end_of(exchange)) : end_of(exchange);
+    }
+}
+
+static cs_status build(collection *c, const cJSON *root, const cs_torch_options *options,
+                       cs_model *model, cs_torch_report *report, cs_error *error)
+{
+    if (find_busy_steps(c) && count_steps(c) == 0)
+        return cs_error_add(error, CS_INVALID,
+                            "%s: no step computes anything: kernels communicate, or belong to no "
+                            "operator of a forward or backward pass",
+                            c->events->file);
     CS_TRY(find_modules(c, error));
     CS_TRY(collect_forward(c, error));
     if (c->n_links == 0)
@@ -508,12 +586,21 @@ static cs_status build(collection *c, const cJSON *root, const cs_torch_options 
         return cs_error_add(error, CS_INVALID,
                             "%s: no backward pass: record loss.backward() as well",
                             c->events->file);
+    drop_exchanges(c);
     CS_TRY(fill_layers(c, model, error));
-    return describe(c, root, options, model, error);
+    *report = (cs_torch_report){.n_steps = count_steps(c),
+                                .n_recorded_steps = list_of(c, CS_TORCH_STEP)->n,
+                                .n_operators = list_of(c, CS_TORCH_OPERATOR)->n,
+                                .n_kernels = list_of(c, CS_TORCH_KERNEL)->n,
+                                .n_layers = model->n_layers,
+                                .modules = list_of(c, CS_TORCH_MODULE)->n > 0};
+    count_left_out(c, report);
+    return describe(c, root, options, model, report, error);
 }
 
 static void finish(collection *c)
 {
+    free(c->busy);
     free(c->module_units);
     free(c->open);
     free(c->places);
@@ -528,13 +615,12 @@ static cs_status make_model(const cJSON *root, const cs_torch_events *events,
     cs_model made = {0};
     cs_arena_init(&made.arena);
     collection c = {.events = events, .arena = &made.arena, .times_only = options->times_only};
-    cs_status status = build(&c, root, options, &made, error);
+    c.busy = calloc(list_of(&c, CS_TORCH_STEP)->n + 1u, sizeof(*c.busy));
+    cs_torch_report told;
+    cs_status status =
+        c.busy ? build(&c, root, options, &made, &told, error) : cs_error_no_memory(error);
     if (status == CS_OK) {
-        *report = (cs_torch_report){.n_steps = count_steps(&c),
-                                    .n_operators = list_of(&c, CS_TORCH_OPERATOR)->n,
-                                    .n_kernels = list_of(&c, CS_TORCH_KERNEL)->n,
-                                    .n_layers = made.n_layers,
-                                    .modules = list_of(&c, CS_TORCH_MODULE)->n > 0};
+        *report = told;
         *model = made;
     } else {
         cs_model_finish(&made);

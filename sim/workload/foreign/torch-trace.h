@@ -9,9 +9,14 @@
  * with_stack=True records. Without it every operator that nothing else called is a layer. A layer's
  * forward time is that of the kernels that its operators launch, and of the operators themselves
  * where the trace has no kernels at all (a run on the CPU). An operator of the backward pass
- * belongs to the layer whose operator has the same sequence number. Where several steps were
- * recorded
- * (ProfilerStep#N), times are means over them.
+ * belongs to the layer whose operator has the same sequence number. If several steps were recorded
+ * (ProfilerStep#N), times are means over those that compute something; what runs outside of them
+ * is left out.
+ *
+ * Communication is not computing: the simulation adds it. Kernels of NCCL and similar libraries,
+ * copies between GPUs, and all that an operator of torch.distributed launches are left out, also
+ * beneath an autograd function or within a module; so is what does nothing else. The report says
+ * how much that was.
  *
  * Shapes (record_shapes=True) give weights, the bytes that a layer reads, and so what the layer
  * before hands on; what is kept is taken to be what is read. A backward of a layer with weights is
@@ -40,8 +45,13 @@ typedef struct cs_torch_options {
 } cs_torch_options;
 
 typedef struct cs_torch_report {
-    uint32_t n_steps, n_operators, n_kernels, n_layers;
-    bool modules; /* layers are modules, not operators */
+    uint32_t n_steps;          /* that compute something */
+    uint32_t n_recorded_steps; /* by the profiler; 0: one, without a mark */
+    uint32_t n_operators, n_kernels, n_layers;
+    bool modules;         /* layers are modules, not operators */
+    uint32_t n_exchanges; /* kernels that communicate; on a CPU, operators */
+    double communication; /* us of all these, left out */
+    double others;        /* us of kernels that are left out as well: updates, copies of data */
 } cs_torch_report;
 
 /* Errors say what to switch on when something is lacking: shapes, kernels, a backward pass. On
