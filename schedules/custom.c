@@ -118,6 +118,7 @@ static bool read_number(const char **at, const char *end, uint32_t limit, uint32
 static bool read_step(const reader *r, const char *text, size_t length, cs_pipeline_step *step)
 {
     const char *at = text + 1, *end = text + length;
+    *step = (cs_pipeline_step){0};
     switch (*text) {
     case 'F':
         step->kind = CS_FORWARD;

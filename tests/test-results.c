@@ -314,6 +314,11 @@ static void test_cut_off(void **state)
     run.trace.stopped = true;
     run.trace.makespan = 80;
     const uint32_t n_tasks = run.graph.n_tasks;
+    for (uint32_t i = 0; i < n_tasks; i++) {
+        cs_span *span = &run.trace.spans[i];
+        *span = span->start > 80 ? (cs_span){-1, -1}
+                                 : (cs_span){span->start, span->end < 80 ? span->end : 80};
+    }
     write_run(*state, &run, false);
     synthetic_run_finish(&run);
     cs_reader reader = open_reader(*state);
@@ -530,7 +535,7 @@ static void test_empty_tables(void **state)
     cs_reader reader = open_reader(*state);
     static const char *const names[] = {"tasks/start",
                                         "memory/bytes",
-                                        "links/utilisation",
+                                        "links/bytes",
                                         "devices/peak",
                                         "versions/version",
                                         "critical_path/task",

@@ -6,6 +6,8 @@
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/version.h"
+#include "sim/trace/results-reader.h"
+#include "sim/trace/results-schema.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -88,32 +90,18 @@ static cs_status write_file(const contents *all, const char *output, cs_error *e
     return status;
 }
 
-/* A file that is not of a run may be one of points; else `refused` stands. */
-static cs_status read_points(const char *input, contents *all, cs_status refused, cs_error *error)
-{
-    cs_status (*const readers[])(const char *, cs_page_part *, cs_error *) = {cs_page_sweep_read,
-                                                                              cs_page_plans_read};
-    for (size_t i = 0; i < sizeof(readers) / sizeof(readers[0]); i++) {
-        cs_error none;
-        cs_error_init(&none);
-        cs_page_part_finish(&all->parts[0]);
-        if (readers[i](input, &all->parts[0], &none) != CS_OK)
-            continue;
-        all->points = true;
-        cs_error_init(error);
-        return CS_OK;
-    }
-    return refused;
-}
-
+/* The first file may be one of points. */
 static cs_status read_all(const char *const *inputs, contents *all, cs_error *error)
 {
+    char format[64];
     for (size_t i = 0; i < all->n; i++) {
-        cs_status status = cs_page_run_read(inputs[i], &all->parts[i], error);
-        if (status == CS_INVALID && i == 0)
-            status = read_points(inputs[0], all, status, error);
-        if (status != CS_OK)
-            return status;
+        CS_TRY(cs_reader_format(inputs[i], format, sizeof(format), error));
+        const bool sweep = strcmp(format, CS_SWEEP_FORMAT) == 0;
+        const bool plans = strcmp(format, CS_ADVICE_FORMAT) == 0;
+        all->points |= i == 0 && (sweep || plans);
+        CS_TRY(i == 0 && sweep   ? cs_page_sweep_read(inputs[i], &all->parts[i], error)
+               : i == 0 && plans ? cs_page_plans_read(inputs[i], &all->parts[i], error)
+                                 : cs_page_run_read(inputs[i], &all->parts[i], error));
     }
     return CS_OK;
 }

@@ -158,11 +158,12 @@ static cs_status note(search *s, uint32_t i, cs_error *error)
     return cs_journal_flush(&s->journal, false, error);
 }
 
-static bool take_number(const cJSON *record, const char *key, double *to)
+/* A number of at least 0 and below the limit; false: it is none. */
+static bool take_number(const cJSON *record, const char *key, double limit, double *to)
 {
     const cJSON *value = cs_json_member(record, key);
     *to = cJSON_IsNumber(value) ? value->valuedouble : -1;
-    return *to >= 0;
+    return *to >= 0 && *to < limit;
 }
 
 static bool take_earlier(void *context, const char *text, cs_journal_place place)
@@ -173,10 +174,13 @@ static bool take_earlier(void *context, const char *text, cs_journal_place place
     (void)place;
     if (cs_json_parse("journal", text, strlen(text), &record, NULL) != CS_OK)
         return false;
-    const bool taken = take_number(record, "candidate", &i) &&
-                       take_number(record, "time_s", &time) && take_number(record, "peak", &peak) &&
-                       take_number(record, "over", &over) && take_number(record, "tasks", &tasks) &&
-                       i < s->advice->candidates.n;
+    static const double bytes = 9223372036854775808.0; /* 2^63 */
+    const bool taken = take_number(record, "candidate", s->advice->candidates.n, &i) &&
+                       i == floor(i) && take_number(record, "time_s", INFINITY, &time) &&
+                       take_number(record, "peak", bytes, &peak) &&
+                       take_number(record, "over", bytes, &over) &&
+                       take_number(record, "tasks", UINT32_MAX, &tasks) &&
+                       cJSON_IsBool(cs_json_member(record, "possible"));
     if (taken) {
         cs_candidate_outcome *outcome = &s->advice->outcomes[(uint32_t)i];
         const bool possible = cJSON_IsTrue(cs_json_member(record, "possible"));

@@ -3,32 +3,56 @@
 
 #include "sim/base/file.h"
 
+#include "sim/base/time.h"
+
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
-enum { FIRST_READ = 16 << 10, NAME_SHOWN = 200 };
+enum { FIRST_READ = 16 << 10, NAME_SHOWN = 200, UNOPENED_SECONDS = 2, SILENT_SECONDS = 60 };
 
-/* A path that cannot be opened is a wrong input; what fails after that is the machine's fault. */
+/* A path that cannot be opened is a wrong input; what fails after that is the machine's fault. A
+ * pipe is opened without waiting for the program that writes into it. */
 static cs_status open_input(const char *path, int *fd, cs_error *error)
 {
     struct stat info;
     int opened;
     do
-        opened = open(path, O_RDONLY | O_CLOEXEC);
+        opened = open(path, O_RDONLY | O_NONBLOCK | O_NOCTTY | O_CLOEXEC);
     while (opened < 0 && errno == EINTR);
     if (opened < 0)
         return cs_error_system(error, CS_INVALID, path, "cannot read", errno);
-    if (fstat(opened, &info) == 0 && S_ISDIR(info.st_mode)) {
-        close(opened);
-        return cs_error_add(error, CS_INVALID, "%s: is a folder; must be a file", path);
+    const bool known = fstat(opened, &info) == 0;
+    if (known && (S_ISREG(info.st_mode) || S_ISFIFO(info.st_mode))) {
+        *fd = opened;
+        return CS_OK;
     }
-    *fd = opened;
+    close(opened);
+    return cs_error_add(error, CS_INVALID, "%s: is a %s; must be a file", path,
+                        known && S_ISDIR(info.st_mode) ? "folder" : "device");
+}
+
+/* Waits for bytes of a pipe: briefly for a program that opens it, longer for one that has it open
+ * and is at work. */
+static cs_status wait_for_writer(int fd, const char *path, bool opened, double since,
+                                 cs_error *error)
+{
+    static const struct timespec moment = {.tv_nsec = 5 * 1000 * 1000};
+    if (cs_clock_seconds() - since > (opened ? SILENT_SECONDS : UNOPENED_SECONDS))
+        return cs_error_add(error, CS_INVALID, "%s: %s; write to a file, and read that", path,
+                            opened ? "nothing was written into this pipe for a minute"
+                                   : "is a pipe that no program writes into");
+    if (opened)
+        (void)poll(&(struct pollfd){.fd = fd, .events = POLLIN}, 1, 1000);
+    else
+        (void)nanosleep(&moment, NULL);
     return CS_OK;
 }
 
@@ -43,21 +67,33 @@ static bool grow(char **text, size_t *capacity)
     return true;
 }
 
-/* Reads to the end whatever the size said before: pipes have none, and files grow. */
+/* Reads to the end whatever the size said before: pipes have none, and files grow. A pipe that
+ * nobody has open ends at once: before its first byte, that is not its end. */
 static cs_status read_all(int fd, const char *path, size_t limit, char **text, size_t *length,
                           cs_error *error)
 {
+    struct stat info;
     size_t capacity = 0;
-    for (;;) {
+    double since = cs_clock_seconds();
+    const bool pipe = fstat(fd, &info) == 0 && S_ISFIFO(info.st_mode);
+    for (bool opened = !pipe;;) {
         if (capacity - *length < 2 && !grow(text, &capacity))
             return cs_error_no_memory(error);
         ssize_t got = read(fd, *text + *length, capacity - *length - 1);
         if (got < 0 && errno == EINTR)
             continue;
-        if (got < 0)
+        const bool waits = got < 0 && errno == EAGAIN;
+        if (got < 0 && !waits)
             return cs_error_system(error, CS_IO, path, "cannot read", errno);
-        if (got == 0)
+        if (got == 0 && opened)
             break;
+        if (got <= 0) {
+            opened |= waits;
+            CS_TRY(wait_for_writer(fd, path, opened, since, error));
+            continue;
+        }
+        opened = true;
+        since = cs_clock_seconds();
         *length += (size_t)got;
         if (*length > limit)
             return cs_error_add(error, CS_INVALID, "%s: too large; must be at most %zu bytes", path,
@@ -181,6 +217,26 @@ void cs_file_clear_drafts(const char *path)
     free(final);
 }
 
+/* Opens a pipe, for as long as the draft lives: who opens it then to write does not wait for a
+ * reader. */
+static cs_status hold_pipe(cs_file_draft *draft, cs_error *error)
+{
+    struct stat info;
+    static const struct timespec moment = {.tv_nsec = 5 * 1000 * 1000};
+    const double since = cs_clock_seconds();
+    if (stat(draft->path, &info) != 0 || !S_ISFIFO(info.st_mode))
+        return CS_OK;
+    do {
+        draft->pipe = open(draft->path, O_WRONLY | O_NONBLOCK | O_CLOEXEC);
+        draft->piped = draft->pipe >= 0;
+    } while (!draft->piped && (errno == ENXIO || errno == EINTR) &&
+             cs_clock_seconds() - since < UNOPENED_SECONDS && nanosleep(&moment, NULL) == 0);
+    if (!draft->piped && errno == ENXIO)
+        return cs_error_add(error, CS_IO, "%s: is a pipe that no program reads; start one first",
+                            draft->path);
+    return draft->piped ? CS_OK : cs_error_system(error, CS_IO, draft->path, "cannot write", errno);
+}
+
 static cs_status begin_beside(cs_file_draft *draft, const char *path, cs_error *error)
 {
     draft->path = final_path(path);
@@ -217,8 +273,8 @@ cs_status cs_file_draft_begin(cs_file_draft *draft, const char *path, cs_error *
     } else {
         begun.path = strdup(path);
         begun.temporary = strdup(path);
-        if (!begun.path || !begun.temporary)
-            status = cs_error_no_memory(error);
+        status =
+            begun.path && begun.temporary ? hold_pipe(&begun, error) : cs_error_no_memory(error);
     }
     if (status == CS_OK)
         *draft = begun;
@@ -277,6 +333,9 @@ void cs_file_draft_drop(cs_file_draft *draft)
         return;
     if (draft->path && draft->temporary && !cs_file_draft_is_direct(draft))
         unlink(draft->temporary);
+    if (draft->piped)
+        close(draft->pipe);
+    draft->piped = false;
     cs_claim_release(&draft->claim);
     cs_leftover_forget(draft->leftover);
     draft->leftover = NULL;

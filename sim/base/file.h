@@ -4,7 +4,8 @@
  * and renamed: a reader sees the earlier file or the complete new one, never a part, whatever
  * happens in between (full disk, SIGKILL). A link is followed: the file behind it is replaced. The
  * new file has the permissions of any new file (the umask), not those of the earlier one. What
- * exists and is neither a file nor a folder (/dev/null, a terminal, a pipe) is written in place.
+ * exists and is neither a file nor a folder (/dev/null, a terminal, a pipe) is written in place; a
+ * pipe that no program reads is refused.
  * The temporary file is gone when the program is interrupted (interrupt.h); one of a program that
  * was killed, when the next one writes a file of that name (claim.h).
  */
@@ -19,8 +20,9 @@
 #include <stddef.h>
 
 /* Reads a file of at most `limit` bytes. *text is NUL-terminated (the NUL not counted in *length)
- * and the caller's to free(). Errors name the path: CS_INVALID when it is not there, a folder,
- * unreadable or too large, CS_IO when reading fails half-way. */
+ * and the caller's to free(). Errors name the path: CS_INVALID when it is not there, a folder, a
+ * device, unreadable or too large, CS_IO when reading fails half-way. A pipe is read to its end, and
+ * refused when no program writes into it. */
 CS_MUST_CHECK cs_status cs_file_read(const char *path, size_t limit, char **text, size_t *length,
                                      cs_error *error);
 
@@ -29,6 +31,8 @@ typedef struct cs_file_draft {
     char *temporary; /* the name to write to, in the same folder; of a device, its own name */
     cs_leftover *leftover;
     cs_claim claim;
+    bool piped; /* the path is that of a pipe, which is held open as `pipe` */
+    int pipe;
 } cs_file_draft;
 
 /* Creates the temporary file, empty, so that an unwritable folder is known before the work starts.

@@ -235,9 +235,13 @@ static cs_status open_file(cs_journal *journal, cs_error *error)
 {
     if (!journal->path)
         return open_nameless(journal, error);
-    journal->file = open(journal->path, O_RDWR | O_CREAT | O_CLOEXEC, 0666);
+    journal->file = open(journal->path, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
+    struct stat info;
     if (journal->file < 0)
         return fail(journal, "cannot create", error);
+    if (fstat(journal->file, &info) == 0 && !S_ISREG(info.st_mode))
+        return cs_error_add(error, CS_IO, "%s: must be a file, to keep what is finished",
+                            journal->path);
     struct flock lock = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
     if (fcntl(journal->file, F_SETLK, &lock) == 0 || (errno != EACCES && errno != EAGAIN))
         return CS_OK; /* some file systems have no locks */

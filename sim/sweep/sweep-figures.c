@@ -1,5 +1,6 @@
 #include "sim/sweep/sweep-figures.h"
 
+#include "sim/base/text.h"
 #include "sim/base/vector.h"
 
 #include <math.h>
@@ -319,14 +320,34 @@ static cs_figure_column *add_column(cs_figure_table *table, const char *name)
 
 /* Points mostly have the same figures in the same order, so the search begins where the column is
  * expected. */
-static cs_figure_column *column_of(cs_figure_table *table, const char *name, uint32_t expected)
+static cs_figure_column *find_column(const cs_figure_table *table, const char *name,
+                                     uint32_t expected)
 {
     for (uint32_t i = 0; i < table->n_columns; i++) {
         cs_figure_column *column = &table->columns[(expected + i) % table->n_columns];
         if (strcmp(column->name, name) == 0)
             return column;
     }
-    return add_column(table, name);
+    return NULL;
+}
+
+/* An earlier run's journal may have been changed since. */
+static cs_status check_figures(const cs_figure_table *table, const cJSON *figures, cs_error *error)
+{
+    uint32_t position = 0;
+    for (const cJSON *figure = figures->child; figure; figure = figure->next, position++) {
+        const char *name = figure->string;
+        const cs_figure_column *column = find_column(table, name, position);
+        const bool word = cJSON_IsString(figure);
+        const bool named = *name && strcmp(name, ".") != 0 && !strchr(name, '/') &&
+                           strlen(name) < KEY_BYTES && !cs_text_has_control(name, strlen(name));
+        if (!named || (!word && !is_figure(figure)))
+            return cs_error_add(error, CS_INVALID, "figures: must be numbers and texts");
+        if (column && !cJSON_IsNull(figure) && (word ? column->number : column->n_words > 0))
+            return cs_error_add(error, CS_INVALID,
+                                "figures: %s: must be a text at all points, or a number", name);
+    }
+    return CS_OK;
 }
 
 static bool set_word(cs_figure_column *column, uint32_t point, const char *word)
@@ -355,8 +376,11 @@ cs_status cs_figure_table_add(cs_figure_table *table, uint32_t point, const cJSO
                               cs_error *error)
 {
     uint32_t position = 0;
+    CS_TRY(check_figures(table, figures, error));
     for (const cJSON *figure = figures->child; figure; figure = figure->next, position++) {
-        cs_figure_column *column = column_of(table, figure->string, position);
+        cs_figure_column *column = find_column(table, figure->string, position);
+        if (!column)
+            column = add_column(table, figure->string);
         if (!column)
             return cs_error_no_memory(error);
         if (cJSON_IsNumber(figure))
@@ -366,6 +390,7 @@ cs_status cs_figure_table_add(cs_figure_table *table, uint32_t point, const cJSO
         else if (cJSON_IsString(figure) && !set_word(column, point, figure->valuestring))
             return cs_error_no_memory(error);
         column->boolean = column->boolean || cJSON_IsBool(figure);
+        column->number = column->number || cJSON_IsBool(figure) || cJSON_IsNumber(figure);
         if (point < column->point) {
             column->point = point;
             column->position = position;

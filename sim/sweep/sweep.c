@@ -3,6 +3,7 @@
 #include "sim/base/hash.h"
 #include "sim/base/text-stream.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -119,9 +120,11 @@ static bool take_earlier(void *context, const char *text, cs_journal_place place
     const failure why = {cJSON_GetStringValue(cs_json_member(record, "error")),
                          cJSON_GetStringValue(cs_json_member(record, "unknown_key"))};
     double point = cJSON_IsNumber(number) ? number->valuedouble : -1;
-    if (point >= 0 && point < e->results->n_points && (why.message || cJSON_IsObject(figures))) {
+    if (point >= 0 && point < e->results->n_points && point == floor(point) &&
+        (why.message || (cJSON_IsObject(figures) && !cs_json_member(figures, "result")))) {
         bool needed = !e->results->done[(uint32_t)point] &&
-                      (why.message || !e->sweep->keep_results || strstr(text, report_mark));
+                      (why.message || !e->sweep->keep_results ||
+                       cJSON_IsObject(cs_json_member(record, "result")));
         taken =
             !needed || add_point(e->results, (uint32_t)point, figures, why, place, NULL) == CS_OK;
     }

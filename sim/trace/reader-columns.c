@@ -1,5 +1,7 @@
 #include "sim/trace/reader-parts.h"
 
+#include "sim/trace/file-layout.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -22,17 +24,6 @@ static hid_t memory_type(cs_reader_type type)
         return text;
     H5Tclose(text);
     return H5I_INVALID_HID;
-}
-
-static hssize_t length_of(hid_t dataset)
-{
-    hid_t space = H5Dget_space(dataset);
-    if (space < 0)
-        return -1;
-    hssize_t length =
-        H5Sget_simple_extent_ndims(space) == 1 ? H5Sget_simple_extent_npoints(space) : -1;
-    H5Sclose(space);
-    return length;
 }
 
 /* Copies texts from HDF5's memory into the arena. */
@@ -112,13 +103,68 @@ static hssize_t fold_column(const cs_reader *reader, const cs_reader_column *col
     return n;
 }
 
+static uint32_t count_words(const char *text)
+{
+    uint32_t n = 0;
+    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
+        text += strcspn(text, " ");
+        n++;
+    }
+    return n;
+}
+
+/* How many words an attribute has for the values of a column. */
+static uint32_t count_meanings(cs_reader *reader, hid_t dataset)
+{
+    const char *text = cs_reader_attribute(reader, dataset, "flag_meanings");
+    return text ? count_words(text) : 0;
+}
+
+/* That the values that were read are what the schema says. */
+static cs_status check_rows(cs_reader *reader, hid_t dataset, const cs_reader_column *column,
+                            hssize_t n, cs_error *error)
+{
+    const cs_schema_column *known = cs_schema_find(reader->schema, column->name);
+    cs_file_layout_values values = {.type = column->type == CS_READER_UINT32   ? CS_VALUES_UINT32
+                                            : column->type == CS_READER_DOUBLE ? CS_VALUES_DOUBLE
+                                                                               : CS_VALUES_INT64,
+                                    .n = (uint64_t)n,
+                                    .makespan = reader->makespan};
+    if (!known || column->type == CS_READER_TEXT)
+        return CS_OK;
+    if (known->values == CS_SCHEMA_CODE)
+        values.n_words = count_meanings(reader, dataset);
+    memcpy(&values.at, column->out, sizeof(values.at));
+    return cs_file_layout_check_values(reader->layout, known, column->name, &values, error);
+}
+
+/* Whether the values can be had as the type: texts as no number, and others not as whole ones. */
+static bool has_type(const cs_file_layout_dataset *dataset, cs_reader_type type)
+{
+    return (dataset->type == CS_FILE_LAYOUT_TEXT) == (type == CS_READER_TEXT) &&
+           (dataset->type != CS_FILE_LAYOUT_REAL || type == CS_READER_DOUBLE);
+}
+
+static cs_status missing(const cs_reader *reader, const char *name, cs_error *error)
+{
+    return cs_error_add(error, CS_INVALID, "%s: %s: missing, must be a column", reader->path, name);
+}
+
 static cs_status read_column(cs_reader *reader, const cs_reader_column *column, hssize_t *length,
                              cs_error *error)
 {
+    const cs_file_layout_dataset *known = cs_file_layout_find(reader->layout, column->name);
+    if (!known)
+        return missing(reader, column->name, error);
+    if (!has_type(known, column->type))
+        return cs_error_add(error, CS_INVALID, "%s: %s: must hold %s", reader->path, column->name,
+                            column->type == CS_READER_TEXT     ? "texts"
+                            : column->type == CS_READER_DOUBLE ? "numbers"
+                                                               : "whole numbers");
     hid_t dataset = H5Dopen2(reader->file, column->name, H5P_DEFAULT);
     if (dataset < 0)
         return cs_reader_fail(reader, error, column->name, "cannot read this column");
-    hssize_t n = length_of(dataset);
+    hssize_t n = known->rank == 1 ? (hssize_t)known->n : -1;
     cs_status status;
     if (n < 0 || (*length >= 0 && n != *length))
         status = cs_error_add(error, CS_INVALID,
@@ -126,6 +172,8 @@ static cs_status read_column(cs_reader *reader, const cs_reader_column *column, 
                               reader->path, column->name);
     else
         status = read_rows(reader, dataset, column, n, error);
+    if (status == CS_OK)
+        status = check_rows(reader, dataset, column, n, error);
     H5Dclose(dataset);
     *length = n;
     return status;
@@ -160,74 +208,39 @@ cs_status cs_reader_task_rows(cs_reader *reader, const uint32_t **rows, cs_error
 
 /* ---- arrays ---- */
 
-static bool read_sizes(hid_t dataset, cs_reader_array *array)
-{
-    hsize_t sizes[H5S_MAX_RANK];
-    hid_t space = H5Dget_space(dataset);
-    int rank = space < 0 ? -1 : H5Sget_simple_extent_dims(space, sizes, NULL);
-    if (space >= 0)
-        H5Sclose(space);
-    for (int i = 0; i < rank; i++)
-        array->sizes[i] = sizes[i];
-    array->rank = rank > 0 ? (uint32_t)rank : 0;
-    return rank > 0;
-}
-
-static H5T_class_t class_of(hid_t dataset)
-{
-    hid_t type = H5Dget_type(dataset);
-    H5T_class_t class = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
-    if (type >= 0)
-        H5Tclose(type);
-    return class;
-}
-
-static cs_status read_array(cs_reader *reader, hid_t dataset, cs_reader_array *array,
-                            cs_error *error)
+static cs_status read_array(cs_reader *reader, hid_t dataset, const cs_file_layout_dataset *known,
+                            cs_reader_array *array, cs_error *error)
 {
     const char *units = cs_reader_attribute(reader, dataset, "units");
     const char *long_name = cs_reader_attribute(reader, dataset, "long_name");
-    H5T_class_t class = class_of(dataset);
+    const bool text = known->type == CS_FILE_LAYOUT_TEXT;
     array->units = units ? units : "";
     array->long_name = long_name ? long_name : "";
-    if (!read_sizes(dataset, array))
-        return cs_reader_fail(reader, error, array->name, "must be an array");
-    bool text = class == H5T_STRING;
-    if (!text && class != H5T_INTEGER && class != H5T_FLOAT)
-        return cs_reader_fail(reader, error, array->name, "must be an array of numbers or texts");
-    uint64_t n = 1;
-    for (uint32_t i = 0; i < array->rank; i++)
-        n *= array->sizes[i];
+    array->rank = known->rank;
+    memcpy(array->sizes, known->sizes, sizeof(array->sizes));
     const cs_reader_column column = {array->name, text ? CS_READER_TEXT : CS_READER_DOUBLE,
                                      text ? (void *)&array->texts : (void *)&array->values};
-    return read_rows(reader, dataset, &column, (hssize_t)n, error);
+    return read_rows(reader, dataset, &column, (hssize_t)known->n, error);
 }
 
 cs_status cs_reader_read_array(cs_reader *reader, const char *name, cs_reader_array *array,
                                cs_error *error)
 {
+    const cs_file_layout_dataset *known = cs_file_layout_find(reader->layout, name);
     *array = (cs_reader_array){.name = cs_arena_copy(&reader->arena, name)};
     if (!array->name)
         return cs_error_no_memory(error);
+    if (!known)
+        return missing(reader, name, error);
     hid_t dataset = H5Dopen2(reader->file, name, H5P_DEFAULT);
     if (dataset < 0)
         return cs_reader_fail(reader, error, name, "cannot read this array");
-    cs_status status = read_array(reader, dataset, array, error);
+    cs_status status = read_array(reader, dataset, known, array, error);
     H5Dclose(dataset);
     return status;
 }
 
 /* ---- names ---- */
-
-static uint32_t count_words(const char *text)
-{
-    uint32_t n = 0;
-    for (text += strspn(text, " "); *text; text += strspn(text, " ")) {
-        text += strcspn(text, " ");
-        n++;
-    }
-    return n;
-}
 
 static bool split(cs_reader *reader, const char *text, const char ***words, uint32_t *n)
 {
@@ -257,13 +270,16 @@ cs_status cs_reader_words(cs_reader *reader, const char *text, const char *const
 cs_status cs_reader_meanings(cs_reader *reader, const char *column, const char *const **meanings,
                              uint32_t *n, cs_error *error)
 {
+    if (!cs_file_layout_find(reader->layout, column))
+        return missing(reader, column, error);
     hid_t dataset = H5Dopen2(reader->file, column, H5P_DEFAULT);
     if (dataset < 0)
         return cs_reader_fail(reader, error, column, "cannot read this column");
     const char *text = cs_reader_attribute(reader, dataset, "flag_meanings");
     H5Dclose(dataset);
     if (!text)
-        return cs_reader_fail(reader, error, column, "has no attribute \"flag_meanings\"");
+        return cs_error_add(error, CS_INVALID, "%s: %s: has no attribute \"flag_meanings\"",
+                            reader->path, column);
     const char **words;
     if (!split(reader, text, &words, n))
         return cs_error_no_memory(error);

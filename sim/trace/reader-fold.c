@@ -2,6 +2,7 @@
 
 #include "sim/base/hash.h"
 #include "sim/base/vector.h"
+#include "sim/trace/file-layout.h"
 
 #include <inttypes.h>
 #include <stdio.h>
@@ -65,7 +66,14 @@ static cs_status read_stand_ins(cs_reader *reader, const uint32_t **by, uint64_t
         H5Lexists(reader->file, column.name, H5P_DEFAULT) <= 0)
         return CS_OK;
     CS_TRY(cs_reader_read(reader, &column, 1, n, error));
-    return *n > UINT32_MAX ? cs_error_no_memory(error) : CS_OK;
+    for (uint64_t d = 0; d < *n; d++)
+        if ((*by)[(*by)[d]] != (*by)[d])
+            return cs_error_add(error, CS_INVALID,
+                                "%s: %s: row %" PRIu64
+                                " must be a device that was simulated itself "
+                                "(got %" PRIu32 ")",
+                                reader->path, column.name, d, (*by)[d]);
+    return CS_OK;
 }
 
 cs_status cs_reader_fold(cs_reader *reader, cs_error *error)
@@ -126,17 +134,19 @@ static cs_status mix_devices(cs_reader *reader, uint64_t *hashes, uint64_t n, cs
 {
     const char *const *names;
     uint32_t n_names = 0;
+    uint64_t n_rows = 0;
     CS_TRY(cs_reader_names(reader, "devices", "", &names, &n_names, error));
     for (uint32_t i = 0; i < n_names; i++) {
         char name[160];
         const int64_t *values;
         const cs_reader_column column = {name, CS_READER_INT64, &values};
         snprintf(name, sizeof(name), "devices/%.140s", names[i]);
-        if (strcmp(names[i], "device") == 0 || strcmp(names[i], "simulated_as") == 0 ||
-            strcmp(names[i], "oom_task") == 0)
+        const cs_file_layout_dataset *known = cs_file_layout_find(reader->layout, name);
+        if (!known || known->type != CS_FILE_LAYOUT_WHOLE || strcmp(names[i], "device") == 0 ||
+            strcmp(names[i], "simulated_as") == 0 || strcmp(names[i], "oom_task") == 0)
             continue;
-        CS_TRY(cs_reader_read(reader, &column, 1, &n, error));
-        for (uint64_t d = 0; d < n; d++)
+        CS_TRY(cs_reader_read(reader, &column, 1, &n_rows, error));
+        for (uint64_t d = 0; d < n && d < n_rows; d++)
             mix(&hashes[d], &values[d], sizeof(values[d]));
     }
     return CS_OK;
@@ -202,10 +212,6 @@ cs_status cs_reader_fold_equal(cs_reader *reader, cs_error *error)
     uint32_t *by = n < UINT32_MAX ? cs_arena_alloc(&reader->arena, n + 1, sizeof(*by)) : NULL;
     if (!by)
         return cs_error_no_memory(error);
-    for (uint64_t d = 0; stand_ins && d < n; d++)
-        if (stand_ins[d] >= n)
-            return cs_error_add(error, CS_INVALID, "%s: devices/simulated_as: must be devices",
-                                reader->path);
     CS_TRY(find_equal(reader, stand_ins, by, n, error));
     bool any = stand_ins;
     for (uint32_t d = 0; d < n; d++)

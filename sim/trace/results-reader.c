@@ -1,5 +1,6 @@
 #include "sim/trace/reader-parts.h"
 
+#include "sim/trace/file-layout.h"
 #include "sim/trace/h5.h"
 #include "sim/trace/results-schema.h"
 #include "sim/trace/seal.h"
@@ -8,6 +9,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
@@ -42,13 +44,23 @@ cs_status cs_reader_fail(const cs_reader *reader, cs_error *error, const char *n
 
 /* ---- attributes ---- */
 
+static bool is_single(hid_t attribute)
+{
+    const hid_t space = H5Aget_space(attribute);
+    const bool single = space >= 0 && H5Sget_simple_extent_npoints(space) == 1;
+    if (space >= 0)
+        H5Sclose(space);
+    return single;
+}
+
 const char *cs_reader_attribute(cs_reader *reader, hid_t object, const char *name)
 {
     char *text = NULL;
     const char *copy = NULL;
     hid_t attribute = H5Aexists(object, name) > 0 ? H5Aopen(object, name, H5P_DEFAULT) : -1;
     hid_t type = attribute < 0 ? attribute : H5Aget_type(attribute);
-    if (type >= 0 && H5Tis_variable_str(type) > 0 && H5Aread(attribute, type, &text) >= 0 && text) {
+    if (type >= 0 && H5Tis_variable_str(type) > 0 && is_single(attribute) &&
+        H5Aread(attribute, type, &text) >= 0 && text) {
         copy = cs_arena_copy(&reader->arena, text);
         reader->starved |= !copy;
         H5free_memory(text);
@@ -63,14 +75,10 @@ const char *cs_reader_attribute(cs_reader *reader, hid_t object, const char *nam
 static bool is_number(hid_t attribute)
 {
     hid_t type = H5Aget_type(attribute);
-    hid_t space = H5Aget_space(attribute);
     H5T_class_t class = type < 0 ? H5T_NO_CLASS : H5Tget_class(type);
-    bool single = space >= 0 && H5Sget_simple_extent_npoints(space) == 1;
     if (type >= 0)
         H5Tclose(type);
-    if (space >= 0)
-        H5Sclose(space);
-    return single && (class == H5T_INTEGER || class == H5T_FLOAT);
+    return is_single(attribute) && (class == H5T_INTEGER || class == H5T_FLOAT);
 }
 
 static bool read_number(const cs_reader *reader, const char *name, hid_t type, void *out)
@@ -105,7 +113,12 @@ static cs_status open_file(cs_reader *reader, cs_error *error)
     CS_TRY(cs_seal_check(reader->path, error));
     if (known > 0)
         reader->file = H5Fopen(reader->path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    return reader->file < 0 ? cs_reader_fail(reader, error, "", "cannot open") : CS_OK;
+    if (reader->file < 0)
+        return cs_reader_fail(reader, error, "", "cannot open");
+    reader->layout = calloc(1, sizeof(*reader->layout));
+    return reader->layout ? cs_file_layout_read(reader->layout, reader->path, reader->file,
+                                                &reader->arena, error)
+                          : cs_error_no_memory(error);
 }
 
 static cs_status check_schema(cs_reader *reader, const char *expected, int latest, cs_error *error)
@@ -188,6 +201,21 @@ static cs_status read_sweep_attributes(cs_reader *reader, cs_error *error)
     return CS_OK;
 }
 
+/* What is where; of a sweep once its axes are known. */
+static cs_status check_layout(cs_reader *reader, const char *format, cs_error *error)
+{
+    const char *const *axes = NULL, *form;
+    uint32_t n = 0;
+    reader->schema = cs_schema_of(format);
+    if (reader->schema)
+        return cs_file_layout_check(reader->layout, reader->schema, error);
+    CS_TRY(cs_reader_words(reader, reader->axes, &axes, &n, error));
+    form = cs_reader_attribute(reader, reader->file, "form");
+    const bool list =
+        form ? strcmp(form, "list") == 0 : cs_file_layout_find(reader->layout, "point") != NULL;
+    return cs_file_layout_check_sweep(reader->layout, axes, n, list, error);
+}
+
 static cs_status init(cs_reader *reader, const char *path, const char *format, int latest,
                       cs_status (*read)(cs_reader *, cs_error *), cs_error *error)
 {
@@ -199,6 +227,8 @@ static cs_status init(cs_reader *reader, const char *path, const char *format, i
         status = check_schema(reader, format, latest, error);
     if (status == CS_OK)
         status = read(reader, error);
+    if (status == CS_OK)
+        status = check_layout(reader, format, error);
     if (status == CS_OK && reader->starved)
         status = cs_error_no_memory(error);
     if (status != CS_OK)
@@ -258,10 +288,11 @@ cs_status cs_reader_format(const char *path, char *format, size_t size, cs_error
 {
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     cs_reader reader = {.path = path, .file = H5I_INVALID_HID};
+    struct stat info;
     *format = '\0';
     if (!cs_h5_has_room())
         return cs_error_no_memory(error);
-    if (H5Fis_hdf5(path) == 0)
+    if (stat(path, &info) == 0 && (!S_ISREG(info.st_mode) || H5Fis_hdf5(path) == 0))
         return CS_OK;
     cs_arena_init(&reader.arena);
     cs_status status = open_file(&reader, error);
@@ -283,5 +314,9 @@ void cs_reader_finish(cs_reader *reader)
     if (reader->file >= 0)
         H5Fclose(reader->file);
     reader->file = H5I_INVALID_HID;
+    if (reader->layout)
+        cs_file_layout_finish(reader->layout);
+    free(reader->layout);
+    reader->layout = NULL;
     cs_arena_finish(&reader->arena);
 }

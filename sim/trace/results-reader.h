@@ -1,7 +1,8 @@
 /* Reads results files (results.h has the schema).
  *
- * A reader takes whole columns, converted to the type that is asked for; what it hands out lives as
- * long as the reader. Messages distinguish a missing file, one that is not HDF5, one that was cut
+ * A file is checked before anything of it is handed out: how it is laid out when it is opened
+ * (file-layout.h), the values of a column when they are read. A reader takes whole columns,
+ * converted to the type that is asked for; what it hands out lives as long as the reader. Messages distinguish a missing file, one that is not HDF5, one that was cut
  * off, one of another program, and one of a newer version of this program.
  */
 #ifndef CS_TRACE_RESULTS_READER_H
@@ -25,7 +26,9 @@ typedef struct cs_reader {
     uint32_t micro_batches; /* of each mini-batch */
     const char *axes;       /* of a sweep's file: names of its varied keys, divided by blanks */
     int64_t file;           /* HDF5's id */
-    bool starved;           /* memory ran out where a text was read */
+    struct cs_file_layout *layout;  /* what is in it; NULL before it is known */
+    const struct cs_schema *schema; /* of its columns; NULL: of a sweep */
+    bool starved;                   /* memory ran out where a text was read */
     cs_arena arena;
     /* Once cs_reader_fold or cs_reader_fold_equal was called, of a run in which some devices stand
      * for others: */
@@ -87,7 +90,7 @@ bool cs_reader_is_from(const cs_reader *reader, const char *origin);
 CS_MUST_CHECK cs_status cs_reader_words(cs_reader *reader, const char *text,
                                         const char *const **words, uint32_t *n, cs_error *error);
 
-enum { CS_READER_RANK_MAX = 32 };
+enum { CS_READER_RANK_MAX = 32 }; /* CS_FILE_LAYOUT_RANK_MAX */
 
 /* A dataset of any number of dimensions, as numbers; the last dimension's follow each other. Its
  * values are NULL when it is one of texts: then `texts` has them, if it has one dimension. */

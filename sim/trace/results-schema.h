@@ -1,6 +1,8 @@
-/* What identifies a results file, for its reader and its writer. */
+/* What a results file is and what its columns hold, for its reader and its writer. */
 #ifndef CS_TRACE_RESULTS_SCHEMA_H
 #define CS_TRACE_RESULTS_SCHEMA_H
+
+#include <stdbool.h>
 
 #define CS_RESULTS_FORMAT "sim-results" /* root attribute `format` */
 
@@ -26,5 +28,43 @@ enum { CS_VALIDATION_VERSION = 1 };
 #define CS_ADVICE_FORMAT "sim-advice"
 
 enum { CS_ADVICE_VERSION = 1 };
+
+/* ---- columns ---- */
+
+typedef enum cs_schema_values {
+    CS_SCHEMA_NUMBER,     /* whole, >= 0 */
+    CS_SCHEMA_INTEGER,    /* whole, of either sign */
+    CS_SCHEMA_ROW,        /* the number of the row */
+    CS_SCHEMA_ID,         /* a row of the table `of` */
+    CS_SCHEMA_ID_OR_NONE, /* the same, or CS_H5_NONE */
+    CS_SCHEMA_CODE,       /* below the number of words in the attribute flag_meanings */
+    CS_SCHEMA_TIME,       /* ps, 0 to the makespan; -1 for none */
+    CS_SCHEMA_LATER,      /* ps, >= 0; -1 for none: an allocator is played for more than the run */
+    CS_SCHEMA_BYTES,      /* >= 0 */
+    CS_SCHEMA_REAL,       /* any number */
+    CS_SCHEMA_TEXT,
+} cs_schema_values;
+
+typedef struct cs_schema_column {
+    const char *table; /* NULL ends the list */
+    const char
+        *name; /* with a "*" at its end: all that begin so, of which the file may have none */
+    cs_schema_values values;
+    const char *of;
+    bool optional;  /* files of earlier versions, or of some runs, have no such column */
+    bool ascending; /* no value is less than the one before */
+} cs_schema_column;
+
+typedef struct cs_schema {
+    const char *format;
+    const cs_schema_column *columns;
+    const char *const *tables; /* that each file has, ended by NULL */
+} cs_schema;
+
+/* Of a format; NULL: the keys of a sweep make its columns, or the format is unknown. */
+const cs_schema *cs_schema_of(const char *format);
+
+/* The column "tasks/start"; NULL: the schema does not know it, as of a later version. */
+const cs_schema_column *cs_schema_find(const cs_schema *schema, const char *path);
 
 #endif

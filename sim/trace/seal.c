@@ -1,7 +1,9 @@
 #include "sim/trace/seal.h"
 
+#include "sim/base/arena.h"
 #include "sim/base/hash.h"
 #include "sim/base/interrupt.h"
+#include "sim/trace/file-layout.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -110,12 +112,19 @@ static herr_t read_object(hid_t root, const char *name, const H5O_info_t *info, 
     return done ? 0 : -1;
 }
 
-/* What it leaves open, the end of its process closes. */
+/* What is laid out as no results file is, and might be in other files, is not read: that is refused
+ * later, with a message. What it leaves open, the end of its process closes. */
 static bool read_all(const char *path)
 {
+    cs_arena arena;
+    cs_file_layout layout;
+    cs_arena_init(&arena);
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
-    return file >= 0 && H5Ovisit(file, H5_INDEX_NAME, H5_ITER_NATIVE, read_object, NULL) >= 0;
+    if (file < 0)
+        return false;
+    return cs_file_layout_read(&layout, path, file, &arena, NULL) != CS_OK ||
+           H5Ovisit(file, H5_INDEX_NAME, H5_ITER_NATIVE, read_object, NULL) >= 0;
 }
 
 /* What the C library says of a heap that HDF5 damaged is no message of ours. */
@@ -128,8 +137,8 @@ static void silence(void)
 
 static const char unreadable[] = "%s: damaged, or cut off: it cannot be read to its end";
 
-/* What that process came through, this one may not: what HDF5 makes of damage depends on what is in
- * memory. */
+/* Anybody can make a checksum. And what that process came through, this one may not: what HDF5 makes
+ * of damage depends on what is in memory. */
 static void blame(const char *path)
 {
     cs_error error;
@@ -157,10 +166,7 @@ static cs_status try_apart(const char *path, uint64_t size, cs_error *error)
     while (waitpid(child, &code, 0) < 0)
         if (errno != EINTR)
             return cs_error_system(error, CS_FAILED, path, "no process to read it in", errno);
-    if (code != 0)
-        return cs_error_add(error, CS_INVALID, unreadable, path);
-    blame(path);
-    return CS_OK;
+    return code == 0 ? CS_OK : cs_error_add(error, CS_INVALID, unreadable, path);
 }
 
 /* ---- the check ---- */
@@ -202,5 +208,8 @@ cs_status cs_seal_check(const char *path, cs_error *error)
                             "%s: damaged: its checksum is not that of its contents (changed by "
                             "another program on purpose: cut the last 24 bytes off)",
                             path);
-    return what == WHOLE ? CS_OK : try_apart(path, (uint64_t)info.st_size, error);
+    if (what == NOT_SEALED)
+        CS_TRY(try_apart(path, (uint64_t)info.st_size, error));
+    blame(path);
+    return CS_OK;
 }

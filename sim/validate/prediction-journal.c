@@ -68,6 +68,18 @@ cs_status cs_prediction_take(cs_predictions *predictions, uint32_t point, const 
 
 /* ---- the journal ---- */
 
+/* Whether they are what cs_prediction_record was given. */
+static bool are_figures(const cJSON *figures)
+{
+    const cJSON *parts = cs_json_member(figures, "parts"), *part;
+    bool numbers = !parts || cJSON_IsArray(parts);
+    cJSON_ArrayForEach(part, parts)
+    {
+        numbers = numbers && (cJSON_IsNumber(part) || cJSON_IsNull(part));
+    }
+    return numbers && cJSON_IsObject(figures) && cJSON_GetArraySize(parts) <= CS_N_STEP_PARTS;
+}
+
 /* False for a record that is none of these predictions'. */
 static bool take_earlier(void *context, const char *text, cs_journal_place place)
 {
@@ -79,7 +91,8 @@ static bool take_earlier(void *context, const char *text, cs_journal_place place
     const double point = number_of(record, "point");
     const cJSON *figures = cs_json_member(record, "figures");
     const char *why = cJSON_GetStringValue(cs_json_member(record, "error"));
-    bool taken = point >= 0 && point < predictions->n && (why || cJSON_IsObject(figures));
+    bool taken = point >= 0 && point < predictions->n && point == floor(point) &&
+                 (why || are_figures(figures));
     if (taken && !predictions->items[(uint32_t)point].done)
         taken = cs_prediction_take(predictions, (uint32_t)point, figures, why, NULL) == CS_OK;
     cJSON_Delete(record);
