@@ -333,7 +333,7 @@ static cs_status show_congestion(const cs_study *studies, cs_page *page, cs_erro
     cs_page_chart(page, &draft->chart);
     cs_page_claim(page, &(cs_paper_claim){.what = "longest all-reduce with messages of other jobs",
                                           .place = "section 5.3.1, figure 6",
-                                          .relation = CS_AT_MOST,
+                                          .relation = CS_UP_TO,
                                           .paper = 4,
                                           .ours = most,
                                           .decimals = 1,
