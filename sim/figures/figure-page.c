@@ -18,8 +18,6 @@ bool cs_paper_claim_holds(const cs_paper_claim *claim)
         return more > 0;
     case CS_BELOW:
         return more < 0;
-    case CS_AT_MOST:
-        return more <= half;
     default:
         return fabs(more) <= half;
     }

@@ -12,11 +12,11 @@
 
 /* What a paper says of a number. */
 typedef enum cs_relation {
-    CS_IS,      /* equal, as far as the paper's digits go */
-    CS_ABOUT,   /* the same, but the paper says "about" */
-    CS_ABOVE,   /* more than, */
-    CS_BELOW,   /* less than, */
-    CS_AT_MOST, /* "up to" */
+    CS_IS,    /* equal, as far as the paper's digits go */
+    CS_ABOUT, /* the same, but the paper says "about" */
+    CS_ABOVE, /* more than, */
+    CS_BELOW, /* less than, */
+    CS_UP_TO, /* "up to": what is largest here is equal to it */
 } cs_relation;
 
 typedef struct cs_paper_claim {

@@ -98,7 +98,7 @@ static const char *const relations[] = {[CS_IS] = "",
                                         [CS_ABOUT] = "about ",
                                         [CS_ABOVE] = "more than ",
                                         [CS_BELOW] = "less than ",
-                                        [CS_AT_MOST] = "up to "};
+                                        [CS_UP_TO] = "up to "};
 
 /* "-0.0" is 0. */
 static double rounded(double value, int decimals)
@@ -111,7 +111,7 @@ static void write_claim(const cs_figure_report *report, const cs_paper_claim *cl
 {
     char paper[200], ours[64], difference[64], line[2048];
     const bool holds = cs_paper_claim_holds(claim);
-    const bool number = claim->relation == CS_IS || claim->relation == CS_ABOUT;
+    const bool number = claim->relation != CS_ABOVE && claim->relation != CS_BELOW;
     const int decimals = claim->decimals;
     snprintf(paper, sizeof(paper), "%s%s%s%.*f%s", relations[claim->relation],
              claim->form ? claim->form : "", claim->form ? " = " : "", decimals, claim->paper,

@@ -10,7 +10,7 @@
 
 #include "sim/figures/figure-page.h"
 
-enum { CS_FIGURE_STUDIES = 4 };
+enum { CS_FIGURE_STUDIES = 5 };
 
 typedef struct cs_paper_figure {
     const char *id;                             /* "cdp-fig4" */
