@@ -13,6 +13,11 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         .key = "/runtime/" key_, .value = "\"" time "\"", .source = source_                        \
     }
 
+/* Conditions on the device. Libraries choose kernels by CUDA's compute capability. */
+#define AMD        "/device/architecture/vendor=amd"
+#define HOPPER     "/device/architecture/generation=hopper"
+#define CAPABILITY "/device/architecture/capability"
+
 #define FITTED                                                                                     \
     "fitted to measured runs by tests/fit-figures.py, with figures of devices "                    \
     "(docs/reference/points.md)"
@@ -50,7 +55,7 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
     {                                                                                              \
         .key = "/runtime/kernels", .value = CS_FITTED_FSDP,                                        \
         .source = FITTED ": products of PyTorch itself on Hopper",                                 \
-        .with = "/model/device=h100* /model/precision!=fp32"                                       \
+        .with = "/model/precision!=fp32 " HOPPER                                                   \
     }
 
 #define EARLY_STOP                                                                                 \
@@ -178,8 +183,8 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         REACHED_IN_RACKS("/platform/node/model=nvl72"),                                            \
         REACHED_IN_DGX1("/platform/topology=dgx1*"),                                               \
         REACHED_IN_DGX1("/platform/node/topology=dgx1"),                                           \
-        REACHED_BY_XGMI("/platform/topology=nvlink_mesh /model/device=mi3*"),                      \
-        REACHED_BY_XGMI("/platform/node/topology=nvlink_mesh /model/device=mi3*"),                 \
+        REACHED_BY_XGMI("/platform/topology=nvlink_mesh " AMD),                                    \
+        REACHED_BY_XGMI("/platform/node/topology=nvlink_mesh " AMD),                               \
         {.key = "/collectives/reached",                                                            \
          .value = "0.8",                                                                           \
          .source = "nccl-tests reach 230 to 240 of 300 GB/s on DGX A100, 360 of 450 on DGX H100"}, \
@@ -246,36 +251,33 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
 
 /* Where TransformerEngine takes FlashAttention. */
 #define COPIES_ATTENTION(with, source_) KEEPS_WITH("attention_copy", "true", with, source_)
-#define DETERMINISTIC(device)           "/runtime/deterministic=true /model/device=" device
 
 #define BACKENDS                                                                                   \
     "transformer_engine/pytorch/attention/dot_product_attention/utils.py, get_attention_backend: "
-#define COPIES_IN_DETERMINISTIC(device)                                                            \
-    COPIES_ATTENTION(                                                                              \
-        DETERMINISTIC(device),                                                                     \
-        BACKENDS "cuDNN's deterministic backward is Hopper's only, elsewhere FlashAttention's "    \
-                 "is taken")
-#define SUMS_OF_QUERIES(multiprocessors, device)                                                   \
-    KEEPS_WITH("deterministic_multiprocessors", multiprocessors, DETERMINISTIC(device),            \
-               BACKENDS                                                                            \
-               "FlashAttention is taken; its mha_bwd (csrc/flash_attn/flash_api.cpp) has "         \
-               "a sum for each wave of blocks over the device's multiprocessors")
-#define ONE_COPY(device)                                                                           \
-    KEEPS_WITH("narrow_copies", "1", "/model/precision=fp8 /model/device=" device,                 \
+#define ONE_COPY(with_)                                                                            \
+    KEEPS_WITH("narrow_copies", "1", "/model/precision=fp8 " with_,                                \
                "transformer_engine/pytorch/utils.py, is_non_tn_fp8_gemm_supported: products read " \
-               "fp8 either way round")
+               "fp8 either way round from compute capability 10 on, but for 12, and with ROCm")
 
 #define WORKSPACES                                                                                 \
     "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize; "                            \
     "transformer_engine/pytorch/module/base.py: get_cublas_workspace_size_bytes, "                 \
     "get_multi_stream_cublas_workspace"
 
-/* What Megatron Core keeps because of TransformerEngine, device by device. */
+/* What Megatron Core keeps because of TransformerEngine, by what the device is capable of. */
+#define ANOTHER_THAN_HOPPER "/runtime/deterministic=true " CAPABILITY ">=8 " CAPABILITY "!=9"
 #define MEGATRON_ATTENTION                                                                         \
-    COPIES_ATTENTION("/model/device=a100*", BACKENDS "FlashAttention is preferred on sm80"),       \
-        COPIES_IN_DETERMINISTIC("b200*"), COPIES_IN_DETERMINISTIC("gb200*"),                       \
-        SUMS_OF_QUERIES("108", "a100*"), SUMS_OF_QUERIES("148", "b200*"),                          \
-        SUMS_OF_QUERIES("152", "gb200*")
+    COPIES_ATTENTION(CAPABILITY ">=8 " CAPABILITY "<9",                                            \
+                     BACKENDS "FlashAttention is preferred before sm90"),                          \
+        COPIES_ATTENTION(                                                                          \
+            ANOTHER_THAN_HOPPER, BACKENDS                                                          \
+            "cuDNN's deterministic backward is Hopper's only, elsewhere FlashAttention's "         \
+            "is taken"),                                                                           \
+        KEEPS_WITH("deterministic_multiprocessors", "/device/training/tiling/multiprocessors",     \
+                   ANOTHER_THAN_HOPPER,                                                            \
+                   BACKENDS                                                                        \
+                   "FlashAttention is taken; its mha_bwd (csrc/flash_attn/flash_api.cpp) has "     \
+                   "a sum for each wave of blocks over the device's multiprocessors")
 
 /* ---- the bundles ---- */
 
@@ -339,11 +341,9 @@ static const cs_convention megatron_core[] = {
     KEEPS("padding_masks", "true",
           "transformer_engine/pytorch/attention/dot_product_attention/backends.py, "
           "UnfusedDotProductAttention: masked_fill by the mask of utils.py, get_full_mask"),
-    ONE_COPY("b200*"),
-    ONE_COPY("b300*"),
-    ONE_COPY("gb200*"),
-    ONE_COPY("gb300*"),
-    ONE_COPY("mi*"),
+    ONE_COPY(CAPABILITY ">=10 " CAPABILITY "<12"),
+    ONE_COPY(CAPABILITY ">=13"),
+    ONE_COPY(AMD),
     KEEPS("routed_weights", "\"features\"",
           "megatron/core/transformer/moe/experts.py, TEGroupedMLP, from 0.11 on: permuted_probs "
           "multiply what the activation makes"),

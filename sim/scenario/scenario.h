@@ -87,8 +87,7 @@ typedef struct cs_scenario {
     cs_model *model;
     struct cs_net *net;    /* that a named model was built from; NULL of others */
     uint32_t granularity;  /* cs_granularity of its chain */
-    int64_t device_memory; /* of the named model's device, in bytes; 0: there is none */
-    double host_bandwidth; /* of its link to the host, bytes/s; 0: not known */
+    cs_device_facts device; /* of the named model; zeroed: it has none */
     uint32_t n_recomputed; /* of its operators, names of those that backward computes again */
     cs_optimizer_storage storage;
     const cs_parallel *parallel; /* NULL: the scenario has no such section */
