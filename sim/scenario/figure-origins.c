@@ -63,6 +63,7 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/memory/deterministic_multiprocessors", true},
     {"/memory/gather_buffer", true},
     {"/memory/cublas_workspace", true},
+    {"/memory/reduce_buffer", true},
     {"/memory/narrow_weights", true},
     {"/memory/narrow_copies", true},
     {"/memory/narrow_inputs", true},
@@ -138,12 +139,21 @@ static void write_value(const cJSON *value, char *text, size_t size)
                                         : "");
 }
 
-/* Whether a text is the one of a condition, or begins with what is in front of its '*'. */
+/* Whether a text is one of a condition's, which have '|' between them, or begins with what is in
+ * front of a '*'. */
 static bool is_value(const char *text, const char *wanted)
 {
-    const size_t length = strlen(wanted);
-    return length > 0 && wanted[length - 1] == '*' ? strncmp(text, wanted, length - 1) == 0
-                                                   : strcmp(text, wanted) == 0;
+    const size_t size = strlen(text);
+    for (;;) {
+        const size_t length = strcspn(wanted, "|");
+        const bool open = length > 0 && wanted[length - 1] == '*';
+        if (open ? strncmp(text, wanted, length - 1) == 0
+                 : size == length && strncmp(text, wanted, length) == 0)
+            return true;
+        if (wanted[length] == '\0')
+            return false;
+        wanted += length + 1;
+    }
 }
 
 /* The order of numbers and releases: 2.10 comes after 2.9, and 2.5.1 after 2.5. */

@@ -80,6 +80,9 @@ const cs_field cs_scenario_memory_fields[] = {
     {"cublas_workspace", CS_FIELD_BYTES, AT(cublas_workspace), .fallback = "0 B", .large = true,
      .doc = "cuBLAS's workspace for each thread, as CUBLAS_WORKSPACE_CONFIG sets it (\":4096:8\" "
             "is 32 MiB); 0: PyTorch's default for the device"},
+    {"reduce_buffer", CS_FIELD_BYTES, AT(reduce_buffer), .fallback = "0 B", .large = true,
+     .doc = "buffer into which gradients are copied to be reduced (DeepSpeed's reduce_bucket_size, "
+            "5e8 elements unless its configuration says otherwise, with contiguous_gradients)"},
     {"allocator", CS_FIELD_CHOICE, AT(allocator), .fallback = "none", .choices = allocator_names,
      .doc = "pytorch: PyTorch's caching allocator is simulated with the tensors of the run, to "
             "find how much memory it reserves"},
@@ -299,7 +302,7 @@ cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job, 
     const cs_json_place memory = {.up = &sections->root, .key = "memory"};
     const cs_json_place place = {.up = &memory, .key = "resident"};
     const int64_t *given = section->resident.items;
-    int64_t libraries = 0;
+    int64_t libraries = section->reduce_buffer;
     CS_TRY(check_narrow(sections, error));
     if (section->resident.n > 1 && section->resident.n != job->n_devices)
         return cs_json_invalid(&place, error,

@@ -114,7 +114,8 @@ cs_status cs_scenario_offload(const cs_sections *sections, const cs_model *model
         .layers = asked->layers,
         .in_flight = modules && asked->in_flight == CS_NONE ? MOST_LAYERS : asked->in_flight,
         .prefetch = modules && asked->prefetch == CS_NONE ? 1 : asked->prefetch,
-        .bandwidth = isnan(asked->bandwidth) ? sections->model.device.host_bandwidth : asked->bandwidth};
+        .bandwidth =
+            isnan(asked->bandwidth) ? sections->model.device.host_bandwidth : asked->bandwidth};
     return CS_OK;
 }
 

@@ -106,10 +106,13 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
     FOREACH("torch/optim/optimizer.py, _default_to_fused_or_foreach: where neither is asked for, " \
             "optimizers are foreach")
 
+/* Types in which bf16 weights are multiplied: gradients are those of the weights (precision.h). */
+#define OF_BF16 "bf16|fp8|mxfp8|nvfp4"
+
 #define FP32_GRADIENTS(source_)                                                                    \
     {                                                                                              \
         .key = "/model/gradients", .value = "\"fp32\"", .source = source_,                         \
-        .with = "/model/precision=bf16"                                                            \
+        .with = "/model/precision=" OF_BF16                                                        \
     }
 
 #define BLOCKING(kind, source_)                                                                    \
@@ -417,6 +420,15 @@ static const cs_convention ddp[] = {
     PYTORCH_MEMORY,
     {0}};
 
+/* Of the type that is sent. */
+#define REDUCE_BUFFER(bytes, with_)                                                                \
+    KEEPS_WITH(                                                                                    \
+        "reduce_buffer", "\"" bytes "\"", with_,                                                   \
+        "deepspeed/runtime/zero/config.py: reduce_bucket_size is 5e8 elements, and "               \
+        "contiguous_gradients True; stage_1_and_2.py, backward: ipg_buffer, and stage3.py: "       \
+        "__ipg_bucket_flat_buffer, have all of them; engine.py, _configure_zero_optimizer: "       \
+        "stage 1 has no such buffer without experts")
+
 static const cs_convention deepspeed[] = {
     PYTORCH_HOST,
     COLLECTIVES,
@@ -439,9 +451,12 @@ static const cs_convention deepspeed[] = {
           "Megatron-DeepSpeed: megatron/model/fused_layer_norm.py"),
     KEEPS("weight_gradients", "\"apart\"",
           "deepspeed/runtime/bf16_optimizer.py, update_hp_grads: hp_grad.data.add_"),
-    KEEPS_WITH("weight_buffer", "true", "/parallel/zero=1 /model/precision=bf16",
+    KEEPS_WITH("weight_buffer", "true", "/parallel/zero=1 /model/precision=" OF_BF16,
                "deepspeed/runtime/bf16_optimizer.py, _setup_for_real_optimizer: weights are "
                "flattened into bf16_groups_flat"),
+    REDUCE_BUFFER("1 GB", "/parallel/zero=2|3 /model/precision=fp16|" OF_BF16),
+    REDUCE_BUFFER("2 GB", "/parallel/zero=2|3"),
+    REDUCE_BUFFER("1 GB", "/parallel/zero=1 /parallel/expert>1 /model/precision=fp16|" OF_BF16),
     GATHER_BUFFER("Megatron-DeepSpeed: megatron/core/tensor_parallel/layers.py, "
                   "get_global_memory_buffer()"),
     SCATTER_GATHER("deepspeed/runtime/pipe/engine.py: is_pipe_partitioned"),

@@ -32,7 +32,8 @@ typedef struct cs_convention {
     const char *with;   /* conditions, with blanks between them, that all hold; NULL: always.
                          * "/model/name": the key is given; "/schedule/kind=1f1b": it has this
                          * value, text, number, true or false; "/platform/topology=dgx1*": one that
-                         * begins so; "/parallel/pipeline>1", "/runtime/release<2.10" (also >= and
+                         * begins so; "/model/precision=bf16|fp8": one of these;
+                         * "/parallel/pipeline>1", "/runtime/release<2.10" (also >= and
                          * <=, by the numbers between dots); "/runtime/fused!=true": it has another
                          * value, or is not given; "/device/architecture/capability>=9": the same of
                          * the description of the scenario's device */

@@ -190,6 +190,7 @@ typedef struct cs_memory_section {
     bool narrow_inputs;                     /* are kept as they were cast */
     cs_list libraries;                      /* uint32_t, cs_library */
     int64_t cublas_workspace;               /* 0: by the device */
+    int64_t reduce_buffer;                  /* bytes */
     uint32_t allocator;                     /* position in its choices; 0: none */
     bool weight_buffer;
     bool receive_buffers;
