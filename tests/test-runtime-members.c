@@ -291,6 +291,7 @@ static const effect effects[] = {
     /* two threads' */
     {"/memory/cublas_workspace", cublas, "\"1 MiB\"", "\"32 MiB\"", resident, false,
      2 * 31 * 1048576.0, NULL},
+    {"/memory/reduce_buffer", network, "0", "\"1 GB\"", resident, false, 1e9, NULL},
     {.key = "/memory/narrow_weights", .elsewhere = "liveness: narrow weights"},
     {.key = "/memory/narrow_copies", .elsewhere = "liveness: narrow weights"},
     {.key = "/memory/narrow_inputs", .elsewhere = "liveness: narrow weights"},

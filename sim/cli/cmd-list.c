@@ -293,7 +293,17 @@ static void print_formula(const cs_formula *formula, FILE *out)
 /* Of a condition, what stands between the key and its value, as a reader would put it. */
 static const char *relation_of(const char *relation)
 {
-    return *relation == '!' ? " not " : *relation == '>' ? " above " : *relation == '=' ? " " : "";
+    const bool or_equal = *relation && relation[1] == '=';
+    switch (*relation) {
+    case '!':
+        return " not ";
+    case '>':
+        return or_equal ? " at least " : " above ";
+    case '<':
+        return or_equal ? " at most " : " below ";
+    default:
+        return *relation == '=' ? " " : "";
+    }
 }
 
 /* As Markdown reads it as plain text. */
@@ -319,7 +329,7 @@ static void print_condition(const cs_convention *convention, size_t column, FILE
 {
     const char *text = convention->with ? convention->with : "";
     for (const char *before = "with"; *text; before = ",") {
-        const size_t key = strcspn(text, "!=> "), sign = strspn(text + key, "!=>");
+        const size_t key = strcspn(text, "!=<> "), sign = strspn(text + key, "!=<>");
         const size_t value = strcspn(text + key + sign, " ");
         const char *relation = sign > 0 ? relation_of(text + key) : "";
         const size_t length = 1 + key + strlen(relation) + value + 1; /* with what is around it */
@@ -591,7 +601,8 @@ static bool add_conventions(cJSON *object, const cs_convention *convention)
     cJSON *list = cJSON_AddArrayToObject(object, "conventions");
     for (; list && convention->key; convention++) {
         cJSON *item = cs_json_add_item(list);
-        cJSON *value = cJSON_Parse(convention->value);
+        cJSON *value = *convention->value == '/' ? cJSON_CreateString(convention->value)
+                                                 : cJSON_Parse(convention->value);
         if (!cs_json_add_text(item, "key", convention->key) ||
             !cJSON_AddItemToObject(item, "value", value) ||
             !cs_json_add_text(item, "with", convention->with) ||

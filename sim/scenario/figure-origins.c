@@ -2,6 +2,7 @@
 
 #include "sim/scenario/build.h"
 #include "sim/scenario/runtime-section.h"
+#include "sim/workload/accelerator.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -62,6 +63,7 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/memory/deterministic_multiprocessors", true},
     {"/memory/gather_buffer", true},
     {"/memory/cublas_workspace", true},
+    {"/memory/reduce_buffer", true},
     {"/memory/narrow_weights", true},
     {"/memory/narrow_copies", true},
     {"/memory/narrow_inputs", true},
@@ -70,6 +72,14 @@ const cs_runtime_member cs_runtime_members[] = {
 };
 
 /* ---- the document ---- */
+
+/* A scenario, and the description of its device, which is loaded when a convention first asks. */
+typedef struct facts {
+    cJSON *root;
+    const char *path; /* of the scenario */
+    cJSON *device;    /* NULL: not loaded, or there is none */
+    bool loaded;
+} facts;
 
 /* The value that a pointer of two keys or more leads to; NULL where there is none. `section` gets
  * the object on the way. */
@@ -91,48 +101,103 @@ static bool starts(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Whether a value is the one of a condition, or begins with what is in front of its '*'. */
-static bool is_value(const cJSON *value, const char *wanted)
+/* A device that cannot be loaded has no facts: the reader of the model says what is wrong. */
+static const cJSON *device_of(facts *of)
 {
-    char number[32] = "";
-    const size_t length = strlen(wanted);
+    const cJSON *section;
+    const cJSON *name = value_at(of->root, "/model/device", &section);
+    cs_error ignored;
+    cs_error_init(&ignored);
+    if (!of->loaded && cJSON_IsString(name) &&
+        cs_accelerator_document(name->valuestring, of->path, &of->device, &ignored) != CS_OK)
+        of->device = NULL;
+    of->loaded = true;
+    return of->device;
+}
+
+/* "/device/..." is a place in the description of the scenario's device. */
+static const cJSON *fact_at(facts *of, const char *pointer)
+{
+    static const char device[] = "/device";
+    const cJSON *section;
+    const size_t length = strlen(device);
+    if (starts(pointer, device) && pointer[length] == '/')
+        return value_at(device_of(of), pointer + length, &section);
+    return value_at(of->root, pointer, &section);
+}
+
+/* A value as the text of a condition; "" for lists and objects. */
+static void write_value(const cJSON *value, char *text, size_t size)
+{
     if (cJSON_IsNumber(value))
-        snprintf(number, sizeof(number), "%.9g", value->valuedouble);
-    const char *text = cJSON_IsString(value)   ? value->valuestring
-                       : cJSON_IsTrue(value)   ? "true"
-                       : cJSON_IsFalse(value)  ? "false"
-                       : cJSON_IsNumber(value) ? number
-                                               : NULL;
-    if (!text)
-        return false;
-    return length > 0 && wanted[length - 1] == '*' ? strncmp(text, wanted, length - 1) == 0
-                                                   : strcmp(text, wanted) == 0;
+        snprintf(text, size, "%.9g", value->valuedouble);
+    else
+        snprintf(text, size, "%s",
+                 cJSON_IsString(value)  ? value->valuestring
+                 : cJSON_IsTrue(value)  ? "true"
+                 : cJSON_IsFalse(value) ? "false"
+                                        : "");
+}
+
+/* Whether a text is one of a condition's, which have '|' between them, or begins with what is in
+ * front of a '*'. */
+static bool is_value(const char *text, const char *wanted)
+{
+    const size_t size = strlen(text);
+    for (;;) {
+        const size_t length = strcspn(wanted, "|");
+        const bool open = length > 0 && wanted[length - 1] == '*';
+        if (open ? strncmp(text, wanted, length - 1) == 0
+                 : size == length && strncmp(text, wanted, length) == 0)
+            return true;
+        if (wanted[length] == '\0')
+            return false;
+        wanted += length + 1;
+    }
+}
+
+/* The order of numbers and releases: 2.10 comes after 2.9, and 2.5.1 after 2.5. */
+static int compare_releases(const char *a, const char *b)
+{
+    while (*a || *b) {
+        char *rest_a, *rest_b;
+        const unsigned long x = strtoul(a, &rest_a, 10), y = strtoul(b, &rest_b, 10);
+        if (x != y)
+            return x < y ? -1 : 1;
+        a = *rest_a == '.' ? rest_a + 1 : "";
+        b = *rest_b == '.' ? rest_b + 1 : "";
+    }
+    return 0;
 }
 
 /* Whether one condition holds (cs_convention, `with`). */
-static bool holds_one(const cJSON *root, const char *condition)
+static bool holds_one(facts *of, const char *condition)
 {
-    char pointer[128];
-    const cJSON *section;
-    const size_t length = strcspn(condition, "!=>");
+    char pointer[128], text[64];
+    const size_t length = strcspn(condition, "!=<>");
     const char *relation = condition + length;
     snprintf(pointer, sizeof(pointer), "%.*s", (int)length, condition);
-    const cJSON *value = value_at(root, pointer, &section);
+    const cJSON *value = fact_at(of, pointer);
+    write_value(value, text, sizeof(text));
     if (*relation == '!')
-        return !value || !is_value(value, relation + strlen("!="));
-    if (*relation == '>')
-        return cJSON_IsNumber(value) && value->valuedouble > strtod(relation + 1, NULL);
-    return value && (*relation == '\0' || is_value(value, relation + 1));
+        return !is_value(text, relation + strlen("!="));
+    if (!value || *relation == '\0')
+        return value != NULL;
+    if (*relation == '=')
+        return text[0] && is_value(text, relation + 1);
+    const bool or_equal = relation[1] == '=';
+    const int order = compare_releases(text, relation + 1 + or_equal);
+    return text[0] && (order == 0 ? or_equal : (order > 0) == (*relation == '>'));
 }
 
-static bool holds(const cJSON *root, const char *conditions)
+static bool holds(facts *of, const char *conditions)
 {
     char one[128];
     bool all = true;
     while (all && *conditions) {
         const size_t length = strcspn(conditions, " ");
         snprintf(one, sizeof(one), "%.*s", (int)length, conditions);
-        all = holds_one(root, one);
+        all = holds_one(of, one);
         conditions += length + strspn(conditions + length, " ");
     }
     return all;
@@ -221,21 +286,29 @@ static cs_status note_values(const cJSON *root, cs_arena *arena, cs_origins *ori
 
 /* ---- applying a bundle ---- */
 
-static cs_status apply(cJSON *root, const cs_convention *convention, const char *path,
-                       cs_origins *origins, cs_error *error)
+static cs_status apply(facts *of, const cs_convention *convention, cs_origins *origins,
+                       cs_error *error)
 {
     const cJSON *section;
+    char text[64];
     const bool played = strcmp(convention->key, "/memory/allocator") == 0;
-    if ((played && !origins) || value_at(root, convention->key, &section) ||
+    if ((played && !origins) || value_at(of->root, convention->key, &section) ||
         !has_section(convention->key, section) ||
-        (convention->with && !holds(root, convention->with)))
+        (convention->with && !holds(of, convention->with)))
         return CS_OK;
+    const char *value = convention->value;
+    if (*value == '/') { /* a fact of the device, if its description states it */
+        write_value(fact_at(of, value), text, sizeof(text));
+        if (!text[0])
+            return CS_OK;
+        value = text;
+    }
     cs_figure_source *figure = find(origins, convention->key);
     if (figure) {
         figure->origin = CS_ORIGIN_ASSUMED;
         figure->source = convention->source;
     }
-    return cs_json_set(root, convention->key, convention->value, path, error);
+    return cs_json_set(of->root, convention->key, value, of->path, error);
 }
 
 /* "megatron-core" becomes {"name": "megatron-core"}. */
@@ -270,8 +343,13 @@ cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena, cs_or
     made.runtime = cs_runtime_names[i];
     if (origins)
         CS_TRY(list_members(root, arena, &made, error));
-    for (const cs_convention *each = cs_runtime_conventions(i); each->key; each++)
-        CS_TRY(apply(root, each, path, origins ? &made : NULL, error));
+    facts of = {.root = root, .path = path};
+    cs_status status = CS_OK;
+    for (const cs_convention *each = cs_runtime_conventions(i); each->key && status == CS_OK;
+         each++)
+        status = apply(&of, each, origins ? &made : NULL, error);
+    cJSON_Delete(of.device);
+    CS_TRY(status);
     if (!origins)
         return CS_OK;
     *origins = made;

@@ -80,6 +80,9 @@ const cs_field cs_scenario_memory_fields[] = {
     {"cublas_workspace", CS_FIELD_BYTES, AT(cublas_workspace), .fallback = "0 B", .large = true,
      .doc = "cuBLAS's workspace for each thread, as CUBLAS_WORKSPACE_CONFIG sets it (\":4096:8\" "
             "is 32 MiB); 0: PyTorch's default for the device"},
+    {"reduce_buffer", CS_FIELD_BYTES, AT(reduce_buffer), .fallback = "0 B", .large = true,
+     .doc = "buffer into which gradients are copied to be reduced (DeepSpeed's reduce_bucket_size, "
+            "5e8 elements unless its configuration says otherwise, with contiguous_gradients)"},
     {"allocator", CS_FIELD_CHOICE, AT(allocator), .fallback = "none", .choices = allocator_names,
      .doc = "pytorch: PyTorch's caching allocator is simulated with the tensors of the run, to "
             "find how much memory it reserves"},
@@ -125,16 +128,11 @@ cs_status cs_memory_section_read(const cJSON *value, const cs_json_place *root, 
 
 /* ---- workspaces ---- */
 
-/* Whether PyTorch and TransformerEngine take it for one of NVIDIA's GPUs of compute capability 9 or
- * 10: Hopper, and Blackwell but for GeForce's. "h20" begins "h200" as well. */
-static bool is_recent(const char *device)
+/* Hopper, and Blackwell except GeForce's: compute capability 9 or 10, by which PyTorch and
+ * TransformerEngine choose sizes of workspaces. */
+static bool is_recent(const cs_device_facts *device)
 {
-    static const char *const recent[] = {"h100", "h20",  "h800",  "gh200",
-                                         "b200", "b300", "gb200", "gb300"};
-    for (size_t i = 0; device && i < sizeof(recent) / sizeof(recent[0]); i++)
-        if (strncmp(device, recent[i], strlen(recent[i])) == 0)
-            return true;
-    return false;
+    return device->capability >= 9 && device->capability < 11;
 }
 
 /* PyTorch has a workspace for each handle of cuBLAS, and a handle for each thread: one computes
@@ -174,7 +172,8 @@ static bool lists(const cs_memory_section *section, cs_library which)
     return found;
 }
 
-cs_kept_rules cs_memory_section_rules(const cs_memory_section *section, const char *device)
+cs_kept_rules cs_memory_section_rules(const cs_memory_section *section,
+                                      const cs_device_facts *device)
 {
     cs_kept_rules rules = {.weight_gradients = section->weight_gradients,
                            .attention_buffer = section->attention_buffer,
@@ -303,7 +302,7 @@ cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job, 
     const cs_json_place memory = {.up = &sections->root, .key = "memory"};
     const cs_json_place place = {.up = &memory, .key = "resident"};
     const int64_t *given = section->resident.items;
-    int64_t libraries = 0;
+    int64_t libraries = section->reduce_buffer;
     CS_TRY(check_narrow(sections, error));
     if (section->resident.n > 1 && section->resident.n != job->n_devices)
         return cs_json_invalid(&place, error,
@@ -313,7 +312,7 @@ cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job, 
     for (uint32_t which = 0; which < CS_N_LIBRARIES; which++)
         if (lists(section, which) && !(which == CS_LIBRARY_GROUPED_PRODUCTS && workload->name))
             libraries +=
-                library_bytes(which, is_recent(workload->device), section->cublas_workspace);
+                library_bytes(which, is_recent(&sections->model.device), section->cublas_workspace);
     if (n_shared == 0 && libraries == 0 && !has_resident(section))
         return CS_OK;
     int64_t *bytes = cs_arena_alloc(arena, job->n_devices, sizeof(*bytes));

@@ -131,8 +131,7 @@ static cs_status check_device(const cs_json_place *model, bool has_costs, bool p
     cs_status status = cs_accelerator_load(workload->device, workload->from, &device, &why);
     if (status == CS_OK)
         status = cs_accelerator_check(&device, (cs_precision)workload->precision, &why);
-    section->device_memory = device.memory;
-    section->host_bandwidth = device.host_link.bandwidth;
+    section->device = cs_accelerator_facts(&device);
     cs_accelerator_finish(&device);
     if (status == CS_NO_MEMORY)
         return cs_error_no_memory(error);
@@ -166,8 +165,7 @@ static void take_known(const cJSON *value, const cs_loaded *loaded, cs_model_sec
 {
     if (!cs_json_member(value, "precision"))
         cs_workload_take_precision(&section->workload, &loaded->net);
-    section->device_memory = loaded->device_memory;
-    section->host_bandwidth = loaded->host_bandwidth;
+    section->device = loaded->device;
 }
 
 static void take_optimizer(const cs_model_section *section, cs_workload *workload)

@@ -93,7 +93,7 @@ static cs_status check_with(const cs_sections *sections, const cs_model *model,
         return cs_json_invalid(place, error,
                                "does not go with recomputation of whole layers or stages, which "
                                "leaves nothing to offload but their inputs");
-    if (isnan(sections->offload.bandwidth) && sections->model.host_bandwidth <= 0)
+    if (isnan(sections->offload.bandwidth) && sections->model.device.host_bandwidth <= 0)
         return cs_json_invalid(place, error, "missing key \"bandwidth\": %s",
                                sections->model.workload.device
                                    ? "the description of the device has no \"host_link\""
@@ -114,7 +114,8 @@ cs_status cs_scenario_offload(const cs_sections *sections, const cs_model *model
         .layers = asked->layers,
         .in_flight = modules && asked->in_flight == CS_NONE ? MOST_LAYERS : asked->in_flight,
         .prefetch = modules && asked->prefetch == CS_NONE ? 1 : asked->prefetch,
-        .bandwidth = isnan(asked->bandwidth) ? sections->model.host_bandwidth : asked->bandwidth};
+        .bandwidth =
+            isnan(asked->bandwidth) ? sections->model.device.host_bandwidth : asked->bandwidth};
     return CS_OK;
 }
 

@@ -89,7 +89,7 @@ static bool add_memory(const cs_sections *sections, const cs_scenario *scenario,
     section.gather_buffer = 0;
     section.inputs = 0;
     section.deterministic_multiprocessors = section.routed_weights = 0;
-    section.cublas_workspace = 0;
+    section.cublas_workspace = section.reduce_buffer = 0;
     if (libraries)
         section.resident =
             (cs_list){.n = scenario->job.n_devices, .items = (void *)(uintptr_t)libraries};

@@ -13,6 +13,11 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         .key = "/runtime/" key_, .value = "\"" time "\"", .source = source_                        \
     }
 
+/* Conditions on the device. Libraries choose kernels by CUDA's compute capability. */
+#define AMD        "/device/architecture/vendor=amd"
+#define HOPPER     "/device/architecture/generation=hopper"
+#define CAPABILITY "/device/architecture/capability"
+
 #define FITTED                                                                                     \
     "fitted to measured runs by tests/fit-figures.py, with figures of devices "                    \
     "(docs/reference/points.md)"
@@ -50,7 +55,7 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
     {                                                                                              \
         .key = "/runtime/kernels", .value = CS_FITTED_FSDP,                                        \
         .source = FITTED ": products of PyTorch itself on Hopper",                                 \
-        .with = "/model/device=h100* /model/precision!=fp32"                                       \
+        .with = "/model/precision!=fp32 " HOPPER                                                   \
     }
 
 #define EARLY_STOP                                                                                 \
@@ -101,10 +106,13 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
     FOREACH("torch/optim/optimizer.py, _default_to_fused_or_foreach: where neither is asked for, " \
             "optimizers are foreach")
 
+/* Types in which bf16 weights are multiplied: gradients are those of the weights (precision.h). */
+#define OF_BF16 "bf16|fp8|mxfp8|nvfp4"
+
 #define FP32_GRADIENTS(source_)                                                                    \
     {                                                                                              \
         .key = "/model/gradients", .value = "\"fp32\"", .source = source_,                         \
-        .with = "/model/precision=bf16"                                                            \
+        .with = "/model/precision=" OF_BF16                                                        \
     }
 
 #define BLOCKING(kind, source_)                                                                    \
@@ -178,8 +186,8 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         REACHED_IN_RACKS("/platform/node/model=nvl72"),                                            \
         REACHED_IN_DGX1("/platform/topology=dgx1*"),                                               \
         REACHED_IN_DGX1("/platform/node/topology=dgx1"),                                           \
-        REACHED_BY_XGMI("/platform/topology=nvlink_mesh /model/device=mi3*"),                      \
-        REACHED_BY_XGMI("/platform/node/topology=nvlink_mesh /model/device=mi3*"),                 \
+        REACHED_BY_XGMI("/platform/topology=nvlink_mesh " AMD),                                    \
+        REACHED_BY_XGMI("/platform/node/topology=nvlink_mesh " AMD),                               \
         {.key = "/collectives/reached",                                                            \
          .value = "0.8",                                                                           \
          .source = "nccl-tests reach 230 to 240 of 300 GB/s on DGX A100, 360 of 450 on DGX H100"}, \
@@ -246,36 +254,33 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
 
 /* Where TransformerEngine takes FlashAttention. */
 #define COPIES_ATTENTION(with, source_) KEEPS_WITH("attention_copy", "true", with, source_)
-#define DETERMINISTIC(device)           "/runtime/deterministic=true /model/device=" device
 
 #define BACKENDS                                                                                   \
     "transformer_engine/pytorch/attention/dot_product_attention/utils.py, get_attention_backend: "
-#define COPIES_IN_DETERMINISTIC(device)                                                            \
-    COPIES_ATTENTION(                                                                              \
-        DETERMINISTIC(device),                                                                     \
-        BACKENDS "cuDNN's deterministic backward is Hopper's only, elsewhere FlashAttention's "    \
-                 "is taken")
-#define SUMS_OF_QUERIES(multiprocessors, device)                                                   \
-    KEEPS_WITH("deterministic_multiprocessors", multiprocessors, DETERMINISTIC(device),            \
-               BACKENDS                                                                            \
-               "FlashAttention is taken; its mha_bwd (csrc/flash_attn/flash_api.cpp) has "         \
-               "a sum for each wave of blocks over the device's multiprocessors")
-#define ONE_COPY(device)                                                                           \
-    KEEPS_WITH("narrow_copies", "1", "/model/precision=fp8 /model/device=" device,                 \
+#define ONE_COPY(with_)                                                                            \
+    KEEPS_WITH("narrow_copies", "1", "/model/precision=fp8 " with_,                                \
                "transformer_engine/pytorch/utils.py, is_non_tn_fp8_gemm_supported: products read " \
-               "fp8 either way round")
+               "fp8 either way round from compute capability 10 on, but for 12, and with ROCm")
 
 #define WORKSPACES                                                                                 \
     "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize; "                            \
     "transformer_engine/pytorch/module/base.py: get_cublas_workspace_size_bytes, "                 \
     "get_multi_stream_cublas_workspace"
 
-/* What Megatron Core keeps because of TransformerEngine, device by device. */
+/* What Megatron Core keeps because of TransformerEngine, by what the device is capable of. */
+#define ANOTHER_THAN_HOPPER "/runtime/deterministic=true " CAPABILITY ">=8 " CAPABILITY "!=9"
 #define MEGATRON_ATTENTION                                                                         \
-    COPIES_ATTENTION("/model/device=a100*", BACKENDS "FlashAttention is preferred on sm80"),       \
-        COPIES_IN_DETERMINISTIC("b200*"), COPIES_IN_DETERMINISTIC("gb200*"),                       \
-        SUMS_OF_QUERIES("108", "a100*"), SUMS_OF_QUERIES("148", "b200*"),                          \
-        SUMS_OF_QUERIES("152", "gb200*")
+    COPIES_ATTENTION(CAPABILITY ">=8 " CAPABILITY "<9",                                            \
+                     BACKENDS "FlashAttention is preferred before sm90"),                          \
+        COPIES_ATTENTION(                                                                          \
+            ANOTHER_THAN_HOPPER, BACKENDS                                                          \
+            "cuDNN's deterministic backward is Hopper's only, elsewhere FlashAttention's "         \
+            "is taken"),                                                                           \
+        KEEPS_WITH("deterministic_multiprocessors", "/device/training/tiling/multiprocessors",     \
+                   ANOTHER_THAN_HOPPER,                                                            \
+                   BACKENDS                                                                        \
+                   "FlashAttention is taken; its mha_bwd (csrc/flash_attn/flash_api.cpp) has "     \
+                   "a sum for each wave of blocks over the device's multiprocessors")
 
 /* ---- the bundles ---- */
 
@@ -339,11 +344,9 @@ static const cs_convention megatron_core[] = {
     KEEPS("padding_masks", "true",
           "transformer_engine/pytorch/attention/dot_product_attention/backends.py, "
           "UnfusedDotProductAttention: masked_fill by the mask of utils.py, get_full_mask"),
-    ONE_COPY("b200*"),
-    ONE_COPY("b300*"),
-    ONE_COPY("gb200*"),
-    ONE_COPY("gb300*"),
-    ONE_COPY("mi*"),
+    ONE_COPY(CAPABILITY ">=10 " CAPABILITY "<12"),
+    ONE_COPY(CAPABILITY ">=13"),
+    ONE_COPY(AMD),
     KEEPS("routed_weights", "\"features\"",
           "megatron/core/transformer/moe/experts.py, TEGroupedMLP, from 0.11 on: permuted_probs "
           "multiply what the activation makes"),
@@ -417,6 +420,15 @@ static const cs_convention ddp[] = {
     PYTORCH_MEMORY,
     {0}};
 
+/* Of the type that is sent. */
+#define REDUCE_BUFFER(bytes, with_)                                                                \
+    KEEPS_WITH(                                                                                    \
+        "reduce_buffer", "\"" bytes "\"", with_,                                                   \
+        "deepspeed/runtime/zero/config.py: reduce_bucket_size is 5e8 elements, and "               \
+        "contiguous_gradients True; stage_1_and_2.py, backward: ipg_buffer, and stage3.py: "       \
+        "__ipg_bucket_flat_buffer, have all of them; engine.py, _configure_zero_optimizer: "       \
+        "stage 1 has no such buffer without experts")
+
 static const cs_convention deepspeed[] = {
     PYTORCH_HOST,
     COLLECTIVES,
@@ -439,9 +451,12 @@ static const cs_convention deepspeed[] = {
           "Megatron-DeepSpeed: megatron/model/fused_layer_norm.py"),
     KEEPS("weight_gradients", "\"apart\"",
           "deepspeed/runtime/bf16_optimizer.py, update_hp_grads: hp_grad.data.add_"),
-    KEEPS_WITH("weight_buffer", "true", "/parallel/zero=1 /model/precision=bf16",
+    KEEPS_WITH("weight_buffer", "true", "/parallel/zero=1 /model/precision=" OF_BF16,
                "deepspeed/runtime/bf16_optimizer.py, _setup_for_real_optimizer: weights are "
                "flattened into bf16_groups_flat"),
+    REDUCE_BUFFER("1 GB", "/parallel/zero=2|3 /model/precision=fp16|" OF_BF16),
+    REDUCE_BUFFER("2 GB", "/parallel/zero=2|3"),
+    REDUCE_BUFFER("1 GB", "/parallel/zero=1 /parallel/expert>1 /model/precision=fp16|" OF_BF16),
     GATHER_BUFFER("Megatron-DeepSpeed: megatron/core/tensor_parallel/layers.py, "
                   "get_global_memory_buffer()"),
     SCATTER_GATHER("deepspeed/runtime/pipe/engine.py: is_pipe_partitioned"),

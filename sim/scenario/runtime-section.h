@@ -27,13 +27,16 @@ extern const char *const cs_runtime_names[];
 /* One convention of a runtime: the value of a key where a scenario does not give it. */
 typedef struct cs_convention {
     const char *key;    /* JSON pointer; of a section that the scenario has */
-    const char *value;  /* JSON */
+    const char *value;  /* JSON; "/device/...": what the device's description has there */
     const char *source; /* who says so */
     const char *with;   /* conditions, with blanks between them, that all hold; NULL: always.
                          * "/model/name": the key is given; "/schedule/kind=1f1b": it has this
-                         * value, text, number, true or false; "/model/device=a100*": one that
-                         * begins so; "/parallel/pipeline>1"; "/runtime/fused!=true": it has
-                         * another value, or is not given */
+                         * value, text, number, true or false; "/platform/topology=dgx1*": one that
+                         * begins so; "/model/precision=bf16|fp8": one of these;
+                         * "/parallel/pipeline>1", "/runtime/release<2.10" (also >= and
+                         * <=, by the numbers between dots); "/runtime/fused!=true": it has another
+                         * value, or is not given; "/device/architecture/capability>=9": the same of
+                         * the description of the scenario's device */
 } cs_convention;
 
 /* Of a runtime, ended by {NULL}. */

@@ -82,7 +82,7 @@ static char *platform_key(const cs_sections *sections, const cJSON *root, uint32
     char *key = size > 0 ? cs_arena_alloc(arena, size, 1) : NULL;
     if (key)
         snprintf(key, size, "%" PRIu32 " %" PRId64 " %s %s", n_devices,
-                 sections->model.device_memory, platform, measured);
+                 sections->model.device.memory, platform, measured);
     free(platform);
     free(measured);
     return key;
@@ -212,8 +212,7 @@ static cs_status keep_net(const cs_sections *sections, cs_loaded *loaded, cs_sce
         return cs_error_no_memory(error);
     *made->net = loaded->net;
     loaded->net = (cs_net){0};
-    made->device_memory = sections->model.device_memory;
-    made->host_bandwidth = sections->model.host_bandwidth;
+    made->device = sections->model.device;
     made->granularity = sections->model.workload.granularity;
     made->n_recomputed = sections->model.workload.recompute_operators.n;
     return CS_OK;
@@ -297,8 +296,7 @@ static cs_status read_scenario(const cJSON *root, const char *path, const readin
     if (scenario->shared.network)
         loaded = (cs_loaded){.net = *scenario->shared.network->net,
                              .net_is_known = true,
-                             .device_memory = scenario->shared.network->device_memory,
-                             .host_bandwidth = scenario->shared.network->host_bandwidth};
+                             .device = scenario->shared.network->device};
     scenario->model = scenario->shared.model
                           ? scenario->shared.model
                           : cs_arena_alloc(&scenario->arena, 1, sizeof(*scenario->model));

@@ -85,11 +85,10 @@ typedef struct cs_scenario {
     const cs_schedule *schedule;
     void *params; /* of the schedule */
     cs_model *model;
-    struct cs_net *net;    /* that a named model was built from; NULL of others */
-    uint32_t granularity;  /* cs_granularity of its chain */
-    int64_t device_memory; /* of the named model's device, in bytes; 0: there is none */
-    double host_bandwidth; /* of its link to the host, bytes/s; 0: not known */
-    uint32_t n_recomputed; /* of its operators, names of those that backward computes again */
+    struct cs_net *net;     /* that a named model was built from; NULL of others */
+    uint32_t granularity;   /* cs_granularity of its chain */
+    cs_device_facts device; /* of the named model; zeroed: it has none */
+    uint32_t n_recomputed;  /* of its operators, names of those that backward computes again */
     cs_optimizer_storage storage;
     const cs_parallel *parallel; /* NULL: the scenario has no such section */
     const char

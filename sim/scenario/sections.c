@@ -96,7 +96,7 @@ static cs_status read_each(cs_arena *arena, cs_sections *sections, cs_loaded *lo
                                                         &sections->model, loaded, error));
     if (top->platform && costs == CS_OK && readable)
         status = first_of(status, cs_platform_section_read(top->platform, root, &loaded->costs,
-                                                           sections->model.device_memory, arena,
+                                                           sections->model.device.memory, arena,
                                                            &sections->platform, error));
     if (top->schedule)
         status = first_of(status, cs_schedule_section_read(top->schedule, root, arena,
@@ -107,7 +107,7 @@ static cs_status read_each(cs_arena *arena, cs_sections *sections, cs_loaded *lo
     status = first_of(status,
                       cs_memory_section_read(top->memory, root, arena, &sections->memory, error));
     sections->model.workload.kept =
-        cs_memory_section_rules(&sections->memory, sections->model.workload.device);
+        cs_memory_section_rules(&sections->memory, &sections->model.device);
     if (top->offload)
         status = first_of(
             status, cs_offload_section_read(top->offload, root, arena, &sections->offload, error));

@@ -47,8 +47,7 @@ typedef struct cs_model_section {
     uint32_t gradients;            /* position in its choices; 0: as the weights */
     uint32_t main_weights, states; /* positions in their choices; 0: float32 */
     cs_workload workload;          /* of a model that is built from its architecture */
-    int64_t device_memory;         /* bytes of the named model's device; 0: there is none */
-    double host_bandwidth;         /* bytes/s of its link to the host; 0: not known */
+    cs_device_facts device;        /* of the named model; zeroed: it has none */
 } cs_model_section;
 
 enum { CS_PHI_COUNT = 0 }; /* "phi": "count" */
@@ -191,6 +190,7 @@ typedef struct cs_memory_section {
     bool narrow_inputs;                     /* are kept as they were cast */
     cs_list libraries;                      /* uint32_t, cs_library */
     int64_t cublas_workspace;               /* 0: by the device */
+    int64_t reduce_buffer;                  /* bytes */
     uint32_t allocator;                     /* position in its choices; 0: none */
     bool weight_buffer;
     bool receive_buffers;
@@ -222,10 +222,9 @@ typedef struct cs_loaded {
     cs_costs costs; /* of all files; empty when there are none */
     cs_net net;     /* of a named model */
     cs_model model; /* of a file, or in place */
-    /* The network is another scenario's, to begin with, and so is the memory of its device. */
+    /* The network is another scenario's, to begin with, and so are the facts of its device. */
     bool net_is_known;
-    int64_t device_memory; /* bytes */
-    double host_bandwidth; /* bytes/s */
+    cs_device_facts device;
 } cs_loaded;
 
 /* Zeroed ones can be finished. */
@@ -281,8 +280,9 @@ CS_MUST_CHECK cs_status cs_memory_section_read(const cJSON *value, const cs_json
 /* The allocator that the section asks for, without a capacity; false: none. */
 bool cs_memory_section_allocator(const cs_memory_section *section, cs_caching_options *options);
 
-/* Which rules the section asks for, on a device of this name (or NULL). */
-cs_kept_rules cs_memory_section_rules(const cs_memory_section *section, const char *device);
+/* Which rules the section asks for, on a device with these facts. */
+cs_kept_rules cs_memory_section_rules(const cs_memory_section *section,
+                                      const cs_device_facts *device);
 
 /* `device_memory` is that of a named model's device, for what has no memory of its own; 0: there is
  * none. Links may be as `costs` were measured. */

@@ -2,6 +2,7 @@
 #include "sim/base/fitted.h"
 #include "sim/base/number.h"
 #include "sim/validate/point-rules.h"
+#include "sim/workload/accelerator.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -140,6 +141,29 @@ const char *cs_point_rules_gpu(const cs_point *point)
 {
     const machine *found = find_machine(point);
     return found ? found->device : "";
+}
+
+double cs_point_rules_capability(const cs_point *point)
+{
+    const char *name = cs_point_rules_gpu(point);
+    cs_accelerator device = {0};
+    cs_error ignored;
+    cs_error_init(&ignored);
+    if (!*name || cs_accelerator_load(name, NULL, &device, &ignored) != CS_OK)
+        return 0;
+    const double capability = device.architecture.capability;
+    cs_accelerator_finish(&device);
+    return capability;
+}
+
+static bool is_rack(const machine *found)
+{
+    return found && found->topology && strcmp(found->topology, "gb200-nvl72") == 0;
+}
+
+bool cs_point_rules_rack(const cs_point *point)
+{
+    return is_rack(find_machine(point));
 }
 
 const char *cs_point_rules_device(cs_point_rules *rules)
@@ -290,7 +314,7 @@ static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
     const cs_point_hardware *hardware = rules->point->hardware;
     const uint32_t node = hardware->gpus_per_node > 0 ? hardware->gpus_per_node : 8;
     const char *topology = found->topology;
-    const bool rack = topology && strcmp(topology, "gb200-nvl72") == 0;
+    const bool rack = is_rack(found);
     const bool several = hardware->gpus > node && !rack;
     if (topology && strcmp(topology, "dgx1-v100") == 0 && hardware->inter &&
         strstr(hardware->inter, "ABCI"))

@@ -78,8 +78,8 @@ static bool sends_each_copy(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
     const cs_point_model *model = point->model;
-    const bool rack = starts(cs_point_rules_gpu(point), "gb");
-    return cs_point_rules_drops_tokens(rules) || (contains(model->name, "235b") && !rack) ||
+    return cs_point_rules_drops_tokens(rules) ||
+           (contains(model->name, "235b") && !cs_point_rules_rack(point)) ||
            (contains(model->name, "gpt-oss") && strcmp(point->precision, "bf16") == 0 &&
             point->parallel->ep > 8);
 }

@@ -496,8 +496,10 @@ static bool shards_gradients(const cs_point *point)
 
 /* Stated; else Megatron-LM sums gradients of bf16 weights in fp32
  * (megatron/training/arguments.py: "accumulate and all-reduce gradients in fp32 for bfloat16 data
- * type"), whether products are in bf16 or, with its argument bf16, in a narrower type; unless it
- * is told to reduce them in bf16. Those of fp16 weights it sums in fp16. torchtitan reduces them
+ * type"), whether products are in bf16 or in a narrower type, and so does NeMo
+ * (nemo/collections/llm/recipes/precision/mixed_precision.py: bf16_with_fp8_mixed has the
+ * grad_reduce_in_fp32 of bf16_mixed, True); unless it is told to reduce them in bf16. Those of fp16
+ * weights it sums in fp16. torchtitan reduces them
  * in fp32 (mixed_precision_reduce, torchtitan/config_manager.py). FSDP keeps nothing but what it has
  * reduced. */
 bool cs_point_rules_sums_in_fp32(const cs_point *point)
@@ -508,8 +510,8 @@ bool cs_point_rules_sums_in_fp32(const cs_point *point)
         return is(point->options->grad_reduce_dtype, "fp32");
     if (starts(point->framework, "torchtitan"))
         return true;
-    return cs_point_rules_megatron(point) &&
-           (is(point->precision, "bf16") || cs_point_rules_argument(point, "bf16")) &&
+    return cs_point_rules_megatron(point) && !is(point->precision, "fp16") &&
+           !is(point->precision, "fp32") && !cs_point_rules_argument(point, "fp16") &&
            !starts(point->framework, "Megatron-Bridge") &&
            !cs_point_rules_argument(point, "grad-reduce-in-bf16");
 }

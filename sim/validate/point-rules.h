@@ -122,6 +122,12 @@ void cs_point_rules_memory(cs_point_rules *rules, FILE *out);
 /* The device of `sim list devices` that the point's GPU is; "" where it is none. */
 const char *cs_point_rules_gpu(const cs_point *point);
 
+/* CUDA's compute capability of that device; 0: none, or not known. */
+double cs_point_rules_capability(const cs_point *point);
+
+/* Whether the point's GPUs are joined by NVLinks in a rack, and not only in nodes of eight. */
+bool cs_point_rules_rack(const cs_point *point);
+
 /* The same; NULL and noted as missing where it is none. */
 const char *cs_point_rules_device(cs_point_rules *rules);
 

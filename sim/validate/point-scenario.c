@@ -211,7 +211,7 @@ static bool overlaps_tensor(const cs_point *point)
 }
 
 /* Recipes that graph whole iterations let all-to-alls of a micro-batch go on beside layers of
- * another, which take 1.19 times as long, and so do NVIDIA's for H100 with experts in several nodes
+ * another, which take 1.19 times as long, and so do NVIDIA's for Hopper with experts in several nodes
  * and several stages a rank (NVIDIA-NeMo/Megatron-Bridge, scripts/performance/configs: a2a_1f1b of
  * DeepSeek-V3, moe_a2a_overlap of Qwen3 235B). Of DualPipe the schedule itself says it. */
 static bool overlaps_experts(const cs_point *point)
@@ -220,9 +220,10 @@ static bool overlaps_experts(const cs_point *point)
         return false;
     if (point->parallel->ep > 1 && cs_point_rules_graphs_iterations(point))
         return true;
+    const double capability = cs_point_rules_capability(point);
     return point->parallel->ep > 8 && point->parallel->vpp > 1 && point->framework &&
            strncmp(point->framework, "Megatron-Bridge", strlen("Megatron-Bridge")) == 0 &&
-           strncmp(cs_point_rules_gpu(point), "h100", strlen("h100")) == 0;
+           capability >= 9 && capability < 10;
 }
 
 /* Of the all-to-alls, the part that is hidden. Without a pipeline the first forward and the last

@@ -138,7 +138,22 @@ static const cs_field host_link_fields[] = {
     {"source", CS_FIELD_TEXT, offsetof(cs_host_link, source), .doc = "where it comes from"},
     {0}};
 
+static const char *const vendor_names[] = {"other", "nvidia", "amd", NULL};
+
+static const cs_field architecture_fields[] = {
+    {"vendor", CS_FIELD_CHOICE, offsetof(cs_architecture, vendor), .choices = vendor_names,
+     .doc = "who made it: libraries for NVIDIA's and AMD's devices differ"},
+    {"generation", CS_FIELD_TEXT, offsetof(cs_architecture, generation), .fallback = "",
+     .doc = "name of the architecture, such as hopper"},
+    {"capability", CS_FIELD_NUMBER, offsetof(cs_architecture, capability), .fallback = "0",
+     .max = 1000,
+     .doc = "CUDA's compute capability, such as 9.0, by which libraries choose kernels and "
+            "workspaces; 0: none"},
+    {"source", CS_FIELD_TEXT, offsetof(cs_architecture, source), .doc = "where they come from"},
+    {0}};
+
 typedef struct document {
+    cs_architecture *architecture;
     cs_training *training;
     cs_host_link *host_link;
     uint32_t schema_version;
@@ -171,6 +186,11 @@ static const cs_field document_fields[] = {
     {"sources", CS_FIELD_OBJECT, offsetof(document, sources), .of = source_fields,
      .size = sizeof(cs_accelerator), .doc = "where the peaks come from",
      .shape = "{\"peaks\", \"bandwidth\", \"memory\", \"launch\"}"},
+    {"architecture", CS_FIELD_OBJECT, offsetof(document, architecture), .fallback = "",
+     .of = architecture_fields, .size = sizeof(cs_architecture),
+     .doc = "what libraries decide by which kernels and workspaces they use; without it, those of "
+            "other vendors",
+     .shape = "{\"vendor\", \"generation\", \"capability\", \"source\"}"},
     {"training", CS_FIELD_OBJECT, offsetof(document, training), .fallback = "",
      .of = training_fields, .size = sizeof(cs_training),
      .doc = "what kernels take in training, for scenarios with a runtime",
@@ -190,6 +210,8 @@ static void take_parts(const document *parts, cs_accelerator *device)
     device->bandwidth_source = parts->sources->bandwidth_source;
     device->memory_source = parts->sources->memory_source;
     device->launch_source = parts->sources->launch_source;
+    if (parts->architecture)
+        device->architecture = *parts->architecture;
     if (parts->training)
         device->training = *parts->training;
     if (parts->host_link)
@@ -215,48 +237,54 @@ cs_status cs_accelerator_read(const cJSON *root, const cs_json_place *place, cs_
     return CS_OK;
 }
 
-static cs_status load_file(const char *name, const char *from, cs_accelerator *device,
-                           cs_error *error)
+/* Whether a device is a file, and not the name of a description within the program. */
+static bool is_file(const char *name)
 {
-    cJSON *root;
-    char *path = from ? cs_file_relative(from, name) : strdup(name);
-    if (!path)
-        return cs_error_no_memory(error);
-    cs_status status = cs_json_load(path, &root, error);
-    if (status == CS_OK) {
-        status = cs_accelerator_read(root, &(cs_json_place){.file = path}, device, error);
-        cJSON_Delete(root);
-    }
-    free(path);
-    return status;
+    static const char extension[] = ".json";
+    const size_t length = strlen(name), cut = strlen(extension);
+    return length > cut && strcmp(name + length - cut, extension) == 0;
 }
 
-static cs_status load_text(const cs_accelerator_text *text, cs_accelerator *device, cs_error *error)
+cs_status cs_accelerator_document(const char *name, const char *from, cJSON **root, cs_error *error)
 {
-    cJSON *root;
-    CS_TRY(cs_json_parse(text->name, text->json, strlen(text->json), &root, error));
-    cs_status status =
-        cs_accelerator_read(root, &(cs_json_place){.file = text->name}, device, error);
-    cJSON_Delete(root);
-    return status;
+    if (is_file(name)) {
+        char *path = from ? cs_file_relative(from, name) : strdup(name);
+        if (!path)
+            return cs_error_no_memory(error);
+        const cs_status status = cs_json_load(path, root, error);
+        free(path);
+        return status;
+    }
+    cs_guess guess;
+    cs_guess_init(&guess, name);
+    for (const cs_accelerator_text *text = cs_accelerators; text->name; text++) {
+        if (strcmp(text->name, name) == 0)
+            return cs_json_parse(text->name, text->json, strlen(text->json), root, error);
+        cs_guess_add(&guess, text->name);
+    }
+    return cs_error_add(error, CS_INVALID, "unknown device %s, or a file FILE.json",
+                        cs_guess_text(&guess));
 }
 
 cs_status cs_accelerator_load(const char *name, const char *from, cs_accelerator *device,
                               cs_error *error)
 {
-    static const char extension[] = ".json";
-    size_t length = strlen(name), cut = strlen(extension);
-    if (length > cut && strcmp(name + length - cut, extension) == 0)
-        return load_file(name, from, device, error);
-    cs_guess guess;
-    cs_guess_init(&guess, name);
-    for (const cs_accelerator_text *text = cs_accelerators; text->name; text++) {
-        if (strcmp(text->name, name) == 0)
-            return load_text(text, device, error);
-        cs_guess_add(&guess, text->name);
-    }
-    return cs_error_add(error, CS_INVALID, "unknown device %s, or a file FILE.json",
-                        cs_guess_text(&guess));
+    cJSON *root;
+    CS_TRY(cs_accelerator_document(name, from, &root, error));
+    char *path = is_file(name) && from ? cs_file_relative(from, name) : strdup(name);
+    const cs_status status =
+        path ? cs_accelerator_read(root, &(cs_json_place){.file = path}, device, error)
+             : cs_error_no_memory(error);
+    free(path);
+    cJSON_Delete(root);
+    return status;
+}
+
+cs_device_facts cs_accelerator_facts(const cs_accelerator *device)
+{
+    return (cs_device_facts){.memory = device->memory,
+                             .host_bandwidth = device->host_link.bandwidth,
+                             .capability = device->architecture.capability};
 }
 
 void cs_accelerator_finish(cs_accelerator *device)

@@ -107,8 +107,26 @@ typedef struct cs_host_link {
     const char *source;
 } cs_host_link;
 
+typedef enum cs_vendor { CS_VENDOR_OTHER, CS_VENDOR_NVIDIA, CS_VENDOR_AMD } cs_vendor;
+
+/* What libraries decide by which kernels they have for a device, and how much memory they take. */
+typedef struct cs_architecture {
+    uint32_t vendor;        /* cs_vendor */
+    const char *generation; /* "hopper", "cdna3"; "" if not stated */
+    double capability;      /* CUDA's compute capability, such as 9.0; 0: none */
+    const char *source;
+} cs_architecture;
+
+/* Facts of a device that a scenario needs besides the times of kernels. Zeroed: no device. */
+typedef struct cs_device_facts {
+    int64_t memory;        /* bytes */
+    double host_bandwidth; /* of the link to its host, bytes/s; 0: not known */
+    double capability;     /* CUDA's compute capability; 0: none */
+} cs_device_facts;
+
 typedef struct cs_accelerator {
     const char *name, *title;
+    cs_architecture architecture;  /* zeroed: not stated */
     int64_t memory;                /* bytes */
     double bandwidth;              /* bytes/s */
     cs_time launch;                /* from one kernel to the next */
@@ -136,6 +154,12 @@ CS_MUST_CHECK cs_status cs_accelerator_load(const char *name, const char *from,
                                             cs_accelerator *device, cs_error *error);
 CS_MUST_CHECK cs_status cs_accelerator_read(const cJSON *root, const cs_json_place *place,
                                             cs_accelerator *device, cs_error *error);
+
+/* The JSON of a device, found like that of cs_accelerator_load; the caller deletes it. */
+CS_MUST_CHECK cs_status cs_accelerator_document(const char *name, const char *from, cJSON **root,
+                                                cs_error *error);
+
+cs_device_facts cs_accelerator_facts(const cs_accelerator *device);
 
 /* The device that stands for none: every operator takes no time. */
 void cs_accelerator_none(cs_accelerator *device);
