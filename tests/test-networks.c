@@ -230,6 +230,9 @@ static const path_row path_rows[] = {
      * and two of PCIe at each end */
     {"{\"topology\":\"gb200-nvl72\"}", 144, 0, 72, 48e9, 2200000},
     {"{\"topology\":\"gb200-nvl72\"}", 216, 0, 144, 48e9, 2400000},
+    /* six NVLinks of 25 GB/s to each of the others; a NIC of 25 GB/s of the same rail */
+    {"{\"topology\":\"gh200-4\"}", 4, 0, 3, 150e9, 600000},
+    {"{\"topology\":\"gh200-4\"}", 8, 0, 4, 25e9, 2200000},
     /* NDR on PCIe 5: 48 GB/s before 50 GB/s, two links on one rail */
     {"{\"topology\":\"dgx-b200\"}", 16, 0, 8, 48e9, 2200000},
     {"{\"topology\":\"dgx-h100\"}", 16, 0, 8, 48e9, 2200000},

@@ -191,6 +191,21 @@ static void finds_the_time_of_a_step(void **state)
     "'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'rmsnorm', "                 \
     "'pos': 'rope', " more "}, 'batch': {'global': 8, 'micro': 1}, "
 
+#define LLAMA(framework, options)                                                                  \
+    NORMED("'tied': false")                                                                        \
+    GPUS(1) "'framework': '" framework "', 'options': {" options "}, " TOLD
+#define MIXTURE(more)                                                                              \
+    "'model': {'name': 'l', 'kind': 'decoder-moe', 'layers': 4, 'hidden': 256, 'ffn': 1024, "      \
+    "'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'rmsnorm', 'pos': 'rope', " more "}, "    \
+    "'framework': 'Megatron-LM (dev)', 'batch': {'global': 8, 'micro': 1}, "
+#define STAGES(options)                                                                            \
+    MEGATRON GPUS(2) "'parallel': {'pp': 2}, 'schedule': '1f1b', 'options': {" options "}, " TOLD
+#define QUERIES(rank)                                                                              \
+    MIXTURE("'heads': 4, 'mla': {'q_lora_rank': " rank ", 'kv_lora_rank': 32, 'qk_head_dim': 32, " \
+            "'qk_pos_emb_head_dim': 16, 'v_head_dim': 32}, 'experts': 4, 'topk': 2, "              \
+            "'moe_ffn': 512, 'dense_layers': 1")                                                   \
+    GPUS(1) "'measured': {}, 'precision': 'bf16', 'recompute': 'selective:[mla_up_proj]'"
+
 /* Blocks, features, tokens of the vocabulary and of a sequence, and whether attention is fused. */
 #define SIZES(layers, hidden, vocab, seq, fused)                                                   \
     "'model': {'name': 'g', 'kind': 'decoder', 'layers': " layers ", 'hidden': " hidden            \
@@ -302,6 +317,10 @@ static const struct lack {
      "1024, 'vocab': 1000, 'seq': 128}, 'batch': {'global': 8, 'micro': 1}, " GPUS(
          1) "'options': {'packed_tokens': 80}, " TOLD,
      "packed samples in networks of the kind \"encoder\""},
+    {LLAMA("lit-gpt", "'lora': true, 'quantization': 'nf4'"), "quantised weights (nf4)"},
+    {STAGES("'stage_layers': [4]"), "stated: as many stages as the ranks have"},
+    {STAGES("'stage_layers': [2, 1]"), "stated: stages of as many blocks as the network has"},
+    {STAGES("'stages_with_parts': [6, 0]"), "stages without a layer"},
     {SIZES("4097", "256", "1000", "128", "true"), "more than 4096 blocks"},
     {SIZES("4", "1048580", "1000", "128", "true"), "more than 1048576 features of a token"},
     {GPT ", " ONE_GPU ", 'batch': {'global': 1048577, 'micro': 1}, 'measured': {}, " REST,
@@ -341,9 +360,6 @@ static const char *const largest[] = {
         "{'gpu': '" gpu "', 'gpus': 1}, 'measured': {}, 'recompute': 'none', 'precision': '" type  \
         "', 'options': {" options "}"
 
-#define LLAMA(framework, options)                                                                  \
-    NORMED("'tied': false")                                                                        \
-    GPUS(1) "'framework': '" framework "', 'options': {" options "}, " TOLD
 #define RECIPE(name, release, gpu, precision, options)                                             \
     "'model': {'name': '" name "', 'kind': 'decoder-moe', 'layers': 4, 'hidden': 256, "            \
     "'heads': 4, 'ffn': 1024, 'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'rmsnorm', "     \
@@ -386,6 +402,46 @@ static const struct rule {
     {"which are interleaved", LAID_OUT("Et(|t)*2|tL"), "schedule", "kind", NULL,
      "\"interleaved_1f1b\""},
     {"ends by themselves", LAID_OUT("E|t*2|tt|L"), "schedule", "partition", NULL, "[1,3,5]"},
+    {"blocks per stage", STAGES("'stage_layers': [1, 3]"), "schedule", "partition", NULL, "[2]"},
+    {"the head alone", STAGES("'stage_layers': [4, 0]"), "schedule", "partition", NULL, "[5]"},
+    {"with embedding and head", STAGES("'stages_with_parts': [2, 4]"), "schedule", "partition",
+     NULL, "[2]"},
+    {"blocks of the last stage", STAGES("'last_stage_layers': 1"), "schedule", "partition", NULL,
+     "[4]"},
+    {"no blocks on it", STAGES("'last_stage_layers': 0"), "schedule", "partition", NULL, "[5]"},
+    /* four blocks, one on the last of four stages: 1 + 1 + 1 + 1 */
+    {"with several stages per rank",
+     MEGATRON GPUS(2) "'parallel': {'pp': 2, 'vpp': 2}, 'schedule': 'interleaved_1f1b', "
+                      "'options': {'last_stage_layers': 1}, " TOLD,
+     "schedule", "partition", NULL, "[2,3,4]"},
+    {"AutoModel is FSDP", LLAMA("NeMo Automodel 26.02", ""), "runtime", "name", NULL,
+     "\"pytorch-fsdp\""},
+    {"as is its own spelling", LLAMA("NVIDIA NeMo AutoModel", ""), "runtime", "name", NULL,
+     "\"pytorch-fsdp\""},
+    {"NeMo is not", LLAMA("NeMo 24.07", ""), "runtime", "name", NULL, "\"megatron-core\""},
+    /* 8 ranks split the 8 heads of queries; pairs of ranks have copies of the 4 of keys */
+    {"more ranks than heads of keys",
+     MIXTURE("'heads': 8, 'kv_heads': 4, 'experts': 4, 'topk': 2, 'moe_ffn': 512")
+         GPUS(8) "'parallel': {'tp': 8, 'sp': true}, " TOLD,
+     "parallel", "tensor", NULL, "8"},
+    {"queries without a latent vector", QUERIES("0"), "model", "recompute_operators", NULL,
+     "[\"q_proj\",\"q_rope\",\"q_nope\",\"q_rotary\",\"q\",\"kv_b_proj\",\"k_nope\",\"k_rotary\","
+     "\"k\",\"v\"]"},
+    {"and with one", QUERIES("64"), "model", "recompute_operators", NULL,
+     "[\"q_b_proj\",\"q_rope\",\"q_nope\",\"q_rotary\",\"q\",\"kv_b_proj\",\"k_nope\",\"k_rotary\","
+     "\"k\",\"v\"]"},
+    {"GPUs of a quad node",
+     NORMED("'tied': false") "'hardware': {'gpu': 'NVIDIA GH200 480GB', 'gpus': 8, "
+                             "'gpus_per_node': 4}, 'parallel': {'dp': 8, 'zero': 3}, " TOLD,
+     "platform", "topology", NULL, "\"gh200-4\""},
+    {"peaks of PyTorch's allocator tell the framework",
+     GPT ", 'batch': {'global': 8, 'micro': 1}, " GPUS(
+         1) "'measured': {'peak_reserved_bytes': 1e9}, 'precision': 'fp32', 'recompute': 'none'",
+     "memory", "allocator", NULL, "\"pytorch\""},
+    {"without them nothing does",
+     GPT ", 'batch': {'global': 8, 'micro': 1}, " GPUS(
+         1) "'measured': {'peak_device_bytes': 1e9}, 'precision': 'fp32', 'recompute': 'none'",
+     "memory", "allocator", NULL, "\"none\""},
     {"offloaded layers of a recipe",
      RECIPE("llama3-70b", "", "GB300 (NVL72)", "fp8", "'offload': true"), "offload", "layers", NULL,
      "20"},

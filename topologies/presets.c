@@ -187,6 +187,29 @@ PRESET_ROUTED(
         "NVIDIA, GB200 NVL72 datasheet, 2024; DGX SuperPOD (GB200) reference architecture, 2024; "
         "NCCL, src/graph/topo.h")
 
+/* A node of four GH200, as in Alps and JUPITER: 18 NVLinks of each GPU, six to each of the other
+ * three, 25 GB/s each way; each superchip has a NIC of 200 Gbit/s on PCIe 5 of its own processor, and
+ * the four processors are joined by the chips' own links, which no message between GPUs needs. More
+ * than one are joined by a leaf for each of the four NICs and full bandwidth above it: Slingshot's
+ * dragonfly and JUPITER's are not simulated. */
+static const char gh200_4[] =
+    "{\"topology\": \"cluster\", \"gpus_per_node\": 4,"
+    " \"node\": {\"topology\": \"nvlink_mesh\", \"links\": 6, \"link_bandwidth\": \"25 GB/s\","
+    "  \"latency\": \"0.6 us\", \"pcie\": {\"sockets\": 4, \"switches_per_socket\": 1,"
+    "  \"gpus_per_switch\": 1, \"nics\": 4, \"bandwidth\": \"48 GB/s\","
+    "  \"socket_bandwidth\": \"40 GB/s\", \"latency\": \"0.5 us\"}},"
+    " \"network\": {\"topology\": \"leaf_spine\", \"rails\": 4, \"hosts_per_leaf\": 32,"
+    "  \"spines\": 16, \"parallel\": 2, \"bandwidth\": \"25 GB/s\", \"latency\": \"0.1 us\","
+    "  \"routing\": \"dmodk\"}}";
+
+PRESET_ROUTED(gh200_4, "gh200-4",
+              .summary = "preset: nodes of 4 GH200, six NVLinks between each pair, four NICs of "
+                         "200 Gbit/s",
+              .source =
+                  "Fusco et al., Understanding data movement in tightly coupled heterogeneous "
+                  "systems: a case study with the Grace Hopper superchip, 2024 (arXiv "
+                  "2408.11556), section 2; NVIDIA, GH200 data sheet, 2023")
+
 /* A server with 8 RTX TITAN and no NVLink bridges: PCIe 3 x16, two sockets with two switches each,
  * a switch for 2 GPUs. 12 GB/s per x16 link and 10 GB/s between the sockets are what NCCL assumes.
  * The two GPUs of a switch share its uplink. Where the driver does not let such GPUs talk to each

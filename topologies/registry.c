@@ -24,6 +24,7 @@
     X(hgx_h800)                                                                                    \
     X(dgx_b200)                                                                                    \
     X(gb200_nvl72)                                                                                 \
+    X(gh200_4)                                                                                     \
     X(pcie_8gpu)                                                                                   \
     X(pcie4_8gpu)                                                                                  \
     X(pcie5_8gpu)

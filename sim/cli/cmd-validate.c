@@ -151,6 +151,8 @@ static cs_status show(const cs_context *context, const cs_arguments *arguments,
                                  .like = cs_arguments_value(arguments, "like"),
                                  .likeness = likeness};
     cs_status status = cs_error_table_make(predictions, &table, error);
+    if (status == CS_OK && shown.like)
+        status = cs_interval_find(likeness, NULL, &shown.interval, error);
     if (status == CS_OK)
         status = cs_error_parts_make(predictions, &parts, error);
     if (status == CS_OK)

@@ -227,11 +227,12 @@ static void print_failures(const cs_predictions *predictions, FILE *out)
 /* ---- like a scenario ---- */
 
 /* "device (h100), precision (bf16)": traits that the points share, or do not. */
-static void print_traits(const char *before, const cs_likeness *likeness, bool shared, FILE *out)
+static void print_traits(const char *before, const cs_likeness *likeness, const bool *has,
+                         bool shared, FILE *out)
 {
     const char *separator = before;
     for (uint32_t t = 0; t < CS_N_TRAITS; t++) {
-        if (likeness->shared[t] != shared || strcmp(likeness->traits[t], "any") == 0)
+        if (has[t] != shared || strcmp(likeness->traits[t], "any") == 0)
             continue;
         fprintf(out, "%s%s (", separator, cs_trait_names[t]);
         cs_text_puts(out, likeness->traits[t]);
@@ -241,38 +242,34 @@ static void print_traits(const char *before, const cs_likeness *likeness, bool s
     fputs(separator == before ? "" : "\n", out);
 }
 
-static int compare_numbers(const void *a, const void *b)
-{
-    const double left = *(const double *)a, right = *(const double *)b;
-    return (left > right) - (left < right);
-}
-
-/* What nine of ten absolute errors are at most; NaN without errors, or memory. */
-static double most_of_nine_tenths(const cs_predictions *predictions, cs_measure measure)
-{
-    double *errors = calloc(predictions->n + 1ULL, sizeof(*errors));
-    uint32_t n = 0;
-    for (uint32_t i = 0; errors && i < predictions->n; i++) {
-        const double e = cs_prediction_error(&predictions->items[i], measure);
-        if (isfinite(e))
-            errors[n++] = fabs(e);
-    }
-    if (errors)
-        qsort(errors, n, sizeof(*errors), compare_numbers);
-    const double most = n > 0 ? errors[(9 * n + 9) / 10 - 1] : (double)NAN;
-    free(errors);
-    return most;
-}
-
 static void print_summary(const cs_validation_shown *shown, cs_measure measure, FILE *out)
 {
     const cs_error_summary *errors = &shown->table->rows[0].measures[measure];
-    char mean[32], most[32], bias[32];
+    char mean[32], bias[32];
     if (errors->n > 0)
-        fprintf(out, "%s: %u compared, mean error %s, 9 of 10 within %s, bias %s\n",
-                measures[measure].title, errors->n, percent(errors->mean, false, mean),
-                percent(most_of_nine_tenths(shown->predictions, measure), false, most),
-                percent(errors->bias, true, bias));
+        fprintf(out, "%s: %u compared, mean error %s, bias %s\n", measures[measure].title,
+                errors->n, percent(errors->mean, false, mean), percent(errors->bias, true, bias));
+}
+
+/* How far an unseen run may be off; and why that is wider than the errors of runs that the fitted
+ * figures know. */
+static void print_interval(const cs_validation_shown *shown, FILE *out)
+{
+    const cs_interval *interval = &shown->interval;
+    char within[32];
+    if (isfinite(interval->within))
+        fprintf(
+            out,
+            "expected of a run that no figure was fitted to: step time 9 of 10 within %s\n"
+            "  from %u runs of %u sources, each predicted with its source left out of the fit\n",
+            percent(interval->within, false, within), interval->n_runs, interval->n_sources);
+    else
+        fprintf(out,
+                "expected of a run that no figure was fitted to: not known\n"
+                "  only %u of the %u sources that an interval needs have such runs\n",
+                interval->n_sources, CS_INTERVAL_SOURCES);
+    print_traits("  they share its ", shown->likeness, interval->shared, true, out);
+    print_traits("  too few share its ", shown->likeness, interval->shared, false, out);
 }
 
 static void print_like(const cs_validation_shown *shown, bool decompose, FILE *out)
@@ -281,11 +278,12 @@ static void print_like(const cs_validation_shown *shown, bool decompose, FILE *o
     fprintf(out, n == 1 ? "%u measured run is like " : "%u measured runs are like ", n);
     cs_text_puts(out, shown->like);
     fputc('\n', out);
-    print_traits("  they share its ", shown->likeness, true, out);
-    print_traits("  too few share its ", shown->likeness, false, out);
+    print_traits("  they share its ", shown->likeness, shown->likeness->shared, true, out);
+    print_traits("  too few share its ", shown->likeness, shown->likeness->shared, false, out);
     fputs("an error is predicted over measured, less 1\n\n", out);
     for (uint32_t m = 0; m < CS_N_MEASURES; m++)
         print_summary(shown, (cs_measure)m, out);
+    print_interval(shown, out);
     if (decompose)
         print_parts(shown->parts, out);
     fputc('\n', out);
@@ -389,6 +387,12 @@ static bool fill_point(cJSON *object, const cs_prediction *from)
     char key[64];
     bool done = cJSON_AddStringToObject(object, "id", from->point->id) &&
                 cJSON_AddStringToObject(object, "state", cs_prediction_states[from->state]);
+    cs_traits traits = {0};
+    if (from->made.document)
+        cs_likeness_of_point(from->point, from->made.document, traits);
+    cJSON *list = cJSON_AddArrayToObject(object, "traits");
+    for (uint32_t t = 0; done && from->made.document && t < CS_N_TRAITS; t++)
+        done = list && cJSON_AddItemToArray(list, cJSON_CreateString(traits[t]));
     for (uint32_t m = 0; m < CS_N_MEASURES; m++) {
         snprintf(key, sizeof(key), "predicted_%s%s", measures[m].key, unit_suffix((cs_measure)m));
         done = done && add_number(object, key, from->values[m]);
@@ -427,9 +431,13 @@ static bool fill_like(cJSON *root, const cs_validation_shown *shown)
         cJSON *object = append(traits);
         done = object && cJSON_AddStringToObject(object, "name", cs_trait_names[t]) &&
                cJSON_AddStringToObject(object, "value", from->traits[t]) &&
-               cJSON_AddBoolToObject(object, "shared", from->shared[t]);
+               cJSON_AddBoolToObject(object, "shared", from->shared[t]) &&
+               cJSON_AddBoolToObject(object, "shared_left_out", shown->interval.shared[t]);
     }
-    return done;
+    cJSON *left_out = done ? cJSON_AddObjectToObject(like, "left_out") : NULL;
+    return left_out && add_number(left_out, "sources", shown->interval.n_sources) &&
+           add_number(left_out, "runs", shown->interval.n_runs) &&
+           add_number(left_out, "step_time_9_of_10_within", shown->interval.within);
 }
 
 static bool fill(cJSON *root, const cs_validation_shown *shown)

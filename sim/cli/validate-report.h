@@ -4,7 +4,7 @@
 
 #include "sim/validate/error-parts.h"
 #include "sim/validate/error-table.h"
-#include "sim/validate/point-likeness.h"
+#include "sim/validate/interval.h"
 
 #include <stdio.h>
 
@@ -16,6 +16,7 @@ typedef struct cs_validation_shown {
     cs_note_counts missing, assumed;
     const char *like; /* a scenario that they are like, by its file; or NULL */
     const cs_likeness *likeness;
+    cs_interval interval; /* with `like` */
 } cs_validation_shown;
 
 /* How many points there are and what became of them; errors of step time and memory by dataset,

@@ -119,13 +119,63 @@ static const char *read_layout(const cs_point *point, const char *text, letters 
     return NULL;
 }
 
+/* The blocks of each stage if the options state them; false: they do not. Of blocks that the other
+ * stages cannot share equally, the first stages have one more. */
+static bool find_blocks(const cs_point *point, uint32_t blocks[CS_LAYOUT_STAGES], uint32_t *n)
+{
+    const cs_point_options *options = point->options;
+    const cs_list *given =
+        options->stages_with_parts.n > 0 ? &options->stages_with_parts : &options->stage_layers;
+    const uint32_t others = point->parallel->pp * point->parallel->vpp - 1;
+    *n = given->n > 0 ? given->n : others + 1;
+    if (*n > CS_LAYOUT_STAGES)
+        return false;
+    if (given->n > 0) {
+        memcpy(blocks, given->items, given->n * sizeof(*blocks));
+        return true;
+    }
+    if (!(options->last_stage_layers <= point->model->layers))
+        return false;
+    blocks[others] = (uint32_t)options->last_stage_layers;
+    const uint32_t rest = point->model->layers - blocks[others];
+    for (uint32_t s = 0; s < others; s++)
+        blocks[s] = rest / others + (s < rest % others);
+    return true;
+}
+
+/* Layer 0 is the embedding, the last one the head, which a last stage without blocks has alone. */
+static const char *read_blocks(const cs_point *point, const uint32_t *blocks, uint32_t n,
+                               cs_point_layout *layout)
+{
+    const bool counts_parts = point->options->stages_with_parts.n > 0;
+    const uint64_t layers = UINT64_C(2) + point->model->layers;
+    uint64_t next = counts_parts ? 0 : 1;
+    if (n % point->parallel->pp != 0)
+        return "stated: as many stages as the ranks have";
+    for (uint32_t s = 0; s < n; s++) {
+        layout->first[s] = s == 0 ? 0 : (uint32_t)next;
+        next += blocks[s];
+        if (s > 0 && layout->first[s] == layout->first[s - 1])
+            return "stages without a layer";
+    }
+    if (next != layers - !counts_parts)
+        return "stated: stages of as many blocks as the network has";
+    if (layout->first[n - 1] == layers)
+        return "stages without a layer";
+    layout->n_stages = n;
+    return NULL;
+}
+
 const char *cs_point_layout_of(const cs_point *point, cs_point_layout *layout)
 {
     const char *text =
         cJSON_GetStringValue(cs_point_rules_argument(point, "pipeline-model-parallel-layout"));
+    uint32_t blocks[CS_LAYOUT_STAGES], n;
     layout->n_stages = 0;
-    if (!text || point->parallel->pp < 2)
+    if (point->parallel->pp < 2 || point->options->profiled_ms)
         return NULL;
+    if (!text)
+        return find_blocks(point, blocks, &n) ? read_blocks(point, blocks, n, layout) : NULL;
     letters *room = calloc(1, sizeof(*room));
     if (!room)
         return "memory";
@@ -144,8 +194,9 @@ void cs_point_rules_layout(cs_point_rules *rules, cs_point_parallel *mesh)
     }
     const uint32_t each = layout.n_stages / mesh->pp;
     if (layout.n_stages > 0 && each != mesh->vpp) {
-        cs_point_rules_assume(rules, "as many stages a rank as the argument "
-                                     "pipeline-model-parallel-layout has");
+        cs_point_rules_assume(rules, "%u stages per rank, as the stated stages have it", each);
         mesh->vpp = each;
     }
+    if (rules->point->options->head_on_stage + 1 < layout.n_stages)
+        cs_point_rules_assume(rules, "the head is on the last stage, next to the loss");
 }

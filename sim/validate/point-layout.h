@@ -1,4 +1,5 @@
-/* Which blocks make the stages, by Megatron Core's argument pipeline-model-parallel-layout (NVIDIA/
+/* Which blocks make the stages: by the options stage_layers, stages_with_parts and last_stage_layers,
+ * numbers of blocks per stage, or by Megatron Core's argument pipeline-model-parallel-layout (NVIDIA/
  * Megatron-LM, megatron/core/transformer/pipeline_parallel_layer_layout.py): a letter for each part
  * of the network, E for the embedding, t for a block, m for a module of multi-token prediction, L
  * for the loss with the matrix in front of it, and | between stages. "t*3" stands for three letters,
@@ -13,7 +14,7 @@
 enum { CS_LAYOUT_STAGES = 1024 };
 
 typedef struct cs_point_layout {
-    uint32_t n_stages;                /* 0: the point has no such argument */
+    uint32_t n_stages;                /* 0: the point does not state its stages */
     uint32_t first[CS_LAYOUT_STAGES]; /* layers in front of each; layer 0 is the embedding */
 } cs_point_layout;
 

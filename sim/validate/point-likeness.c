@@ -14,21 +14,19 @@ const char *const cs_trait_names[CS_N_TRAITS] = {
     [CS_TRAIT_PIPELINE] = "pipeline", [CS_TRAIT_TENSOR] = "tensor parallelism",
 };
 
-typedef char traits[CS_N_TRAITS][CS_TRAIT_BYTES];
-
 typedef struct candidate {
     const cs_point *point;
-    traits traits;
+    cs_traits traits;
 } candidate;
 
 /* ---- what a scenario is ---- */
 
-static void set(traits to, cs_trait trait, const char *text)
+static void set(cs_traits to, cs_trait trait, const char *text)
 {
     cs_text_format(to[trait], CS_TRAIT_BYTES, "%s", text);
 }
 
-static void set_use(traits to, cs_trait trait, bool used)
+static void set_use(cs_traits to, cs_trait trait, bool used)
 {
     set(to, trait, used ? "yes" : "no");
 }
@@ -54,7 +52,7 @@ static bool has_stages(const cJSON *document)
 }
 
 /* Times that are given are of some device, network and precision, which may not be known. */
-static void read_model(const char *device, const char *network, const char *precision, traits to)
+static void read_model(const char *device, const char *network, const char *precision, cs_traits to)
 {
     set(to, CS_TRAIT_TIMES, device ? "estimated" : "given");
     set(to, CS_TRAIT_NETWORK, device ? network : "any");
@@ -62,7 +60,7 @@ static void read_model(const char *device, const char *network, const char *prec
     set(to, CS_TRAIT_PRECISION, device ? precision : "any");
 }
 
-static void read_rest(const cJSON *document, traits to)
+static void read_rest(const cJSON *document, cs_traits to)
 {
     enum { FULLY_SHARDED = 3 };
     const char *runtime = text_at(document, "runtime", "name");
@@ -89,6 +87,13 @@ static const char *network_of_point(const cs_point *point)
 
 /* ---- points ---- */
 
+void cs_likeness_of_point(const cs_point *point, const cJSON *document, cs_traits traits)
+{
+    read_model(text_at(document, "model", "device"), network_of_point(point),
+               text_at(document, "model", "precision"), traits);
+    read_rest(document, traits);
+}
+
 /* False where it has no time, or cannot be expressed. */
 static cs_status read_candidate(const cs_point *point, candidate *to, bool *is, cs_error *error)
 {
@@ -100,9 +105,7 @@ static cs_status read_candidate(const cs_point *point, candidate *to, bool *is, 
     *is = status == CS_OK && made.document;
     if (*is) {
         to->point = point;
-        read_model(text_at(made.document, "model", "device"), network_of_point(point),
-                   text_at(made.document, "model", "precision"), to->traits);
-        read_rest(made.document, to->traits);
+        cs_likeness_of_point(point, made.document, to->traits);
     }
     cs_point_scenario_finish(&made);
     return status;
@@ -166,7 +169,7 @@ void cs_likeness_finish(cs_likeness *likeness)
 
 /* With every default, and where a section may be a name or come from a file, what that stands
  * for. */
-static cs_status read_scenario(const cs_scenario *scenario, traits to, cs_error *error)
+static cs_status read_scenario(const cs_scenario *scenario, cs_traits to, cs_error *error)
 {
     const cs_model *model = scenario->model;
     cJSON *document = NULL;

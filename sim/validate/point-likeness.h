@@ -25,12 +25,17 @@ extern const char *const cs_trait_names[CS_N_TRAITS];
 
 enum { CS_TRAIT_BYTES = 64, CS_LIKE_LEAST = 10 };
 
+typedef char cs_traits[CS_N_TRAITS][CS_TRAIT_BYTES];
+
 typedef struct cs_likeness {
-    char traits[CS_N_TRAITS][CS_TRAIT_BYTES]; /* of the scenario */
-    bool shared[CS_N_TRAITS];                 /* by all points that were found */
+    cs_traits traits;         /* of the scenario */
+    bool shared[CS_N_TRAITS]; /* by all points that were found */
     uint32_t n;
     const cs_point **points; /* some of those asked about, in their order */
 } cs_likeness;
+
+/* The traits of a point whose scenario is `document`. */
+void cs_likeness_of_point(const cs_point *point, const cJSON *document, cs_traits traits);
 
 /* Zeroed ones can be finished. */
 void cs_likeness_finish(cs_likeness *likeness);

@@ -44,7 +44,7 @@ static const machine machines[] = {
     {{"gb200"}, "gb200", "gb200-nvl72", NULL},
     {{"gb300"}, "gb300", "gb200-nvl72", NULL},
     {{"gh200", "144"}, NULL, NULL, NULL}, /* HBM3e */
-    {{"gh200"}, "gh200", NULL, NULL},
+    {{"gh200"}, "gh200", "gh200-4", NULL},
     {{"a10"}, "a10", "pcie4-8gpu", NULL},
     {{"a30"}, "a30", "pcie4-8gpu", NULL},
     {{"a40"}, "a40", "pcie4-8gpu", NULL},
@@ -312,8 +312,9 @@ static bool is_pcie(const char *topology)
 static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
 {
     const cs_point_hardware *hardware = rules->point->hardware;
-    const uint32_t node = hardware->gpus_per_node > 0 ? hardware->gpus_per_node : 8;
     const char *topology = found->topology;
+    const bool quad = topology && strcmp(topology, "gh200-4") == 0;
+    const uint32_t node = hardware->gpus_per_node > 0 ? hardware->gpus_per_node : quad ? 4 : 8;
     const bool rack = is_rack(found);
     const bool several = hardware->gpus > node && !rack;
     if (topology && strcmp(topology, "dgx1-v100") == 0 && hardware->inter &&
@@ -321,7 +322,7 @@ static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
         topology = "abci";
     if (hardware->gpus == 1)
         fputs("\"topology\": \"ideal\"", out);
-    else if (!topology)
+    else if (!topology || (quad && node != 4))
         cs_point_rules_miss(rules, "the nodes of %s", hardware->gpu);
     else if (is_pcie(topology) && (several || hardware->gpus > 8))
         cs_point_rules_miss(rules, "several nodes of %s", hardware->gpu);

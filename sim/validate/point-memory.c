@@ -238,9 +238,13 @@ static void write_narrow(const cs_point *point, FILE *out)
 
 /* ---- the section ---- */
 
-/* Frameworks whose tensors are PyTorch's. */
+/* Frameworks whose tensors are PyTorch's. Without a stated framework, peaks that PyTorch's allocator
+ * counts tell. */
 static bool is_pytorch(const cs_point *point)
 {
+    const cs_point_measured *measured = point->measured;
+    if (!point->framework)
+        return isfinite(measured->allocated) || isfinite(measured->reserved) || measured->per_rank;
     static const char *const known[] = {"PyTorch", "torch", "Composer"};
     bool is = is_megatron(point);
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++)
@@ -279,6 +283,11 @@ void cs_point_rules_memory(cs_point_rules *rules, FILE *out)
     if (is_narrow(point) && (is_pytorch(point) || is_xla(point)))
         write_narrow(point, out);
     if (!is_pytorch(point)) {
+        if (has_measured(point->measured))
+            cs_point_rules_assume(rules,
+                                  "no allocator of %s is known: reserved memory is not "
+                                  "compared",
+                                  point->framework ? "this framework" : "a framework not stated");
         write_nothing(out);
         return;
     }

@@ -221,8 +221,7 @@ static const char *positions(cs_point_rules *rules)
                                                   : "none";
 }
 
-/* Megatron-LM's arguments have hyphens. */
-static uint32_t latent(const cs_point_model *model, const char *key, const char *hyphened)
+uint32_t cs_point_rules_latent(const cs_point_model *model, const char *key, const char *hyphened)
 {
     const cJSON *value = cs_json_member(model->mla, key);
     value = value ? value : cs_json_member(model->mla, hyphened);
@@ -258,11 +257,11 @@ static void write_deepseek(cs_point_rules *rules, FILE *out)
             "\"qk_rope_head\": %u, \"v_head\": %u, \"shared_experts\": %u, \"dense_layers\": %u, "
             "\"next_tokens\": %u, \"attention\": \"%s\"",
             model->layers, model->hidden, model->heads, model->seq, vocabulary(rules), model->ffn,
-            latent(model, "q_lora_rank", "q-lora-rank"),
-            latent(model, "kv_lora_rank", "kv-lora-rank"),
-            latent(model, "qk_head_dim", "qk-head-dim"),
-            latent(model, "qk_pos_emb_head_dim", "qk-pos-emb-head-dim"),
-            latent(model, "v_head_dim", "v-head-dim"), model->shared_ffn / expert,
+            cs_point_rules_latent(model, "q_lora_rank", "q-lora-rank"),
+            cs_point_rules_latent(model, "kv_lora_rank", "kv-lora-rank"),
+            cs_point_rules_latent(model, "qk_head_dim", "qk-head-dim"),
+            cs_point_rules_latent(model, "qk_pos_emb_head_dim", "qk-pos-emb-head-dim"),
+            cs_point_rules_latent(model, "v_head_dim", "v-head-dim"), model->shared_ffn / expert,
             dense_layers(rules->point), model->mtp_layers, attention(rules));
     write_experts(rules, out);
     fputs("}", out);
@@ -273,11 +272,11 @@ static void write_latent(const cs_point_model *model, FILE *out)
     fprintf(out,
             ", \"q_lora_rank\": %u, \"kv_lora_rank\": %u, \"qk_nope_head\": %u, "
             "\"qk_rope_head\": %u, \"v_head\": %u",
-            latent(model, "q_lora_rank", "q-lora-rank"),
-            latent(model, "kv_lora_rank", "kv-lora-rank"),
-            latent(model, "qk_head_dim", "qk-head-dim"),
-            latent(model, "qk_pos_emb_head_dim", "qk-pos-emb-head-dim"),
-            latent(model, "v_head_dim", "v-head-dim"));
+            cs_point_rules_latent(model, "q_lora_rank", "q-lora-rank"),
+            cs_point_rules_latent(model, "kv_lora_rank", "kv-lora-rank"),
+            cs_point_rules_latent(model, "qk_head_dim", "qk-head-dim"),
+            cs_point_rules_latent(model, "qk_pos_emb_head_dim", "qk-pos-emb-head-dim"),
+            cs_point_rules_latent(model, "v_head_dim", "v-head-dim"));
 }
 
 /* Queries and keys are normalised head by head, as stated or by Megatron-LM's argument. With latent
@@ -422,9 +421,10 @@ static bool states_sizes(const cs_point_model *model)
     const uint32_t keys = or_else(model->kv_heads, model->heads);
     const bool all = model->layers > 0 && model->hidden > 0 && model->heads > 0 && inner > 0 &&
                      model->seq > 0 && model->vocab > 0;
-    const bool whole = !model->mla || (latent(model, "kv_lora_rank", "kv-lora-rank") > 0 &&
-                                       latent(model, "qk_head_dim", "qk-head-dim") > 0 &&
-                                       latent(model, "v_head_dim", "v-head-dim") > 0);
+    const bool whole =
+        !model->mla || (cs_point_rules_latent(model, "kv_lora_rank", "kv-lora-rank") > 0 &&
+                        cs_point_rules_latent(model, "qk_head_dim", "qk-head-dim") > 0 &&
+                        cs_point_rules_latent(model, "v_head_dim", "v-head-dim") > 0);
     const bool mixed = model->experts == 0 || model->dense_layers < model->layers;
     return all && whole && mixed && model->heads % keys == 0 &&
            model->topk <= or_else(model->experts, model->topk) &&

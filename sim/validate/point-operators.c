@@ -22,21 +22,27 @@ enum {
     GATE = 1,
     ROTARY = 2,
     EXPERTS = 4,
-    LATENT = 8,
+    LATENT = 8, /* latent attention, */
     DENSE = 16,
     MIXED = 32,
     SHARED = 64,
-    OWN_FORM = 128,  /* encoders as in their paper, */
-    CORE_FORM = 256, /* or as in Megatron Core */
+    OWN_FORM = 128,       /* encoders as in their paper, */
+    CORE_FORM = 256,      /* or as in Megatron Core */
+    QUERY_RANK = 512,     /* latent attention whose queries come from a latent vector, */
+    NO_QUERY_RANK = 1024, /* or from the hidden features */
 };
 
 static unsigned parts_of(const cs_point *point)
 {
     const cs_point_model *model = point->model;
     const bool rotary = is(model->pos, "rope") || is(model->pos, "yarn");
+    const bool query_rank = cs_point_rules_latent(model, "q_lora_rank", "q-lora-rank") > 0;
     return (is(model->act, "swiglu") || is(model->act, "geglu") ? GATE : 0U) |
            (rotary ? ROTARY : 0U) | (model->experts > 1 ? EXPERTS : DENSE) |
            (cs_point_rules_megatron(point) ? CORE_FORM : OWN_FORM) | (model->mla ? LATENT : 0U) |
+           (!model->mla  ? 0U
+            : query_rank ? QUERY_RANK
+                         : NO_QUERY_RANK) |
            (model->experts > 1 && model->dense_layers > 0 ? MIXED : 0U) |
            (model->experts > 1 && model->shared_ffn > 0 ? SHARED : 0U);
 }
@@ -58,8 +64,10 @@ static const named words[] = {
     {"core_attn", CS_FAMILY_GPT, 0, "\"attention\"", false},
     {"core_attn", CS_FAMILY_BERT, 0, "\"attention.attention\"", false},
     {"core_attn", CS_FAMILY_T5, 0, "\"attention\"", false},
+    {"mla_up_proj", CS_FAMILY_LLAMA, QUERY_RANK, "\"q_b_proj\"", true},
+    {"mla_up_proj", CS_FAMILY_LLAMA, NO_QUERY_RANK, "\"q_proj\"", true},
     {"mla_up_proj", CS_FAMILY_LLAMA, LATENT,
-     "\"q_b_proj\", \"q_rope\", \"q_nope\", \"q_rotary\", \"q\", \"kv_b_proj\", \"k_nope\", "
+     "\"q_rope\", \"q_nope\", \"q_rotary\", \"q\", \"kv_b_proj\", \"k_nope\", "
      "\"k_rotary\", \"k\", \"v\"",
      true},
     {"layernorm", CS_FAMILY_LLAMA, 0, NORMS, true},
@@ -238,7 +246,8 @@ static void write_adapters(cs_point_rules *rules, FILE *out)
                           one ? " in front of" : "s of");
     fputs(", \"lora\": {\"rank\": 16", out);
     if (cs_point_rules_family(rules) == CS_FAMILY_LLAMA)
-        fprintf(out, ", \"targets\": [\"%s\"%s]", rules->point->model->mla ? "q_b_proj" : "q_proj",
+        fprintf(out, ", \"targets\": [\"%s\"%s]",
+                (parts_of(rules->point) & QUERY_RANK) != 0 ? "q_b_proj" : "q_proj",
                 one ? "" : ", \"o_proj\"");
     else if (!write_named(rules, adapted, sizeof(adapted) / sizeof(adapted[0]),
                           one ? "before" : "before behind", "targets", false, out))
@@ -276,9 +285,12 @@ static const offloading_recipe recipes[] = {
 static const named modules[] = {
     {"attn_norm", CS_FAMILY_LLAMA, LATENT, "\"input_layernorm\"", false},
     {"mlp_norm", CS_FAMILY_LLAMA, EXPERTS, "\"post_attention_layernorm\"", false},
+    {"qkv_linear", CS_FAMILY_LLAMA, QUERY_RANK, "\"q_a_proj\", \"q_a_layernorm\", \"q_b_proj\"",
+     false},
+    {"qkv_linear", CS_FAMILY_LLAMA, NO_QUERY_RANK, "\"q_proj\"", false},
     {"qkv_linear", CS_FAMILY_LLAMA, LATENT,
-     "\"q_a_proj\", \"q_a_layernorm\", \"q_b_proj\", \"kv_a_proj_with_mqa\", "
-     "\"kv_a_layernorm\", \"kv_b_proj\", \"q_rotary\", \"k_rotary\"",
+     "\"kv_a_proj_with_mqa\", \"kv_a_layernorm\", \"kv_b_proj\", \"q_rotary\", "
+     "\"k_rotary\"",
      false},
     {"core_attn", CS_FAMILY_LLAMA, 0, "\"attention\"", false},
     {"attn_proj", CS_FAMILY_LLAMA, 0, "\"o_proj\"", false},

@@ -69,6 +69,10 @@ uint32_t cs_point_rules_packed_tokens(cs_point_rules *rules);
 /* Whether tokens are dropped that an expert has no place for. */
 bool cs_point_rules_drops_tokens(cs_point_rules *rules);
 
+/* A size of latent attention, whose key is spelt with underscores or, in Megatron-LM's arguments,
+ * with hyphens; 0: not stated. */
+uint32_t cs_point_rules_latent(const cs_point_model *model, const char *key, const char *hyphened);
+
 /* Networks whose operators have the same names. */
 typedef enum cs_point_family {
     CS_FAMILY_LLAMA,

@@ -153,8 +153,9 @@ static void check_width(cs_point_rules *rules)
         cs_point_rules_miss(rules, "heads of another width than hidden / heads in encoders");
 }
 
-/* Ranks that divide heads: those of attention, and with all-to-alls those of a tensor-parallel rank
- * once more. */
+/* Tensor-parallel ranks split the heads of attention; with all-to-alls the context-parallel ranks
+ * split the heads of each tensor-parallel rank again. More ranks than heads of keys and values hold
+ * copies of these. */
 static void check_heads(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
@@ -163,7 +164,8 @@ static void check_heads(cs_point_rules *rules)
     const uint32_t keys = model->kv_heads > 0 ? model->kv_heads : model->heads;
     const bool all_to_all = mesh->cp > 1 && mesh->cp_comm && strstr(mesh->cp_comm, "a2a");
     const uint64_t ranks = (uint64_t)mesh->tp * (all_to_all ? mesh->cp : 1);
-    if (ranks > 1 && (model->heads % ranks != 0 || keys % ranks != 0))
+    const bool shares_keys = !all_to_all && keys > 0 && ranks % keys == 0;
+    if (ranks > 1 && (model->heads % ranks != 0 || (keys % ranks != 0 && !shares_keys)))
         cs_point_rules_miss(rules, "more ranks than heads, or heads that ranks do not divide");
     /* nor has Megatron-LM (megatron/training/arguments.py: sequence_parallel) */
     if (model->experts > 0 && mesh->tp > 1 && !mesh->sp)
@@ -188,6 +190,11 @@ static bool is_wide_with_fp8(const cs_point *point)
 static void check_options(cs_point_rules *rules)
 {
     const cs_point *point = rules->point;
+    for (uint32_t i = 0; i < point->unread.n; i++)
+        cs_point_rules_assume(rules, "the option \"%s\" changes nothing: it is not known",
+                              cs_point_text(&point->unread, i));
+    if (point->options->quantization)
+        cs_point_rules_miss(rules, "quantised weights (%s)", point->options->quantization);
     if (is_flag(point, "defer-embedding-wgrad-compute"))
         cs_point_rules_miss(rules, "gradients of the last matrix that are deferred");
     if (cs_point_rules_muon(point) && point->parallel->zero > 1)

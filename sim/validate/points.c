@@ -1,3 +1,4 @@
+#define _GNU_SOURCE /* strcasestr */
 #include "sim/validate/points.h"
 
 #include "sim/base/file.h"
@@ -124,6 +125,8 @@ const cs_field cs_point_profile_fields[] = {
 #undef AT
 #define AT(member) offsetof(cs_point_options, member)
 
+static const cs_field blocks_field = {"blocks", CS_FIELD_COUNT, .max = DIMENSION};
+
 const cs_field cs_point_options_fields[] = {
     {"flash_attention", CS_FIELD_JSON, AT(flash_attention), .fallback = "",
      .doc = "whether attention is a fused kernel", .shape = "true or false"},
@@ -155,6 +158,16 @@ const cs_field cs_point_options_fields[] = {
     TEXT(grad_dtype, "type in which gradients are summed: fp32 or bf16"),
     TEXT(grad_reduce_dtype, "type in which FSDP reduces gradients, and keeps what it has reduced: "
                             "fp32 or bf16"),
+    {"stage_layers", CS_FIELD_LIST, AT(stage_layers), .fallback = "[]", .of = &blocks_field,
+     .doc = "number of blocks of each pipeline stage, from the first stage to the last"},
+    {"stages_with_parts", CS_FIELD_LIST, AT(stages_with_parts), .fallback = "[]",
+     .of = &blocks_field,
+     .doc = "as stage_layers, where the embedding and the head count as a block each"},
+    {"last_stage_layers", CS_FIELD_NUMBER, AT(last_stage_layers), .fallback = "", .max = DIMENSION,
+     .doc = "number of blocks of the last stage; the other stages share the rest equally"},
+    {"head_on_stage", CS_FIELD_NUMBER, AT(head_on_stage), .fallback = "", .max = DIMENSION,
+     .doc = "stage, counted from 0, that has the head, if it is not the last one"},
+    TEXT(quantization, "number format of frozen, quantised weights, such as nf4"),
     {"profiled_ms", CS_FIELD_OBJECT, AT(profiled_ms), .fallback = "", .of = cs_point_profile_fields,
      .size = sizeof(cs_point_profile),
      .doc = "measured times of forward and backward, instead of estimates", .shape = "{times}"},
@@ -240,6 +253,26 @@ void cs_points_finish(cs_points *points)
     free(points->points);
     cs_arena_finish(&points->arena);
     *points = (cs_points){0};
+}
+
+/* Notes the options that no table knows: a prediction ignores them, and says so. */
+static cs_status note_unread(const cJSON *value, cs_point *made, cs_arena *arena, cs_error *error)
+{
+    const cJSON *options = cs_json_member(value, "options");
+    const char **names =
+        cs_arena_alloc(arena, 1 + (size_t)cJSON_GetArraySize(options), sizeof(*names));
+    if (!names)
+        return cs_error_no_memory(error);
+    made->unread.items = names;
+    for (const cJSON *option = cJSON_IsObject(options) ? options->child : NULL; option;
+         option = option->next)
+        if (!cJSON_IsNull(option) && !cJSON_IsFalse(option) &&
+            !cs_field_find(cs_point_options_fields, option->string)) {
+            names[made->unread.n] = cs_arena_copy(arena, option->string);
+            if (!names[made->unread.n++])
+                return cs_error_no_memory(error);
+        }
+    return CS_OK;
 }
 
 /* Deletes members that the table does not have, and those that are null. */
@@ -336,10 +369,15 @@ static cs_status add_point(cJSON *value, const cs_json_place *place, const char 
     const cs_json_place *root = place->up->up;
     if (cJSON_IsObject(value) && !add_common(value, common))
         return cs_error_no_memory(error);
+    CS_TRY(note_unread(value, &made, &points->arena, error));
     keep_known(value, cs_point_fields);
     CS_TRY(cs_field_read(value, place, (const cs_field *const[]){cs_point_fields, NULL},
                          (void *const[]){&made}, &points->arena, error));
     CS_TRY(check_open(&made, place, error));
+    /* NeMo AutoModel trains with PyTorch's FSDP 2, not with Megatron Core (NVIDIA-NeMo/Automodel,
+     * nemo_automodel/components/distributed/fsdp2.py) */
+    if (made.framework && strcasestr(made.framework, "automodel"))
+        made.framework = "PyTorch FSDP2 (NeMo AutoModel)";
     CS_TRY(refuse_twice(points, &made, place, error));
     made.file = cs_arena_copy(&points->arena, root->file);
     if (!made.file || !cs_vector_reserve((void **)&points->points, &points->capacity,

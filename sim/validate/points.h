@@ -63,6 +63,11 @@ typedef struct cs_point_options {
     uint32_t packed_tokens;        /* of a sample that shares a sequence with others */
     const char *grad_dtype;        /* in which gradients are summed: "fp32" or "bf16" */
     const char *grad_reduce_dtype; /* in which FSDP reduces them */
+    cs_list stage_layers;          /* uint32_t: blocks of each stage; empty: not stated */
+    cs_list stages_with_parts;     /* uint32_t: the same, embedding and head counted as blocks */
+    double last_stage_layers;      /* blocks of the last stage, the others share the rest equally */
+    double head_on_stage;          /* stage that has the head; NaN: the last one */
+    const char *quantization;      /* number format of frozen weights, such as "nf4" */
     cs_point_profile *profiled_ms; /* NULL: not measured */
 } cs_point_options;
 
@@ -89,6 +94,7 @@ typedef struct cs_point {
     cs_point_measured *measured;
     cs_list unknown, features; /* of const char * */
     const cJSON *peers;        /* {"tool": {"step_time_s": s, ...}, ...} or NULL */
+    cs_list unread;            /* const char *: options that no table knows */
     const cJSON *args;         /* of Megatron-LM, an object or NULL */
     const cJSON *env;          /* variables of the environment, an object or NULL */
 } cs_point;

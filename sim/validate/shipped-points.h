@@ -7,6 +7,9 @@ typedef struct cs_shipped_points {
     const char *text;
 } cs_shipped_points;
 
+/* Errors of predictions whose figures were fitted to other sources: points/left-out.json, as text. */
+extern const char cs_shipped_left_out[];
+
 /* In the order of names, ended by {0}. */
 extern const cs_shipped_points cs_shipped_points_files[];
 
