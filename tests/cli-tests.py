@@ -1394,6 +1394,27 @@ class Files(Case):
         process.communicate(timeout=60)
         self.assertEqual(process.returncode, 130)
 
+    def test_pipes_that_nobody_has_open(self):
+        """No command waits for a program that is not there, and none reads a device for ever."""
+        commands = [('check', 'pipe'), ('run', 'pipe', '--no-output'), ('plan', 'pipe'),
+                    ('advise', 'pipe'), ('sweep', 'pipe', '--vary', '/iterations=1'),
+                    ('plot', 'pipe', '-o', 'a.svg'), ('plot', 'pipe', '--kind', 'fit', '-o', 'a.svg'),
+                    ('report', 'pipe', '-o', 'a.html'), ('compare', 'pipe', 'pipe'),
+                    ('export', 'trace', 'pipe', '-o', 'a.json'), ('validate', 'pipe'),
+                    ('check', '/dev/zero'), ('plot', '/dev/zero', '-o', 'a.svg'),
+                    ('run', 'tiny.json', '-s', '/model="pipe"', '--no-output'),
+                    ('run', 'tiny.json', '-o', 'out.h5'), ('plan', 'tiny.json', '-o', 'out.json')]
+        for name in ('pipe', 'out.h5', 'out.json'):
+            os.mkfifo(name)
+        started = [subprocess.Popen([SIM, *words], stderr=subprocess.PIPE, text=True,
+                                    stdout=subprocess.DEVNULL) for words in commands]
+        for words, process in zip(commands, started):
+            with self.subTest(words):
+                self.addCleanup(process.kill)
+                said = process.communicate(timeout=60)[1]
+                self.assertIn(process.returncode, (1, 2, 3), said)
+                self.assertIn('sim: error: ', said)
+
     def test_kill(self):
         for delay in (0, 2):
             process = self.start_long_run()

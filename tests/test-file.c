@@ -15,6 +15,7 @@
 #include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 enum { PATH_BYTES = 4096, LIMIT = 1 << 20 };
@@ -521,6 +522,51 @@ static void pipes_are_written_in_place(void **state)
     assert_true(S_ISFIFO(info.st_mode));
 }
 
+/* Nobody has the pipe open. */
+static void pipes_are_not_waited_for(void **state)
+{
+    (void)state;
+    cs_error error;
+    cs_file_draft draft;
+    char *text = NULL;
+    size_t length = 0;
+    assert_int_equal(mkfifo("lonely", 0666), 0);
+    cs_error_init(&error);
+    expect_error("in", CS_INVALID,
+                 "lonely: is a pipe that no program writes into; write to a file, and read that",
+                 cs_file_read("lonely", 100, &text, &length, &error), &error);
+    cs_error_init(&error);
+    expect_error("out", CS_IO, "lonely: is a pipe that no program reads; start one first",
+                 cs_file_draft_begin(&draft, "lonely", &error), &error);
+}
+
+/* One who writes late and slowly is. */
+static void pipes_are_read_to_their_end(void **state)
+{
+    (void)state;
+    static const struct timespec moment = {.tv_nsec = 200 * 1000 * 1000};
+    cs_error error;
+    char *text = NULL;
+    size_t length = 0;
+    cs_error_init(&error);
+    assert_int_equal(mkfifo("slow", 0666), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        nanosleep(&moment, NULL);
+        const int fd = open("slow", O_WRONLY);
+        nanosleep(&moment, NULL);
+        bool written = write(fd, "one ", 4) == 4;
+        nanosleep(&moment, NULL);
+        written = write(fd, "two", 3) == 3 && written;
+        _exit(written ? 0 : 1);
+    }
+    assert_true(child > 0);
+    expect_error("slow", CS_OK, "", cs_file_read("slow", 100, &text, &length, &error), &error);
+    expect_text("slow", "one two", text);
+    assert_int_equal(waitpid(child, NULL, 0), child);
+    free(text);
+}
+
 static void minus_is_standard_output(void **state)
 {
     (void)state;
@@ -585,6 +631,8 @@ int main(void)
         cmocka_unit_test(a_full_device_is_an_error),
         cmocka_unit_test(a_file_that_cannot_be_completed_leaves_the_earlier_one),
         cmocka_unit_test(pipes_are_written_in_place),
+        cmocka_unit_test(pipes_are_not_waited_for),
+        cmocka_unit_test(pipes_are_read_to_their_end),
         cmocka_unit_test(minus_is_standard_output),
         cmocka_unit_test(names_are_relative_to_the_file),
     };

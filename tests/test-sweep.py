@@ -18,6 +18,9 @@ import tempfile
 import time
 import unittest
 
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), 'campaigns'))
+import resealed  # noqa: E402
+
 SIM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'sim'
 
 SCENARIO = {
@@ -477,6 +480,39 @@ class Sweep(unittest.TestCase):
         self.sim('--vary', f'{MICRO}=1..3', '-o', 'j.h5')
         self.write('j.h5.journal', 'notes\n')
         self.assertIn('is not the journal', self.sim(*arguments, status=3).stderr)
+
+    def test_changed_records(self):
+        """With right checksums: what no sweep writes ends the journal there, and is done again."""
+        arguments = ['--vary', f'{DEVICES}=1..8', '--vary', f'{MICRO}=1..20', '--set',
+                     '/iterations=64', '-o', 'j.h5']
+        lines = self.journal(*arguments)[:12]
+        self.write('j.h5.journal', ''.join(lines))
+        self.sim(*arguments, '--resume')
+        whole = self.digest('j.h5')
+        self.assertEqual(resealed.reline(lines[10][17:-1]), lines[10])
+
+        def change(what):
+            record = json.loads(lines[10][17:])
+            what(record)
+            return resealed.reline(json.dumps(record))
+
+        for name, what in {
+                'a text that is a number elsewhere': lambda r: r['figures'].update(tasks='x'),
+                'an object': lambda r: r['figures'].update(tasks={'a': 1}),
+                'a list': lambda r: r.update(figures=[1]),
+                'no figures': lambda r: r.update(figures='x'),
+                'a name with a slash': lambda r: r['figures'].update({'a/b': 1}),
+                'no name': lambda r: r['figures'].update({'': 1}),
+                'a result among figures': lambda r: r['figures'].update(result=1),
+                'half a point': lambda r: r.update(point=0.5),
+                'a point too far': lambda r: r.update(point=160),
+                'a point before the first': lambda r: r.update(point=-1),
+                'a point in words': lambda r: r.update(point='1')}.items():
+            with self.subTest(name):
+                self.write('j.h5.journal', ''.join(lines[:10] + [change(what)] + lines[11:]))
+                said = self.sim(*arguments, '--resume').stderr
+                self.assertEqual(re.search(r'(\d+) of 160 points were done', said).group(1), '9')
+                self.assertEqual(self.digest('j.h5'), whole)
 
     def test_reports_come_back(self):
         arguments = ['--vary', f'{DEVICES}=1..8', '--vary', f'{MICRO}=0..40', '--set',

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Damaged results files: damaged.py SIM ROOT [-n FILES] [--seed N]
 
-Flips bits of results files, with their checksum and without, cuts them off and makes them longer. A
-file with a checksum is refused; of one without, sim draws what is there or says what is wrong. It
-never crashes, hangs or writes something and fails.
+Flips bits of results files, with their checksum, without it and with one that is made anew, cuts
+them off and makes them longer. A file with its old checksum is refused; of others, sim draws what is
+there or says what is wrong. It never crashes, hangs or writes something and fails.
 """
 import argparse
 import os
@@ -12,6 +12,8 @@ import re
 import subprocess
 import sys
 import tempfile
+
+from resealed import seal
 
 SEAL = 24  # bytes of the checksum at the end
 LIMIT = 30  # s of wall time; a child that reads a damaged file has 10 s of its own
@@ -68,7 +70,7 @@ def main():
             sealed = sealed and len(data) == len(whole) and data[-SEAL:-SEAL + 8] == whole[
                 -SEAL:-SEAL + 8]
             with open('damaged.h5', 'wb') as file:
-                file.write(data)
+                file.write(seal(bytes(data)) if i % 4 == 1 else data)
             words, output = ((('plot', 'damaged.h5', '-o', 'a.svg'), 'a.svg'),
                              (('export', 'trace', 'damaged.h5', '-o', 'a.json'), 'a.json'),
                              (('compare', 'damaged.h5', 'whole.h5', '-o', 'a.svg'), 'a.svg'))[i % 3]

@@ -22,6 +22,18 @@ try:
 except ImportError:
     h5py = None
 
+MESH = {
+    'schema_version': 1,
+    'name': 'mesh',
+    'model': {'name': 'gpt', 'device': 'a100', 'precision': 'bf16', 'batch_size': 16,
+              'optimizer': 'adam',
+              'parameters': {'layers': 2, 'hidden': 64, 'heads': 4, 'sequence': 64,
+                             'vocabulary': 128}},
+    'platform': {'topology': 'nvlink_switch', 'devices': 4, 'bandwidth': '100 GB/s'},
+    'parallel': {'data': 2, 'pipeline': 2, 'zero': 1},
+    'schedule': {'kind': '1f1b', 'micro_batches': 4},
+    'collectives': {'fidelity': 'analytic'},
+}
 SEAL = 24  # bytes: a mark, the length, XXH64
 LIMIT = 120  # s of wall time
 MASK = 2**64 - 1
@@ -79,8 +91,8 @@ TEXTS = ('', ' ', '/', '..', 'x' * 100000, 'a' * 300 + '\t' + 'b', '\x1b[31mred'
 
 def datasets(file):
     found = []
-    file.visititems(lambda name, item: found.append(name) if isinstance(item, h5py.Dataset) else 0)
-    return found
+    file.visititems(lambda name, item: found.append((name, isinstance(item, h5py.Dataset))))
+    return [name for name, is_dataset in found if is_dataset]
 
 
 def any_dataset(file, draw):
@@ -275,7 +287,8 @@ def change(path, draw):
             name = any_dataset(file, draw)
             try:
                 said.append(f'{name}: {made(file, name, draw)}')
-            except (ValueError, TypeError, RuntimeError, LookupError, OSError, OverflowError) as why:
+            except (ValueError, TypeError, RuntimeError, LookupError, OSError,
+                    OverflowError) as why:
                 said.append(f'{name}: {made.__name__} not possible ({str(why)[:40]})')
                 if name not in file and made is not drop:
                     break
@@ -306,7 +319,8 @@ def change_record(line, draw):
         value = draw.choice((None, True, 'x', '', -1, 0.5, 1e300, -1e300, 2**63, [], {}, [1],
                              {'a': 1}, 2**32, draw.choice(EXTREMES), draw.choice(TEXTS)))
         if draw.random() < 0.2 and isinstance(place, dict):
-            place[draw.choice(('result', 'error', 'point', 'x/y', 'new', '.', '', 'x' * 300))] = value
+            key = draw.choice(('result', 'error', 'point', 'x/y', 'new', '.', '', 'x' * 300))
+            place[key] = value
         elif draw.random() < 0.2 and isinstance(place, dict):
             del place[key]
         else:
@@ -347,20 +361,20 @@ class Campaign:
                               errors='replace', timeout=LIMIT, check=False)
 
     def prepare(self):
-        scenarios = os.path.join(self.asked.root, 'scenarios')
-        small = os.path.join(scenarios, 'uniform-1f1b.json')
-        mesh = os.path.join(scenarios, self.asked.mesh)
+        small = os.path.join(self.asked.root, 'scenarios/uniform-1f1b.json')
+        with open('mesh.json', 'w', encoding='utf-8') as file:
+            json.dump(MESH, file)
         files = {
             'run': ('run', ('run', small)),
             'several': ('run', ('run', small, '--rates', '--runs', '3')),
-            'folded': ('run', ('run', os.path.join(scenarios, 'fsdp.json'), '-s',
-                               '/platform/devices=128', '-s', '/model/batch_size=128')),
-            'allocator': ('run', ('run', mesh, '--allocator', 'pytorch')),
+            'folded': ('run', ('run', 'mesh.json', '-s', '/platform/devices=256', '-s',
+                               '/model/batch_size=512', '-s', '/parallel/data=128')),
+            'allocator': ('run', ('run', 'mesh.json', '--allocator', 'pytorch')),
             'grid': ('sweep', ('sweep', small, '--vary', '/schedule/kind=gpipe,1f1b', '--vary',
                                '/schedule/micro_batches=4,8,16')),
             'list': ('sweep', ('sweep', small, '--zip', '--vary', '/schedule/kind=gpipe,1f1b',
                                '--vary', '/schedule/micro_batches=4,8')),
-            'advice': ('advice', ('advise', mesh)),
+            'advice': ('advice', ('advise', 'mesh.json')),
             'validation': ('validation', ('validate', '--select', 'gpu=MI210')),
         }
         self.kinds = {}
@@ -421,10 +435,9 @@ class Campaign:
     def journals(self):
         """Of a command that is stopped at once, its journal whole; None: it was too quick."""
         small = os.path.join(self.asked.root, 'scenarios/uniform-1f1b.json')
-        mesh = os.path.join(self.asked.root, 'scenarios', self.asked.mesh)
         for words in (('sweep', small, '--vary', '/schedule/kind=gpipe,1f1b', '--vary',
                        '/iterations=' + ','.join(str(n) for n in range(1, 400)), '-j', '1'),
-                      ('advise', mesh, '-j', '1'),
+                      ('advise', 'mesh.json', '-j', '1'),
                       ('validate', '--select', 'gpu=MI210', '-j', '1')):
             for wait in (1, 0.5, 2, 4, 8):
                 for left in ('j.h5', 'j.h5.journal'):
@@ -466,7 +479,6 @@ def main():
     parser.add_argument('--journals', type=int, default=4, help='of each kind')
     parser.add_argument('--commands', type=int, default=2, help='on each file')
     parser.add_argument('--seed', type=int, default=1)
-    parser.add_argument('--mesh', default='tensor-parallel.json')
     parser.add_argument('--keep', type=os.path.abspath, help='folder for what fails')
     asked = parser.parse_args()
     if not h5py:

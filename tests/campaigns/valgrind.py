@@ -35,12 +35,14 @@ class Campaign:
                 self.slow.append(name)
                 if '==' not in said:
                     return
-                self.found.append(f'{name}: {said[:4000]}')
+                self.found.append(name)
+                print(f'{name}: {said[:4000]}\n', flush=True)
                 return
         self.done += 1
         if made.returncode == FOUND or made.returncode < 0:
             lines = [line for line in made.stderr.splitlines() if line.startswith('==')]
-            self.found.append(f'{name}: {made.returncode}\n' + '\n'.join(lines[:60]))
+            self.found.append(name)
+            print(f'{name}: {made.returncode}\n' + '\n'.join(lines[:60]) + '\n', flush=True)
 
     def jobs(self):
         """Names, and words of commands."""
@@ -80,7 +82,7 @@ def main():
     with concurrent.futures.ThreadPoolExecutor(asked.jobs) as pool:
         for _ in pool.map(lambda job: campaign.try_one(*job), jobs):
             pass
-    print('\n\n'.join(campaign.found) or f'{campaign.done} commands: nothing')
+    print(f'{campaign.done} commands: {", ".join(campaign.found) or "nothing"}')
     if campaign.slow:
         print(f'{len(campaign.slow)} took too long: {", ".join(campaign.slow)}')
     return bool(campaign.found)
