@@ -1,5 +1,6 @@
 #include "plots/sheet.h"
 
+#include "sim/base/sum.h"
 #include "sim/base/text.h"
 
 #include <math.h>
@@ -231,11 +232,17 @@ static void add_level(const memory *m, layers *out, thinner *t, const level *at)
     t->last = *at;
 }
 
+/* Of what a file says: no more than 2^63 - 1. */
+static int64_t add_bytes(int64_t sum, int64_t bytes)
+{
+    return cs_sum_add(&sum, bytes) ? sum : INT64_MAX;
+}
+
 static void stack(const memory *m, const int64_t *live, cs_time time, level *at)
 {
     int64_t sum = 0;
     for (uint32_t c = 0; c < m->n_categories; c++)
-        at->upto[c] = sum += live[c];
+        at->upto[c] = sum = add_bytes(sum, live[c]);
     at->time = time < m->sheet->from ? m->sheet->from : time;
 }
 
@@ -378,8 +385,8 @@ static void write_bar(const memory *m, FILE *out, uint32_t device)
         int64_t bytes = m->at_peak[c][device];
         if (bytes > 0)
             fprintf(out, "%.6g %.6g %.9g %.9g %u\n", x + 0.1, x + 0.9, in_bytes_unit(m, sum),
-                    in_bytes_unit(m, sum + bytes), cs_style_of(m->categories[c])->colour);
-        sum += bytes;
+                    in_bytes_unit(m, add_bytes(sum, bytes)), cs_style_of(m->categories[c])->colour);
+        sum = add_bytes(sum, bytes);
     }
 }
 

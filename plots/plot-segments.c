@@ -1,5 +1,6 @@
 #include "plots/sheet.h"
 
+#include "sim/base/sum.h"
 #include "sim/base/text.h"
 #include "sim/base/vector.h"
 
@@ -154,13 +155,15 @@ static bool is_free(const segment_plot *p, const piece *of)
     return of->category == p->n_categories - 1;
 }
 
-static void count_piece(segment_plot *p, const piece *of)
+static bool count_piece(segment_plot *p, const piece *of)
 {
+    if (!cs_sum_add(&p->all, of->bytes))
+        return false;
     p->held[of->category] += of->bytes;
-    p->all += of->bytes;
     p->n_holes += is_free(p, of);
     if (is_free(p, of) && of->bytes > p->largest_hole)
         p->largest_hole = of->bytes;
+    return true;
 }
 
 static cs_status add_block(segment_plot *p, uint64_t i, cs_error *error)
@@ -171,7 +174,9 @@ static cs_status add_block(segment_plot *p, uint64_t i, cs_error *error)
                          .category = p->category[i] < p->n_categories ? p->category[i] : 0,
                          .small = p->small[i]};
     piece *last = p->n_pieces > 0 ? &p->pieces[p->n_pieces - 1] : NULL;
-    count_piece(p, &block);
+    if (!count_piece(p, &block))
+        return cs_error_add(error, CS_INVALID, "%s: blocks/bytes: add up to more than 2^63",
+                            p->sheet->reader->path);
     if (last && last->segment == block.segment && last->category == block.category) {
         last->bytes += block.bytes;
         return CS_OK;

@@ -234,7 +234,7 @@ static void write_label(cs_timeline *t, const cs_timeline_box *b)
 typedef struct gathering {
     cs_timeline_box span; /* of the boxes so far, looking like the first */
     uint32_t n_boxes;
-    cs_time of_looks[CS_TIMELINE_SHADES * CS_TIMELINE_ALL]; /* SHADES * kind + shade */
+    double of_looks[CS_TIMELINE_SHADES * CS_TIMELINE_ALL]; /* ps, by SHADES * kind + shade */
 } gathering;
 
 static void write_shares(cs_timeline *t, const gathering *g)
@@ -243,10 +243,10 @@ static void write_shares(cs_timeline *t, const gathering *g)
     double bottom = t->bottom[g->span.lane];
     double height = bottom - t->top[g->span.lane], all = (double)(g->span.end - g->span.start);
     for (uint32_t i = 0; i < n_looks; i++)
-        all = fmax(all, (double)g->of_looks[i]); /* transfers may overlap */
+        all = fmax(all, g->of_looks[i]); /* transfers may overlap */
     for (uint32_t i = 0; i < n_looks; i++) {
         cs_timeline_box shown = g->span;
-        double share = fmin((double)g->of_looks[i] / all * height, bottom - t->top[shown.lane]);
+        double share = fmin(g->of_looks[i] / all * height, bottom - t->top[shown.lane]);
         if (share <= 0)
             continue;
         shown.kind = (uint16_t)(i / CS_TIMELINE_SHADES);
@@ -276,7 +276,7 @@ static void add_sliver(cs_timeline *t, gathering *g, const cs_timeline_box *b)
         memset(g->of_looks, 0, sizeof(g->of_looks));
     }
     g->span.end = b->end > g->span.end ? b->end : g->span.end;
-    g->of_looks[CS_TIMELINE_SHADES * b->kind + b->shade] += b->end - b->start;
+    g->of_looks[CS_TIMELINE_SHADES * b->kind + b->shade] += (double)(b->end - b->start);
 }
 
 static void write_boxes(cs_timeline *t)

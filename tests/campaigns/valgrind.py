@@ -9,7 +9,9 @@ import argparse
 import concurrent.futures
 import glob
 import os
+import resource
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -25,22 +27,18 @@ class Campaign:
 
     def try_one(self, name, words):
         """In a folder of its own; a command that is refused is as good as any."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_CPU, (self.asked.limit, self.asked.limit))
+
         with tempfile.TemporaryDirectory(prefix='sim-valgrind-') as folder:
-            try:
-                made = subprocess.run([*VALGRIND, *words], capture_output=True, text=True,
-                                      errors='replace', timeout=self.asked.limit, check=False,
-                                      cwd=folder)
-            except subprocess.TimeoutExpired as late:
-                said = (late.stderr or b'').decode(errors='replace')
-                self.slow.append(name)
-                if '==' not in said:
-                    return
-                self.found.append(name)
-                print(f'{name}: {said[:4000]}\n', flush=True)
-                return
-        self.done += 1
-        if made.returncode == FOUND or made.returncode < 0:
-            lines = [line for line in made.stderr.splitlines() if line.startswith('==')]
+            made = subprocess.run([*VALGRIND, *words], capture_output=True, text=True,
+                                  errors='replace', check=False, cwd=folder, preexec_fn=limit)
+        lines = [line for line in made.stderr.splitlines() if line.startswith('==')]
+        if made.returncode in (-signal.SIGKILL, -signal.SIGXCPU):
+            self.slow.append(name)
+        elif made.returncode >= 0:
+            self.done += 1
+        if made.returncode == FOUND or lines:
             self.found.append(name)
             print(f'{name}: {made.returncode}\n' + '\n'.join(lines[:60]) + '\n', flush=True)
 
@@ -71,7 +69,7 @@ def main():
     parser.add_argument('--only', nargs='+', default=[''], help='words; one is in the name')
     parser.add_argument('--more', nargs='+', default=[], type=os.path.abspath,
                         help='more scenarios')
-    parser.add_argument('--limit', type=float, default=300, help='s for each')
+    parser.add_argument('--limit', type=int, default=300, help='s of CPU time for each')
     parser.add_argument('-j', '--jobs', type=int, default=os.cpu_count())
     asked = parser.parse_args()
     if not shutil.which('valgrind'):
