@@ -51,7 +51,7 @@ cs_grid_scale cs_grid_scale_of(const char *units, double largest)
     if (strcmp(units, "flop/s") == 0)
         return prefixed("flop/s", largest);
     if (strcmp(units, "bytes") == 0) {
-        const cs_byte_unit *unit = cs_byte_unit_of((int64_t)fmin(largest, 9e18));
+        const cs_byte_unit *unit = cs_byte_unit_of(largest);
         scale.unit = unit->bytes;
         snprintf(scale.name, sizeof(scale.name), "%s", unit->name);
     } else if (strcmp(units, "1") != 0) {

@@ -282,7 +282,7 @@ static void choose_scale(mean_memory *m)
     for (uint32_t r = 0; r < m->sheet->n_readers; r++)
         for (uint64_t d = 0; d < m->runs[r].n_devices; d++)
             least = m->runs[r].capacity[d] < least ? m->runs[r].capacity[d] : least;
-    m->unit = cs_byte_unit_of((int64_t)m->most);
+    m->unit = cs_byte_unit_of(m->most);
     m->capacity = (double)least <= 2 * m->most ? (double)least : 0;
 }
 

@@ -116,7 +116,7 @@ static void choose_scale(memory *runs, uint32_t n)
     for (uint32_t r = 0; r < n; r++)
         top = fmax(top, top_of(&runs[r]));
     for (uint32_t r = 0; r < n; r++) {
-        runs[r].unit = cs_byte_unit_of((int64_t)(top / 1.15));
+        runs[r].unit = cs_byte_unit_of(top / 1.15);
         runs[r].highest = top / runs[r].unit->bytes;
     }
 }

@@ -167,7 +167,7 @@ typedef struct units {
 
 static units units_of(const plans *p)
 {
-    const cs_byte_unit *bytes = cs_byte_unit_of((int64_t)p->most_memory);
+    const cs_byte_unit *bytes = cs_byte_unit_of(p->most_memory);
     const bool seconds = p->least_time >= 1;
     return (units){seconds ? 1 : 1e-3, bytes->bytes, seconds ? "s" : "ms", bytes->name};
 }

@@ -347,7 +347,7 @@ static void write_legend(const segment_plot *p)
 typedef struct step {
     cs_time time;
     double last, high, low; /* bytes: until then; the most and the least since */
-    int64_t cell;
+    double cell;
     FILE *out;
     bool begun;
 } step;
@@ -361,8 +361,7 @@ static void write_point(const segment_plot *p, const step *s, cs_time time, doub
 static void write_step(const segment_plot *p, step *s, cs_time time, int64_t most, int64_t then)
 {
     const double scale = 2 * (p->sheet->width - p->sheet->left - p->sheet->right);
-    const int64_t cell =
-        (int64_t)((double)time / (double)(p->sheet->until - p->sheet->from) * scale);
+    const double cell = floor((double)time / (double)(p->sheet->until - p->sheet->from) * scale);
     if (s->begun && cell == s->cell && (double)most <= s->high && (double)then >= s->low) {
         s->last = (double)then;
         return;
@@ -405,7 +404,8 @@ static void draw_piece(const segment_plot *p, double from, double until, const p
     const cs_sheet *sheet = p->sheet;
     const double scale = (sheet->width - sheet->left - sheet->right) / p->row_bytes;
     while (from < until) {
-        const uint32_t row = (uint32_t)fmin(floor(from / p->row_bytes), p->n_rows - 1.);
+        uint32_t row = (uint32_t)fmin(floor(from / p->row_bytes), p->n_rows - 1.);
+        row += row + 1 < p->n_rows && (row + 1) * p->row_bytes <= from; /* rounded */
         const double end = row + 1 < p->n_rows ? fmin(until, (row + 1) * p->row_bytes) : until;
         const double left = sheet->left + (from - row * p->row_bytes) * scale;
         const double right = sheet->left + (end - row * p->row_bytes) * scale;
@@ -473,7 +473,7 @@ static void choose_scale(segment_plot *p)
     double top = fmax(1.12 * (double)peak, 1);
     if (capacity != INT64_MAX && (double)capacity <= 2 * (double)peak)
         top = fmax(top, 1.06 * (double)capacity);
-    p->unit = cs_byte_unit_of((int64_t)(top / 1.12));
+    p->unit = cs_byte_unit_of(top / 1.12);
     p->highest = top / p->unit->bytes;
     const double all = fmax((double)p->all, 1);
     p->row_bytes = cs_sheet_tick_step(all, 24. * MOST_ROWS);

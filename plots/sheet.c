@@ -612,12 +612,12 @@ double cs_sheet_tick_step(double range, double length)
     return power * (digit <= 1 ? 1 : digit <= 2 ? 2 : digit <= 5 ? 5 : 10);
 }
 
-const cs_byte_unit *cs_byte_unit_of(int64_t bytes)
+const cs_byte_unit *cs_byte_unit_of(double bytes)
 {
     static const cs_byte_unit units[] = {{"PB", 1e15}, {"TB", 1e12}, {"GB", 1e9},
                                          {"MB", 1e6},  {"kB", 1e3},  {"bytes", 1}};
     size_t i = 0;
-    while (i + 1 < sizeof(units) / sizeof(units[0]) && (double)bytes < units[i].bytes)
+    while (i + 1 < sizeof(units) / sizeof(units[0]) && bytes < units[i].bytes)
         i++;
     return &units[i];
 }

@@ -175,7 +175,7 @@ typedef struct cs_byte_unit {
     double bytes;
 } cs_byte_unit;
 
-const cs_byte_unit *cs_byte_unit_of(int64_t bytes);
+const cs_byte_unit *cs_byte_unit_of(double bytes);
 
 /* "12.3 GB" */
 char *cs_sheet_bytes(int64_t bytes, char *text, size_t size);

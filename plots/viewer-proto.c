@@ -324,7 +324,7 @@ static void write_tracks(writer *w, uint64_t device)
 /* Events of a track are in order of time. */
 static void write_event(writer *w, uint64_t track, cs_time time, const message *event)
 {
-    const uint64_t now = (uint64_t)(time + PS_PER_NS / 2) / PS_PER_NS;
+    const uint64_t now = ((uint64_t)time + PS_PER_NS / 2) / PS_PER_NS;
     message packet;
     packet.size = 0;
     put_number(&packet, PACKET_TIMESTAMP, now - w->times[track]);
