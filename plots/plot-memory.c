@@ -232,7 +232,7 @@ static void add_level(const memory *m, layers *out, thinner *t, const level *at)
     t->last = *at;
 }
 
-/* Of what a file says: no more than 2^63 - 1. */
+/* Limits the sum to 2^63 - 1: the file may contain any sizes. */
 static int64_t add_bytes(int64_t sum, int64_t bytes)
 {
     return cs_sum_add(&sum, bytes) ? sum : INT64_MAX;

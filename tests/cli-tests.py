@@ -1395,7 +1395,7 @@ class Files(Case):
         self.assertEqual(process.returncode, 130)
 
     def test_pipes_that_nobody_has_open(self):
-        """No command waits for a program that is not there, and none reads a device for ever."""
+        """Commands fail on pipes without a reader or writer, and on devices, instead of waiting."""
         commands = [('check', 'pipe'), ('run', 'pipe', '--no-output'), ('plan', 'pipe'),
                     ('advise', 'pipe'), ('sweep', 'pipe', '--vary', '/iterations=1'),
                     ('plot', 'pipe', '-o', 'a.svg'), ('plot', 'pipe', '--kind', 'fit', '-o', 'a.svg'),

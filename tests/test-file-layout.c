@@ -1,5 +1,5 @@
-/* Results files with right checksums whose contents no run can have: each is refused, with the place
- * and what would be right, before a value of it is used. */
+/* Results files with correct checksums and impossible contents: each is refused, and the message
+ * names the column and the expected value. */
 #include "sim/trace/file-layout.h"
 #include "sim/trace/results-reader.h"
 #include "sim/trace/results.h"
@@ -248,7 +248,7 @@ static void number_wrongly(hid_t file)
     poke(file, "devices/device", 1, 0);
 }
 
-/* 0 stands for 1, which stands for 0. */
+/* Device 0 is simulated as 1, and 1 as 0. */
 static void fold_in_a_circle(hid_t file)
 {
     static const uint32_t by[] = {1, 0};
@@ -283,7 +283,7 @@ static void forget_meanings(hid_t file)
 
 /* ---- the checks ---- */
 
-/* Changes the file, and gives it a checksum that is right. */
+/* Changes the file and writes a correct checksum. */
 static void change_file(const char *path, change *how)
 {
     struct stat file_info;
@@ -301,7 +301,7 @@ static void change_file(const char *path, change *how)
     close(again);
 }
 
-/* What pictures and reports read. */
+/* Reads the columns that pictures and reports use. */
 static cs_status read_all(cs_reader *reader, cs_error *error)
 {
     cs_reader_tasks tasks;

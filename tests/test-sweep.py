@@ -482,7 +482,7 @@ class Sweep(unittest.TestCase):
         self.assertIn('is not the journal', self.sim(*arguments, status=3).stderr)
 
     def test_changed_records(self):
-        """With right checksums: what no sweep writes ends the journal there, and is done again."""
+        """Drops a record with a correct checksum and impossible contents, and all after it."""
         arguments = ['--vary', f'{DEVICES}=1..8', '--vary', f'{MICRO}=1..20', '--set',
                      '/iterations=64', '-o', 'j.h5']
         lines = self.journal(*arguments)[:12]

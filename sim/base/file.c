@@ -18,8 +18,8 @@
 
 enum { FIRST_READ = 16 << 10, NAME_SHOWN = 200, UNOPENED_SECONDS = 2, SILENT_SECONDS = 60 };
 
-/* A path that cannot be opened is a wrong input; what fails after that is the machine's fault. A
- * pipe is opened without waiting for the program that writes into it. */
+/* A path that cannot be opened is a wrong input; later failures are the machine's fault. Opening a
+ * pipe does not wait for its writer. */
 static cs_status open_input(const char *path, int *fd, cs_error *error)
 {
     struct stat info;
@@ -39,8 +39,7 @@ static cs_status open_input(const char *path, int *fd, cs_error *error)
                         known && S_ISDIR(info.st_mode) ? "folder" : "device");
 }
 
-/* Waits for bytes of a pipe: briefly for a program that opens it, longer for one that has it open
- * and is at work. */
+/* Waits for data in a pipe: briefly if no program has opened it yet, else longer. */
 static cs_status wait_for_writer(int fd, const char *path, bool opened, double since,
                                  cs_error *error)
 {
@@ -67,8 +66,8 @@ static bool grow(char **text, size_t *capacity)
     return true;
 }
 
-/* Reads to the end whatever the size said before: pipes have none, and files grow. A pipe that
- * nobody has open ends at once: before its first byte, that is not its end. */
+/* Reads to the end, whatever size was reported before: pipes have no size, and files grow. Reading a
+ * pipe without a writer returns 0; before the first byte, this is not its end. */
 static cs_status read_all(int fd, const char *path, size_t limit, char **text, size_t *length,
                           cs_error *error)
 {
@@ -217,8 +216,7 @@ void cs_file_clear_drafts(const char *path)
     free(final);
 }
 
-/* Opens a pipe, for as long as the draft lives: who opens it then to write does not wait for a
- * reader. */
+/* Opens a pipe until the draft is finished, so that opening it again does not wait for a reader. */
 static cs_status hold_pipe(cs_file_draft *draft, cs_error *error)
 {
     struct stat info;

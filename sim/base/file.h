@@ -31,7 +31,7 @@ typedef struct cs_file_draft {
     char *temporary; /* the name to write to, in the same folder; of a device, its own name */
     cs_leftover *leftover;
     cs_claim claim;
-    bool piped; /* the path is that of a pipe, which is held open as `pipe` */
+    bool piped; /* the path names a pipe, held open as `pipe` */
     int pipe;
 } cs_file_draft;
 

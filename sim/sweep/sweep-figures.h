@@ -37,7 +37,7 @@ typedef struct cs_figure_column {
     char *name;
     double *values; /* of each point; NaN where there is none */
     bool boolean;   /* 0 and 1 */
-    bool number;    /* of some point it is a number: then it has no words */
+    bool number;    /* some point has a number, so the column has no words */
     char **words;   /* of a column of texts, whose values are positions here; or NULL */
     uint32_t n_words, cap_words;
     uint32_t point, position; /* of its first appearance: what columns are sorted by */
@@ -51,9 +51,9 @@ typedef struct cs_figure_table {
 /* Zeroed tables can be finished. */
 void cs_figure_table_finish(cs_figure_table *table);
 
-/* Takes the figures of a point, in any order of points. CS_NO_MEMORY; CS_INVALID of an object that
- * cs_figures_of does not make, or where a figure is a text at one point and a number at another:
- * then nothing was taken. */
+/* Takes the figures of a point, in any order of points. CS_NO_MEMORY; CS_INVALID if
+ * cs_figures_of cannot have made the object, or if a figure is a text at one point and a number at
+ * another; nothing is taken then. */
 CS_MUST_CHECK cs_status cs_figure_table_add(cs_figure_table *table, uint32_t point,
                                             const cJSON *figures, cs_error *error);
 

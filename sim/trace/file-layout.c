@@ -8,19 +8,19 @@
 #include <string.h>
 
 enum {
-    VALUE_BYTES = 8,      /* of a number, at most */
+    VALUE_BYTES = 8,      /* largest number */
     DEFLATED_MOST = 1100, /* times as many bytes as are stored: deflate reaches 1032 */
     STORED_LEAST = 64,
     PATH_BYTES = 300,
 };
 
-/* ---- what there is ---- */
+/* ---- lists the datasets ---- */
 
 typedef struct walk {
     cs_file_layout *layout;
     cs_arena *arena;
     cs_error *error;
-    const char *group; /* whose links these are, "": the file's */
+    const char *group; /* that has these links; "" for the root */
     cs_status status;
 } walk;
 
@@ -32,7 +32,7 @@ static cs_status refuse(const cs_file_layout *layout, const char *path, const ch
                         cs_text_show(path, shown, sizeof(shown)), what);
 }
 
-/* NULL: it can be read as it is. */
+/* NULL if the values are stored in the file, with filters that are allowed. */
 static const char *why_not_stored(hid_t dataset)
 {
     const hid_t made = H5Dget_create_plist(dataset);
@@ -129,7 +129,7 @@ static cs_status walk_group(walk *w, hid_t group, const char *path)
     return inner.status;
 }
 
-/* Groups are in no other groups. */
+/* Only the root may contain groups. */
 static cs_status take_object(walk *w, hid_t object, const char *path)
 {
     const H5I_type_t type = H5Iget_type(object);
@@ -309,7 +309,7 @@ cs_status cs_file_layout_check_sweep(const cs_file_layout *layout, const char *c
 
 /* ---- values ---- */
 
-/* Of a whole number that was read as a double, the nearest one. */
+/* The value as a whole number; doubles are rounded towards zero. */
 static int64_t value_at(const cs_file_layout_values *values, uint64_t i)
 {
     static const double beyond = 9223372036854775808.0;

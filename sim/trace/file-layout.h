@@ -1,12 +1,12 @@
-/* How a results file is laid out in HDF5, checked before anybody reads a value of it: its checksum
- * says that it is whole, not who wrote it.
+/* Checks the structure of a results file before its values are read. The checksum shows that a
+ * file is complete; anybody can write a file with a correct checksum.
  *
- * A file has groups of datasets, a group per table, and nothing else: no links to other files or
- * other places, no data outside of it, no filters but shuffle, deflate and checksums, no types but
- * numbers of up to 8 bytes and texts, no more values than its bytes can hold. The columns of a table
- * are equally long; those that the schema knows (results-schema.h) are there, and are of its type.
- * In the file of a sweep, whose datasets are in no group, those of its axes have one dimension, and
- * all others have a value for each point.
+ * A file contains groups of datasets, one group per table, and nothing else. Links to other objects
+ * or files, values outside the file, filters other than shuffle, deflate and fletcher32, types other
+ * than texts and numbers of up to 8 bytes, and datasets larger than their stored bytes can be are
+ * refused. All columns of a table have the same length. Columns of the schema (results-schema.h)
+ * exist and have its types. A sweep's datasets belong to the root: each axis has one dimension, and
+ * every other dataset has one value per point.
  */
 #ifndef CS_TRACE_FILE_LAYOUT_H
 #define CS_TRACE_FILE_LAYOUT_H
@@ -35,39 +35,39 @@ typedef struct cs_file_layout_dataset {
 } cs_file_layout_dataset;
 
 typedef struct cs_file_layout {
-    const char *path; /* of the file, for messages */
+    const char *path; /* the file's, for messages */
     cs_file_layout_dataset *datasets;
     uint32_t n, capacity;
 } cs_file_layout;
 
-/* Of an open file. The arena owns what is found. CS_INVALID, CS_NO_MEMORY. */
+/* Lists the datasets of an open file; the arena owns their paths. CS_INVALID, CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_file_layout_read(cs_file_layout *layout, const char *path, hid_t file,
                                             cs_arena *arena, cs_error *error);
 
 void cs_file_layout_finish(cs_file_layout *layout); /* accepts a zeroed one */
 
-/* NULL: there is none. */
+/* NULL if the file has no such dataset. */
 const cs_file_layout_dataset *cs_file_layout_find(const cs_file_layout *layout, const char *path);
 
-/* Rows of a table; 0 where the file has none. */
+/* Number of rows of a table; 0 if the file lacks it. */
 uint64_t cs_file_layout_rows(const cs_file_layout *layout, const char *table);
 
-/* That the tables are those of the schema. */
+/* Checks that tables and columns agree with the schema. */
 CS_MUST_CHECK cs_status cs_file_layout_check(const cs_file_layout *layout, const cs_schema *schema,
                                              cs_error *error);
 
-/* The same of the file of a sweep: `axes` are the names of its axes; of a list of points, not of a
- * grid, they are columns beside the others. */
+/* Checks the file of a sweep; `axes` names its axes. In a list of points, axes are columns like all
+ * others; in a grid, each is a dimension. */
 CS_MUST_CHECK cs_status cs_file_layout_check_sweep(const cs_file_layout *layout,
                                                    const char *const *axes, uint32_t n_axes,
                                                    bool list, cs_error *error);
 
-/* That `n` values of a column, read as the type says, are what the schema says of it. */
+/* Checks that the `n` values of a column are in the range that the schema states. */
 typedef struct cs_file_layout_values {
     enum { CS_VALUES_INT64, CS_VALUES_UINT32, CS_VALUES_DOUBLE } type;
     const void *at;
     uint64_t n;
-    uint32_t n_words; /* of flag_meanings */
+    uint32_t n_words; /* in the attribute flag_meanings */
     int64_t makespan; /* ps */
 } cs_file_layout_values;
 

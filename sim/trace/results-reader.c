@@ -201,7 +201,7 @@ static cs_status read_sweep_attributes(cs_reader *reader, cs_error *error)
     return CS_OK;
 }
 
-/* What is where; of a sweep once its axes are known. */
+/* Checks the tables, or for a sweep its axes and arrays. */
 static cs_status check_layout(cs_reader *reader, const char *format, cs_error *error)
 {
     const char *const *axes = NULL, *form;

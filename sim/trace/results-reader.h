@@ -1,8 +1,8 @@
 /* Reads results files (results.h has the schema).
  *
- * A file is checked before anything of it is handed out: how it is laid out when it is opened
- * (file-layout.h), the values of a column when they are read. A reader takes whole columns,
- * converted to the type that is asked for; what it hands out lives as long as the reader. Messages distinguish a missing file, one that is not HDF5, one that was cut
+ * Every file is checked: its structure when it is opened (file-layout.h), the values of a column when
+ * they are read. A reader takes whole columns,
+ * converted to the requested type, which live as long as the reader. Messages distinguish a missing file, one that is not HDF5, one that was cut
  * off, one of another program, and one of a newer version of this program.
  */
 #ifndef CS_TRACE_RESULTS_READER_H
@@ -26,8 +26,8 @@ typedef struct cs_reader {
     uint32_t micro_batches; /* of each mini-batch */
     const char *axes;       /* of a sweep's file: names of its varied keys, divided by blanks */
     int64_t file;           /* HDF5's id */
-    struct cs_file_layout *layout;  /* what is in it; NULL before it is known */
-    const struct cs_schema *schema; /* of its columns; NULL: of a sweep */
+    struct cs_file_layout *layout;  /* the file's datasets; NULL before they are listed */
+    const struct cs_schema *schema; /* the columns' schema; NULL for a sweep */
     bool starved;                   /* memory ran out where a text was read */
     cs_arena arena;
     /* Once cs_reader_fold or cs_reader_fold_equal was called, of a run in which some devices stand

@@ -1,4 +1,4 @@
-/* What a results file is and what its columns hold, for its reader and its writer. */
+/* Formats of results files, and the columns of their tables, for reader and writer. */
 #ifndef CS_TRACE_RESULTS_SCHEMA_H
 #define CS_TRACE_RESULTS_SCHEMA_H
 
@@ -47,24 +47,24 @@ typedef enum cs_schema_values {
 
 typedef struct cs_schema_column {
     const char *table; /* NULL ends the list */
-    const char
-        *name; /* with a "*" at its end: all that begin so, of which the file may have none */
+    const char *name;  /* "peak_*": any number of columns whose names begin with "peak_" */
     cs_schema_values values;
     const char *of;
     bool optional;  /* files of earlier versions, or of some runs, have no such column */
-    bool ascending; /* no value is less than the one before */
+    bool ascending; /* values never decrease from row to row */
 } cs_schema_column;
 
 typedef struct cs_schema {
     const char *format;
     const cs_schema_column *columns;
-    const char *const *tables; /* that each file has, ended by NULL */
+    const char *const *tables; /* required in each file, ended by NULL */
 } cs_schema;
 
-/* Of a format; NULL: the keys of a sweep make its columns, or the format is unknown. */
+/* The schema of a format; NULL if the format is unknown, or a sweep, whose keys are its columns. */
 const cs_schema *cs_schema_of(const char *format);
 
-/* The column "tasks/start"; NULL: the schema does not know it, as of a later version. */
+/* Finds a column by its path, "tasks/start"; NULL if the schema has no such column: files of later
+ * versions may add some. */
 const cs_schema_column *cs_schema_find(const cs_schema *schema, const char *path);
 
 #endif

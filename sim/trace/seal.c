@@ -112,8 +112,8 @@ static herr_t read_object(hid_t root, const char *name, const H5O_info_t *info, 
     return done ? 0 : -1;
 }
 
-/* What is laid out as no results file is, and might be in other files, is not read: that is refused
- * later, with a message. What it leaves open, the end of its process closes. */
+/* Values are not read if the structure is wrong: they may be in other files. The reader refuses such
+ * a file later, with a message. Objects that stay open are closed when the process ends. */
 static bool read_all(const char *path)
 {
     cs_arena arena;
@@ -137,8 +137,8 @@ static void silence(void)
 
 static const char unreadable[] = "%s: damaged, or cut off: it cannot be read to its end";
 
-/* Anybody can make a checksum. And what that process came through, this one may not: what HDF5 makes
- * of damage depends on what is in memory. */
+/* A file with a correct checksum may still be damaged on purpose, and HDF5 may crash in this process
+ * although it did not in the other one: that depends on the contents of memory. */
 static void blame(const char *path)
 {
     cs_error error;

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Damaged results files: damaged.py SIM ROOT [-n FILES] [--seed N]
 
-Flips bits of results files, with their checksum, without it and with one that is made anew, cuts
-them off and makes them longer. A file with its old checksum is refused; of others, sim draws what is
-there or says what is wrong. It never crashes, hangs or writes something and fails.
+Flips bits of results files, truncates them and makes them longer: with their old checksum, without
+one, and with a new, correct one. A file with its old checksum must be refused. Otherwise, sim
+either draws the file or reports an error. It never crashes, hangs or fails after writing an output.
 """
 import argparse
 import os

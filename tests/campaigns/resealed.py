@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Changed results files and journals with right checksums: resealed.py SIM ROOT [-n FILES]
+"""Changed results files and journals with correct checksums: resealed.py SIM ROOT [-n FILES]
 
-Changes what is in results files of every kind (lengths, types, values, names, attributes, links,
-where values are stored) and makes the checksum anew, so that only what the file says tells that it
-is wrong; changes the records of journals in the same way. sim draws what is there or says what is
-wrong: it never crashes, hangs, or fails with another message. Best with a sim that was built with
-sanitizers: ASAN_OPTIONS=handle_segv=2:handle_abort=2:allow_user_segv_handler=0.
+Changes the contents of results files of every kind (lengths, types, values, names, attributes,
+links, storage) and writes a correct checksum, and changes the records of journals in the same way.
+sim either accepts a file or reports an error: it never crashes or hangs. Use a sim with sanitizers,
+and
+ASAN_OPTIONS=handle_segv=2:handle_abort=2:allow_user_segv_handler=0.
 """
 import argparse
 import json
@@ -15,6 +15,7 @@ import re
 import subprocess
 import sys
 import tempfile
+import time
 
 try:
     import h5py
@@ -80,7 +81,7 @@ def seal(data):
     return data + b'simseal1' + len(data).to_bytes(8, 'little') + xxh64(data).to_bytes(8, 'little')
 
 
-# ---- changes of a file of HDF5, each with what it makes of the file in words ----
+# ---- changes of an HDF5 file; each returns a description ----
 
 EXTREMES = (0, 1, -1, 2, 3, 7, 64, 255, 256, 2**31 - 1, 2**31, 2**32 - 2, 2**32 - 1, 2**32,
             2**53 + 1, 2**62, 2**63 - 1, -2**63)
@@ -100,7 +101,7 @@ def any_dataset(file, draw):
 
 
 def replace(file, name, data, **how):
-    """With other data; the attributes that sim reads stay."""
+    """Replaces the data and keeps the attributes that sim reads."""
     kept = {key: file[name].attrs[key] for key in ('units', 'long_name', 'flag_values',
                                                    'flag_meanings') if key in file[name].attrs}
     del file[name]
@@ -277,7 +278,7 @@ CHANGES = (lengthen, lengthen, retype, poke, poke, poke, poke, poke, turn, drop,
 
 
 def change(path, draw):
-    """Some changes; what they were."""
+    """Makes one to three changes; returns their description."""
     said = []
     with h5py.File(path, 'r+') as file:
         for _ in range(draw.choice((1, 1, 1, 2, 3))):
@@ -334,7 +335,7 @@ RUN_PLOTS = ('timeline', 'boxes', 'memory', 'mean-memory', 'segments', 'utilisat
 
 
 def commands_of(kind, name, draw):
-    """Of a few of the commands that read such files."""
+    """Commands that read such files."""
     if kind == 'run':
         return (('report', name, '-o', 'a.html'), ('export', 'trace', name, '-o', 'a.json'),
                 ('export', 'trace', name, '-o', 'a.pftrace'), ('compare', name, name),
@@ -386,7 +387,7 @@ class Campaign:
         os.mkfifo('pipe')
 
     def judge(self, words, said, codes=(0, 3)):
-        """The whole command, of what was changed as `said`."""
+        """Runs a command on a file with the changes that `said` describes."""
         try:
             done = self.run(*words)
         except subprocess.TimeoutExpired:
@@ -433,29 +434,26 @@ class Campaign:
             self.judge(command, said, (0, 1, 2, 3) if command[0] == 'plot' else (0, 3))
 
     def journals(self):
-        """Of a command that is stopped at once, its journal whole; None: it was too quick."""
+        """Commands, and the lines of the journal of each, which was stopped before its end."""
         small = os.path.join(self.asked.root, 'scenarios/uniform-1f1b.json')
         for words in (('sweep', small, '--vary', '/schedule/kind=gpipe,1f1b', '--vary',
-                       '/iterations=' + ','.join(str(n) for n in range(1, 400)), '-j', '1'),
+                       '/iterations=' + ','.join(str(n) for n in range(1, 60)), '-j', '1'),
                       ('advise', 'mesh.json', '-j', '1'),
                       ('validate', '--select', 'gpu=MI210', '-j', '1')):
-            for wait in (1, 0.5, 2, 4, 8):
-                for left in ('j.h5', 'j.h5.journal'):
-                    if os.path.exists(left):
-                        os.remove(left)
-                with subprocess.Popen([self.asked.sim, *words, '-o', 'j.h5'],
-                                      stdout=subprocess.DEVNULL,
-                                      stderr=subprocess.DEVNULL) as process:
-                    try:
-                        process.wait(wait)
-                    except subprocess.TimeoutExpired:
-                        process.kill()
-                if os.path.exists('j.h5.journal'):
-                    with open('j.h5.journal', encoding='utf-8') as file:
-                        lines = file.read().splitlines()
-                    if len(lines) > 3:
-                        yield words, lines
-                        break
+            for left in ('j.h5', 'j.h5.journal'):
+                if os.path.exists(left):
+                    os.remove(left)
+            lines = []
+            with subprocess.Popen([self.asked.sim, *words, '-o', 'j.h5'],
+                                  stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL) as process:
+                while process.poll() is None and len(lines) < 6:
+                    time.sleep(0.005)
+                    if os.path.exists('j.h5.journal'):
+                        with open('j.h5.journal', encoding='utf-8') as file:
+                            lines = file.read().splitlines()[:-1]
+                process.kill()
+            if len(lines) > 3:
+                yield words, lines
 
     def try_journals(self):
         for words, lines in self.journals():

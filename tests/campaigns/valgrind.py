@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Values that are used before they are set: valgrind.py BUILD ROOT [--only WORD ...] [--limit S]
+"""Use of uninitialised values: valgrind.py BUILD ROOT [--only WORD ...] [--limit S]
 
-Runs the unit tests of a build, and sim on the scenarios of the tree, under Valgrind, which says
-where a value that nothing has set decides something, and where memory is read or written that is
-not the program's. What takes longer than the limit is ended and counted. Build without sanitizers.
+Runs the unit tests of a build, and sim on the scenarios of the tree, under Valgrind, and prints
+each use of an uninitialised value and each invalid access to memory. Commands that exceed the limit
+are stopped and counted. The build must have no sanitizers.
 """
 import argparse
 import concurrent.futures
@@ -26,7 +26,7 @@ class Campaign:
         self.asked, self.found, self.slow, self.done = asked, [], [], 0
 
     def try_one(self, name, words):
-        """In a folder of its own; a command that is refused is as good as any."""
+        """Runs a command in a folder of its own; whether it succeeds does not matter."""
         def limit():
             resource.setrlimit(resource.RLIMIT_CPU, (self.asked.limit, self.asked.limit))
 
@@ -43,7 +43,7 @@ class Campaign:
             print(f'{name}: {made.returncode}\n' + '\n'.join(lines[:60]) + '\n', flush=True)
 
     def jobs(self):
-        """Names, and words of commands."""
+        """Names and command lines."""
         build, root = self.asked.build, self.asked.root
         sim = os.path.join(build, 'sim/cli/sim')
         scenarios = sorted(glob.glob(os.path.join(root, 'scenarios/**/*.json'), recursive=True))
