@@ -161,7 +161,7 @@ static void warn_of_memory(const cs_sections *sections, cs_error *warnings)
     const cs_json_place platform = {.up = &sections->root, .key = "platform"};
     const cs_json_place place = {.up = &platform, .key = "memory"};
     const cs_list *memory = &sections->platform.memory;
-    const double device = (double)sections->model.device_memory;
+    const double device = (double)sections->model.device.memory;
     const int64_t bytes = memory->n > 0 ? *(const int64_t *)memory->items : 0;
     const int64_t gigabytes = bytes / 1000000000;
     const double binary = (double)gigabytes * (double)(1 << 30), ratio = (double)bytes / device;
