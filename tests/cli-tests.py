@@ -1567,7 +1567,7 @@ class Documentation(Case):
     def setUp(self):
         super().setUp()
         self.tables = {}
-        for page in ('output', 'exit-codes', 'topologies'):
+        for page in ('output', 'json-output', 'exit-codes', 'topologies'):
             self.tables.update(tables_of(os.path.join(DOCS, 'reference', page + '.md')))
 
     def test_json_keys(self):
@@ -2065,7 +2065,149 @@ class Communication(Case):
         self.assertEqual(self.overlap(result), [0, 0, 0, None])
 
 
+class Keys(Case):
+    """What keys are documented to do."""
+
+    def run_chain(self, layers, sets=(), **sections):
+        model = {'schema_version': 1, 'name': 'm', 'batch_size': 0, 'input': 4000000,
+                 'provenance': {'source': 'x', 'hardware': 'x', 'date': '2026-01-01'},
+                 'layers': [dict({'name': f'l{i}', 'forward': '1 ms', 'backward': '2 ms',
+                                  'weights': 0, 'output': 0}, **layer)
+                            for i, layer in enumerate(layers)]}
+        scenario = {'schema_version': 1, 'platform': 'ideal',
+                    'model': {'inline': model, 'batch_size': 8, 'optimizer': 'none'},
+                    'schedule': {'kind': 'sequential', 'micro_batches': 1}}
+        path = write('s.json', dict(scenario, **sections))
+        done = run('run', path, '--no-output', '--json', *[w for s in sets for w in ('-s', s)])
+        self.expect(done, 0)
+        return json.loads(done.stdout)
+
+    def test_gather_once(self):
+        """4 MB of weights on two devices. PyTorch's pipelining (stage.py) reduces gradients with
+        the last of four backwards: a ring moves half a vector from each device, 4 MB, and whole
+        gradients stay until then. FSDP without no_sync reduces after each backward, so four times
+        that; `accumulate` decides."""
+        sections = {'platform': {'topology': 'ring', 'devices': 2, 'bandwidth': '100 GB/s'},
+                    'parallel': {'data': 2, 'zero': 3, 'gather_once': True},
+                    'schedule': {'kind': 'sequential', 'micro_batches': 4}}
+        for runtime in ({}, {'runtime': {'name': 'deepspeed'}}):
+            results = [self.run_chain([{'weights': 4000000}], sets, **sections, **runtime)
+                       for sets in ((), ('/parallel/accumulate=true',),
+                                    ('/parallel/accumulate=false',))]
+            once, same, each = results
+            self.assertEqual(once['hash'], same['hash'])
+            self.assertEqual(once['moved_gradients_bytes'], 4e6)
+            self.assertEqual(each['moved_gradients_bytes'], 4 * 4e6)
+            for result in results:
+                self.assertEqual(result['moved_weights_bytes'], 4e6)
+        resolved = write('r.json', run('check', 's.json', '--resolved').stdout)
+        self.assertEqual(json.loads(run('run', resolved, '--no-output', '--json').stdout)['hash'],
+                         once['hash'])
+
+    def test_in_flight_of_offloading(self):
+        """Layers of 1 ms, copies of 10 ms, of two of four layers: copies end at 11 and 21 ms. Layer
+        j waits for the copy of layer j - 2: the third begins at 11, and the fourth, which stays on
+        the device as the third does, at 21, though one copy alone is not complete. Backwards of 2
+        ms: of the fourth and third until 26; copies back, from the backward of the layer above on,
+        end at 34 and 44, so the backwards end at 36 and 46."""
+        layers = 4 * [{'kept': 100000000}]
+        result = self.run_chain(layers, parallel={'data': 1},
+                                offload={'layers': 2, 'in_flight': 1, 'prefetch': 1,
+                                         'bandwidth': '10 GB/s'})
+        self.assertEqual(result['makespan_s'], 0.046)
+        self.assertEqual(result['moved_host_bytes'], 2 * 2 * 1e8)
+
+    def test_workspace_of_recomputation(self):
+        """kept 10, input 4, workspace 1 MB: 1 + 6 MB; kept 3 MB: 1 MB, and the input is kept."""
+        for kept, workspace in ((10e6, 7e6), (3e6, 1e6)):
+            result = self.run_chain([{'kept': int(kept), 'workspace': 1000000, 'recompute': True}])
+            peak = result['devices'][0]['category_peak_bytes']
+            self.assertEqual(peak['workspace'], workspace)
+            self.assertEqual(peak['activations'], 4e6)
+
+
+class Traps(Case):
+    """Valid input that is hardly ever meant: a warning, once, that names what may be meant."""
+
+    def warnings(self, path, *sets):
+        words = [word for s in sets for word in ('-s', s)]
+        done = run('check', path, *words)
+        self.expect(done, 0)
+        lines = [line for line in done.stderr.splitlines() if ': warning: ' in line]
+        self.assertEqual(len(set(lines)), len(lines))
+        listed = json.loads(run('check', path, '--json', *words).stdout)['warnings']
+        self.assertEqual(len(listed), len(lines))
+        for line, message in zip(lines, listed):
+            self.assertIn(f"{message['pointer']}: {message['message']}", line)
+        return [re.sub(r'^sim: warning: [^:]*: ', '', line) for line in lines]
+
+    def test_quantities(self):
+        ring = '/platform={"topology": "ring", "devices": 4, "bandwidth": %s, "latency": %s, ' \
+               '"memory": %s}'
+        for values, keys in ((('"900 GB/s"', '"5 us"', '"80 GB"'), {}),
+                             (('900', '0', '"80 GB"'), {'bandwidth': '900 GB/s'}),
+                             (('"100 B/s"', '0', '"80 GB"'), {'bandwidth': '100 GB/s'}),
+                             (('"1 GB/s"', '5', '"80 GB"'), {'latency': '5 us'}),
+                             (('"1 GB/s"', '"3 s"', '"80 GB"'), {'latency': '3 us'}),
+                             (('"1 GB/s"', '0', '80'), {'memory': '80 GB'}),
+                             (('"1 GB/s"', '0', '"80000 TB"'), {'memory': '80000 GB'}),
+                             (('"25000 TB/s"', '0', '80'),
+                              {'bandwidth': '25000 GB/s', 'memory': '80 GB'})):
+            with self.subTest(values):
+                got = self.warnings('tiny.json', ring % values)
+                self.assertEqual(len(got), len(keys), got)
+                for warning in got:
+                    key = re.match(r'/platform/(\w+): ', warning)[1]
+                    self.assertIn(f'; did you mean "{keys[key]}"?', warning)
+        self.assertEqual(self.warnings('tiny.json', '/model/uniform/forward=12'),
+                         ['/model/uniform/forward: 12 has no unit and is taken as 12 s; did you '
+                          'mean "12 us"?'])
+        self.assertEqual(self.warnings('tiny.json', '/model/uniform/forward=0.012'), [])
+
+    def test_memory_of_a_card(self):
+        path = os.path.join(SCENARIOS, 'fsdp.json')
+        for memory, expected in (('80 GB', 'did you mean "80 GiB"?'), ('80 GiB', None),
+                                 ('40 GB', None), ('80 MB', 'is the unit right?')):
+            got = self.warnings(path, f'/platform/memory="{memory}"')
+            self.assertEqual(len(got), expected is not None, memory)
+            self.assertTrue(all(expected in warning for warning in got))
+
+    def test_idle_devices(self):
+        """The remedy, where one is named, works: nothing is idle with it."""
+        ideal = '/platform={"topology": "ideal", "devices": 8}'
+        kind = '/schedule={"kind": "sequential", "micro_batches": 2}'
+        got = self.warnings('tiny.json', ideal, kind, '/model/batch_size=16')
+        self.assertEqual(got, ['/schedule: "sequential" computes on one of 8 devices, and the '
+                               'others are idle; with "parallel": {"data": 8} all of them compute, '
+                               'as replicas'])
+        self.assertEqual(self.warnings('tiny.json', ideal, kind, '/model/batch_size=16',
+                                       '/parallel={"data": 8}'), [])
+        got = self.warnings('tiny.json', ideal, kind, '/model/batch_size=6')
+        self.assertEqual(got, ['/schedule: "sequential" computes on 1 of 8 devices, and the others '
+                               'are idle'])
+
+    def test_stages_in_place_of_replicas(self):
+        path = os.path.join(SCENARIOS, 'fsdp.json')
+        sets = ['/schedule={"kind": "1f1b", "micro_batches": 32}']
+        got = self.warnings(path, *sets)
+        self.assertEqual(got, ['/parallel/zero: shards nothing: the schedule "1f1b" makes a stage '
+                               'for each of 32 devices, so a stage has one replica; with '
+                               '"pipeline": 16 it has two'])
+        self.assertEqual(self.warnings(path, *sets, '/parallel/pipeline=16'), [])
+
+    def test_tokens_as_samples(self):
+        got = self.warnings(os.path.join(SCENARIOS, 'fsdp.json'), '/model/batch_size=4194304')
+        self.assertEqual(len(got), 1)
+        self.assertIn('the batch has 1024 samples of 4096', got[0])
+
+
 class Shipped(Case):
+    def test_no_warnings(self):
+        """Users copy these scenarios, so nothing in them is doubtful."""
+        for name in sorted(n for n in os.listdir(SCENARIOS) if n.endswith('.json')):
+            done = run('check', os.path.join(SCENARIOS, name))
+            self.assertNotIn('warning', done.stderr, name)
+
     def test_scenarios(self):
         """All of them run, from anywhere, and resolve to a scenario with the same results."""
         names = sorted(n for n in os.listdir(SCENARIOS) if n.endswith('.json'))

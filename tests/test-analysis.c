@@ -230,19 +230,29 @@ static bool is_rank(const cs_graph *graph, const cs_class *cls, uint32_t device)
     return found;
 }
 
-/* Whether the device sends or receives anything; any of it would be hidden if it computes too. */
-static bool communicates(const instant *at)
+/* How often the instant counts as communication for a purpose: once if messages are under way, and
+ * once for each collective that is a delay. All purposes together: of messages once at most. */
+static int count_active(const instant *at, int counts[CS_N_PURPOSES])
 {
+    bool messages[CS_N_PURPOSES] = {false}, any = false;
+    int all = 0;
     for (uint32_t task = 0; task < at->on->graph->n_tasks; task++) {
         const cs_class *cls = cs_graph_class(at->on->graph, task);
-        cs_span span = at->on->trace->spans[task];
-        if (cls->kind == CS_TRANSFER && ran(at->on, task) && span.start <= at->now &&
-            at->now < span.end &&
-            (cls->ranks > 0 ? is_rank(at->on->graph, cls, at->device)
-                            : cls->device == at->device || cls->peer == at->device))
-            return true;
+        const cs_span span = at->on->trace->spans[task];
+        if (cls->kind != CS_TRANSFER || !ran(at->on, task) || span.start > at->now ||
+            at->now >= span.end)
+            continue;
+        if (cls->ranks > 0) {
+            const int times = is_rank(at->on->graph, cls, at->device);
+            counts[cls->purpose] += times;
+            all += times;
+        } else if (cls->device == at->device || cls->peer == at->device) {
+            messages[cls->purpose] = any = true;
+        }
     }
-    return false;
+    for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
+        counts[p] += messages[p];
+    return all + any;
 }
 
 /* What the list says of [now, now + time): the cause of the one stretch that holds it. */
@@ -275,10 +285,12 @@ static void add_instant(instant *at, cs_time time, cs_time_use *use)
                listed_cause(at, time));
     if (at->transfer != CS_NONE && is_of_collective(at->on, at->transfer))
         use->collectives += time;
-    if (!communicates(at))
-        return;
-    use->active += time;
-    use->hidden += at->running != CS_NONE && is_compute(at->on, at->running) ? time : 0;
+    int counts[CS_N_PURPOSES] = {0};
+    const cs_time active = count_active(at, counts) * time;
+    use->active += active;
+    for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
+        use->active_for[p] += counts[p] * time;
+    use->hidden += at->running != CS_NONE && is_compute(at->on, at->running) ? active : 0;
 }
 
 /* Between two neighbouring starts or ends of any tasks nothing changes. */
@@ -356,6 +368,15 @@ static void expect_overlap(const char *row, uint32_t device, const cs_time_use *
     }
 }
 
+static void expect_purposes(const char *row, uint32_t device, const cs_time_use *expected,
+                            const cs_time_use *got)
+{
+    for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
+        if (expected->active_for[p] != got->active_for[p])
+            fail_msg("%s: device %" PRIu32 ", for %s: expected %" PRId64 ", got %" PRId64, row,
+                     device, cs_purpose_name(p), expected->active_for[p], got->active_for[p]);
+}
+
 static void expect_devices(const scene *on)
 {
     cs_time idle = 0, all = on->trace->makespan * on->graph->n_devices;
@@ -370,6 +391,7 @@ static void expect_devices(const scene *on)
         cs_time_use slow = slow_use(on, device);
         expect_use(on->row, device, &slow, use);
         expect_overlap(on->row, device, &slow, use);
+        expect_purposes(on->row, device, &slow, use);
         for (uint32_t kind = 0; kind < CS_N_KINDS; kind++)
             idle -= use->compute[kind];
         idle += on->trace->makespan;

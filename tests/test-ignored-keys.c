@@ -13,8 +13,8 @@
     "64, 'vocabulary': 64}, 'device': 'h100', 'precision': '" precision "', 'optimizer': 'adam', " \
     "'batch_size': 4}, " PLATFORM
 #define PLATFORM                                                                                   \
-    "'platform': {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s', 'latency': "   \
-    "'1 us'}, 'schedule': {'kind': 'sequential', 'micro_batches': 2}"
+    "'platform': {'topology': 'nvlink_switch', 'bandwidth': '1 GB/s', 'latency': '1 us'}, "        \
+    "'schedule': {'kind': 'sequential', 'micro_batches': 2}"
 #define DATA ", 'parallel': {'data': 2"
 
 /* A pipeline of eight stages, whose messages cross what the topology has. */
@@ -191,10 +191,10 @@ static const ignored rows[] = {
     {"/platform/socket_bandwidth", PIPELINE "'topology': 'pcie_tree', 'sockets': 1", "",
      "'socket_bandwidth': '1 MB/s'", sockets},
     {"/platform/socket_latency", PIPELINE "'topology': 'pcie_tree', 'sockets': 1", "",
-     "'socket_latency': '1 s'", sockets},
+     "'socket_latency': '1 ms'", sockets},
     {"/platform/pcie/bandwidth", PIPELINE "'topology': 'nvlink_mesh'", "",
      "'pcie': {'bandwidth': '1 MB/s'}", nics},
-    {"/platform/pcie/latency", PIPELINE "'topology': 'nvswitch'", "", "'pcie': {'latency': '1 s'}",
+    {"/platform/pcie/latency", PIPELINE "'topology': 'nvswitch'", "", "'pcie': {'latency': '1 ms'}",
      nics},
     {"/platform/pcie/host_bandwidth", PIPELINE "'topology': 'dgx1'", "",
      "'pcie': {'host_bandwidth': '1 MB/s'}", nics},
@@ -208,7 +208,7 @@ static const ignored rows[] = {
      "'nic_bandwidth': '1 MB/s'", own_nics},
     {"/platform/nic_latency",
      PIPELINE "'topology': 'cluster', 'node': {'topology': 'pcie_tree', 'nics': 1}" NODES, "",
-     "'nic_latency': '1 s'", own_nics},
+     "'nic_latency': '1 ms'", own_nics},
     {"/platform/local_bandwidth",
      PIPELINE "'topology': 'dragonfly', 'routers': 1, 'hosts': 4, 'global_links': 1, 'bandwidth': "
               "'1 GB/s'",

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Figures of papers: test-papers.py SIM SOURCE_ROOT [TEST ...] [--update [FIGURE ...]]
 
-- docs/reference/papers.md has the tables of `sim figures`: of all figures but the slow ones, which
-  SIM_TESTS=long compares too; with --update the named figures are computed, or all, and the page is
-  written.
+- docs/reference/papers.md and papers-paradl.md have the tables of `sim figures`: of all figures but
+  the slow ones, which SIM_TESTS=long compares too; with --update the named figures are computed, or
+  all, and the pages are written.
 - In a short form, from scenarios with fewer points, rows are compared with evaluations of their
   own: formulas written down here, models that other commands print, pages that other tests check.
 - Stopping and going on, the same bytes from any number of threads, errors.
@@ -25,7 +25,7 @@ import unittest
 SIM, ROOT = [os.path.abspath(word) for word in sys.argv[1:3]]
 UPDATE = '--update' in sys.argv
 NAMED = sys.argv[sys.argv.index('--update') + 1:] if UPDATE else []
-PAGE = os.path.join(ROOT, 'docs', 'reference', 'papers.md')
+PAGES = {'': 'papers.md', 'ParaDL': 'papers-paradl.md'}  # by paper; '' for all others
 BEGIN, END = '<!-- figures -->\n', '<!-- end of figures -->\n'
 LONG = os.environ.get('SIM_TESTS') == 'long'
 SLOW = {'madpipe-targets', 'madpipe-fig6', 'madpipe-fig7', 'madpipe-fig8',  # more than a minute together
@@ -99,27 +99,48 @@ def gnuplot():
     return shutil.which('gnuplot') is not None
 
 
+def pages():
+    """The text of all of them."""
+    return ''.join(read(ROOT, 'docs', 'reference', name) for name in PAGES.values())
+
+
+def chapter_of(report, paper):
+    """What the page of a paper has of a report; of '': all papers without a page."""
+    chapters = re.split(r'^(?=## )', report, flags=re.MULTILINE)
+    title = lambda chapter: re.match(r'(?:## (.*))?', chapter)[1]
+    return ''.join(chapter for chapter in chapters
+                   if (title(chapter) if title(chapter) in PAGES else '') == paper)
+
+
 class Page(unittest.TestCase):
+    def write_pages(self):
+        """Those of the figures that are named, or of all."""
+        made = figures('all', only=NAMED or None)
+        report = read(FOLDER, 'all', 'report.md')
+        report = re.sub(r'\n!\[.*\n', '', report[report.index('\n## '):]) + '\n'
+        for paper, name in PAGES.items():
+            path = os.path.join(ROOT, 'docs', 'reference', name)
+            page = read(path)
+            begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
+            part = page[begin:end] if NAMED else chapter_of(report, paper)
+            for figure in NAMED:
+                part = re.sub(rf'(?<=^### )({figure}: .*\n)(?:.|\n)*?(?=^##|\Z)',
+                              lambda found, body=made[figure]: found[1] + '\n' + body.strip('\n')
+                              + '\n\n', part, flags=re.MULTILINE)
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(page[:begin] + '\n' + part.strip('\n') + '\n\n' + page[end:])
+
     def test_tables(self):
-        """The page has what is computed."""
-        page = read(PAGE)
-        begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
+        """The pages have what is computed."""
         if UPDATE:
-            made = figures('all', only=NAMED or None)
-            report = read(FOLDER, 'all', 'report.md')
-            report = page[begin:end] if NAMED else re.sub(r'\n!\[.*\n', '',
-                                                          report[report.index('\n## '):]) + '\n'
-            for name in NAMED:
-                report = re.sub(rf'(?<=^### )({name}: .*\n)(?:.|\n)*?(?=^##|\Z)',
-                                lambda found, body=made[name]: found[1] + '\n' + body.strip('\n')
-                                + '\n\n', report,
-                                flags=re.MULTILINE)
-            with open(PAGE, 'w', encoding='utf-8') as file:
-                file.write(page[:begin] + report + page[end:])
+            self.write_pages()
             return
-        known = ids()
-        stated = sections(page[begin:end] + '\n')
-        self.assertEqual(list(stated), known, 'tests/test-papers.py --update writes the page')
+        known, stated = ids(), {}
+        for name in PAGES.values():
+            page = read(ROOT, 'docs', 'reference', name)
+            stated |= sections(page[page.index(BEGIN) + len(BEGIN):page.index(END)] + '\n')
+        self.assertEqual(sorted(stated), sorted(known),
+                         'tests/test-papers.py --update writes the pages')
         made = figures('all', only=[name for name in known if LONG or name not in SLOW])
         for name, body in made.items():
             self.assertEqual(stated[name].strip(), body.strip(), name)
@@ -335,7 +356,7 @@ class Rows(unittest.TestCase):
         """Gains as in the table of schedules/osdp/osdp.md, which another test makes with `sim
         osdp`."""
         page = read(ROOT, 'schedules', 'osdp', 'osdp.md')
-        made = rows(read(PAGE))
+        made = rows(pages())
         for column, kind in enumerate(('N&D', 'W&S', 'I&C')):
             stated = next(line for line in page.splitlines()
                           if line.startswith(f'| figure 5, {kind} |')).split(' | ')
@@ -358,7 +379,7 @@ class Rows(unittest.TestCase):
         data mode 3 - s (with checkpointing 4 - 2 s) of the weights' bytes are moved. Of the table's
         models, to two decimals of billions; with checkpointing FSDP fits with all but the
         widest."""
-        page = read(PAGE)
+        page = pages()
         lines = [line.split(' | ') for line in page.splitlines()
                  if re.match(r'\| (N&D|W&S|I&C) \| \{', line)]
         made = rows(page)
@@ -391,13 +412,13 @@ class Rows(unittest.TestCase):
             side = math.ceil(side / 2)
         for inputs, features in ((side * side * 512, 4096), (4096, 4096), (4096, 1000)):
             parameters += (inputs + 1) * features
-        row = rows(read(PAGE))['VGG16, 226 pixels in Chainer: parameters, millions']
+        row = rows(pages())['VGG16, 226 pixels in Chainer: parameters, millions']
         self.assertEqual(number(row[2]), round(parameters / 1e6, 1))
         self.assertEqual(math.floor(parameters / 1e6), number(row[1]))
 
     def test_paradl(self):
         """Closed forms as `sim strategies` has them, parameters as they are published."""
-        made = rows(read(PAGE))
+        made = rows(pages())
         forms = json.loads(run('strategies', 'resnet50', '--devices', '16', '--batch', '512',
                                '--platform', 'abci',
                                '--device', 'v100', '--json'))['strategies']
@@ -414,14 +435,14 @@ class Rows(unittest.TestCase):
         """One ring in the form and in the simulation: they differ in the gradients of biases of
         convolutions and linear layers and of batch norms, here those of ResNet-50, VGG-16 and
         ResNet-152, and these are less than 0.3 % of the messages."""
-        made = rows(read(PAGE))
+        made = rows(pages())
         self.assertGreater(number(made['accuracy, data'][2]), 99.9)
         row = made['data, ResNet-50, 16 GPUs: messages simulated']
         form, ours = number(row[1].split('=')[1]), number(row[2])
         biases = 26560 + 1000  # of batch norms, of the last layer
         self.assertAlmostEqual(ours / form, 25557032 / (25557032 - biases), delta=0.0005)
         # without its cause a difference closes
-        causes = [line.split(' | ') for line in read(PAGE).splitlines()
+        causes = [line.split(' | ') for line in pages().splitlines()
                   if re.match(r'\| (data \+ spatial|pipeline) \| (resnet|vgg)', line)]
         self.assertEqual(len(causes), 6)
         for cells in causes:
@@ -431,21 +452,21 @@ class Rows(unittest.TestCase):
 
     def test_paradl_update(self):
         """PyTorch's Adam took 8.7 % of VGG-16's computing with 32 samples, 15.5 % with 16."""
-        row = rows(read(PAGE))['VGG16: weight update, largest share of computing']
+        row = rows(pages())['VGG16: weight update, largest share of computing']
         self.assertAlmostEqual(number(row[2]), 15.5, delta=0.06)
         self.assertAlmostEqual(number(row[4].split('32 samples it is')[1]), 8.7, delta=0.06)
 
     def test_paradl_halo(self):
         """NVLinks of 50 GB/s between two GPUs, 10 GB/s between two sockets; a twentieth of
         messages' times are latencies."""
-        row = rows(read(PAGE))['halo exchange over gradient exchange, ResNet-50, 128 GPUs']
+        row = rows(pages())['halo exchange over gradient exchange, ResNet-50, 128 GPUs']
         nvlink = number(row[4].split('over NVLink it is')[1])
         self.assertAlmostEqual(number(row[2]) / nvlink, 50 / 10, delta=0.25)
 
     def test_paradl_layers(self):
         """ResNets are named after them; VGG-16: 13 convolutions, 15 ReLUs, 5 poolings, 3 linear
         layers and 2 dropouts, and torchvision's average pooling."""
-        made = rows(read(PAGE))
+        made = rows(pages())
         path = 'layers, counted as convolutions and linear layers on the longest path'
         for title, layers in (('ResNet-50', 50), ('ResNet-152', 152)):
             self.assertEqual(number(made[f'{title}: {path}'][2]), layers)

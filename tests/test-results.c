@@ -438,9 +438,9 @@ static void test_every_dataset_is_described(void **state)
     hid_t file = H5Fopen(*state, H5F_ACC_RDONLY, H5P_DEFAULT);
     assert_true(H5Ovisit(file, H5_INDEX_NAME, H5_ITER_INC, check_object, &count) >= 0);
     H5Fclose(file);
-    /* tasks 12, memory 5, links 5, devices 4 + 3 * 8 + 3 + 6 kinds + 4 + 8 purposes, versions 5,
+    /* tasks 12, memory 5, links 5, devices 4 + 3 * 8 + 3 + 6 kinds + 4 + 2 * 8 purposes, versions 5,
      * path 4, staleness 10, weights 5, mini_batches 4, transfers 2, rates 4, waits 5 */
-    expect_int("datasets", 12 + 5 + 5 + 52 + 5 + 4 + 10 + 5 + 4 + 2 + 4 + 5, count);
+    expect_int("datasets", 12 + 5 + 5 + 60 + 5 + 4 + 10 + 5 + 4 + 2 + 4 + 5, count);
 }
 
 /* ---- the page about the format ---- */
@@ -463,11 +463,10 @@ static void expect_column(const char *section, const char *table, const char *co
 {
     static const struct {
         const char *prefix, *row;
-    } families[] = {{"at_peak_", "`at_peak_<category>`"},
-                    {"at_oom_", "`at_oom_<category>`"},
-                    {"compute_", "`compute_<kind>`"},
-                    {"exposed_for_", "`exposed_for_<purpose>`"},
-                    {"peak_", "`peak_<category>`"}};
+    } families[] = {
+        {"at_peak_", "`at_peak_<category>`"},      {"at_oom_", "`at_oom_<category>`"},
+        {"compute_", "`compute_<kind>`"},          {"exposed_for_", "`exposed_for_<purpose>`"},
+        {"active_for_", "`active_for_<purpose>`"}, {"peak_", "`peak_<category>`"}};
     char name[80];
     snprintf(name, sizeof(name), "`%s`", column);
     bool found = strstr(section, name) != NULL;

@@ -360,7 +360,7 @@ class Shipped(unittest.TestCase):
         self.assertGreater(len(expected), 300)
 
     def test_errors_are_those_that_the_project_aims_at(self):
-        """Of the kinds of runs in docs/reference/accuracy.md, and of sources that are of one kind."""
+        """Of the kinds of runs in docs/reference/accuracy.md, and of sources of one kind."""
         kinds = importlib.import_module('error-tables')
         errors = {row['id']: row['step_time_error'] for row in self.report['points']}
         points = [p for path in self.files.values() for p in kinds.read_points(path)['points']

@@ -43,7 +43,7 @@ static const cs_field fields[] = {
      .doc = "bandwidth between a GPU and a NIC attached in this way, one way; 0: 12 GB/s (PCIe 3 "
             "x16), or that of the NIC's links in the network together, if it is higher"},
     {"nic_latency", CS_FIELD_TIME, offsetof(cluster_params, nic_latency), .fallback = "0 s",
-     .doc = "latency between a GPU and a NIC attached in this way"},
+     .usual_max = 0.1, .doc = "latency between a GPU and a NIC attached in this way"},
     {0}};
 
 static const double pcie_3_rate = 12e9;

@@ -32,9 +32,9 @@ static const cs_field fields[] = {
     {"global_bandwidth", CS_FIELD_BANDWIDTH, offsetof(dragonfly_params, global_bandwidth),
      .fallback = "0", .doc = "bandwidth of a link between groups, one way; 0: as bandwidth"},
     {"latency", CS_FIELD_TIME, offsetof(dragonfly_params, latency), .fallback = "0 s",
-     .doc = "latency of a host's link and of a link within a group"},
+     .usual_max = 0.1, .doc = "latency of a host's link and of a link within a group"},
     {"global_latency", CS_FIELD_TIME, offsetof(dragonfly_params, global_latency), .fallback = "0 s",
-     .doc = "latency of a link between groups"},
+     .usual_max = 0.1, .doc = "latency of a link between groups"},
     {0}};
 
 typedef struct layout {

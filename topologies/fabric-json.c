@@ -45,7 +45,8 @@ static const cs_field link_fields[] = {
     {"to", CS_FIELD_TEXT, offsetof(link_entry, to), .doc = "a vertex"},
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(link_entry, bandwidth), .above_min = true,
      .doc = "one way"},
-    {"latency", CS_FIELD_TIME, offsetof(link_entry, latency), .fallback = "0 s", .doc = "one way"},
+    {"latency", CS_FIELD_TIME, offsetof(link_entry, latency), .fallback = "0 s", .usual_max = 0.1,
+     .doc = "one way"},
     {"peer", CS_FIELD_BOOL, offsetof(link_entry, peer), .fallback = "false",
      .doc =
          "an NVLink or the like: used before all others, and GPUs may pass on what comes over it"},

@@ -268,7 +268,7 @@ static const cs_field fields[] = {
      .doc = "bandwidth of a link for each level from the hosts' links up, if they differ",
      .shape = "[bandwidth, ...]"},
     {"latency", CS_FIELD_TIME, offsetof(fat_tree_params, latency), .fallback = "0 s",
-     .doc = "latency of each link; a message pays it on every link of its route"},
+     .usual_max = 0.1, .doc = "latency of each link; a message pays it on every link of its route"},
     {"routing", CS_FIELD_CHOICE, offsetof(fat_tree_params, routing), .fallback = "dmodk",
      .choices = routings,
      .doc = "which spine a message takes; dmodk: by the number of its target; ecmp: by a hash of "

@@ -29,7 +29,7 @@ static const cs_field fields[] = {
      .fallback = "0",
      .doc = "bandwidth of a link between leaf and spine, one way; 0: as bandwidth"},
     {"latency", CS_FIELD_TIME, offsetof(leaf_spine_params, latency), .fallback = "0 s",
-     .doc = "latency of each link; a message pays it on every link of its route"},
+     .usual_max = 0.1, .doc = "latency of each link; a message pays it on every link of its route"},
     {"routing", CS_FIELD_CHOICE, offsetof(leaf_spine_params, routing), .fallback = "ecmp",
      .choices = routings,
      .doc = "which spine a message takes; dmodk: by the number of its target; ecmp: by a hash of "

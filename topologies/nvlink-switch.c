@@ -17,7 +17,7 @@ static const cs_field fields[] = {
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(switch_params, bandwidth), .above_min = true,
      .doc = "bandwidth between a device and the switch, one way (all its NVLinks together)"},
     {"latency", CS_FIELD_TIME, offsetof(switch_params, latency), .fallback = "0 s",
-     .doc = "latency from device to device, through the switch"},
+     .usual_max = 0.1, .doc = "latency from device to device, through the switch"},
     {0}};
 
 static uint32_t route(const cs_platform *platform, uint32_t source, uint32_t target,

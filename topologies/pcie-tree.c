@@ -30,10 +30,10 @@ const cs_field cs_pcie_tree_fields[] = {
      .fallback = "10 GB/s", .above_min = true, .doc = "bandwidth between two sockets, one way"},
     {"nic_bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_pcie_tree, nic_bandwidth), .fallback = "0",
      .doc = "bandwidth of a network adapter's PCIe link, one way; 0: as bandwidth"},
-    {"latency", CS_FIELD_TIME, offsetof(cs_pcie_tree, latency), .fallback = "0 s",
+    {"latency", CS_FIELD_TIME, offsetof(cs_pcie_tree, latency), .fallback = "0 s", .usual_max = 0.1,
      .doc = "latency of each PCIe link; a message pays it on every link of its route"},
     {"socket_latency", CS_FIELD_TIME, offsetof(cs_pcie_tree, socket_latency), .fallback = "0 s",
-     .doc = "latency of the link between sockets"},
+     .usual_max = 0.1, .doc = "latency of the link between sockets"},
     {0}};
 
 /* The defaults above. */

@@ -25,7 +25,7 @@ static const cs_field fields[] = {
     {"host_bandwidth", CS_FIELD_BANDWIDTH, offsetof(pcie_params, host_bandwidth), .fallback = "0",
      .doc =
          "bandwidth of the host bridge, shared by all messages between devices; 0: as bandwidth"},
-    {"latency", CS_FIELD_TIME, offsetof(pcie_params, latency), .fallback = "0 s",
+    {"latency", CS_FIELD_TIME, offsetof(pcie_params, latency), .fallback = "0 s", .usual_max = 0.1,
      .doc = "latency from device to device, through the host bridge"},
     {0}};
 

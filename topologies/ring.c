@@ -17,7 +17,7 @@ typedef struct ring_params {
 static const cs_field fields[] = {
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(ring_params, bandwidth), .above_min = true,
      .doc = "bandwidth of each link, one way"},
-    {"latency", CS_FIELD_TIME, offsetof(ring_params, latency), .fallback = "0 s",
+    {"latency", CS_FIELD_TIME, offsetof(ring_params, latency), .fallback = "0 s", .usual_max = 0.1,
      .doc = "latency of each link; a message pays it on every link of its route"},
     {0}};
 

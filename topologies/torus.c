@@ -23,7 +23,7 @@ static const cs_field fields[] = {
      .shape = "[x, y] or [x, y, z]"},
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(torus_params, bandwidth), .above_min = true,
      .doc = "bandwidth of each link, one way"},
-    {"latency", CS_FIELD_TIME, offsetof(torus_params, latency), .fallback = "0 s",
+    {"latency", CS_FIELD_TIME, offsetof(torus_params, latency), .fallback = "0 s", .usual_max = 0.1,
      .doc = "latency of each link; a message pays it on every link of its route"},
     {0}};
 

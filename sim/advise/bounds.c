@@ -59,8 +59,10 @@ static double resting(const cs_advise_base *base, const cs_candidate *c, const c
 {
     const bool by_layer = base->has_rules || c->more;
     const cJSON *parallel = cs_json_member(base->document, "parallel");
-    const bool accumulate = !by_layer && cJSON_IsTrue(cs_json_member(parallel, "accumulate"));
     const uint32_t zero = by_layer ? 3 : c->zero;
+    const cJSON *given = cs_json_member(parallel, "accumulate");
+    const bool once = zero == 3 && cJSON_IsTrue(cs_json_member(parallel, "gather_once"));
+    const bool accumulate = !by_layer && (given ? cJSON_IsTrue(given) : once);
     const uint32_t places = c->layer * c->space * c->context * c->data;
     const uint32_t tensor = c->method == CS_BY_TENSOR ? c->layer : 1;
     const double shard = zero > 0 ? c->space * c->context * c->data : 1;

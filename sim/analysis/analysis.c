@@ -608,12 +608,16 @@ static cs_mean_use mean_of(const cs_analysis *analysis)
         mean.active += cs_time_seconds(use->active);
         mean.hidden += cs_time_seconds(use->hidden);
         mean.slowed += cs_time_seconds(use->slowed);
-        for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
+        for (uint32_t p = 0; p < CS_N_PURPOSES; p++) {
             mean.exposed[p] += cs_time_seconds(use->exposed[p]);
+            mean.active_for[p] += cs_time_seconds(use->active_for[p]);
+        }
     }
     const double n = analysis->n_devices > 0 ? analysis->n_devices : 1;
-    for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
+    for (uint32_t p = 0; p < CS_N_PURPOSES; p++) {
         mean.exposed[p] /= n;
+        mean.active_for[p] /= n;
+    }
     mean.messages /= n;
     mean.collectives /= n;
     mean.active /= n;

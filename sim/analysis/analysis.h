@@ -45,9 +45,12 @@ typedef struct cs_time_use {
     /* More of a device's communication: */
     cs_time collectives;            /* the part of `communication` for transfers of collectives */
     cs_time exposed[CS_N_PURPOSES]; /* the parts of it by purpose */
-    cs_time active; /* it sends or receives, or waits to; one or several at once. Of a collective
-                          * that is one delay, all its ranks while that lasts */
-    cs_time hidden; /* the part of `active` in which it computes */
+    cs_time active; /* it sends or receives messages, or waits to, one or several at once; and the
+                     * time of all collectives that are delays of which it is a rank, each with its
+                     * cs_class.hidden. Delays ignore each other: where they overlap, each counts */
+    cs_time active_for[CS_N_PURPOSES]; /* the same of each purpose; messages for several may be
+                                        * under way at once, so all can be more than `active` */
+    cs_time hidden;                    /* the part of `active` in which it computes */
     cs_time slowed; /* the part of `compute` by which communication made it longer; of a device */
 } cs_time_use;
 
@@ -97,6 +100,7 @@ bool cs_wait_next(cs_wait_reader *reader, cs_wait *wait);
 typedef struct cs_mean_use {
     double messages, collectives;  /* exposed */
     double exposed[CS_N_PURPOSES]; /* the same by purpose */
+    double active_for[CS_N_PURPOSES];
     double active, hidden, slowed;
 } cs_mean_use;
 

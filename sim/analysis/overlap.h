@@ -4,7 +4,7 @@
 
 #include "sim/analysis/analysis.h"
 
-/* Fills `active` and `hidden` of each device's use. False when memory runs out. O(n log n). */
+/* Fills `active`, `active_for` and `hidden` of each device's use. False when memory runs out. O(n log n). */
 CS_MUST_CHECK bool cs_overlap_find(const cs_graph *graph, const cs_trace *trace,
                                    cs_time_use *devices);
 

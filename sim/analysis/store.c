@@ -26,7 +26,13 @@ static const cs_h5_column device_columns[] = {
     CS_PURPOSE_MAP(PURPOSE_COLUMN)
 #undef PURPOSE_COLUMN
         {"communication_active", TIME_OF(active), .long_name = "sending or receiving"},
-    {"communication_hidden", TIME_OF(hidden), .long_name = "sending or receiving while computing"},
+#define ACTIVE_COLUMN(name, text)                                                                  \
+    {"active_for_" text, TIME_OF(active_for[CS_PURPOSE_##name]),                                   \
+     .long_name = "sending or receiving for " text},
+    CS_PURPOSE_MAP(ACTIVE_COLUMN)
+#undef ACTIVE_COLUMN
+        {"communication_hidden", TIME_OF(hidden),
+         .long_name = "sending or receiving while computing"},
     {"slowed_by_communication", TIME_OF(slowed),
      .long_name = "the part of computing by which communication beside it made it longer"},
     {"dependency", TIME_OF(dependency), .long_name = "idle for what is computed elsewhere"},

@@ -188,23 +188,79 @@ static cs_status find_name(const char *text, const cs_field *field, const cs_jso
     return names->find(names->context, text, field->type, place, known, number, error);
 }
 
-/* Below it, in bytes or bytes/s, a number of what is large by nature lacks its unit. */
-static const double least_meant = 1e6;
+/* Quantities outside of these limits are hardly ever meant. The units are those that people forget
+ * or confuse, the likeliest first. */
+typedef struct usual_range {
+    double least, most; /* SI base units */
+    const char *units[6];
+} usual_range;
 
-/* Of a list, the first entry speaks for all. */
-static void warn_bare(const cs_field *field, double number, const cJSON *value,
-                      const cs_json_place *place)
+static usual_range usual_range_of(const cs_field *field)
 {
-    const bool rate = field->type == CS_FIELD_BANDWIDTH;
-    const char *unit = rate ? "B/s" : "B";
+    switch (field->type) {
+    case CS_FIELD_BYTES:
+        return (usual_range){field->large ? 1e6 : 0, 1e15, {"GB", "MB", "GiB", "TB", "kB", NULL}};
+    case CS_FIELD_BANDWIDTH:
+        return (usual_range){1e6, 1e15, {"GB/s", "Gbit/s", "MB/s", "TB/s", "kB/s", NULL}};
+    case CS_FIELD_FLOP_RATE:
+        return (usual_range){1e8, 1e19, {"Tflop/s", "Gflop/s", "Pflop/s", NULL}};
+    case CS_FIELD_TIME:
+        return (usual_range){
+            0, field->usual_max > 0 ? field->usual_max : 3600, {"us", "ms", "ns", "ps", NULL}};
+    default:
+        return (usual_range){0, INFINITY, {NULL}};
+    }
+}
+
+/* Writes `digits` with the first unit that makes a usual quantity of them. False: there is none. */
+static bool find_likely(const cs_field *field, const usual_range *usual, const char *digits,
+                        char *likely, size_t size)
+{
+    for (size_t i = 0; usual->units[i]; i++) {
+        cs_error ignored;
+        double value = 0;
+        cs_error_init(&ignored);
+        snprintf(likely, size, "%s %s", digits, usual->units[i]);
+        if (cs_units_parse(likely, types[field->type].quantity, &value, &ignored) == CS_OK &&
+            value >= usual->least && value <= usual->most)
+            return true;
+    }
+    return false;
+}
+
+/* A quantity with a unit may be so much smaller: its unit was not forgotten. */
+enum { UNIT_GIVEN = 1000 };
+
+/* Of a list, the first entry speaks for all. Of times that are far below a second as a rule, 1 s
+ * and more without a unit is unlikely. */
+static void warn_unlikely(const cs_field *field, double number, const cJSON *value,
+                          const cs_json_place *place)
+{
+    const usual_range usual = usual_range_of(field);
     cs_error *warnings = cs_json_warnings(place);
-    char got[CS_JSON_DESCRIBED_BYTES];
-    if (!warnings || !(rate || field->large) || (!place->key && place->index > 0) ||
-        !(number > 0 && number < least_meant))
+    char got[CS_JSON_DESCRIBED_BYTES], digits[32], likely[64], meant[96] = "";
+    const char *text = cJSON_IsString(value) ? value->valuestring : NULL;
+    const size_t n = text ? cs_number_scan(text, strlen(text)) : 0;
+    const bool bare = !text || n == strlen(text);
+    const double least = bare ? usual.least : usual.least / UNIT_GIVEN;
+    const double most = bare && field->usual_max > 0 ? fmin(usual.most, 0.999) : usual.most;
+    if (!warnings || (!place->key && place->index > 0) || number == 0 || !isfinite(number) ||
+        (number >= least && number <= most))
         return;
-    (void)cs_json_invalid(place, warnings,
-                          "%s has no unit and is taken as %s; a text has one, such as \"16 G%s\"",
-                          cs_json_describe(value, got, sizeof(got)), unit, unit);
+    if (text)
+        snprintf(digits, sizeof(digits), "%.*s", (int)(n < 31 ? n : 31), text);
+    else
+        snprintf(digits, sizeof(digits), "%.15g", number);
+    if (find_likely(field, &usual, digits, likely, sizeof(likely)))
+        snprintf(meant, sizeof(meant), "; did you mean \"%s\"?", likely);
+    cs_json_describe(value, got, sizeof(got));
+    const cs_units_value taken = cs_units_text(number, types[field->type].quantity, 6);
+    if (bare)
+        (void)cs_json_invalid(place, warnings, "%s has no unit and is taken as %s%s", got, taken.s,
+                              meant);
+    else
+        (void)cs_json_invalid(place, warnings, "%s is unusually %s%s", got,
+                              number > most ? "large" : "small", meant);
 }
 
 /* A word of the field's own, a name that the document has, or a number with a unit. */
@@ -226,9 +282,10 @@ static cs_status read_text_number(const cs_field *field, const cJSON *value,
     cs_error_init(&unit_error);
     if (!known && cs_units_parse(text, types[field->type].quantity, number, &unit_error) != CS_OK)
         return cs_json_invalid(place, error, "%s", unit_error.text);
-    if (!known && cs_number_scan(text, strlen(text)) == strlen(text))
-        warn_bare(field, *number, value, place);
-    return check_range(field, *number, value, place, error);
+    CS_TRY(check_range(field, *number, value, place, error));
+    if (!known)
+        warn_unlikely(field, *number, value, place);
+    return CS_OK;
 }
 
 /* The number of any numeric field, in SI base units, checked. */
@@ -242,8 +299,9 @@ static cs_status read_number(const cs_field *field, const cJSON *value, const cs
     *number = value->valuedouble + 0.0; /* -0 becomes 0 */
     if (is_whole(field) && *number != floor(*number))
         return wrong_type(field, value, place, error);
-    warn_bare(field, *number, value, place);
-    return check_range(field, *number, value, place, error);
+    CS_TRY(check_range(field, *number, value, place, error));
+    warn_unlikely(field, *number, value, place);
+    return CS_OK;
 }
 
 static cs_status store_number(const cs_field *field, const cJSON *value, const cs_json_place *place,

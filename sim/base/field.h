@@ -63,10 +63,11 @@ typedef struct cs_field {
                            * quotes); NULL: required. "" leaves a TEXT, OBJECT, LIST, VARIANT or
                            * JSON out when the key is missing: its member is zero; of what is
                            * stored as a double, it is NaN; of a COUNT, CS_COUNT_LEFT_OUT */
-    double min, max; /* inclusive, in SI base units; a max of 0 is none, except where min < 0 */
-    bool above_min;  /* the minimum itself is excluded */
-    bool large;      /* of BYTES: a number without a unit below 1e6 is one whose unit was forgotten,
-                      * and gives a warning where the place has some; BANDWIDTH always is */
+    double min, max;  /* inclusive, in SI base units; a max of 0 is none, except where min < 0 */
+    bool above_min;   /* the minimum itself is excluded */
+    bool large;       /* of BYTES: below 1 MB it gives a warning, as unlikely bandwidths, flop rates
+                      * and times do, where the place has warnings (cs_field_read) */
+    double usual_max; /* of a TIME: a longer one gives a warning; 0: an hour */
     const char *const *choices; /* of CS_FIELD_CHOICE, ended by NULL */
     const cs_field_word *words; /* of numbers, or NULL: texts that may stand for one */
     const struct cs_field *of;  /* of OBJECT: its table; of LIST: one field, the element */
@@ -104,7 +105,9 @@ typedef struct cs_field_names {
  * missing required keys each add a message, and reading goes on, so that several are reported in
  * one go; `outs` are then filled in part. With several tables (ended by NULL) an object is read
  * into several structs, `outs` in step with them, and a key is known when one of the tables has it.
- * Quantities are taken as numbers in SI base units or as texts with a unit. `object` may be NULL:
+ * Quantities are taken as numbers in SI base units or as texts with a unit. A quantity that is
+ * hardly ever meant (a memory of 80 bytes, a latency of 5 s) gives a warning that names a likely
+ * one. `object` may be NULL:
  * then all defaults. */
 CS_MUST_CHECK cs_status cs_field_read(const cJSON *object, const cs_json_place *place,
                                       const cs_field *const tables[], void *const outs[],

@@ -42,6 +42,7 @@ static cs_status compare_groups(cs_prices *prices, const cs_class *cls, cs_way *
 {
     const cs_graph *graph = prices->graph;
     const cs_time own = way->cost;
+    cs_time hidden = way->hidden;
     cs_relatives family;
     CS_TRY(cs_prices_family(prices, way->group, &way->collective, way->algorithm, &family, error));
     for (uint32_t i = 0; i < family.n; i++) {
@@ -52,8 +53,10 @@ static cs_status compare_groups(cs_prices *prices, const cs_class *cls, cs_way *
             continue;
         if (!*unlike)
             note_unlike(graph, cls, own, cost, other, unlike);
+        hidden = cost > way->cost ? way->hidden : hidden;
         way->cost = cost > way->cost ? cost : way->cost;
     }
+    way->hidden = hidden;
     return CS_OK;
 }
 

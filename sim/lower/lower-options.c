@@ -13,7 +13,7 @@ static const char *const nccl_algorithm_names[] = {"auto", "tree", "ring", "nvls
 static const char *const order_names[] = {"given", "found", "auto", NULL};
 
 const cs_field cs_lower_level_fields[] = {
-    {"alpha", CS_FIELD_TIME, offsetof(cs_alpha_beta, alpha), .fallback = "0 s",
+    {"alpha", CS_FIELD_TIME, offsetof(cs_alpha_beta, alpha), .fallback = "0 s", .usual_max = 0.1,
      .doc = "time of a message that does not depend on its size"},
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_alpha_beta, bandwidth), .above_min = true,
      .doc = "1 / beta"},
@@ -22,7 +22,7 @@ const cs_field cs_lower_level_fields[] = {
 const cs_field cs_lower_dispatch_fields[] = {
     {"reached", CS_FIELD_NUMBER, offsetof(cs_dispatch_cost, reached), .fallback = "1",
      .above_min = true, .max = 1, .doc = "fraction of the links' bandwidths that it reaches"},
-    {"start", CS_FIELD_TIME, offsetof(cs_dispatch_cost, start), .fallback = "0",
+    {"start", CS_FIELD_TIME, offsetof(cs_dispatch_cost, start), .fallback = "0", .usual_max = 0.1,
      .doc = "time that does not depend on its size"},
     {0}};
 
@@ -84,7 +84,7 @@ const cs_field cs_lower_fields[] = {
      .doc = "share of an all_to_all of experts that layers of another micro-batch hide, with "
             "dualpipe_v in its pairs of passes; only if it is one delay; default: 0.85 with "
             "dualpipe_v, else 0"},
-    {"start", CS_FIELD_TIME, offsetof(cs_lower_options, start), .fallback = "0",
+    {"start", CS_FIELD_TIME, offsetof(cs_lower_options, start), .fallback = "0", .usual_max = 0.1,
      .doc =
          "time until the kernel of a collective has started on all ranks; only if it is one delay"},
     {"dispatch", CS_FIELD_OBJECT, offsetof(cs_lower_options, dispatch), .fallback = "",

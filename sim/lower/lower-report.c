@@ -67,6 +67,18 @@ static double collectives_of(const cs_graph *graph, const cs_group *group, const
     return ranks / group->n;
 }
 
+/* Bytes that all ranks send. With NVLS the switch reads each rank's vector to sum it, and a rank
+ * writes its share of the result once, to all (NCCL, src/device/all_reduce.h: multimem.ld_reduce
+ * and multimem.st): rings would send more in that time than the links carry. */
+static double bytes_of(const cs_way *way)
+{
+    const double n = way->collective.n, bytes = (double)way->collective.bytes;
+    if (!way->by_nccl || way->choice.algorithm != CS_NCCL_NVLS)
+        return cs_algorithm_bytes(way->algorithm, &way->collective);
+    return (way->collective.kind == CS_ALL_GATHER ? 0 : n * bytes) +
+           (way->collective.kind == CS_REDUCE_SCATTER ? 0 : bytes);
+}
+
 cs_status cs_lower_count_moved(const cs_graph *graph, cs_way *const *ways, cs_lower_report *report,
                                cs_error *error)
 {
@@ -83,8 +95,7 @@ cs_status cs_lower_count_moved(const cs_graph *graph, cs_way *const *ways, cs_lo
         if (cls->kind == CS_TRANSFER)
             moved[i] = (double)cls->bytes * times[cls->device];
         else if (ways && ways[i])
-            moved[i] = cs_algorithm_bytes(ways[i]->algorithm, &ways[i]->collective) *
-                       collectives_of(graph, &graph->groups[cls->peer], times);
+            moved[i] = bytes_of(ways[i]) * collectives_of(graph, &graph->groups[cls->peer], times);
     }
     for (uint32_t task = 0; task < graph->n_tasks; task++)
         report->moved[cs_graph_class(graph, task)->purpose] += moved[graph->tasks[task].cls];

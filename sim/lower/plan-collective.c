@@ -79,14 +79,16 @@ cs_status cs_way_delay(const cs_lower_options *options, cs_way *way, cs_time *ti
     const double hidden = way->expert && !way->alone ? options->expert_overlap : 0;
     const double exposed = (1 - rest * options->tensor_overlap) * (1 - hidden);
     const cs_dispatch_cost by = cost_beside(options, way);
+    way->hidden = 0;
     if (by.reached == 1 && by.start == 0 && exposed >= 1 && !way->by_nccl)
         return CS_OK;
     const double wire = way->by_nccl ? by_nccl(options, way, *time) * (double)CS_PS_PER_SEC
                                      : (double)*time / by.reached;
-    const double cost = (wire + (double)by.start) * exposed;
-    if (!(cost <= (double)(INT64_MAX / 2)))
+    const double whole = wire + (double)by.start;
+    if (!(whole <= (double)(INT64_MAX / 2)))
         return cs_error_add(error, CS_OVERFLOW, "a collective takes too long");
-    *time = (cs_time)cost;
+    *time = (cs_time)(whole * exposed);
+    way->hidden = exposed < 1 ? (cs_time)whole - *time : 0;
     return CS_OK;
 }
 

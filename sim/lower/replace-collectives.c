@@ -304,7 +304,8 @@ static uint32_t make_delay(lowering *l, const cs_way *way, const cs_class *of)
                                                .peer = of->device,
                                                .weights = CS_NONE,
                                                .ranks = of->peer + 1,
-                                               .duration = way->cost});
+                                               .duration = way->cost,
+                                               .hidden = way->hidden});
 }
 
 /* Its class has the effects that all members have at their ends. */

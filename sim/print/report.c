@@ -609,18 +609,23 @@ static void print_communication(const cs_analysis *analysis, FILE *out)
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }
 
-/* The parts of what is exposed, and how many bytes a device sends for each purpose. */
+/* For each purpose: time of communication, the exposed part, bytes and their mean rate. A stopped
+ * run has sent fewer bytes than were planned. */
 static void print_purposes(const cs_simulation *simulation, FILE *out)
 {
     const cs_mean_use mean = simulation->analysis.mean;
-    if (!cs_simulation_has_purposes(simulation))
+    if (!(mean.active > 0) || simulation->trace.stopped)
         return;
-    fprintf(out, "%14s %10s  %s\n", "for", "exposed", "sent by a device");
+    fprintf(out, "%14s %10s %10s  %-10s %s\n", "for", "time", "exposed", "sent",
+            "rate per device");
     for (uint32_t p = 0; p < CS_N_PURPOSES; p++) {
         const double moved = simulation->lowering.moved[p] / simulation->trace.n_devices;
+        const double active = mean.active_for[p];
         if (moved > 0)
-            fprintf(out, "%14s %10s  %s\n", cs_purpose_name(p), seconds_text(mean.exposed[p]).s,
-                    bytes_text(moved).s);
+            fprintf(out, "%14s %10s %10s  %-10s %s\n", cs_purpose_name(p), seconds_text(active).s,
+                    seconds_text(mean.exposed[p]).s, bytes_text(moved).s,
+                    active > 0 ? cs_units_text(moved / active, CS_QUANTITY_BANDWIDTH, DIGITS).s
+                               : "-");
     }
 }
 

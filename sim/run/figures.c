@@ -216,13 +216,17 @@ static bool moves(const cs_outcome *of, cs_purpose purpose)
     {                                                                                              \
         return of->simulation->analysis.mean.exposed[CS_PURPOSE_##name];                           \
     }                                                                                              \
+    static double active_##name(const cs_outcome *of)                                              \
+    {                                                                                              \
+        return of->simulation->analysis.mean.active_for[CS_PURPOSE_##name];                        \
+    }                                                                                              \
     static double moved_##name(const cs_outcome *of)                                               \
     {                                                                                              \
-        return of->simulation->lowering.moved[CS_PURPOSE_##name];                                  \
+        return unless_stopped(of, of->simulation->lowering.moved[CS_PURPOSE_##name]);              \
     }                                                                                              \
     static bool moves_##name(const cs_outcome *of)                                                 \
     {                                                                                              \
-        return cs_simulation_has_purposes(of->simulation) && moves(of, CS_PURPOSE_##name);         \
+        return moves(of, CS_PURPOSE_##name);                                                       \
     }
 CS_PURPOSE_MAP(PURPOSE_FIGURES)
 #undef PURPOSE_FIGURES
@@ -533,16 +537,22 @@ const cs_run_figure cs_run_figures[] = {
 #define PURPOSE_ROWS(name, text)                                                                   \
     {"exposed_" text "_s", "exposed, " text,                                                       \
      "the part of the two exposed times above spent on messages of the purpose " text              \
-     "; only of meshes that have more purposes than stages and gradients",                         \
-     SECONDS, exposed_##name, moves_##name, RUN, TASKS},                                                  \
+     "; only if there are any",                                                                    \
+     SECONDS, exposed_##name, moves_##name, RUN, TASKS},                                           \
+    {"active_" text "_s", "active, " text,                                                         \
+     "the part of communication_active_s with messages of the purpose " text                       \
+     ", mean over the devices; at times a device sends for several purposes at once",              \
+     SECONDS, active_##name, moves_##name, RUN, TASKS},                                            \
     {"moved_" text "_bytes", "moved, " text,                                                       \
-     "bytes of the purpose " text " that all devices together send; only of such meshes",          \
+     "bytes of the purpose " text                                                                  \
+     " that all devices together send; null if the run was stopped",                               \
      CS_UNIT_BYTES, moved_##name, moves_##name, RUN, TASKS},
     CS_PURPOSE_MAP(PURPOSE_ROWS)
 #undef PURPOSE_ROWS
     /* clang-format on */
     {"communication_active_s", "communication",
-     "time that a device sends, receives, or waits for a link to do so, mean over the devices",
+     "time that a device sends, receives, or waits for a link to do so, mean over the devices; "
+     "with the time of collectives that `tensor_overlap` and `expert_overlap` hide",
      SECONDS, communication_active, NULL, RUN, TASKS},
     {"communication_hidden_fraction", "hidden communication",
      "share of the communication time in which the device also computes; null if there is no "

@@ -412,16 +412,6 @@ cs_work_rate cs_simulation_work_rate(const cs_scenario *scenario, const cs_simul
         .utilisation = work->peak > 0 ? flop / (speed * work->peak) : (double)NAN};
 }
 
-bool cs_simulation_has_purposes(const cs_simulation *simulation)
-{
-    for (uint32_t p = 0; p < CS_N_PURPOSES; p++) {
-        if (p != CS_PURPOSE_STAGES && p != CS_PURPOSE_GRADIENTS &&
-            simulation->lowering.moved[p] > 0)
-            return true;
-    }
-    return false;
-}
-
 bool cs_simulation_out_of_memory(const cs_simulation *simulation)
 {
     for (uint32_t d = 0; d < simulation->trace.n_devices; d++) {

@@ -88,11 +88,6 @@ typedef struct cs_work_rate {
 
 cs_work_rate cs_simulation_work_rate(const cs_scenario *scenario, const cs_simulation *simulation);
 
-/* Whether there is communication for more than messages between stages and sums of gradients, so
- * that it is worth while to tell it by purpose: these two are exposed messages and exposed
- * collectives. */
-bool cs_simulation_has_purposes(const cs_simulation *simulation);
-
 /* True when some device went over its capacity. */
 bool cs_simulation_out_of_memory(const cs_simulation *simulation);
 

@@ -27,8 +27,10 @@ const cs_field cs_scenario_offload_fields[] = {
             "operators, else the number of layers in the stage that are not offloaded, less 1 "
             "(TransformerEngine)"},
     {"in_flight", CS_FIELD_COUNT, AT(in_flight), .fallback = "", .max = MOST_LAYERS,
-     .doc = "how many copies to the host can be incomplete when the forward of a layer starts; "
-            "default: unlimited with operators, else as prefetch"},
+     .doc = "how many layers the forward can be ahead of the copies to the host: the forward of a "
+            "layer waits for the copy of the layer in_flight + 1 before it, counted among those "
+            "that keep something to offload, even if they stay on the device; default: unlimited "
+            "with operators, else as prefetch"},
     {"bandwidth", CS_FIELD_BANDWIDTH, AT(bandwidth), .fallback = "", .above_min = true,
      .doc = "bandwidth that copies reach in each direction; default: that of the model's device "
             "to its host"},

@@ -108,7 +108,8 @@ const cs_field cs_scenario_parallel_fields[] = {
      .doc = "with zero 3: weights stay gathered from a forward until its backward"},
     {"gather_once", CS_FIELD_BOOL, AT(gather_once), .fallback = "false",
      .doc = "with zero 3: weights stay gathered from the first forward of a mini-batch until its "
-            "last backward, after which gradients are reduced (PyTorch's pipelining with FSDP)"},
+            "last backward, after which gradients are reduced, unless \"accumulate\" is false "
+            "(PyTorch's pipelining with FSDP)"},
     {"shard_copies", CS_FIELD_BOOL, AT(shard_copies), .fallback = "true",
      .doc =
          "with zero 3 and 16-bit weights: a device holds its shard of them besides the optimizer's "
@@ -118,7 +119,8 @@ const cs_field cs_scenario_parallel_fields[] = {
      .doc =
          "with zero 2 and 3: each device accumulates unsharded gradients over the micro-batches, "
          "and they are reduced once (PyTorch's no_sync); false: they are reduced after each "
-         "micro-batch, and a device keeps only its shard, as in ZeRO, DeepSpeed and FSDP"},
+         "micro-batch, and a device keeps only its shard, as in ZeRO, DeepSpeed and FSDP; default: "
+         "true with gather_once"},
     {"bucket", CS_FIELD_BYTES, AT(bucket), .fallback = "0 B", .large = true,
      .doc = "bytes of gradients that are reduced together while the last backward still runs; 0: "
             "all are reduced after it, or, with zero 2 without accumulate, layer by layer"},
@@ -196,6 +198,8 @@ cs_status cs_parallel_section_read(const cJSON *value, const cs_json_place *root
                          (const cs_field *const[]){cs_scenario_parallel_fields, NULL},
                          (void *const[]){section}, arena, error));
     section->given = true;
+    if (section->gather_once && !cs_json_member(value, "accumulate"))
+        section->accumulate = cs_parallel_section_zero(section, NULL) == 3;
     section->only_fold =
         value->child && !value->child->next && strcmp(value->child->string, "fold") == 0;
     const cs_status layers = check_divided_layers(section, &place, error);

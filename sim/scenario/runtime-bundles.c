@@ -200,7 +200,7 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
 #define REDUCES_EACH(zero, source_)                                                                \
     {                                                                                              \
         .key = "/parallel/accumulate", .value = "false", .source = source_,                        \
-        .with = "/parallel/zero=" zero                                                             \
+        .with = "/parallel/zero=" zero " /parallel/gather_once!=true"                              \
     }
 
 #define FSDP_REDUCES                                                                               \

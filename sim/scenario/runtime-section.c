@@ -24,14 +24,15 @@ const cs_field cs_scenario_runtime_fields[] = {
     {"flash", CS_FIELD_CHOICE, AT(flash), .fallback = "flash2", .choices = cs_flash_names,
      .doc = "kernel of fused attention; cudnn_fp8: cuDNN's in fp8, with casts around it; its "
             "backward has no sliding windows"},
-    {"host", CS_FIELD_TIME, AT(host), .fallback = "0",
+    {"host", CS_FIELD_TIME, AT(host), .fallback = "0", .usual_max = 1,
      .doc = "host time for each operator, forward or backward, and for each message between "
             "devices; a layer takes at least the time that the host needs"},
-    {"host_kernel", CS_FIELD_TIME, AT(host_kernel), .fallback = "0",
+    {"host_kernel", CS_FIELD_TIME, AT(host_kernel), .fallback = "0", .usual_max = 1,
      .doc = "additional host time for each kernel"},
     {"host_product_backward", CS_FIELD_TIME, AT(host_product_backward), .fallback = "0",
+     .usual_max = 1,
      .doc = "host time for the backward of a linear layer, instead of \"host\"; 0: as \"host\""},
-    {"step", CS_FIELD_TIME, AT(step), .fallback = "0",
+    {"step", CS_FIELD_TIME, AT(step), .fallback = "0", .usual_max = 100,
      .doc = "host time once per step, during which the device is idle: to wait for the norm of the "
             "gradients, start the optimizer, write the log and load the next batch"},
     {"launch_blocking", CS_FIELD_BOOL, AT(launch_blocking), .fallback = "false",

@@ -19,7 +19,7 @@ static const cs_field head_fields[] = {
     {"memory", CS_FIELD_BYTES, offsetof(cs_accelerator, memory), .doc = "capacity of its memory"},
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_accelerator, bandwidth), .above_min = true,
      .doc = "peak bandwidth of its memory"},
-    {"launch", CS_FIELD_TIME, offsetof(cs_accelerator, launch), .fallback = "0",
+    {"launch", CS_FIELD_TIME, offsetof(cs_accelerator, launch), .fallback = "0", .usual_max = 0.1,
      .doc = "time from the start of one empty kernel to the start of the next"},
     {0}};
 

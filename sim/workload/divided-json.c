@@ -11,12 +11,13 @@ static const char *const axes_names[] = {
     "copies",        NULL};
 
 static const cs_field piece_fields[] = {
-    {"forward", CS_FIELD_TIME, offsetof(cs_layer_piece, forward), .doc = "forward"},
-    {"backward_input", CS_FIELD_TIME, offsetof(cs_layer_piece, backward_input),
+    {"forward", CS_FIELD_TIME, offsetof(cs_layer_piece, forward), .usual_max = 600,
+     .doc = "forward"},
+    {"backward_input", CS_FIELD_TIME, offsetof(cs_layer_piece, backward_input), .usual_max = 600,
      .doc = "gradient of its input"},
-    {"backward_weight", CS_FIELD_TIME, offsetof(cs_layer_piece, backward_weight),
+    {"backward_weight", CS_FIELD_TIME, offsetof(cs_layer_piece, backward_weight), .usual_max = 600,
      .doc = "gradient of its weights"},
-    {"skipped", CS_FIELD_TIME, offsetof(cs_layer_piece, skipped), .fallback = "0",
+    {"skipped", CS_FIELD_TIME, offsetof(cs_layer_piece, skipped), .usual_max = 600, .fallback = "0",
      .doc = "of the forward, what is left out when it runs again"},
     {0}};
 

@@ -57,12 +57,13 @@ static const cs_field provenance_fields[] = {
  */
 static const cs_field layer_fields[] = {
     {"name", CS_FIELD_TEXT, offsetof(cs_layer, name), .doc = "name, unique in the model"},
-    {"forward", CS_FIELD_TIME, offsetof(cs_layer, forward), .doc = "forward pass"},
-    {"backward_input", CS_FIELD_TIME, offsetof(cs_layer, backward_input), .fallback = "0",
-     .doc = "gradient of the input"},
-    {"backward_weight", CS_FIELD_TIME, offsetof(cs_layer, backward_weight), .fallback = "0",
-     .doc = "gradient of the weights"},
-    {"update", CS_FIELD_TIME, offsetof(cs_layer, update), .fallback = "0",
+    {"forward", CS_FIELD_TIME, offsetof(cs_layer, forward), .usual_max = 600,
+     .doc = "forward pass"},
+    {"backward_input", CS_FIELD_TIME, offsetof(cs_layer, backward_input), .usual_max = 600,
+     .fallback = "0", .doc = "gradient of the input"},
+    {"backward_weight", CS_FIELD_TIME, offsetof(cs_layer, backward_weight), .usual_max = 600,
+     .fallback = "0", .doc = "gradient of the weights"},
+    {"update", CS_FIELD_TIME, offsetof(cs_layer, update), .usual_max = 600, .fallback = "0",
      .doc = "weight update, once per step, whatever the batch"},
     {"weights", CS_FIELD_BYTES, offsetof(cs_layer, weight_bytes), .doc = "weights"},
     {"output", CS_FIELD_BYTES, offsetof(cs_layer, output_bytes),
@@ -72,7 +73,8 @@ static const cs_field layer_fields[] = {
     {"workspace", CS_FIELD_BYTES, offsetof(cs_layer, workspace_bytes), .fallback = "0",
      .doc = "scratch memory while the layer computes"},
     {"recompute", CS_FIELD_BOOL, offsetof(cs_layer, recompute), .fallback = "false",
-     .doc = "keep the layer's input only, and run its forward again for its backward"},
+     .doc = "keep the layer's input only, and run its forward again for its backward, with "
+            "max(0, kept - input) more workspace"},
     {"timing", CS_FIELD_TEXT, offsetof(cs_layer, timing), .fallback = "",
      .doc = "where a layer's times come from when layers differ: measured, estimated"},
     {0}};
@@ -110,7 +112,7 @@ static const cs_field result_fields[] = {
     {0}};
 
 static const cs_field skipped_fields[] = {
-    {"skipped", CS_FIELD_TIME, offsetof(cs_layer, skipped), .fallback = "0",
+    {"skipped", CS_FIELD_TIME, offsetof(cs_layer, skipped), .usual_max = 600, .fallback = "0",
      .doc = "with `recompute`: of `forward`, what is left out when it runs again"},
     {0}};
 
