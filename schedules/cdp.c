@@ -254,7 +254,7 @@ static const cs_formula v2_formulas[] = {
 /* ---- one schedule per rule ---- */
 
 static const char no_grid[] = "puts micro-batches and stages on devices by a rule of its own, its "
-                              "\"setting\"; use \"sequential\" or \"1f1b\"";
+                              "\"setting\"";
 
 #define CDP_SCHEDULE(id, rule, of, text)                                                           \
     static uint32_t id##_ranks(const void *params, uint32_t n_layers)                              \

@@ -127,8 +127,7 @@ const cs_schedule cs_schedule_dp = {
     .fields = fields,
     .params_size = sizeof(dp_params),
     .mesh = {.data = CS_LENGTH_DEVICES,
-             .no_grid = "is data parallelism by itself and takes \"fold\" alone; use "
-                        "\"sequential\", whose axis \"data\" does the same"},
+             .no_grid = "is data parallelism by itself and takes \"fold\" alone"},
     .micro_batches = offsetof(dp_params, micro_batches),
     .generate = generate,
     .closed_forms = closed_forms,

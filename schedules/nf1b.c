@@ -530,8 +530,7 @@ const cs_schedule cs_schedule_nf1b = {
     .mesh = {.pipeline = CS_LENGTH_LAYERS,
              .ranks = ranks,
              .exactly = true,
-             .no_grid = "has one device per worker, whose backward takes a mini-batch at once; use "
-                        "\"1f1b\" or \"pipedream_2bw\""},
+             .no_grid = "has one device per worker, whose backward takes a mini-batch at once"},
     .asynchronous = true,
     .micro_batches = offsetof(nf1b_params, micro_batches),
     .takes_whole = takes_whole,

@@ -584,7 +584,7 @@ const cs_schedule cs_schedule_periodic = {
     .fields = fields,
     .params_size = sizeof(periodic_params),
     .mesh = {.pipeline = CS_LENGTH_DEVICES,
-             .no_grid = "runs plans whose stages have one device each; use \"1f1b\""},
+             .no_grid = "runs plans whose stages have one device each"},
     .asynchronous = true,
     .micro_batches = offsetof(periodic_params, micro_batches),
     .check = check,

@@ -1171,8 +1171,8 @@ static void test_errors(void **state)
         uint32_t layers, devices;
     } rows[] = {
         {"{\"kind\": \"cdp_v2\", \"micro_batches\": 4, \"setting\": \"model_parallel\"}",
-         "test: /platform/devices: must be 10 for these parameters of the schedule "
-         "\"cdp_v2\", or left out (got 4)",
+         "test: /platform/devices: the schedule \"cdp_v2\" with these parameters has 10 devices "
+         "(got 4); use 10",
          4, 4},
         {"{\"kind\": \"cdp_v2\", \"micro_batches\": 4}",
          "test: /platform/devices: gives the schedule \"cdp_v2\" 4 stages, more than the 3 layers "

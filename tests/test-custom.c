@@ -140,8 +140,8 @@ static const struct {
      "2)",
      2, 2},
     {"lists for other devices", "\"device_tasks\": [\"F0 F1 B0 B1\", \"F0 F1 B0 B1\"]",
-     "test: /platform/devices: must be 2 for these parameters of the schedule \"custom\", "
-     "or left out (got 3)",
+     "test: /platform/devices: the schedule \"custom\" with these parameters has 2 devices (got "
+     "3); use 2",
      2, 3},
     {"too few layers", "\"device_tasks\": [\"F0 F1 B0 B1\", \"F0 F1 B0 B1\"]",
      "test: /platform/devices: gives the schedule \"custom\" 2 stages, more than the 1 layers of "

@@ -153,7 +153,8 @@ static void test_errors(void **state)
          "test: /parallel/rules/0: missing key \"layers\": must be \"pattern\" or [first, last]"},
         {"'kind': 'pipedream'", "{'layers': '*', 'zero': 1}, {'layers': '*', 'sharded': 0.5}",
          "test: /parallel/rules/1/zero: must be at most 2 for the schedule \"pipedream\", whose "
-         "backwards use older weights, which cannot be gathered again (got 3); \"1f1b\" takes 3"},
+         "backwards use older weights, which cannot be gathered again (got 3); use "
+         "/schedule={\"kind\": \"sequential\", \"micro_batches\": 1}"},
     };
     for (size_t r = 0; r < ROWS(rows); r++) {
         scenario_run made;

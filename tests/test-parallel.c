@@ -109,44 +109,44 @@ static const struct {
     /* 3 lies between the divisors 2 and 4 of 16, and 16 between the multiples 15 and 18 of 3 */
     {"no divisor",
      {{"/parallel/pipeline", "3"}},
-     "s.json: /parallel: pipeline 3 needs a multiple of 3 devices, and the platform has 16 (right "
-     "would be pipeline 2 or 4, or /platform/devices 15 or 18)"},
+     "s.json: /parallel: pipeline 3 needs a multiple of 3 devices, and the platform has 16; use "
+     "/parallel/pipeline=2 or 4, or /platform/devices=15 or 18"},
     {"larger than the platform",
      {{"/parallel/pipeline", "4"}, {"/parallel/data", "8"}},
-     "s.json: /parallel/data: must be 4 with pipeline 4 on the platform's 16 devices (got 8); left "
-     "out, it is that"},
+     "s.json: /parallel/data: needs 32 devices with pipeline 4, and the platform has 16 (got 8); "
+     "use "
+     "4, or /platform/devices=32"},
     {"larger by one axis",
      {{"/parallel/pipeline", "32"}},
-     "s.json: /parallel: pipeline 32 needs a multiple of 32 devices, and the platform has 16 "
-     "(right "
-     "would be pipeline 16, or /platform/devices 32)"},
+     "s.json: /parallel: pipeline 32 needs a multiple of 32 devices, and the platform has 16; "
+     "use /parallel/pipeline=16"},
     /* 12 devices; with pipeline 4, 16 / 4 = 4 has the divisors 2 and 4 around 3; data 3 divides no
      * 16 */
     {"product of two",
      {{"/parallel/pipeline", "4"}, {"/parallel/data", "3"}, {"/parallel/tensor", "2"}},
-     "s.json: /parallel/data: must be 2 with tensor 2 x pipeline 4 on the platform's 16 devices "
-     "(got "
-     "3); left out, it is that"},
+     "s.json: /parallel/data: needs 24 devices with tensor 2 x pipeline 4, and the platform has 16 "
+     "(got 3)"},
     {"samples",
      {{"/parallel/data", "4"}, {"/model/batch_size", "100"}},
      "s.json: /model/batch_size: must be a multiple of 32, 8 micro-batches on each of 4 "
      "data-parallel "
-     "ranks: 96 or 128 would be (got 100)"},
+     "ranks (got 100); use 96 or 128, or /schedule/micro_batches=5 or 25"},
     {"too few samples",
      {{"/parallel/data", "4"}, {"/model/batch_size", "8"}},
      "s.json: /model/batch_size: must be a multiple of 32, 8 micro-batches on each of 4 "
      "data-parallel "
-     "ranks: 32 would be (got 8)"},
+     "ranks (got 8); use 32, or /schedule/micro_batches=2"},
+    /* what is proposed also divides the 16 devices */
     {"more ranks than layers",
      {{"/model/uniform/layers", "6"}, {"/parallel/pipeline", "8"}},
      "s.json: /parallel/pipeline: gives the schedule \"1f1b\" 8 stages, more than the 6 layers of "
-     "\"uniform\": must be at most 6 (got 8)"},
+     "\"uniform\" (got 8); use 4"},
     /* 7 layers are 3 ranks of two stages, and one over */
     {"more stages than layers",
      {{"/schedule", interleaved}, {"/model/uniform/layers", "7"}, {"/parallel/pipeline", "4"}},
      "s.json: /parallel/pipeline: gives the schedule \"interleaved_1f1b\" 8 stages, more than the "
      "7 "
-     "layers of \"uniform\": must be at most 3 (got 4)"},
+     "layers of \"uniform\" (got 4); use 2"},
     {"no operators",
      {{"/parallel/tensor", "2"}},
      "s.json: /parallel/tensor: must be 1 for a model without operators, of which only samples "
@@ -157,11 +157,11 @@ static const struct {
      "s.json: /parallel/filter: must be 1 with \"tensor\" (got 4)"},
     {"experts",
      {{"/parallel/pipeline", "2"}, {"/parallel/expert", "3"}},
-     "s.json: /parallel/expert: must divide 8, the devices that hold a layer but for "
-     "\"expert_tensor\": 2 or 4 would (got 3)"},
+     "s.json: /parallel/expert: must divide the 8 devices of a stage (got 3); use 1"},
     {"shards",
      {{"/parallel/pipeline", "2"}, {"/parallel/zero", "1"}, {"/parallel/shard", "16"}},
-     "s.json: /parallel/shard: must divide 8, data x context x space: 8 would (got 16)"},
+     "s.json: /parallel/shard: must divide the 8 data x context x space ranks of a stage (got "
+     "16); use 8"},
     {"order without an axis",
      {{"/parallel/order", "[\"data\"]"}},
      "s.json: /parallel/order: must list \"pipeline\" as well, of size 16"},
@@ -176,18 +176,21 @@ static const struct {
      "s.json: /parallel/ranks: must list each of 16 devices once (got 1)"},
     {"replicas by itself",
      {{"/schedule", "{\"kind\": \"dp\"}"}},
-     "s.json: /parallel: does not go with the schedule \"dp\", which is data parallelism by "
-     "itself and takes \"fold\" alone; use \"sequential\", whose axis \"data\" does the same"},
+     "s.json: /parallel: cannot be combined with the schedule \"dp\", which is data parallelism "
+     "by itself and takes \"fold\" alone; use /schedule={\"kind\": \"sequential\", "
+     "\"micro_batches\": 1} or {\"kind\": \"1f1b\", \"micro_batches\": 1}"},
     {"a worker of its own",
      {{"/schedule", "{\"kind\": \"nf1b\", \"micro_batches\": 2}"}},
-     "s.json: /parallel: does not go with the schedule \"nf1b\", which has one device per worker, "
-     "whose "
-     "backward takes a mini-batch at once; use \"1f1b\" or \"pipedream_2bw\""},
+     "s.json: /parallel: cannot be combined with the schedule \"nf1b\", which has one device per "
+     "worker, whose backward takes a mini-batch at once; use /schedule={\"kind\": \"sequential\", "
+     "\"micro_batches\": 2} or {\"kind\": \"1f1b\", \"micro_batches\": 2}"},
     {"weights of before",
      {{"/schedule", "{\"kind\": \"pipedream\"}"}, {"/parallel/zero", "3"}},
      "s.json: /parallel/zero: must be at most 2 for the schedule \"pipedream\", whose backwards "
      "use older "
-     "weights, which cannot be gathered again (got 3); \"1f1b\" takes 3"},
+     "weights, which cannot be gathered again (got 3); use 2, or "
+     "/schedule={\"kind\": \"sequential\", \"micro_batches\": 1} or {\"kind\": \"1f1b\", "
+     "\"micro_batches\": 1}"},
     {"stages on one device",
      {{"/schedule", sequential}, {"/parallel/pipeline", "2"}},
      "s.json: /parallel/pipeline: must be 1 for the schedule \"sequential\" (got 2)"},

@@ -111,7 +111,8 @@ static const struct {
      "/model/optimizer: unknown value \"adm\"; did you mean \"adam\"? known: sgd, momentum, adam, "
      "muon, none"},
     {"batch not divisible", "/model/batch_size", "7",
-     "/model/batch_size: must be a multiple of 2, 2 micro-batches: 6 or 8 would be (got 7)"},
+     "/model/batch_size: must be a multiple of 2, 2 micro-batches (got 7); use 6 or 8, or "
+     "/schedule/micro_batches=1 or 7"},
     {"inline of the wrong type", "/model", "{\"inline\": 1}",
      "/model/inline: must be an object (got 1)"},
     {"inline without layers", "/model", MODEL("[]"),
@@ -139,7 +140,7 @@ static const struct {
     {"more stages than layers", "/platform", "{\"topology\": \"ideal\", \"devices\": 5}",
      "/platform/devices: must be at most 4, the number of layers of \"uniform\", for a pipeline "
      "with "
-     "a stage on each (got 5)"},
+     "a stage on each (got 5); use 4"},
     {"no bandwidth", "/platform", "{\"topology\": \"ring\"}",
      "/platform: missing key \"bandwidth\": must be bandwidth > 0: a number of bytes/s or a text "
      "such as \"12 GB/s\""},

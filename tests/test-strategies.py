@@ -541,7 +541,7 @@ class Simulated(unittest.TestCase):
                  '/parallel/filter: must be at most the 64 filters of stem.conv1 '
                                     '(got 128)'),
                 ('{"space": [128]}', '/parallel/space: must be at most the 112 rows of stem.conv1 '
-                                     '(got 128): 7 would'),
+                                     '(got 128)'),
                 ('{"space": [2], "space_until": "layer9"}', '/parallel/space_until: must name an '
                  'operator or a block of the network (got "layer9"); `sim model resnet50 --json` '
                  'lists them')):

@@ -163,7 +163,7 @@ static cs_status measure(const cs_fat_tree_shape *shape, uint32_t n_hosts, layou
         return CS_OK;
     return cs_error_add(error, CS_INVALID,
                         "topology %s: %" PRIu32 " levels of these switches connect at most %" PRIu64
-                        " hosts (got %" PRIu32 "); take more levels, or switches with more ports",
+                        " hosts (got %" PRIu32 ")",
                         shape->topology, shape->levels, most, n_hosts);
 }
 

@@ -10,6 +10,7 @@ void cs_error_init(cs_error *error)
     error->count = 0;
     error->stored = 0;
     error->subject_bytes = 0;
+    error->proposal_bytes = 0;
     error->text[0] = '\0';
 }
 
@@ -75,6 +76,44 @@ void cs_error_set_kind(cs_error *error, cs_error_kind kind, const char *subject)
     mark->subject = (uint16_t)error->subject_bytes;
     memcpy(error->subjects + error->subject_bytes, subject, bytes);
     error->subject_bytes += (uint32_t)bytes;
+}
+
+void cs_error_propose(cs_error *error, bool first, const char *pointer, const char *format, ...)
+{
+    char value[256];
+    va_list arguments;
+    if (!error || error->count != 1)
+        return;
+    va_start(arguments, format);
+    const int length = vsnprintf(value, sizeof(value), format, arguments);
+    va_end(arguments);
+    const size_t bytes = 1 + strlen(pointer) + 1 + strlen(value) + 1;
+    if (length < 0 || (size_t)length >= sizeof(value) ||
+        bytes > CS_ERROR_PROPOSAL_BYTES - error->proposal_bytes)
+        return;
+    char *at = error->proposals + error->proposal_bytes;
+    *at = first ? 1 : 0;
+    memcpy(at + 1, pointer, strlen(pointer) + 1);
+    memcpy(at + 1 + strlen(pointer) + 1, value, strlen(value) + 1);
+    error->proposal_bytes += (uint32_t)bytes;
+}
+
+bool cs_error_next_proposal(const cs_error *error, uint32_t *at, cs_error_proposal *proposal)
+{
+    if (*at >= error->proposal_bytes)
+        return false;
+    const char *from = error->proposals + *at;
+    const char *value = from + 1 + strlen(from + 1) + 1;
+    *proposal = (cs_error_proposal){*from == 1, from + 1, value};
+    *at = (uint32_t)(value + strlen(value) + 1 - error->proposals);
+    return true;
+}
+
+void cs_error_append(cs_error *error, const char *text)
+{
+    const size_t used = strlen(error->text), length = strlen(text);
+    if (used + length < sizeof(error->text))
+        memcpy(error->text + used, text, length + 1);
 }
 
 bool cs_error_message_at(const cs_error *error, uint32_t i, cs_error_message *message)

@@ -59,6 +59,8 @@ typedef enum cs_error_kind {
 
 enum { CS_ERROR_TEXT_BYTES = 4096, CS_ERROR_PLACES = 64, CS_ERROR_SUBJECT_BYTES = 1024 };
 
+enum { CS_ERROR_PROPOSAL_BYTES = 1024 };
+
 typedef struct cs_error {
     cs_status status; /* of the first message; CS_OK while there is none */
     uint32_t count;   /* messages added */
@@ -71,6 +73,8 @@ typedef struct cs_error {
     } marks[CS_ERROR_PLACES];   /* of the first messages that are stored */
     uint32_t subject_bytes;     /* that are used */
     char subjects[CS_ERROR_SUBJECT_BYTES];
+    uint32_t proposal_bytes; /* that are used; see cs_error_propose */
+    char proposals[CS_ERROR_PROPOSAL_BYTES];
 } cs_error;
 
 void cs_error_init(cs_error *error);
@@ -93,6 +97,25 @@ void cs_error_place(cs_error *error, size_t file, size_t pointer);
 /* The message that was added last is of that kind. A subject that does not fit makes it
  * CS_ERROR_OTHER. */
 void cs_error_set_kind(cs_error *error, cs_error_kind kind, const char *subject);
+
+/* Proposes a change of the document that may remove the cause of the first message: `value` (JSON)
+ * at a JSON pointer. It is not told before somebody has tried it (cs_scenario_read does): what is
+ * right for the rule that found the mistake may break another one. `first` begins a group, of which
+ * the first proposal that is accepted is told. Ignored unless there is exactly one message, and when
+ * there is no more room. */
+void cs_error_propose(cs_error *error, bool first, const char *pointer, const char *format, ...)
+    CS_PRINTF(4, 5);
+
+typedef struct cs_error_proposal {
+    bool first;
+    const char *pointer, *value;
+} cs_error_proposal;
+
+/* The proposal that begins at *at, 0 for the first; moves *at behind it. False behind the last. */
+bool cs_error_next_proposal(const cs_error *error, uint32_t *at, cs_error_proposal *proposal);
+
+/* Appends to the message that was added last, if there is room. */
+void cs_error_append(cs_error *error, const char *text);
 
 /* A message, taken apart; what has no place has a file of 0 bytes. */
 typedef struct cs_error_message {

@@ -302,11 +302,24 @@ static bool is_closer(const char *word, const char *known, const char *than)
     return edits < others || (edits == others && known[0] == word[0] && than[0] != word[0]);
 }
 
+/* "gpus" of "gpu", or the other way round. */
+static bool is_plural(const char *word, const char *known)
+{
+    const size_t n = strlen(word), m = strlen(known);
+    return (n == m + 1 && word[m] == 's' && strncmp(word, known, m) == 0) ||
+           (m == n + 1 && known[n] == 's' && strncmp(word, known, n) == 0);
+}
+
 void cs_guess_add(cs_guess *guess, const char *known)
 {
     if (guess->term) { /* what it means is known: a word that is written alike is not meant */
         const char *meaning = cs_term_meaning(guess->term, known);
         guess->closest = cs_term_first(guess->term, guess->closest, meaning);
+        if (is_plural(guess->word, known)) {
+            guess->term = NULL;
+            guess->closest = known;
+            guess->distance = 0;
+        }
     } else {
         const unsigned int edits = edit_distance(guess->word, known);
         const unsigned int distance = continues(guess->word, known) ? 2 : edits;
@@ -340,33 +353,6 @@ const char *cs_guess_text(cs_guess *guess)
     else
         snprintf(guess->text, sizeof(guess->text), "%s; known: %s", quoted, guess->known);
     return guess->text;
-}
-
-/* Of what is not there, 0. */
-static char *print_nearest(uint64_t below, uint64_t above, char *out, size_t size)
-{
-    const unsigned long long low = below > 0 ? below : above, high = above > 0 ? above : below;
-    if (low == high)
-        snprintf(out, size, "%llu", low);
-    else
-        snprintf(out, size, "%llu or %llu", low, high);
-    return out;
-}
-
-char *cs_text_nearest_divisors(uint64_t n, uint64_t of, char *out, size_t size)
-{
-    uint64_t below = n < of ? n : of, above = n;
-    while (below > 0 && of % below != 0)
-        below--;
-    while (above > 0 && above <= of && of % above != 0)
-        above++;
-    return print_nearest(below, above <= of ? above : 0, out, size);
-}
-
-char *cs_text_nearest_multiples(uint64_t n, uint64_t of, char *out, size_t size)
-{
-    const uint64_t below = n / of * of;
-    return print_nearest(below, n == below && n > 0 ? n : below + of, out, size);
 }
 
 bool cs_guess_find(cs_guess *guess, const char *const *words, const char *word, uint32_t *found)

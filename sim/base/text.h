@@ -80,14 +80,6 @@ void cs_guess_init(cs_guess *guess, const char *word);
 void cs_guess_add(cs_guess *guess, const char *known);
 const char *cs_guess_text(cs_guess *guess);
 
-enum { CS_TEXT_NEAREST_BYTES = 32 };
-
-/* For messages: the numbers nearest to n, below and above it, that divide `of` ("2 or 4"), or are
- * multiples of it > 0; only one of them where there is no other or n itself is one. Returns `out`,
- * which CS_TEXT_NEAREST_BYTES are enough for. */
-char *cs_text_nearest_divisors(uint64_t n, uint64_t of, char *out, size_t size);
-char *cs_text_nearest_multiples(uint64_t n, uint64_t of, char *out, size_t size);
-
 /* The position of a word in a list that NULL ends. False where it is not there: then `guess` has
  * all words. */
 bool cs_guess_find(cs_guess *guess, const char *const *words, const char *word, uint32_t *found);

@@ -190,17 +190,10 @@ static cs_status does_not_fit(const cs_algorithm *named, const cs_collective *of
     const cs_json_place root = {.file = file};
     const cs_json_place section = {.up = &root, .key = "collectives"};
     const cs_json_place place = {.up = &section, .key = key};
-    char fitting[128] = "";
-    size_t used = 0;
-    for (size_t i = 0; cs_algorithms[i]; i++)
-        if (cs_algorithms[i]->fits(of) && used < sizeof(fitting))
-            used += (size_t)snprintf(fitting + used, sizeof(fitting) - used, "%s, ",
-                                     cs_algorithms[i]->name);
-    return cs_json_invalid(
-        &place, error,
-        "must fit the %s of %u ranks: one of %susual, auto (got %s, which is for "
-        "%s)",
-        cs_kind_name(of->kind), of->n, fitting, named->name, named->needs);
+    return cs_json_invalid(&place, error,
+                           "must fit the %s of %u ranks, as \"auto\" and \"usual\" do for all "
+                           "collectives (got %s, which is for %s)",
+                           cs_kind_name(of->kind), of->n, named->name, named->needs);
 }
 
 /* What the options say of a collective: as cs_lower_options.algorithm has it. */

@@ -1,4 +1,3 @@
-#include "sim/base/text.h"
 #include "sim/scenario/build.h"
 
 #include <stdio.h>
@@ -8,15 +7,18 @@ static cs_status refuse_samples(const cs_mesh *mesh, uint64_t samples, uint32_t 
                                 const cs_json_place *place, cs_error *error)
 {
     const uint64_t parts = (uint64_t)micro_batches * mesh->n_replicas;
-    char nearest[CS_TEXT_NEAREST_BYTES], replicas[64] = "";
+    char replicas[64] = "";
     if (mesh->grid || mesh->n_replicas > 1)
         snprintf(replicas, sizeof(replicas), " on each of %u %s", mesh->n_replicas,
                  mesh->grid ? "data-parallel ranks" : "devices");
-    return cs_json_invalid(
-        place, error, "must be a multiple of %llu, %u micro-batch%s%s: %s would be (got %llu)",
-        (unsigned long long)parts, micro_batches, micro_batches == 1 ? "" : "es", replicas,
-        cs_text_nearest_multiples(samples, parts, nearest, sizeof(nearest)),
-        (unsigned long long)samples);
+    (void)cs_json_invalid(place, error, "must be a multiple of %llu, %u micro-batch%s%s (got %llu)",
+                          (unsigned long long)parts, micro_batches, micro_batches == 1 ? "" : "es",
+                          replicas, (unsigned long long)samples);
+    cs_propose_multiples("/model/batch_size", samples, parts, error);
+    if (samples % mesh->n_replicas == 0)
+        cs_propose_divisors("/schedule/micro_batches", micro_batches, samples / mesh->n_replicas,
+                            error);
+    return CS_INVALID;
 }
 
 cs_status cs_scenario_batch(const cs_sections *sections, const cs_model *model, const cs_mesh *mesh,

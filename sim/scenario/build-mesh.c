@@ -61,26 +61,21 @@ static cs_status refuse_product(const cs_sections *sections, const mesh_sizes *o
                                 cs_error *error)
 {
     const cs_json_place place = {.up = &sections->root, .key = "parallel"};
-    char text[PRODUCT_BYTES], nearest[CS_TEXT_NEAREST_BYTES], right[256] = "";
+    char text[PRODUCT_BYTES], key[64];
     const uint64_t n = product(of, N_SIZES);
-    size_t end = 0;
+    (void)cs_json_invalid(&place, error,
+                          "%s needs a multiple of %llu devices, and the platform has %u",
+                          product_text(of, N_SIZES, text), (unsigned long long)n, devices);
     for (uint32_t i = 0; i < N_SIZES; i++) {
         const uint64_t others = product(of, i);
-        if (of->sizes[i] < 2 || devices % others != 0)
+        if (of->sizes[i] < 2 || devices % others != 0 || i == SPACE)
             continue;
-        cs_text_nearest_divisors(of->sizes[i], devices / others, nearest, sizeof(nearest));
-        end += (size_t)snprintf(right + end, sizeof(right) - end, "%s%s %s", end > 0 ? ", or " : "",
-                                of->names[i], nearest);
+        snprintf(key, sizeof(key), "/parallel/%s", of->names[i]);
+        cs_propose_divisors(key, of->sizes[i], devices / others, error);
     }
-    if (sections->platform.devices > 0) {
-        cs_text_nearest_multiples(devices, n, nearest, sizeof(nearest));
-        end += (size_t)snprintf(right + end, sizeof(right) - end, "%s/platform/devices %s",
-                                end > 0 ? ", or " : "", nearest);
-    }
-    return cs_json_invalid(&place, error,
-                           "%s needs a multiple of %llu devices, and the platform has %u%s%s%s",
-                           product_text(of, N_SIZES, text), (unsigned long long)n, devices,
-                           end > 0 ? " (right would be " : "", right, end > 0 ? ")" : "");
+    if (sections->platform.devices > 0)
+        cs_propose_multiples("/platform/devices", devices, n, error);
+    return CS_INVALID;
 }
 
 /* A product of all sizes that is not the number of devices. */
@@ -93,12 +88,16 @@ static cs_status refuse_data(const cs_sections *sections, const mesh_sizes *of, 
     const uint64_t others = product(of, DATA);
     if (devices % others != 0)
         return refuse_product(sections, of, devices, error);
-    return cs_json_invalid(
-        &place, error,
-        "must be %llu with %s on the platform's %u devices (got %llu); left out, it "
-        "is that",
-        (unsigned long long)(devices / others), product_text(of, DATA, text), devices,
-        (unsigned long long)of->sizes[DATA]);
+    (void)cs_json_invalid(&place, error,
+                          "needs %llu devices%s%s, and the platform has %u (got %llu)",
+                          (unsigned long long)product(of, N_SIZES), others > 1 ? " with " : "",
+                          others > 1 ? product_text(of, DATA, text) : "", devices,
+                          (unsigned long long)of->sizes[DATA]);
+    cs_error_propose(error, true, "/parallel/data", "%llu", (unsigned long long)(devices / others));
+    if (sections->platform.devices > 0)
+        cs_error_propose(error, true, "/platform/devices", "%llu",
+                         (unsigned long long)product(of, N_SIZES));
+    return CS_INVALID;
 }
 
 /* Pipeline ranks that the schedule asks for; 0: any number. */
@@ -175,25 +174,45 @@ static cs_status check_divisor(const cs_json_place *parallel, const char *key, c
                                uint64_t n, uint32_t of, cs_error *error)
 {
     const cs_json_place place = {.up = parallel, .key = key};
-    char nearest[CS_TEXT_NEAREST_BYTES];
+    char pointer[64];
     if (n <= of && of % n == 0)
         return CS_OK;
-    return cs_json_invalid(&place, error, "must divide %u, %s: %s would (got %llu)", of, what,
-                           cs_text_nearest_divisors(n, of, nearest, sizeof(nearest)),
-                           (unsigned long long)n);
+    (void)cs_json_invalid(&place, error, "must divide the %u %s (got %llu)", of, what,
+                          (unsigned long long)n);
+    snprintf(pointer, sizeof(pointer), "/parallel/%s", key);
+    cs_propose_divisors(pointer, n, of, error);
+    return CS_INVALID;
 }
 
-static cs_status settle_experts(const cs_parallel_section *section, const cs_json_place *parallel,
-                                cs_grid *grid, cs_error *error)
+/* Of a network; what a model without operators has nobody knows. */
+static bool lacks_experts(const cs_net *net)
+{
+    for (uint32_t i = 0; i < net->n_ops; i++)
+        if (net->ops[i].kind == CS_OP_TOP_K)
+            return false;
+    return net->n_ops > 0;
+}
+
+static cs_status settle_experts(const cs_parallel_section *section, const cs_loaded *loaded,
+                                const cs_json_place *parallel, cs_grid *grid, cs_error *error)
 {
     const uint32_t places = cs_grid_places(grid);
+    const bool has_none = lacks_experts(&loaded->net);
+    if (has_none && (section->expert > 1 || section->expert_tensor > 1)) {
+        const char *key = section->expert > 1 ? "expert" : "expert_tensor";
+        const cs_json_place place = {.up = parallel, .key = key};
+        return cs_json_invalid(&place, error, "\"%s\" has no experts: must be 1 (got %u)",
+                               loaded->net.name,
+                               section->expert > 1 ? section->expert : section->expert_tensor);
+    }
     grid->expert = section->expert;
     grid->expert_tensor = section->expert_tensor > 0 ? section->expert_tensor : grid->tensor;
-    CS_TRY(check_divisor(parallel, "expert_tensor", "the devices that hold a layer",
-                         grid->expert_tensor, places, error));
+    CS_TRY(check_divisor(parallel, "expert_tensor", "devices of a stage", grid->expert_tensor,
+                         places, error));
     return check_divisor(parallel, "expert",
-                         "the devices that hold a layer but for \"expert_tensor\"", grid->expert,
-                         places / grid->expert_tensor, error);
+                         grid->expert_tensor > 1 ? "devices of a stage that expert_tensor leaves"
+                                                 : "devices of a stage",
+                         grid->expert, places / grid->expert_tensor, error);
 }
 
 /* Shards of experts lie among the same devices as those of dense weights, where both divide. */
@@ -205,7 +224,8 @@ static cs_status settle_shards(const cs_parallel_section *section, const cs_json
     if (cs_parallel_section_zero(section, NULL) == 0)
         return CS_OK;
     grid->shard = section->shard > 0 ? section->shard : dense;
-    CS_TRY(check_divisor(parallel, "shard", "data x context x space", grid->shard, dense, error));
+    CS_TRY(check_divisor(parallel, "shard", "data x context x space ranks of a stage", grid->shard,
+                         dense, error));
     const uint32_t span = grid->shard * grid->tensor, apart = grid->expert * grid->expert_tensor;
     if (grid->shard == dense)
         grid->expert_shard = experts;
@@ -329,12 +349,25 @@ static cs_parallel take_sizes(const cs_sections *sections, const mesh_sizes *siz
     return made;
 }
 
+/* Schedules that take all sections, with the number of micro-batches that there is. */
+static void propose_schedules(const cs_sections *sections, cs_error *error)
+{
+    const cs_schedule_section *schedule = &sections->schedule;
+    const uint32_t n = cs_schedule_micro_batches(schedule->kind, schedule->params);
+    static const char *const names[] = {"sequential", "1f1b"};
+    for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
+        cs_error_propose(error, true, "/schedule", "{\"kind\": \"%s\", \"micro_batches\": %u}",
+                         names[i], n > 0 ? n : 1);
+}
+
 static cs_status refuse_schedule(const cs_sections *sections, const cs_json_place *parallel,
                                  cs_error *error)
 {
     const cs_schedule *kind = sections->schedule.kind;
-    return cs_json_invalid(parallel, error, "does not go with the schedule \"%s\", which %s",
-                           kind->name, kind->mesh.no_grid);
+    (void)cs_json_invalid(parallel, error, "cannot be combined with the schedule \"%s\", which %s",
+                          kind->name, kind->mesh.no_grid);
+    propose_schedules(sections, error);
+    return CS_INVALID;
 }
 
 /* Where mini-batches overlap, a backward needs the version of the weights that its forward had, and
@@ -350,10 +383,14 @@ static cs_status check_zero(const cs_sections *sections, const cs_json_place *pa
     const cs_json_place place = {.up = rule == CS_COUNT_LEFT_OUT ? parallel : &at, .key = "zero"};
     if (!kind->asynchronous || zero < 3)
         return CS_OK;
-    return cs_json_invalid(&place, error,
-                           "must be at most 2 for the schedule \"%s\", whose backwards use older "
-                           "weights, which cannot be gathered again (got %u); \"1f1b\" takes 3",
-                           kind->name, zero);
+    (void)cs_json_invalid(&place, error,
+                          "must be at most 2 for the schedule \"%s\", whose backwards use older "
+                          "weights, which cannot be gathered again (got %u)",
+                          kind->name, zero);
+    if (rule == CS_COUNT_LEFT_OUT)
+        cs_error_propose(error, true, "/parallel/zero", "2");
+    propose_schedules(sections, error);
+    return CS_INVALID;
 }
 
 /* Matrices of Muon are updated whole, where all of their gradients are. */
@@ -368,10 +405,14 @@ static cs_status check_matrices(const cs_sections *sections, const cs_json_place
     if (rules)
         return cs_json_invalid(&place, error, "must be left out with the optimizer \"%s\"",
                                optimizer->name);
-    return cs_json_invalid(&place, error,
-                           "must be 0 or 1 with the optimizer \"%s\", which updates whole "
-                           "matrices (got %u)",
-                           optimizer->name, sections->parallel.zero);
+    (void)cs_json_invalid(&place, error,
+                          "must be below 2 with the optimizer \"%s\", which updates whole matrices "
+                          "(got %u)",
+                          optimizer->name, sections->parallel.zero);
+    cs_error_propose(error, true, "/parallel/zero", "1");
+    cs_error_propose(error, false, "/parallel/zero", "0");
+    cs_error_propose(error, true, "/model/optimizer", "\"adam\"");
+    return CS_INVALID;
 }
 
 /* 0: not known before the model is made. */
@@ -410,7 +451,7 @@ cs_status cs_scenario_parallel(const cs_sections *sections, uint32_t given, cons
     CS_TRY(settle_sizes(sections, given, known_layers(sections, loaded), &sizes, error));
     *made = take_sizes(sections, &sizes);
     made->split.grid.copies = copies_of(loaded, &made->split);
-    CS_TRY(settle_experts(section, &place, &made->split.grid, error));
+    CS_TRY(settle_experts(section, loaded, &place, &made->split.grid, error));
     CS_TRY(settle_shards(section, &place, &made->split.grid, error));
     CS_TRY(number_places(sections, &place, arena, made, error));
     *out = made;

@@ -97,11 +97,14 @@ static cs_status balance(const cs_sections *sections, const cs_job *job, const c
         CS_TRY(check_effort(n_layers, balance.n_stages, &sections->root, error));
         return cs_plan_balanced(&balance, plan, error);
     }
-    return cs_json_invalid(
+    (void)cs_json_invalid(
         &devices, error,
         "must be at most %u, the number of layers of \"%s\", for a pipeline with a "
         "stage on each (got %u)",
         n_layers, model.name, balance.n_stages);
+    for (uint32_t n = n_layers, i = 0; n > 0 && i < 16; n--, i++)
+        cs_error_propose(error, i == 0, "/platform/devices", "%u", n);
+    return CS_INVALID;
 }
 
 /* ---- from a document ---- */

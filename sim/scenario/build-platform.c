@@ -43,11 +43,14 @@ cs_status cs_scenario_devices(const cs_sections *sections, uint32_t given, const
     const cs_json_place place = {.up = &sections->root, .key = "platform"};
     const cs_json_place devices = {.up = &place, .key = "devices"};
     const uint32_t only = cs_mesh_only(kind, params, model->n_layers);
-    if (only > 0 && given > 0 && only != given)
-        return cs_json_invalid(&devices, error,
-                               "must be %u for these parameters of the schedule \"%s\", or left "
-                               "out (got %u)",
-                               only, kind->name, given);
+    if (only > 0 && given > 0 && only != given) {
+        (void)cs_json_invalid(&devices, error,
+                              "the schedule \"%s\" with these parameters has %u devices (got %u)",
+                              kind->name, only, given);
+        cs_error_propose(error, true, "/platform/devices", "%u", only);
+        cs_error_propose(error, true, "/schedule/micro_batches", "%u", given);
+        return CS_INVALID;
+    }
     *n = given > 0 ? given
                    : cs_mesh_devices(kind, params, model->n_layers,
                                      sections->model.workload.name != NULL);

@@ -85,6 +85,10 @@ static inline uint32_t cs_batch_share(const cs_batch *batch)
     return batch->micro_batches * batch->micro_samples;
 }
 
+/* Propose the numbers next to n that divide `of`, or that are multiples of it (cs_error_propose). */
+void cs_propose_divisors(const char *pointer, uint64_t n, uint64_t of, cs_error *error);
+void cs_propose_multiples(const char *pointer, uint64_t n, uint64_t of, cs_error *error);
+
 CS_MUST_CHECK cs_status cs_scenario_batch(const cs_sections *sections, const cs_model *model,
                                           const cs_mesh *mesh, cs_batch *batch, cs_error *error);
 

@@ -88,9 +88,13 @@ static cs_status check_with(const cs_sections *sections, const cs_model *model,
                             cs_error *error)
 {
     CS_TRY(check_operators(sections, place, error));
-    if (!parallel)
-        return cs_json_invalid(place, error,
-                               "needs the section \"parallel\" (for one device: {\"data\": 1})");
+    if (!parallel) {
+        (void)cs_json_invalid(place, error, "needs the section \"parallel\"");
+        cs_error_propose(error, true, "/parallel", "{\"data\": 1}");
+        cs_error_propose(error, false, "/parallel", "{\"pipeline\": %u}",
+                         sections->platform.devices);
+        return CS_INVALID;
+    }
     if (repeats_layers(model) || repeats_stages(&sections->schedule))
         return cs_json_invalid(place, error,
                                "does not go with recomputation of whole layers or stages, which "

@@ -23,17 +23,15 @@ static cs_status refuse_stages(const cs_sections *sections, const cs_model *mode
     const cs_json_place up = {.up = &sections->root, .key = mesh->grid ? "parallel" : "platform"};
     const cs_json_place place = {.up = &up, .key = mesh->grid ? "pipeline" : "devices"};
     const uint32_t most = mesh->n_ranks * model->n_layers / mesh->n_stages;
-    if (!mesh->grid)
-        return cs_json_invalid(&place, error,
-                               "gives the schedule \"%s\" %u stages, more than the %u layers of "
-                               "\"%s\" (got %u)",
-                               mesh->schedule->name, mesh->n_stages, model->n_layers, model->name,
-                               mesh->n_ranks);
-    return cs_json_invalid(
-        &place, error,
-        "gives the schedule \"%s\" %u stages, more than the %u layers of \"%s\": "
-        "must be at most %u (got %u)",
-        mesh->schedule->name, mesh->n_stages, model->n_layers, model->name, most, mesh->n_ranks);
+    (void)cs_json_invalid(&place, error,
+                          "gives the schedule \"%s\" %u stages, more than the %u layers of \"%s\" "
+                          "(got %u)",
+                          mesh->schedule->name, mesh->n_stages, model->n_layers, model->name,
+                          mesh->n_ranks);
+    const char *key = mesh->grid ? "/parallel/pipeline" : "/platform/devices";
+    for (uint32_t n = most, i = 0; n > 0 && i < 16; n--, i++)
+        cs_error_propose(error, i == 0, key, "%u", n);
+    return CS_INVALID;
 }
 
 cs_status cs_scenario_check_placed(const cs_sections *sections, const cs_job *job,

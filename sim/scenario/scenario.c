@@ -314,16 +314,81 @@ static cs_status read_scenario(const cJSON *root, const char *path, const readin
     return status;
 }
 
+/* Whether the document is a scenario with a value changed. */
+static bool is_accepted(const cJSON *root, const char *path, const reading *how,
+                        const cs_error_proposal *proposal)
+{
+    const reading tried = {.brief = true, .progress = how->progress};
+    cs_scenario scenario;
+    cJSON *changed = cJSON_Duplicate(root, true);
+    bool accepted =
+        changed && cs_json_set(changed, proposal->pointer, proposal->value, path, NULL) == CS_OK;
+    if (accepted)
+        accepted = read_scenario(changed, path, &tried, &scenario, NULL) == CS_OK;
+    if (accepted)
+        cs_scenario_finish(&scenario);
+    cJSON_Delete(changed);
+    return accepted;
+}
+
+/* Tries what the reader proposed, and tells what is accepted: "; use 4 or 8, or
+ * /platform/devices=32". */
+static void try_proposals(const cJSON *root, const char *path, const reading *how, cs_error *error)
+{
+    char told[512] = "";
+    const char *last = "";
+    size_t used = 0;
+    bool is_done = false; /* with the group */
+    cs_error_message message;
+    cs_error_proposal proposal;
+    if (!cs_error_message_at(error, 0, &message))
+        return;
+    for (uint32_t at = 0; cs_error_next_proposal(error, &at, &proposal);) {
+        is_done = is_done && !proposal.first;
+        if (is_done || !is_accepted(root, path, how, &proposal))
+            continue;
+        const bool is_own =
+            strlen(proposal.pointer) == (size_t)message.pointer_bytes &&
+            strncmp(proposal.pointer, message.pointer, strlen(proposal.pointer)) == 0;
+        const bool goes_on = strcmp(proposal.pointer, last) == 0;
+        used += (size_t)snprintf(told + used, sizeof(told) - used, "%s%s%s%s",
+                                 !*last    ? "; use "
+                                 : goes_on ? " or "
+                                           : ", or ",
+                                 is_own || goes_on ? "" : proposal.pointer,
+                                 is_own || goes_on ? "" : "=", proposal.value);
+        if (used >= sizeof(told))
+            break;
+        last = proposal.pointer;
+        is_done = true;
+    }
+    if (used < sizeof(told))
+        cs_error_append(error, told);
+}
+
+static cs_status read_or_propose(const cJSON *root, const char *path, const reading *how,
+                                 cs_scenario *scenario, cs_error *error)
+{
+    cs_error why;
+    cs_error_init(&why);
+    const cs_status status = read_scenario(root, path, how, scenario, &why);
+    if (status == CS_INVALID && why.count == 1)
+        try_proposals(root, path, how, &why);
+    if (error)
+        cs_error_add_all(error, &why);
+    return status;
+}
+
 cs_status cs_scenario_read(const cJSON *root, const char *path, cs_scenario *scenario,
                            cs_error *error)
 {
-    return read_scenario(root, path, &(reading){0}, scenario, error);
+    return read_or_propose(root, path, &(reading){0}, scenario, error);
 }
 
 cs_status cs_scenario_read_watched(const cJSON *root, const char *path, const cs_progress *progress,
                                    cs_scenario *scenario, cs_error *error)
 {
-    return read_scenario(root, path, &(reading){.progress = progress}, scenario, error);
+    return read_or_propose(root, path, &(reading){.progress = progress}, scenario, error);
 }
 
 cs_status cs_scenario_read_brief(const cJSON *root, const char *path,

@@ -5,6 +5,7 @@
 #include "sim/workload/split-rules.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -927,27 +928,53 @@ static uint32_t taken_by_all(const cs_net *net, const cs_split *split, cs_layout
     return above ? 0 : number;
 }
 
-/* "must divide the 12 heads of NAME (got 8): 6 or 12 would". Where a limit is named that all
- * operators take, it is not said twice. */
+/* A number that all operators take, and, because the devices may not, those below it: first the
+ * nearest ones, then halves. */
+static void propose(const cs_split *split, const cs_split_report *report, uint32_t number,
+                    uint32_t least, cs_error *error)
+{
+    const uint32_t *space = split->grid.space;
+    char pointer[64];
+    snprintf(pointer, sizeof(pointer), "/parallel/%s", report->key);
+    for (uint32_t n = number; n >= least; n = number - n < 8 ? n - 1 : n / 2) {
+        const bool is_space =
+            report->axis >= CS_LAYOUT_SPACE_X && report->axis <= CS_LAYOUT_SPACE_Z;
+        const uint32_t at = is_space ? report->axis - CS_LAYOUT_SPACE_X : 0;
+        if (is_space)
+            cs_error_propose(error, n == number, pointer, "[%u, %u, %u]", at == 0 ? n : space[0],
+                             at == 1 ? n : space[1], at == 2 ? n : space[2]);
+        else
+            cs_error_propose(error, n == number, pointer, "%u", n);
+    }
+}
+
+/* "must divide the 12 heads of NAME (got 8): 6 or 12 would"; in a scenario, the numbers are
+ * proposed. Where a limit is named that all operators take, it is not said twice. */
 static cs_status report_mistake(const cs_split *split, const cs_split_report *report,
                                 const cs_json_place *at, cs_error *error)
 {
     const cs_json_place key = {.up = at, .key = report->key};
     char would[CS_NEAREST_TEXT_BYTES] = "";
+    cs_nearest nearest = {0};
     if (!report->key)
         return report->status;
     if (report->sized) {
         const cs_nearest named = report->nearest;
-        const cs_nearest nearest = {
-            .below = taken_by_all(report->net, split, report->axis, named.below, false),
-            .above = taken_by_all(report->net, split, report->axis, named.above, true)};
+        nearest.below = taken_by_all(report->net, split, report->axis, named.below, false);
+        nearest.above = taken_by_all(report->net, split, report->axis, named.above, true);
         if (!named.is_limit || nearest.below != named.below)
             cs_nearest_text(nearest, would, sizeof(would));
     }
-    const char *between = would[0] ? ": " : "";
-    return at ? cs_json_invalid(&key, error, "%s%s%s", report->text, between, would)
-              : cs_error_add(error, CS_INVALID, "%s: %s %s%s%s", report->net->name, report->key,
-                             report->text, between, would);
+    if (!at)
+        return cs_error_add(error, CS_INVALID, "%s: %s %s%s%s", report->net->name, report->key,
+                            report->text, would[0] ? ": " : "", would);
+    (void)cs_json_invalid(&key, error, "%s", report->text);
+    if (report->sized) {
+        propose(split, report, nearest.below, 1, error);
+        if (nearest.above > 0)
+            propose(split, report, nearest.above, nearest.above, error);
+    }
+    return CS_INVALID;
 }
 
 cs_status cs_net_local_make(const cs_net *net, const cs_split *split, uint32_t place,
