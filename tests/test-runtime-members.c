@@ -689,7 +689,6 @@ static const struct {
     {NULL, NULL, "/runtime/kernels", CS_ORIGIN_DEFAULT, "1"},
     {NULL, NULL, "/parallel/bucket", CS_ORIGIN_GIVEN, "0"},
     {NULL, NULL, "/model/device", CS_ORIGIN_ASSUMED, "a100"},
-    {NULL, NULL, "/platform/reserve", CS_ORIGIN_DEFAULT, "0"},
     {"/runtime/name", "megatron-core", "/model/gradients", CS_ORIGIN_ASSUMED, "\"fp32\""},
     {"/costs",
      "{\"inline\": {\"schema_version\": 1, \"sources\": [{\"source\": \"s\", \"device\": \"A\", "

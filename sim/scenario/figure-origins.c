@@ -67,7 +67,6 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/memory/narrow_weights", true},
     {"/memory/narrow_copies", true},
     {"/memory/narrow_inputs", true},
-    {"/platform/reserve", false},
     {NULL, false},
 };
 
