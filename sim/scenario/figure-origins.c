@@ -11,6 +11,7 @@
 const char *const cs_origin_names[CS_N_ORIGINS] = {"given", "measured", "assumed", "default"};
 
 const cs_runtime_member cs_runtime_members[] = {
+    {"/runtime/release", true},
     {"/runtime/fused", true},
     {"/runtime/separate_products", true},
     {"/runtime/written_out", true},
