@@ -147,6 +147,34 @@ class Gradients(unittest.TestCase):
         self.assertLess(second - first, 1e9)
 
 
+class Compiled(unittest.TestCase):
+    def layer_bytes(self, runtime, device='h100'):
+        """Activations of a block of Llama, with grouped queries."""
+        peaks = []
+        for layers in (3, 4):
+            result = run(device, runtime, {'zero': 3}, devices=2, micro_batches=1,
+                         memory='1000 GiB', model={
+                             'batch_size': 8, 'granularity': 'block',
+                             'parameters': {**SMALL, 'layers': layers, 'kv_heads': 2,
+                                            'hidden': 1024, 'intermediate': 3072}})
+            peaks.append(result['devices'][0]['peak_activation_bytes'])
+        return peaks[1] - peaks[0]
+
+    def test_saved(self):
+        """What the min-cut partitioner saves (torch/_functorch/partitioners.py), in bf16: of both
+        norms the input and what the products read; rotated queries, keys and values, and the result
+        of attention; gate, up and their product. In float32: the row statistics of norms, and the
+        logarithms of attention. Activations of the gate and casts are computed again."""
+        tokens, hidden, heads, keys, inner = 4 * 512, 1024, 8, 2 * 1024 // 8, 3072
+        values = 4 * hidden + (hidden + 2 * keys) + hidden + 3 * inner
+        expected = tokens * (2 * values + 4 * (2 + heads))
+        for runtime in ('pytorch-fsdp', 'torchtitan', 'llm-foundry'):
+            with self.subTest(runtime=runtime):
+                saved = self.layer_bytes({'name': runtime, 'compile': True})
+                self.assertAlmostEqual(saved / expected, 1, delta=0.001)
+                self.assertGreater(self.layer_bytes(runtime), 1.15 * expected)
+
+
 if __name__ == '__main__':
     sys.argv[1:] = []
     unittest.main()

@@ -270,6 +270,23 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         .key = "/memory/" key_, .value = value_, .source = source_, .with = NAMED " " with_        \
     }
 
+/* What torch.compile saves for backward. Results of products and of attention are saved, and so is
+ * what backward's products read, because no kernel of a product computes it again; what only moves
+ * (activations of gates, casts and products within norms) is computed again in backward. */
+#define PARTITIONED                                                                                \
+    "torch/_functorch/partitioners.py, min_cut_rematerialization_partition: what is elementwise "  \
+    "is computed again in backward, unless a product reads it there "                              \
+    "(ban_recompute_materialized_backward): norms save their input and statistics, gates what "    \
+    "they read"
+#define COMPILED_MEMORY                                                                            \
+    KEEPS_WITH("fused", "[\"norm\", \"swiglu\"]", "/runtime/compile=true", PARTITIONED)
+#define COMPILED_LOSS(with_, source_)                                                              \
+    KEEPS_WITH("fused", "[\"norm\", \"swiglu\", \"cross_entropy\"]",                               \
+               "/runtime/compile=true" with_, PARTITIONED "; " source_)
+#define LOSS_WITHIN                                                                                \
+    COMPILED_LOSS("", "the loss is within the compiled network, which returns it, as in "          \
+                      "transformers and nanoGPT: logits are saved, and no logarithms in float32")
+
 #define GATHER_BUFFER(source_) KEEPS("gather_buffer", "\"last_matrix\"", source_)
 
 #define SCATTER_GATHER(source_)                                                                    \
@@ -419,20 +436,10 @@ static const cs_convention megatron_2021[] = {
           "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize"),
     {0}};
 
-static const cs_convention fsdp[] = {PYTORCH_RELEASE,
-                                     PYTORCH_COMPILED,
-                                     PYTORCH_HOST,
-                                     KERNELS_ON_HOPPER,
-                                     EARLY_STOP,
-                                     COLLECTIVES,
-                                     BESIDE,
-                                     PYTORCH_FLASH,
-                                     PYTORCH_OPTIMIZER,
-                                     PYTORCH_CLIPPING,
-                                     FSDP_REDUCES_EACH,
-                                     FSDP_SHARDS,
-                                     PYTORCH_MEMORY,
-                                     {0}};
+static const cs_convention fsdp[] = {
+    PYTORCH_RELEASE,   PYTORCH_COMPILED, PYTORCH_HOST,   KERNELS_ON_HOPPER, EARLY_STOP,
+    COLLECTIVES,       BESIDE,           PYTORCH_FLASH,  PYTORCH_OPTIMIZER, PYTORCH_CLIPPING,
+    FSDP_REDUCES_EACH, FSDP_SHARDS,      PYTORCH_MEMORY, LOSS_WITHIN,       {0}};
 
 static const cs_convention ddp[] = {
     PYTORCH_RELEASE,
@@ -446,6 +453,7 @@ static const cs_convention ddp[] = {
      "torch/nn/parallel/distributed.py: bucket_cap_mb; Li et al., VLDB 2020, section 3.2.3", NULL},
     PYTORCH_FLASH,
     PYTORCH_MEMORY,
+    LOSS_WITHIN,
     {0}};
 
 /* Of the type that is sent. */
@@ -534,6 +542,10 @@ static const cs_convention torchtitan[] = {
                     "torchtitan/distributed/utils.py, clip_grad_norm_: the norm reads gradients, "
                     "clip_grads_with_norm_ reads and writes them"),
     PYTORCH_MEMORY,
+    COMPILED_LOSS(" /runtime/release>=2.8",
+                  "torchtitan/components/loss.py, build_cross_entropy_loss: the loss is compiled, "
+                  "since spring 2025, when PyTorch 2.8 was in development"),
+    COMPILED_MEMORY,
     KEEPS("narrow_weights", "\"cast\"",
           "torchao/float8/float8_linear.py: weights are cast for each product"),
     KEEPS("narrow_inputs", "false",
@@ -573,6 +585,7 @@ static const cs_convention llm_foundry[] = {
                     "composer/algorithms/gradient_clipping: FSDP's clip_grad_norm_, whose norm "
                     "reads gradients and whose multiplication reads and writes them"),
     PYTORCH_MEMORY,
+    COMPILED_MEMORY,
     {0}};
 
 /* In the order of the names. */

@@ -17,7 +17,9 @@ const cs_field cs_scenario_runtime_fields[] = {
     {"compile", CS_FIELD_BOOL, AT(compile), .fallback = "false",
      .doc =
          "the network is compiled by torch.compile: in torchtitan, pytorch-fsdp, pytorch-ddp and "
-         "llm-foundry, the default of \"fused\" and \"separate_products\" is then true"},
+         "llm-foundry, the default of \"fused\" and \"separate_products\" is then true, and less "
+         "is "
+         "kept for the backward (/memory/fused)"},
     {"fused", CS_FIELD_BOOL, AT(fused), .fallback = "false",
      .doc = "one kernel each for a norm, for an activation with its gate, and for dropout with a "
             "residual sum; linear layers that read the same input are one product"},
