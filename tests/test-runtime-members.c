@@ -203,6 +203,7 @@ typedef struct effect {
 
 static const effect effects[] = {
     {.key = "/runtime/fused", .elsewhere = "runtime-keys: fuses"},
+    {.key = "/runtime/release", .elsewhere = "runtime: test_bundles"},
     {.key = "/runtime/flash", .elsewhere = "runtime: test_seconds"},
     /* a layer whose kernels take microseconds takes what the host does for them */
     {"/runtime/host", network, "\"10 ms\"", "\"20 ms\"", forward, true, 2, NULL},
@@ -689,7 +690,6 @@ static const struct {
     {NULL, NULL, "/runtime/kernels", CS_ORIGIN_DEFAULT, "1"},
     {NULL, NULL, "/parallel/bucket", CS_ORIGIN_GIVEN, "0"},
     {NULL, NULL, "/model/device", CS_ORIGIN_ASSUMED, "a100"},
-    {NULL, NULL, "/platform/reserve", CS_ORIGIN_DEFAULT, "0"},
     {"/runtime/name", "megatron-core", "/model/gradients", CS_ORIGIN_ASSUMED, "\"fp32\""},
     {"/costs",
      "{\"inline\": {\"schema_version\": 1, \"sources\": [{\"source\": \"s\", \"device\": \"A\", "

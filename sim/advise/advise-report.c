@@ -233,18 +233,20 @@ static cs_status print_front(const cs_advice *advice, bool all, FILE *out, cs_er
 static cs_status print_roomy(const cs_advice *advice, FILE *out, cs_error *error)
 {
     static const double most = 0.9;
-    const double capacity = (double)advice->bounds.capacity;
-    const double best = (double)advice->outcomes[advice->rows[0].candidate].step.peak;
+    const cs_step *first = &advice->outcomes[advice->rows[0].candidate].step;
+    const double best = (double)first->peak, capacity = best + (double)first->free;
     uint32_t n, k = 0;
     char start[START];
-    if (advice->bounds.capacity == INT64_MAX || best <= most * capacity)
+    if (first->free == INT64_MAX || best <= most * capacity)
         return CS_OK;
     ordered *front = make_front(advice, &n);
     if (!front)
         return cs_error_no_memory(error);
     while (k < n && (double)advice->outcomes[front[k].candidate].step.peak > most * capacity)
         k++;
-    fprintf(out, "the best leaves %.2g %% of the memory free; ", share(capacity - best, capacity));
+    fprintf(out, "%sthe best leaves %.2g %% of the memory free; ",
+            capacity - best < CS_TIGHT * capacity ? "TIGHT: " : "",
+            share(capacity - best, capacity));
     if (k == n)
         fprintf(out, "none on the front leaves a tenth\n");
     else {
@@ -559,6 +561,11 @@ static bool add_plan(const cs_advice *advice, uint32_t i, cJSON *object)
     const cs_candidate_outcome *outcome = &advice->outcomes[i];
     char text[CS_CANDIDATE_TEXT_BYTES];
     const cs_candidate *c = plan_of(advice, i);
+    const cs_step *step = &outcome->step;
+    const char *verdict = step->over > 0 ? cs_capacity_verdict(-step->over, INT64_MAX)
+                          : step->free == INT64_MAX
+                              ? cs_capacity_verdict(INT64_MAX, INT64_MAX)
+                              : cs_capacity_verdict(step->free, step->peak + step->free);
     cJSON *changes = cs_candidate_changes(&advice->base, c);
     if (!changes || !cJSON_AddItemToObject(object, "changes", changes))
         return false;
@@ -568,6 +575,7 @@ static bool add_plan(const cs_advice *advice, uint32_t i, cJSON *object)
            cs_json_add_number(object, "step_time_s", outcome->step.time) &&
            cs_json_add_number(object, "peak_memory_bytes", (double)outcome->step.peak) &&
            cs_json_add_number(object, "over_capacity_bytes", (double)outcome->step.over) &&
+           cs_json_add_text(object, "memory", verdict) &&
            cs_json_add_number(object, "cost", cs_advice_cost(advice, i)) &&
            cJSON_AddBoolToObject(object, "front", outcome->front);
 }

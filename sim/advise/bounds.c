@@ -565,7 +565,7 @@ static cs_status run_pricing(const pricing *p, bool first, uint32_t jobs, cs_tea
     return status;
 }
 
-/* The most memory of a device. */
+/* The most memory of a device, before what candidates set aside for their communicators. */
 static cs_status take_devices(const cs_advise_base *base, cs_bounds *bounds, cs_error *error)
 {
     cs_scenario *whole = &bounds->whole;
@@ -573,8 +573,10 @@ static cs_status take_devices(const cs_advise_base *base, cs_bounds *bounds, cs_
     bounds->capacity = base->section.memory;
     for (uint32_t d = 0; d < whole->platform.n_devices; d++) {
         const cs_device *device = &whole->platform.devices[d];
-        if (base->section.memory == 0 && device->capacity > bounds->capacity)
-            bounds->capacity = device->capacity;
+        const int64_t memory =
+            device->capacity == INT64_MAX ? device->capacity : device->capacity + device->reserve;
+        if (base->section.memory == 0 && memory > bounds->capacity)
+            bounds->capacity = memory;
     }
     return CS_OK;
 }

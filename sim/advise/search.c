@@ -148,12 +148,12 @@ static cs_status note(search *s, uint32_t i, cs_error *error)
     cs_journal_place place;
     if (!s->options->journal)
         return CS_OK;
-    const int n =
-        snprintf(text, sizeof(text),
-                 "{\"candidate\": %u, \"possible\": %s, \"time_s\": %.17g, \"peak\": %lld, "
-                 "\"over\": %lld, \"tasks\": %u}",
-                 i, outcome->state == CS_CANDIDATE_IMPOSSIBLE ? "false" : "true", step->time,
-                 (long long)step->peak, (long long)step->over, step->n_tasks);
+    const int n = snprintf(
+        text, sizeof(text),
+        "{\"candidate\": %u, \"possible\": %s, \"time_s\": %.17g, \"peak\": %lld, "
+        "\"over\": %lld, \"free\": %lld, \"tasks\": %u}",
+        i, outcome->state == CS_CANDIDATE_IMPOSSIBLE ? "false" : "true", step->time,
+        (long long)step->peak, (long long)step->over, (long long)step->free, step->n_tasks);
     CS_TRY(cs_journal_append(&s->journal, text, (size_t)n, &place, error));
     return cs_journal_flush(&s->journal, false, error);
 }
@@ -170,7 +170,7 @@ static bool take_earlier(void *context, const char *text, cs_journal_place place
 {
     search *s = context;
     cJSON *record = NULL;
-    double i, time, peak, over, tasks;
+    double i, time, peak, over, left, tasks;
     (void)place;
     if (cs_json_parse("journal", text, strlen(text), &record, NULL) != CS_OK)
         return false;
@@ -179,12 +179,14 @@ static bool take_earlier(void *context, const char *text, cs_journal_place place
                        i == floor(i) && take_number(record, "time_s", INFINITY, &time) &&
                        take_number(record, "peak", bytes, &peak) &&
                        take_number(record, "over", bytes, &over) &&
+                       take_number(record, "free", 2 * bytes, &left) && /* INT64_MAX: unlimited */
                        take_number(record, "tasks", UINT32_MAX, &tasks) &&
                        cJSON_IsBool(cs_json_member(record, "possible"));
     if (taken) {
         cs_candidate_outcome *outcome = &s->advice->outcomes[(uint32_t)i];
         const bool possible = cJSON_IsTrue(cs_json_member(record, "possible"));
-        outcome->step = (cs_step){time, (int64_t)peak, (int64_t)over, (uint32_t)tasks};
+        outcome->step = (cs_step){time, (int64_t)peak, (int64_t)over,
+                                  left < 0x1p63 ? (int64_t)left : INT64_MAX, (uint32_t)tasks};
         outcome->state = possible ? state_of(&outcome->step) : CS_CANDIDATE_IMPOSSIBLE;
         s->known[(uint32_t)i] = true;
     }

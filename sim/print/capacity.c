@@ -3,6 +3,8 @@
 #include "sim/base/units.h"
 #include "sim/print/wrap.h"
 
+#include <inttypes.h>
+
 static cs_units_value bytes_text(int64_t bytes)
 {
     return cs_units_text((double)bytes, CS_QUANTITY_BYTES, 4);
@@ -31,5 +33,55 @@ void cs_capacity_print(const cs_platform *platform, FILE *out)
              "buffers "
              "(/platform/reserve sets aside: %s)",
              bytes_text(least).s, to, aside);
+    cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+}
+
+const char *cs_capacity_verdict(int64_t left, int64_t capacity)
+{
+    if (left < 0)
+        return "does not fit";
+    return capacity < INT64_MAX && (double)left < CS_TIGHT * (double)capacity ? "tight" : "fits";
+}
+
+int64_t cs_capacity_left(const cs_simulation *simulation, uint32_t *device, int64_t *capacity)
+{
+    const cs_trace *trace = &simulation->trace;
+    const cs_allocations *played = &simulation->allocations;
+    int64_t least = INT64_MAX;
+    *device = 0;
+    *capacity = INT64_MAX;
+    for (uint32_t d = 0; d < trace->n_devices; d++) {
+        const cs_device_record *record = &trace->devices[d];
+        int64_t left = record->capacity - record->peak;
+        if (!cs_graph_has(&simulation->graph, d) || record->capacity == INT64_MAX)
+            continue;
+        if (d < played->n_devices) {
+            const cs_device_allocations *of = &played->devices[d];
+            const int64_t allocated = record->capacity - of->stats.peak_allocated;
+            left = allocated < left ? allocated : left;
+            left = of->failure.failed && left >= 0 ? -of->failure.bytes : left;
+        }
+        if (left < least) {
+            least = left;
+            *device = d;
+            *capacity = record->capacity;
+        }
+    }
+    return least;
+}
+
+void cs_capacity_print_tight(const cs_simulation *simulation, FILE *out)
+{
+    char line[256];
+    uint32_t device;
+    int64_t capacity;
+    const int64_t left = cs_capacity_left(simulation, &device, &capacity);
+    if (left < 0 || !((double)left < CS_TIGHT * (double)capacity) || capacity == INT64_MAX)
+        return;
+    snprintf(line, sizeof(line),
+             "TIGHT: device %" PRIu32
+             " has %.2g %% of its capacity free (%s); predicted peaks have "
+             "errors of several per cent, so the run may run out of memory",
+             device, 100 * (double)left / (double)capacity, bytes_text(left).s);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }

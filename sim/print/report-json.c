@@ -1,6 +1,7 @@
 #include "sim/print/report.h"
 
 #include "sim/base/json.h"
+#include "sim/print/capacity.h"
 #include "sim/print/mesh-report.h"
 #include "sim/print/origins-report.h"
 #include "sim/print/report-digest.h"
@@ -438,9 +439,20 @@ static bool add_of_tasks(cJSON *root, const cs_simulation *simulation, const cha
                                      : add(root, simulation);
 }
 
+/* Whether the run fits, and the share of the capacity that is free; null if it is unlimited. */
+static bool add_verdict(cJSON *root, const cs_simulation *simulation)
+{
+    uint32_t device;
+    int64_t capacity;
+    const int64_t left = cs_capacity_left(simulation, &device, &capacity);
+    return cJSON_AddStringToObject(root, "memory", cs_capacity_verdict(left, capacity)) &&
+           cs_json_add_number(root, "memory_free_fraction",
+                              capacity < INT64_MAX ? (double)left / (double)capacity : (double)NAN);
+}
+
 static bool add_rest(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
-    return add_forms(root, simulation) &&
+    return add_verdict(root, simulation) && add_forms(root, simulation) &&
            add_of_tasks(root, simulation, "critical_path", add_critical_path) &&
            add_devices(root, scenario, simulation) && add_fold(root, &simulation->graph) &&
            add_links(root, &simulation->trace) &&

@@ -227,12 +227,16 @@ cs_status cs_simulation_report(const cs_scenario *scenario, cs_status status, co
 static cs_step measure_step(const cs_graph *graph, const cs_trace *trace)
 {
     cs_step step = {.time = cs_time_seconds(trace->makespan),
+                    .free = INT64_MAX,
                     .n_tasks = cs_graph_count_tasks(graph)};
     for (uint32_t d = 0; d < trace->n_devices; d++) {
         const cs_device_record *record = &trace->devices[d];
         step.peak = record->peak > step.peak ? record->peak : step.peak;
         if (record->out_of_memory && record->peak - record->capacity > step.over)
             step.over = record->peak - record->capacity;
+        const int64_t left = record->capacity - record->peak;
+        if (record->capacity < INT64_MAX && left < step.free)
+            step.free = left > 0 ? left : 0;
     }
     return step;
 }

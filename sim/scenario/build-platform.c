@@ -1,6 +1,8 @@
 #include "sim/scenario/build.h"
 #include "sim/scenario/noise-section.h"
 
+#include <string.h>
+
 /* ---- how many devices ---- */
 
 /* A pipeline of a model from a file, or of a uniform one, has a device per layer where it is told
@@ -114,6 +116,25 @@ static cs_status set_devices(const cs_platform_section *given, const cs_json_pla
                       section, error);
     }
     return status;
+}
+
+/* Candidates of a search share a platform, but not the number of communicators, for which memory is
+ * set aside by default. */
+cs_status cs_scenario_take_capacities(const cs_sections *sections, cs_arena *arena,
+                                      cs_platform *platform, cs_error *error)
+{
+    const cs_platform_section *section = &sections->platform;
+    const cs_json_place place = {.up = &sections->root, .key = "platform"};
+    const uint32_t n = platform->n_devices;
+    const int64_t reserve = *(const int64_t *)section->reserve.items;
+    if (n == 0 || !section->reserve.one || platform->devices[0].reserve == reserve)
+        return CS_OK;
+    cs_device *own = cs_arena_alloc(arena, n, sizeof(*own));
+    if (!own)
+        return cs_error_no_memory(error);
+    memcpy(own, platform->devices, n * sizeof(*own));
+    platform->devices = own;
+    return set_devices(section, &place, platform, error);
 }
 
 cs_status cs_scenario_platform(const cs_sections *sections, uint32_t n_devices,

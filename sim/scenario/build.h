@@ -70,6 +70,10 @@ CS_MUST_CHECK cs_status cs_scenario_paradl(const cs_sections *sections, const cs
 CS_MUST_CHECK cs_status cs_scenario_devices(const cs_sections *sections, uint32_t given,
                                             const cs_model *model, uint32_t *n, cs_error *error);
 
+/* Gives a platform that is shared with other scenarios the capacities of this one, in the arena. */
+CS_MUST_CHECK cs_status cs_scenario_take_capacities(const cs_sections *sections, cs_arena *arena,
+                                                    cs_platform *platform, cs_error *error);
+
 CS_MUST_CHECK cs_status cs_scenario_platform(const cs_sections *sections, uint32_t n_devices,
                                              cs_platform *platform, cs_error *error);
 

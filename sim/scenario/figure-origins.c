@@ -11,6 +11,7 @@
 const char *const cs_origin_names[CS_N_ORIGINS] = {"given", "measured", "assumed", "default"};
 
 const cs_runtime_member cs_runtime_members[] = {
+    {"/runtime/release", true},
     {"/runtime/fused", true},
     {"/runtime/separate_products", true},
     {"/runtime/written_out", true},
@@ -67,7 +68,6 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/memory/narrow_weights", true},
     {"/memory/narrow_copies", true},
     {"/memory/narrow_inputs", true},
-    {"/platform/reserve", false},
     {NULL, false},
 };
 

@@ -33,13 +33,15 @@ const cs_field cs_scenario_platform_fields[] = {
             "required for dp and for pipelines of named models"},
     {"memory", CS_FIELD_LIST, offsetof(cs_platform_section, memory), .fallback = "",
      .of = &memory_field, .each = true,
-     .doc = "capacity of a device, or a list with one entry per device; default: the memory of the "
-            "named model's device, else unlimited",
+     .doc = "capacity of a device, or a list with one entry per device; default: the memory that "
+            "the driver of the named model's device reports, else unlimited",
      .shape = "bytes, \"unlimited\" or [bytes, ...]"},
-    {"reserve", CS_FIELD_LIST, offsetof(cs_platform_section, reserve), .fallback = "0",
+    {"reserve", CS_FIELD_LIST, offsetof(cs_platform_section, reserve), .fallback = "",
      .of = &reserve_field, .each = true,
      .doc = "memory of each device set aside for what is not simulated: the driver's context, "
-            "fragmentation, library buffers",
+            "communicators, fragmentation, library buffers; default: if \"memory\" is not given "
+            "either, the context and the communicators (one for each axis of the mesh with more "
+            "than one rank) of the named model's device, else 0",
      .shape = "bytes or [bytes, ...]"},
     {"speed", CS_FIELD_LIST, offsetof(cs_platform_section, speed), .fallback = "1",
      .of = &speed_field, .each = true,
@@ -77,18 +79,46 @@ const cs_field cs_scenario_platform_fields[] = {
     {0},
 };
 
-/* What is taken for the section's memory when it has none: a named model knows which device it runs
- * on. */
-static cs_status settle_memory(int64_t of_device, cs_arena *arena, cs_list *memory, cs_error *error)
+/* One value for all devices. */
+static cs_status settle_bytes(int64_t bytes, cs_arena *arena, cs_list *list, cs_error *error)
 {
-    if (memory->items)
-        return CS_OK;
     int64_t *value = cs_arena_alloc(arena, 1, sizeof(*value));
     if (!value)
         return cs_error_no_memory(error);
-    *value = of_device > 0 ? of_device : INT64_MAX;
-    *memory = (cs_list){.n = 1, .one = true, .items = value};
+    *value = bytes;
+    *list = (cs_list){.n = 1, .one = true, .items = value};
     return CS_OK;
+}
+
+/* Axes of the mesh with more than one rank, each of which has a communicator of its own: replicas
+ * and context ranks reduce gradients in one. */
+static int64_t communicators(const cs_parallel_section *parallel, uint32_t n_devices)
+{
+    const uint32_t widths[] = {parallel->tensor, parallel->filter, parallel->channel,
+                               parallel->pipeline, parallel->context};
+    uint64_t ranks = 1;
+    int64_t n = parallel->expert > 1;
+    for (size_t i = 0; i < sizeof(widths) / sizeof(widths[0]); i++) {
+        ranks *= widths[i] > 1 ? widths[i] : 1;
+        n += widths[i] > 1;
+    }
+    return n + (n_devices > ranks || (n == 0 && n_devices > 1));
+}
+
+cs_status cs_platform_section_settle(cs_platform_section *platform, const cs_device_facts *device,
+                                     const cs_parallel_section *parallel, uint32_t n_devices,
+                                     cs_arena *arena, cs_error *error)
+{
+    const cs_driver *driver = &device->driver;
+    const bool known = !platform->memory.items && driver->reported > 0;
+    int64_t reserve =
+        known ? driver->context + driver->communicator * communicators(parallel, n_devices) : 0;
+    if (reserve >= driver->reported)
+        reserve = 0;
+    if (!platform->memory.items)
+        CS_TRY(settle_bytes(known ? driver->reported : INT64_MAX, arena, &platform->memory, error));
+    return platform->reserve.items ? CS_OK
+                                   : settle_bytes(reserve, arena, &platform->reserve, error);
 }
 
 /* What `sharing` and `phi` say together; `auto` is settled in the section, so that the resolved
@@ -158,7 +188,7 @@ static cs_status find_kind(const cJSON *value, const cs_json_place *place, const
 }
 
 cs_status cs_platform_section_read(const cJSON *value, const cs_json_place *root,
-                                   const cs_costs *costs, int64_t device_memory, cs_arena *arena,
+                                   const cs_costs *costs, cs_arena *arena,
                                    cs_platform_section *section, cs_error *error)
 {
     const cs_field_names measured = cs_scenario_measured_links(costs);
@@ -177,6 +207,5 @@ cs_status cs_platform_section_read(const cJSON *value, const cs_json_place *root
     CS_TRY(settle_sharing(section, &place, error));
     CS_TRY(settle_messages(section, &place, error));
     CS_TRY(cs_scenario_slowdown(&section->slowdown, arena, &section->slowdowns, error));
-    CS_TRY(settle_memory(device_memory, arena, &section->memory, error));
     return cs_scenario_noise(section, &place, arena, &section->noise, error);
 }

@@ -46,9 +46,35 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         .key = "/runtime/flash", .value = "\"" version "\"", .source = source_                     \
     }
 
+/* A convention that others are conditioned on: the newest rules that are known. */
+#define PYTORCH_RELEASE                                                                            \
+    {                                                                                              \
+        .key = "/runtime/release", .value = "\"2.11\"",                                            \
+        .source = "assumed: the conventions of PyTorch 2.11 and later; give the release if it is " \
+                  "an earlier one"                                                                 \
+    }
+
+#define CUDNN_IN(with_, source_)                                                                   \
+    {                                                                                              \
+        .key = "/runtime/flash", .value = "\"cudnn\"", .with = with_,                              \
+        .source = "aten/src/ATen/native/transformers/cuda/sdp_utils.cpp, priority_order: "         \
+                  "scaled_dot_product_attention prefers cuDNN's attention " source_                \
+    }
+
+/* In 16 bits. PyTorch took cuDNN's attention back twice. */
+#define IN_16_BITS "/model/precision!=fp32|tf32 "
 #define PYTORCH_FLASH                                                                              \
-    FLASH("flash2", "aten/src/ATen/native/transformers/cuda/flash_attn: the kernel of "            \
-                    "scaled_dot_product_attention since PyTorch 2.2")
+    CUDNN_IN(IN_16_BITS "/runtime/release>=2.11 " CAPABILITY "=9|10",                              \
+             "on sm90 and sm100 with cuDNN after 9.15, which 2.11 is the first to come with "      \
+             "(huggingface/transformers, pull request 48163)"),                                    \
+        CUDNN_IN(IN_16_BITS "/runtime/release>=2.9 /runtime/release<2.10 " CAPABILITY "=9|10",     \
+                 "on sm90 and sm100 (pytorch/pytorch, pull request 162073, for 2.9); 2.10 wants "  \
+                 "a newer cuDNN than it comes with"),                                              \
+        CUDNN_IN(IN_16_BITS "/runtime/release>=2.5 /runtime/release<2.5.1 " CAPABILITY "=9",       \
+                 "on sm90 (PyTorch 2.5 release blog); 2.5.1 made it opt-in (pytorch/pytorch, "     \
+                 "pull requests 138522 and 138587)"),                                              \
+        FLASH("flash2", "aten/src/ATen/native/transformers/cuda/flash_attn: the kernel of "        \
+                        "scaled_dot_product_attention since PyTorch 2.2")
 
 /* Of PyTorch itself, where in_step of these devices is fitted to TransformerEngine's. */
 #define KERNELS_ON_HOPPER                                                                          \
@@ -244,6 +270,23 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         .key = "/memory/" key_, .value = value_, .source = source_, .with = NAMED " " with_        \
     }
 
+/* What torch.compile saves for backward. Results of products and of attention are saved, and so is
+ * what backward's products read, because no kernel of a product computes it again; what only moves
+ * (activations of gates, casts and products within norms) is computed again in backward. */
+#define PARTITIONED                                                                                \
+    "torch/_functorch/partitioners.py, min_cut_rematerialization_partition: what is elementwise "  \
+    "is computed again in backward, unless a product reads it there "                              \
+    "(ban_recompute_materialized_backward): norms save their input and statistics, gates what "    \
+    "they read"
+#define COMPILED_MEMORY                                                                            \
+    KEEPS_WITH("fused", "[\"norm\", \"swiglu\"]", "/runtime/compile=true", PARTITIONED)
+#define COMPILED_LOSS(with_, source_)                                                              \
+    KEEPS_WITH("fused", "[\"norm\", \"swiglu\", \"cross_entropy\"]",                               \
+               "/runtime/compile=true" with_, PARTITIONED "; " source_)
+#define LOSS_WITHIN                                                                                \
+    COMPILED_LOSS("", "the loss is within the compiled network, which returns it, as in "          \
+                      "transformers and nanoGPT: logits are saved, and no logarithms in float32")
+
 #define GATHER_BUFFER(source_) KEEPS("gather_buffer", "\"last_matrix\"", source_)
 
 #define SCATTER_GATHER(source_)                                                                    \
@@ -393,21 +436,13 @@ static const cs_convention megatron_2021[] = {
           "aten/src/ATen/cuda/CublasHandlePool.cpp: getChosenWorkspaceSize"),
     {0}};
 
-static const cs_convention fsdp[] = {PYTORCH_COMPILED,
-                                     PYTORCH_HOST,
-                                     KERNELS_ON_HOPPER,
-                                     EARLY_STOP,
-                                     COLLECTIVES,
-                                     BESIDE,
-                                     PYTORCH_FLASH,
-                                     PYTORCH_OPTIMIZER,
-                                     PYTORCH_CLIPPING,
-                                     FSDP_REDUCES_EACH,
-                                     FSDP_SHARDS,
-                                     PYTORCH_MEMORY,
-                                     {0}};
+static const cs_convention fsdp[] = {
+    PYTORCH_RELEASE,   PYTORCH_COMPILED, PYTORCH_HOST,   KERNELS_ON_HOPPER, EARLY_STOP,
+    COLLECTIVES,       BESIDE,           PYTORCH_FLASH,  PYTORCH_OPTIMIZER, PYTORCH_CLIPPING,
+    FSDP_REDUCES_EACH, FSDP_SHARDS,      PYTORCH_MEMORY, LOSS_WITHIN,       {0}};
 
 static const cs_convention ddp[] = {
+    PYTORCH_RELEASE,
     PYTORCH_COMPILED,
     PYTORCH_HOST,
     PYTORCH_OPTIMIZER,
@@ -418,6 +453,7 @@ static const cs_convention ddp[] = {
      "torch/nn/parallel/distributed.py: bucket_cap_mb; Li et al., VLDB 2020, section 3.2.3", NULL},
     PYTORCH_FLASH,
     PYTORCH_MEMORY,
+    LOSS_WITHIN,
     {0}};
 
 /* Of the type that is sent. */
@@ -465,6 +501,7 @@ static const cs_convention deepspeed[] = {
     {0}};
 
 static const cs_convention torchtitan[] = {
+    PYTORCH_RELEASE,
     PYTORCH_HOST,
     EARLY_STOP,
     COLLECTIVES,
@@ -493,11 +530,22 @@ static const cs_convention torchtitan[] = {
     FSDP_REDUCES_EACH,
     FSDP_SHARDS,
     PYTORCH_COMPILED,
-    PYTORCH_FLASH,
+    {"/runtime/flash", "\"cudnn\"",
+     "torchtitan/models/attention.py, sdpa_backends: cuDNN's attention comes first on all devices "
+     "since the end of 2025, when PyTorch 2.10 was in development",
+     IN_16_BITS "/runtime/release>=2.10 " CAPABILITY ">=8"},
+    {"/runtime/flash", "\"cudnn\"",
+     "torchtitan/models/attention.py, _init_backend: cuDNN's attention comes first on B200",
+     IN_16_BITS CAPABILITY ">=10"},
+    FLASH("flash2", "torchtitan/models/attention.py, _init_backend: FLASH_ATTENTION comes first"),
     GRADIENT_PASSES("3",
                     "torchtitan/distributed/utils.py, clip_grad_norm_: the norm reads gradients, "
                     "clip_grads_with_norm_ reads and writes them"),
     PYTORCH_MEMORY,
+    COMPILED_LOSS(" /runtime/release>=2.8",
+                  "torchtitan/components/loss.py, build_cross_entropy_loss: the loss is compiled, "
+                  "since spring 2025, when PyTorch 2.8 was in development"),
+    COMPILED_MEMORY,
     KEEPS("narrow_weights", "\"cast\"",
           "torchao/float8/float8_linear.py: weights are cast for each product"),
     KEEPS("narrow_inputs", "false",
@@ -537,6 +585,7 @@ static const cs_convention llm_foundry[] = {
                     "composer/algorithms/gradient_clipping: FSDP's clip_grad_norm_, whose norm "
                     "reads gradients and whose multiplication reads and writes them"),
     PYTORCH_MEMORY,
+    COMPILED_MEMORY,
     {0}};
 
 /* In the order of the names. */

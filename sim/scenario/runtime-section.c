@@ -1,5 +1,7 @@
 #include "sim/scenario/runtime-section.h"
 
+#include <ctype.h>
+
 /* ---- the section ---- */
 
 #define AT(member) offsetof(cs_runtime_section, member)
@@ -8,10 +10,16 @@ const cs_field cs_scenario_runtime_fields[] = {
     {"name", CS_FIELD_CHOICE, AT(name), .fallback = "ideal", .choices = cs_runtime_names,
      .doc = "framework whose conventions are the defaults of the keys below and of other sections; "
             "ideal: none, each operator takes the time of its roofline"},
+    {"release", CS_FIELD_TEXT, AT(release), .fallback = "",
+     .doc = "release of PyTorch, such as \"2.7\" or \"2.5.1\", for runtimes whose conventions "
+            "depend on "
+            "it; default: the newest that is known"},
     {"compile", CS_FIELD_BOOL, AT(compile), .fallback = "false",
      .doc =
          "the network is compiled by torch.compile: in torchtitan, pytorch-fsdp, pytorch-ddp and "
-         "llm-foundry, the default of \"fused\" and \"separate_products\" is then true"},
+         "llm-foundry, the default of \"fused\" and \"separate_products\" is then true, and less "
+         "is "
+         "kept for the backward (/memory/fused)"},
     {"fused", CS_FIELD_BOOL, AT(fused), .fallback = "false",
      .doc = "one kernel each for a norm, for an activation with its gate, and for dropout with a "
             "residual sum; linear layers that read the same input are one product"},
@@ -86,12 +94,31 @@ const cs_field cs_scenario_runtime_fields[] = {
     {0},
 };
 
+/* "2.7", "2.5.1"; also "", which is not given. */
+static bool is_release(const char *text)
+{
+    bool digit = true;
+    for (; text && *text; text++) {
+        if (!isdigit((unsigned char)*text) && !(*text == '.' && digit))
+            return false;
+        digit = *text != '.';
+    }
+    return digit;
+}
+
 cs_status cs_runtime_section_read(const cJSON *value, const cs_json_place *root, cs_arena *arena,
                                   cs_runtime_section *section, cs_error *error)
 {
     const cs_json_place place = {.up = root, .key = "runtime"};
-    return cs_field_read(value, &place, (const cs_field *const[]){cs_scenario_runtime_fields, NULL},
-                         (void *const[]){section}, arena, error);
+    const cs_json_place release = {.up = &place, .key = "release"};
+    CS_TRY(cs_field_read(value, &place, (const cs_field *const[]){cs_scenario_runtime_fields, NULL},
+                         (void *const[]){section}, arena, error));
+    return is_release(section->release)
+               ? CS_OK
+               : cs_json_invalid(&release, error,
+                                 "must be numbers with dots between them, such as \"2.7\" (got "
+                                 "\"%s\")",
+                                 section->release);
 }
 
 cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)

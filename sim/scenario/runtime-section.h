@@ -12,7 +12,8 @@
 #include "sim/workload/runtime-kernels.h"
 
 typedef struct cs_runtime_section {
-    uint32_t name; /* position in its choices; 0: "ideal" */
+    uint32_t name;       /* position in its choices; 0: "ideal" */
+    const char *release; /* of PyTorch; NULL or "": not given */
     bool compile, fused, separate_products, written_out, cuda_graphs, expert_loop, expert_modules,
         fused_experts, current_scaling, deterministic, eager_ring, summed_ring, foreach_optimizer,
         counts_zeros, launch_blocking, early_stop;

@@ -71,18 +71,19 @@ static cs_status price(const cs_sections *sections, const cs_loaded *loaded,
 }
 
 /* All that a platform is made from: its section, the measured costs that it may name, how many
- * devices there are, and what the named model's device has of memory. NULL when memory runs out. */
+ * devices there are, and what memory and reserve it has by default. NULL when memory runs out. */
 static char *platform_key(const cs_sections *sections, const cJSON *root, uint32_t n_devices,
                           cs_arena *arena)
 {
     const cJSON *costs = cs_json_member(root, "costs");
     char *platform = cs_json_line(cs_json_member(root, "platform"));
     char *measured = costs ? cs_json_line(costs) : strdup("");
-    const size_t size = platform && measured ? strlen(platform) + strlen(measured) + 64 : 0;
+    const size_t size = platform && measured ? strlen(platform) + strlen(measured) + 96 : 0;
     char *key = size > 0 ? cs_arena_alloc(arena, size, 1) : NULL;
     if (key)
-        snprintf(key, size, "%" PRIu32 " %" PRId64 " %s %s", n_devices,
-                 sections->model.device.memory, platform, measured);
+        snprintf(key, size, "%" PRIu32 " %" PRId64 " %" PRId64 " %s %s", n_devices,
+                 *(const int64_t *)sections->platform.memory.items,
+                 *(const int64_t *)sections->platform.reserve.items, platform, measured);
     free(platform);
     free(measured);
     return key;
@@ -121,7 +122,7 @@ static cs_status make_platform(const cs_sections *sections, const cJSON *root, c
         return cs_scenario_platform(sections, mesh->n_devices, &made->platform, error);
     assert(made->shared.platform->n_devices == mesh->n_devices);
     made->platform = *made->shared.platform;
-    return CS_OK;
+    return cs_scenario_take_capacities(sections, &made->arena, &made->platform, error);
 }
 
 /* The model, and the mesh that it is for. Without the section "parallel" the number of devices may

@@ -1,4 +1,4 @@
-#include "sim/scenario/sections.h"
+#include "sim/scenario/build.h"
 
 #include "sim/base/document-kind.h"
 
@@ -96,8 +96,7 @@ static cs_status read_each(cs_arena *arena, cs_sections *sections, cs_loaded *lo
                                                         &sections->model, loaded, error));
     if (top->platform && costs == CS_OK && readable)
         status = first_of(status, cs_platform_section_read(top->platform, root, &loaded->costs,
-                                                           sections->model.device.memory, arena,
-                                                           &sections->platform, error));
+                                                           arena, &sections->platform, error));
     if (top->schedule)
         status = first_of(status, cs_schedule_section_read(top->schedule, root, arena,
                                                            &sections->schedule, error));
@@ -132,6 +131,12 @@ cs_status cs_sections_read(const cJSON *root, const char *path, cs_arena *arena,
     cs_top_section *top = &sections->top;
     status = first_of(status, check_name(top, &sections->root, error));
     status = first_of(status, read_each(arena, sections, loaded, error));
+    uint32_t n = 0;
+    if (status == CS_OK)
+        status = cs_scenario_given_devices(sections, &n, error);
+    if (status == CS_OK)
+        status = cs_platform_section_settle(&sections->platform, &sections->model.device,
+                                            &sections->parallel, n, arena, error);
     sections->model.workload.kernels = cs_runtime_section_kernels(&sections->runtime);
     sections->model.workload.early_stop = sections->runtime.early_stop;
     sections->model.workload.kernels.tokens_once = sections->parallel.dispatcher > 0;

@@ -284,12 +284,18 @@ bool cs_memory_section_allocator(const cs_memory_section *section, cs_caching_op
 cs_kept_rules cs_memory_section_rules(const cs_memory_section *section,
                                       const cs_device_facts *device);
 
-/* `device_memory` is that of a named model's device, for what has no memory of its own; 0: there is
- * none. Links may be as `costs` were measured. */
+/* Links may be as `costs` were measured. Memory and reserve that are not given stay open. */
 CS_MUST_CHECK cs_status cs_platform_section_read(const cJSON *value, const cs_json_place *root,
-                                                 const cs_costs *costs, int64_t device_memory,
-                                                 cs_arena *arena, cs_platform_section *section,
-                                                 cs_error *error);
+                                                 const cs_costs *costs, cs_arena *arena,
+                                                 cs_platform_section *section, cs_error *error);
+
+/* Memory and reserve that are not given, of the named model's device (zeroed: there is none), for a
+ * mesh of `n_devices` (0: not known, one). */
+CS_MUST_CHECK cs_status cs_platform_section_settle(cs_platform_section *platform,
+                                                   const cs_device_facts *device,
+                                                   const cs_parallel_section *parallel,
+                                                   uint32_t n_devices, cs_arena *arena,
+                                                   cs_error *error);
 
 /* "measured node" and "measured network" as latencies and bandwidths of the platform section.
  * CS_INVALID where nothing of the kind was measured. The costs must live as long. */

@@ -2,7 +2,6 @@
 #include "sim/base/fitted.h"
 #include "sim/base/number.h"
 #include "sim/validate/point-rules.h"
-#include "sim/workload/accelerator.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -143,17 +142,17 @@ const char *cs_point_rules_gpu(const cs_point *point)
     return found ? found->device : "";
 }
 
-double cs_point_rules_capability(const cs_point *point)
+cs_device_facts cs_point_rules_facts(const cs_point *point)
 {
     const char *name = cs_point_rules_gpu(point);
     cs_accelerator device = {0};
     cs_error ignored;
     cs_error_init(&ignored);
     if (!*name || cs_accelerator_load(name, NULL, &device, &ignored) != CS_OK)
-        return 0;
-    const double capability = device.architecture.capability;
+        return (cs_device_facts){0};
+    const cs_device_facts facts = cs_accelerator_facts(&device);
     cs_accelerator_finish(&device);
-    return capability;
+    return facts;
 }
 
 static bool is_rack(const machine *found)
@@ -389,6 +388,22 @@ static void write_measured_links(cs_point_rules *rules, bool blocking, FILE *out
     }
 }
 
+/* The size of the device is the default, of which the driver reports a part; "288 GB" is one of 270 GiB.
+ * GPUs that exist with several sizes of memory report the same share of each. */
+static void write_memory(const cs_point *point, FILE *out)
+{
+    static const double gib = 1024.0 * 1024 * 1024;
+    const cs_device_facts facts = cs_point_rules_facts(point);
+    const double stated = memory_of(point) * gib, nominal = (double)facts.memory;
+    const cs_driver *driver = &facts.driver;
+    if (!isfinite(stated) || !(fabs(stated - nominal) > 0.1 * nominal))
+        return;
+    const double reported = nominal > 0 ? stated * ((double)driver->reported / nominal) : stated;
+    const int64_t taken = driver->context + (point->hardware->gpus > 1 ? driver->communicator : 0);
+    fprintf(out, ", \"memory\": \"%.9g GiB\", \"reserve\": %.0f", reported / gib,
+            (double)taken < reported / 2 ? (double)taken : 0);
+}
+
 void cs_point_rules_platform(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
@@ -404,8 +419,7 @@ void cs_point_rules_platform(cs_point_rules *rules, FILE *out)
         cs_point_rules_assume(rules, "messages between stages share no links, on over 64 GPUs");
         fputs(", \"sharing\": \"none\"", out);
     }
-    if (isfinite(memory_of(point)))
-        fprintf(out, ", \"memory\": \"%.9g GiB\"", memory_of(point));
+    write_memory(point, out);
     if (blocking)
         fputs(", \"blocking\": true", out);
     fputs("}", out);

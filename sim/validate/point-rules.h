@@ -7,6 +7,7 @@
 #define CS_VALIDATE_POINT_RULES_H
 
 #include "sim/validate/point-scenario.h"
+#include "sim/workload/accelerator.h"
 
 #include <stdio.h>
 
@@ -126,8 +127,8 @@ void cs_point_rules_memory(cs_point_rules *rules, FILE *out);
 /* The device of `sim list devices` that the point's GPU is; "" where it is none. */
 const char *cs_point_rules_gpu(const cs_point *point);
 
-/* CUDA's compute capability of that device; 0: none, or not known. */
-double cs_point_rules_capability(const cs_point *point);
+/* Facts of that device; zeroed where it is none. */
+cs_device_facts cs_point_rules_facts(const cs_point *point);
 
 /* Whether the point's GPUs are joined by NVLinks in a rack, and not only in nodes of eight. */
 bool cs_point_rules_rack(const cs_point *point);

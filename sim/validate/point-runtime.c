@@ -183,6 +183,25 @@ static bool is_pytorch(const char *runtime)
            strcmp(runtime, "torchtitan") == 0 || strcmp(runtime, "llm-foundry") == 0;
 }
 
+/* The release of PyTorch that decides which attention it takes (runtime-bundles.c): as the
+ * framework's name has it, "PyTorch 2.7.0a0"; else one before cuDNN's was preferred. */
+static void write_release(cs_point_rules *rules, const char *runtime, FILE *out)
+{
+    static const char word[] = "PyTorch ";
+    const char *at = rules->point->framework ? strstr(rules->point->framework, word) : NULL;
+    int length = at ? (int)strspn(at + strlen(word), "0123456789.") : 0;
+    if (!is_pytorch(runtime))
+        return;
+    while (length > 0 && at[strlen(word) + (size_t)length - 1] == '.')
+        length--;
+    if (length > 0) {
+        fprintf(out, ", \"release\": \"%.*s\"", length, at + strlen(word));
+        return;
+    }
+    cs_point_rules_assume(rules, "a release of PyTorch that prefers FlashAttention-2");
+    fputs(", \"release\": \"2.4\"", out);
+}
+
 void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)
 {
     const cs_point *point = rules->point;
@@ -194,6 +213,7 @@ void cs_point_rules_write_runtime(cs_point_rules *rules, FILE *out)
         cs_point_rules_assume(rules, "no conventions of a runtime");
     const framework *found = find_framework(point);
     fprintf(out, "\"runtime\": {\"name\": \"%s\"", name);
+    write_release(rules, name, out);
     if (kernels(point))
         fprintf(out, ", \"kernels\": %s", kernels(point));
     if (found && found->one_program)

@@ -227,7 +227,7 @@ static bool overlaps_experts(const cs_point *point)
         return false;
     if (point->parallel->ep > 1 && cs_point_rules_graphs_iterations(point))
         return true;
-    const double capability = cs_point_rules_capability(point);
+    const double capability = cs_point_rules_facts(point).capability;
     return point->parallel->ep > 8 && point->parallel->vpp > 1 && point->framework &&
            strncmp(point->framework, "Megatron-Bridge", strlen("Megatron-Bridge")) == 0 &&
            capability >= 9 && capability < 10;

@@ -152,7 +152,18 @@ static const cs_field architecture_fields[] = {
     {"source", CS_FIELD_TEXT, offsetof(cs_architecture, source), .doc = "where they come from"},
     {0}};
 
+static const cs_field driver_fields[] = {
+    {"reported", CS_FIELD_BYTES, offsetof(cs_driver, reported), .min = 1, .large = true,
+     .doc = "memory that the driver reports, which is less than the data sheet states"},
+    {"context", CS_FIELD_BYTES, offsetof(cs_driver, context), .fallback = "0 B", .large = true,
+     .doc = "memory that the context of a process takes"},
+    {"communicator", CS_FIELD_BYTES, offsetof(cs_driver, communicator), .fallback = "0 B",
+     .large = true, .doc = "memory that a communicator of NCCL or RCCL takes"},
+    {"source", CS_FIELD_TEXT, offsetof(cs_driver, source), .doc = "where they come from"},
+    {0}};
+
 typedef struct document {
+    cs_driver *driver;
     cs_architecture *architecture;
     cs_training *training;
     cs_host_link *host_link;
@@ -191,6 +202,10 @@ static const cs_field document_fields[] = {
      .doc = "what libraries decide by which kernels and workspaces they use; without it, those of "
             "other vendors",
      .shape = "{\"vendor\", \"generation\", \"capability\", \"source\"}"},
+    {"driver", CS_FIELD_OBJECT, offsetof(document, driver), .fallback = "", .of = driver_fields,
+     .size = sizeof(cs_driver),
+     .doc = "memory that programs can use; without it, all of the data sheet's",
+     .shape = "{\"reported\", \"context\", \"communicator\", \"source\"}"},
     {"training", CS_FIELD_OBJECT, offsetof(document, training), .fallback = "",
      .of = training_fields, .size = sizeof(cs_training),
      .doc = "what kernels take in training, for scenarios with a runtime",
@@ -212,6 +227,8 @@ static void take_parts(const document *parts, cs_accelerator *device)
     device->launch_source = parts->sources->launch_source;
     if (parts->architecture)
         device->architecture = *parts->architecture;
+    if (parts->driver)
+        device->driver = *parts->driver;
     if (parts->training)
         device->training = *parts->training;
     if (parts->host_link)
@@ -282,9 +299,12 @@ cs_status cs_accelerator_load(const char *name, const char *from, cs_accelerator
 
 cs_device_facts cs_accelerator_facts(const cs_accelerator *device)
 {
-    return (cs_device_facts){.memory = device->memory,
-                             .host_bandwidth = device->host_link.bandwidth,
-                             .capability = device->architecture.capability};
+    const cs_driver *driver = &device->driver;
+    return (cs_device_facts){
+        .memory = device->memory,
+        .driver = driver->reported > 0 ? *driver : (cs_driver){.reported = device->memory},
+        .host_bandwidth = device->host_link.bandwidth,
+        .capability = device->architecture.capability};
 }
 
 void cs_accelerator_finish(cs_accelerator *device)

@@ -117,9 +117,17 @@ typedef struct cs_architecture {
     const char *source;
 } cs_architecture;
 
+/* Memory that a program can use: the driver reports less than the data sheet states, a process has a
+ * context, and each communicator of NCCL or RCCL has buffers. Bytes. */
+typedef struct cs_driver {
+    int64_t reported, context, communicator;
+    const char *source;
+} cs_driver;
+
 /* Facts of a device that a scenario needs besides the times of kernels. Zeroed: no device. */
 typedef struct cs_device_facts {
-    int64_t memory;        /* bytes */
+    int64_t memory;        /* bytes, by the data sheet */
+    cs_driver driver;      /* reported = memory and nothing else if not stated */
     double host_bandwidth; /* of the link to its host, bytes/s; 0: not known */
     double capability;     /* CUDA's compute capability; 0: none */
 } cs_device_facts;
@@ -127,6 +135,7 @@ typedef struct cs_device_facts {
 typedef struct cs_accelerator {
     const char *name, *title;
     cs_architecture architecture;  /* zeroed: not stated */
+    cs_driver driver;              /* the same */
     int64_t memory;                /* bytes */
     double bandwidth;              /* bytes/s */
     cs_time launch;                /* from one kernel to the next */
