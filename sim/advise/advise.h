@@ -86,7 +86,7 @@ typedef struct cs_advice {
     cs_step own;          /* the scenario's own plan; time 0: not known */
     const char *own_refusal; /* why it is impossible; or NULL */
     const char *refusal;     /* why the first impossible candidate is so; or NULL */
-    const char *cut;         /* why the search ended early, for people; NULL: it did not */
+    const char *cut;         /* why the search ended early, in a few words; NULL: it did not */
     bool interrupted;
     cs_arena arena;
 } cs_advice;

@@ -207,7 +207,7 @@ static void rank_doubts(cs_advice *advice)
 static void note_interrupt(cs_advice *advice)
 {
     advice->interrupted = true;
-    advice->cut = "it was interrupted";
+    advice->cut = "interrupted";
 }
 
 static void complete_rows(cs_advice *advice)
@@ -245,7 +245,7 @@ static cs_status examine_all(const cs_advise_options *options, double deadline, 
         return status;
     }
     if (status == CS_INTERRUPTED && timed.late)
-        advice->cut = "the time of --budget was used";
+        advice->cut = "time budget used up";
     else if (status == CS_INTERRUPTED)
         note_interrupt(advice);
     complete_rows(advice);

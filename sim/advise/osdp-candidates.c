@@ -139,7 +139,9 @@ cs_status cs_osdp_candidates_add(const cs_advise_base *base, const cs_bounds *bo
         return CS_OK;
     for (uint32_t i = 0; i < n; i++) {
         const cs_candidate like = candidates->items[i]; /* which may move */
-        if (is_wanted(&like))
+        cs_candidate mixed = like;
+        mixed.more = base->document; /* any changes of layers */
+        if (is_wanted(&like) && cs_candidate_broken_rule(base, &mixed) == CS_RUNTIME_RULES_MOST)
             CS_TRY(add_one(base, bounds, &like, progress, candidates, error));
     }
     return CS_OK;

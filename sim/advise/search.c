@@ -734,8 +734,8 @@ static void say_cut(cs_advise_search *s)
     for (uint32_t i = 0; i < advice->candidates.n; i++)
         n_open += advice->outcomes[i].state == CS_CANDIDATE_OPEN;
     advice->interrupted = s->stopped;
-    advice->cut = s->stopped      ? "it was interrupted"
-                  : s->timed.late ? "the time of --budget was used"
+    advice->cut = s->stopped      ? "interrupted"
+                  : s->timed.late ? "time budget used up"
                   : n_open > 0    ? "the plans of --most were simulated"
                                   : NULL;
 }

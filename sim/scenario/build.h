@@ -203,6 +203,10 @@ CS_MUST_CHECK cs_status cs_scenario_job(const cs_sections *sections, const cs_pl
 void cs_scenario_warn_of_order(const cs_sections *sections, const cs_parallel *parallel,
                                const cs_platform *platform, cs_error *warnings);
 
+/* Warns of a plan that the scenario's runtime cannot run. */
+void cs_scenario_warn_of_runtime(const cs_sections *sections, const cJSON *root,
+                                 const cs_scenario *scenario, cs_error *warnings);
+
 /* Warns of keys that the scenario itself gives, and that change nothing without another one. */
 void cs_scenario_warn_of_ignored_keys(const cs_sections *sections, const cs_origins *origins);
 

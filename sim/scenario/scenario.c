@@ -275,8 +275,10 @@ static cs_status make(const cJSON *root, const char *path, const reading *how, c
     if (!how->unplanned && !how->brief)
         CS_TRY(cs_scenario_paradl(&sections, loaded, made, error));
     CS_TRY(keep_net(&sections, loaded, made, error));
-    if (!how->brief)
+    if (!how->brief) {
         cs_scenario_warn(&sections, made, &made->warnings);
+        cs_scenario_warn_of_runtime(&sections, root, made, &made->warnings);
+    }
     CS_TRY(cs_origins_add_measured(&sections, &loaded->costs, &made->costs, &made->arena,
                                    &made->origins, error));
     if (how->unplanned || how->brief || how->point)
