@@ -4,7 +4,14 @@
 #include "schedules/stage-buffers.h"
 #include "schedules/states.h"
 
+#include <stdlib.h>
 #include <string.h>
+
+/* A holder of a stage, and its place in the order of groups (rank_in_groups). */
+typedef struct holder_rank {
+    uint64_t rank;
+    uint32_t holder;
+} holder_rank;
 
 typedef struct maker {
     const cs_job *job;
@@ -15,6 +22,7 @@ typedef struct maker {
     cs_pipeline_classes made;
     int64_t *received;   /* per holder: bytes of a micro-batch that come from the stage before */
     uint32_t *simulated; /* of a grid: the places of the holders, as many as each stage has */
+    holder_rank *ranks;  /* of a grid: for sorting the holders of a stage */
     uint32_t *groups;    /* of a grid, per stage and axes: the first group, or CS_NONE */
     uint32_t n_families;
 } maker;
@@ -180,7 +188,8 @@ static void make_sends(maker *m, uint32_t stage)
     const uint32_t *lower = m->made.devices + plan->stages[stage].first_device;
     const uint32_t *upper = m->made.devices + plan->stages[stage + 1].first_device;
     cs_boundary *boundary = &m->made.boundaries[stage];
-    for (uint32_t i = 0; i < boundary->n && !adjacent_on_one_device(m, stage); i++) {
+    const bool none = adjacent_on_one_device(m, stage) || m->job->passes_only;
+    for (uint32_t i = 0; i < boundary->n && !none; i++) {
         cs_replica_pair *pair = &boundary->pairs[i];
         uint32_t from = lower[pair->lower], to = upper[pair->upper];
         const uint32_t results = m->job->stage_results;
@@ -218,18 +227,19 @@ static uint32_t groups_of(maker *m, uint32_t stage, cs_axes_name name)
     return *known;
 }
 
-/* The holder of a stage at a place, or CS_NONE. */
-static uint32_t holder_at(const maker *m, uint32_t place)
+/* The rank of a place among all groups along the axes: groups are in order of their first places,
+ * and places of a group next to each other. */
+static uint64_t rank_in_groups(cs_axes axes, uint32_t place)
 {
-    uint32_t low = 0, high = m->made.most_holders;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (m->simulated[middle] < place)
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low < m->made.most_holders && m->simulated[low] == place ? low : CS_NONE;
+    const uint32_t block = place / axes.stride / axes.size;
+    const uint64_t group = (uint64_t)block * axes.stride + place % axes.stride;
+    return group * axes.size + cs_axes_coordinate(axes, place);
+}
+
+static int by_rank(const void *left, const void *right)
+{
+    const holder_rank *a = left, *b = right;
+    return a->rank < b->rank ? -1 : a->rank > b->rank;
 }
 
 /* Adds the classes of a collective over all groups that have a holder. */
@@ -237,26 +247,22 @@ static bool make_runs(maker *m, uint32_t stage, const cs_program_step *step, boo
                       cs_stage_step *made)
 {
     const cs_axes axes = cs_grid_axes(m->job->plan->grid, step->axes);
-    const uint32_t places = cs_grid_places(m->job->plan->grid), n = m->made.n_holders[stage];
-    const uint32_t first = groups_of(m, stage, step->axes);
-    uint32_t group = 0, members = 0;
+    const uint32_t n = m->made.n_holders[stage], first = groups_of(m, stage, step->axes);
     made->classes = cs_arena_alloc(m->arena, n, sizeof(*made->classes));
     made->members = cs_arena_alloc(m->arena, n, sizeof(*made->members));
     if (!made->classes || !made->members || first == CS_NONE)
         return false;
-    for (uint32_t place = 0; place < places; place = cs_axes_next_first(axes, place)) {
-        const uint32_t before = members;
-        for (uint32_t rank = 0; rank < axes.size; rank++) {
-            const uint32_t holder = holder_at(m, place + rank * axes.stride);
-            if (holder != CS_NONE)
-                made->members[holder] = members++;
-        }
+    for (uint32_t h = 0; h < n; h++)
+        m->ranks[h] = (holder_rank){rank_in_groups(axes, m->simulated[h]), h};
+    qsort(m->ranks, n, sizeof(*m->ranks), by_rank);
+    for (uint32_t i = 0; i < n; i++) {
+        const uint32_t group = (uint32_t)(m->ranks[i].rank / axes.size);
         const cs_exchange_class cls = {step->kind,      step->purpose,    stage,
                                        first + group,   step->bytes,      step->effects,
                                        step->n_effects, step->bytes_back, alone};
-        if (members > before)
+        made->members[m->ranks[i].holder] = i;
+        if (i == 0 || group != m->ranks[i - 1].rank / axes.size)
             made->classes[made->n_runs++] = cs_builder_exchange(m->builder, &cls);
-        group++;
     }
     return true;
 }
@@ -378,6 +384,8 @@ static cs_status make_pass(maker *m, const cs_program_stage *common, const spot 
     cs_stage_pass *pass = cs_pipeline_pass(&m->made, at->stage, kind, variant);
     cs_program program;
     cs_status status = cs_program_make(common, &of, &program, error);
+    for (uint32_t k = 0; status == CS_OK && m->job->passes_only && k < program.n; k++)
+        program.steps[k].n_effects = 0;
     bool enough = status != CS_OK || pass->steps || reserve_steps(m, at->stage, &program, pass);
     for (uint32_t k = 0; status == CS_OK && enough && k < program.n; k++) {
         cs_stage_step *made = &pass->steps[k];
@@ -646,7 +654,7 @@ static bool reserve(maker *m)
         !RESERVE(m, made.slots, n_holders) || !RESERVE(m, made.passes, n_passes) ||
         !RESERVE(m, made.boundaries, n_stages) || !RESERVE(m, made.reductions, n_stages) ||
         !RESERVE(m, received, n_holders) || !RESERVE(m, simulated, places) ||
-        !RESERVE(m, groups, n_groups))
+        !RESERVE(m, ranks, places) || !RESERVE(m, groups, n_groups))
         return false;
     memset(m->groups, 0xff, n_groups * sizeof(*m->groups));
     return true;
@@ -668,7 +676,8 @@ cs_status cs_pipeline_make_classes(const cs_job *job, const cs_pipeline_options 
                                    uint32_t n_micros, cs_builder *builder, cs_arena *arena,
                                    cs_pipeline_classes *made, cs_error *error)
 {
-    maker m = {job, options, n_micros, builder, arena, {0}, NULL, NULL, NULL, 0};
+    maker m = {
+        .job = job, .options = options, .n_micros = n_micros, .builder = builder, .arena = arena};
     const uint32_t n_stages = job->plan->n_stages;
     m.made.variants = variants_of(job, options);
     if (has_grid(&m))

@@ -365,7 +365,8 @@ static void sum_gradients(walk *w)
     const cs_weights weights = take_ready(w);
     const uint32_t first = w->made->n, before = w->summed;
     cs_state_exchange all[CS_STATES_MOST];
-    const uint32_t n = cs_states_reduce(w->job, &weights, w->pass->last, all);
+    const uint32_t n =
+        w->job->passes_only ? 0 : cs_states_reduce(w->job, &weights, w->pass->last, all);
     if (n == 0)
         return;
     w->summed = of->summed = add_states(w, all, n, CS_PURPOSE_GRADIENTS, w->computed);
@@ -657,8 +658,9 @@ static void make_update(walk *w)
     const cs_weights all =
         cs_states_weights(w->job, w->stage, w->of->first_layer, w->of->end_layer);
     cs_state_exchange gathers[CS_STATES_MOST];
-    const uint32_t n = cs_states_gather_updated(w->job, &all, gathers);
-    const uint32_t exchanged = exchange_matrices(w), id = add_step(w, CS_UPDATE);
+    const bool alone = w->job->passes_only;
+    const uint32_t n = alone ? 0 : cs_states_gather_updated(w->job, &all, gathers);
+    const uint32_t exchanged = alone ? CS_NONE : exchange_matrices(w), id = add_step(w, CS_UPDATE);
     cs_program_step *update = step_at(w, id);
     update->duration = cs_states_update(w->job, w->stage);
     update->flags = CS_STEP_ENDS | (exchanged == CS_NONE ? CS_STEP_BEGINS | CS_STEP_SUMS : 0);

@@ -153,10 +153,21 @@ static double expected_misfit_time(const cs_advice *all)
     return over < fits ? over : 0;
 }
 
-/* Fails where what was simulated of a plan is below one of its bounds. */
+/* Fails where what was simulated of a plan is below one of its bounds, or one of these is below the
+ * rough bound from another price of the same model. */
 static void expect_bounds(const char *row, const cs_advice *of, uint32_t i)
 {
     const cs_step *step = &of->outcomes[i].step;
+    const cs_candidate *c = &of->candidates.items[i];
+    const cs_priced *like = &of->bounds.priced[of->bounds.model[of->bounds.of[i]]];
+    if (like->possible && of->bounds.equal_speeds &&
+        cs_rough_time(c, like) > of->bounds.time[i] * (1 + 1e-9))
+        fail_msg("%s: the rough bound is %g s, more than %g s", row, cs_rough_time(c, like),
+                 of->bounds.time[i]);
+    if (like->possible &&
+        cs_rough_memory(&of->base, c, like) > of->bounds.memory[i] * (1 + 1e-9) + 1)
+        fail_msg("%s: the rough bound is %g bytes, more than %g", row,
+                 cs_rough_memory(&of->base, c, like), of->bounds.memory[i]);
     if (of->bounds.time[i] > step->time)
         fail_msg("%s: takes %g s, less than its bound, %g s", row, step->time, of->bounds.time[i]);
     if (of->bounds.memory[i] > (double)step->peak)

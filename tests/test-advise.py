@@ -116,18 +116,98 @@ class Advise(unittest.TestCase):
     def test_limits(self):
         out = self.sim('--most', '5').stdout
         self.assertIn('5 simulated', out)
-        self.assertRegex(out, r'NOT ALL: \d+ plans were not looked at, because the plans of --most '
+        self.assertRegex(out, r'Incomplete: \d+ plans not evaluated \(the plans of --most '
                               r'were simulated')
-        self.assertIn('the budget ended before the first plan was simulated',
-                      self.sim('--budget', '1 us', status=4).stderr)
+        self.assertIn('the budget ended before a plan that fits was found',
+                      self.sim('--budget', '1 us', '-s', '/platform/memory=2 MB', status=4).stderr)
 
     def test_budget(self):
         """It is for all: pricing, search and examination."""
         start = time.monotonic()
         out = self.sim('--exhaustive', '--top', '1000', '--all', '--budget', '1 s', '-j1').stdout
         self.assertLess(time.monotonic() - start, stretched(1.5))
-        self.assertIn('because the time of --budget was used', out)
+        self.assertIn('(time budget used up)', out)
         self.assertRegex(out, r'\n +1\*? ')
+
+    def test_first_answer(self):
+        """Of 27,000 plans on 512 GPUs some fit, and are there within seconds; the rest is counted."""
+        large = {**SCENARIO, 'model': {
+            'name': 'llama', 'parameters': {
+                'layers': 80, 'hidden': 8192, 'heads': 64, 'kv_heads': 8, 'intermediate': 28672,
+                'vocabulary': 128256, 'sequence': 8192},
+            'device': 'h100', 'precision': 'bf16', 'granularity': 'block', 'optimizer': 'adam',
+            'batch_size': 512}, 'platform': {'topology': 'dgx-h100', 'devices': 512},
+            'parallel': {'data': 512}, 'advise': {}}
+        with open(self.path('s.json'), 'w', encoding='utf-8') as file:
+            json.dump(large, file)
+        budget = stretched(3)
+        start = time.monotonic()
+        out = self.sim('--top', '1', '--budget', f'{budget} s', '-j2').stdout
+        self.assertLess(time.monotonic() - start, 1.05 * budget + stretched(0.5))
+        self.assertRegex(out, r'\nIncomplete: \d{5} plans not evaluated \(time budget used up\)')
+        self.assertRegex(out, r'\n +1\*? ')
+
+    # What each runtime can combine, by its own checks of arguments (docs/reference/runtimes.md):
+    # schedules, ZeRO stages without a pipeline and with one.
+    RUNTIMES = {
+        'megatron-core': ({'sequential', '1f1b', 'interleaved_1f1b'}, {0, 1, 2, 3}, {0, 1}),
+        'megatron-lm-2021': ({'sequential', '1f1b', 'interleaved_1f1b'}, {0, 1}, {0, 1}),
+        'pytorch-fsdp': ({'sequential'}, {0, 2, 3}, set()),
+        'pytorch-ddp': ({'sequential'}, {0, 1}, set()),
+        'deepspeed': ({'sequential', '1f1b'}, {0, 1, 2, 3}, {0, 1}),
+        'torchtitan': ({'sequential', '1f1b', 'interleaved_1f1b', 'zb_v', 'dualpipe_v'},
+                       {0, 2, 3}, {0, 2, 3}),
+        'llm-foundry': ({'sequential'}, {0, 2, 3}, set()),
+    }
+
+    def test_runtimes(self):
+        """No plan that the runtime cannot run is proposed; all that are left out are counted."""
+        few = ('-s', '/advise/osdp=false', '-s', '/advise/recompute="full"', '-s',
+               '/platform/memory=16 GB')
+        ideal = json.loads(self.sim('--json', *few).stdout)
+        self.assertEqual(ideal['left_out'], [])
+        for runtime, (schedules, alone, piped) in self.RUNTIMES.items():
+            found = json.loads(self.sim('--json', '--all', '--top', '1000', '--exhaustive', *few,
+                                        '-s', f'/runtime="{runtime}"').stdout)
+            seen = {'alone': set(), 'piped': set(), 'schedules': set()}
+            for row in found['best']:
+                parallel, schedule = row['changes']['/parallel'], row['changes']['/schedule']
+                is_piped = parallel['pipeline'] > 1
+                seen['schedules'].add(schedule['kind'])
+                if parallel['data'] > 1:
+                    seen['piped' if is_piped else 'alone'].add(parallel['zero'])
+                if schedule['kind'] == 'interleaved_1f1b' and 'megatron' in runtime:
+                    self.assertEqual(schedule['micro_batches'] % parallel['pipeline'], 0)
+            self.assertEqual(seen, {'alone': alone, 'piped': piped, 'schedules': schedules},
+                             runtime)
+            left_out = sum(each['plans'] for each in found['left_out'])
+            self.assertGreater(left_out, 0)
+            self.assertEqual(found['plans']['all'] + left_out, ideal['plans']['all'], runtime)
+        out = self.sim(*few, '-s', '/runtime="megatron-core"').stdout
+        self.assertRegex(out, r'\n\d+ more plans left out, which megatron-core cannot run:\n')
+
+    def test_warns_of_what_the_runtime_cannot_run(self):
+        """`sim check` does, of the scenario's own plan."""
+        plans = {  # parallel, schedule: the runtimes that cannot run it
+            '{"data": 2, "pipeline": 4, "zero": 2}': ('1f1b', {'megatron-core', 'deepspeed',
+                                                               'megatron-lm-2021', 'pytorch-fsdp',
+                                                               'pytorch-ddp', 'llm-foundry'}),
+            '{"data": 4, "pipeline": 2, "zero": 1}': ('zb_h1', set(self.RUNTIMES)),
+            '{"data": 4, "tensor": 2}': ('sequential', {'pytorch-ddp'}),
+            '{"data": 8, "zero": 1}': ('sequential', {'pytorch-fsdp', 'torchtitan',
+                                                      'llm-foundry'}),
+        }
+        for parallel, (kind, refusing) in plans.items():
+            for runtime in ('ideal', *self.RUNTIMES):
+                schedule = '{"kind": "%s"%s}' % (kind, '' if kind == 'sequential'
+                                                 else ', "micro_batches": 8')
+                done = subprocess.run(
+                    [SIM, 'check', 's.json', '-s', f'/parallel={parallel}', '-s',
+                     f'/schedule={schedule}', '-s', f'/runtime="{runtime}"', '-s',
+                     '/platform/memory=16 GB'], capture_output=True, text=True,
+                    cwd=self.folder.name, check=True)
+                self.assertEqual(f'{runtime} cannot run this plan: it ' in done.stderr,
+                                 runtime in refusing, (runtime, parallel, done.stderr))
 
     def test_alike(self):
         """A row is the best of the plans that differ from it in details; with --all each plan is a
@@ -223,7 +303,7 @@ class Advise(unittest.TestCase):
             taken = time.monotonic() - start
         self.assertEqual(process.returncode, 130, err)
         self.assertLess(taken, stretched(1))
-        self.assertRegex(out, r'NOT ALL: \d+ plans were not looked at, because it was interrupted')
+        self.assertRegex(out, r'Incomplete: \d+ plans not evaluated \(interrupted\)')
         self.assertRegex(out, r'\n +1\*? ')
         self.assertFalse(os.path.exists(self.path('a.h5')))
         self.assertIn('this search was begun before',

@@ -54,6 +54,25 @@ static uint32_t count(const cs_advice *advice, cs_candidate_state state)
     return advice->n_states[state];
 }
 
+/* Plans that are no candidates because the runtime cannot run them, and why. */
+static void print_excluded(const cs_advice *advice, FILE *out)
+{
+    const cs_candidates *all = &advice->candidates;
+    const uint32_t runtime = advice->base.runtime;
+    if (all->n_excluded == 0)
+        return;
+    fprintf(out, "%u more plans left out, which %s cannot run:\n", all->n_excluded,
+            cs_runtime_names[runtime]);
+    for (uint32_t i = 0; i < CS_RUNTIME_RULES_MOST; i++) {
+        char line[START];
+        if (all->excluded[i] == 0)
+            continue;
+        snprintf(line, sizeof(line), "  %u: it %s", all->excluded[i],
+                 cs_runtime_rules(runtime)[i].text);
+        cs_wrap(out, 0, 4, CS_WRAP_REPORT, line);
+    }
+}
+
 static void print_counts(const cs_advice *advice, FILE *out)
 {
     const uint32_t fit = count(advice, CS_CANDIDATE_SIMULATED),
@@ -61,10 +80,10 @@ static void print_counts(const cs_advice *advice, FILE *out)
     const struct {
         const char *before, *after;
         uint32_t n;
-    } parts[] = {{", of which ", " need more memory than there is", over},
-                 {"; ", " cannot be better", count(advice, CS_CANDIDATE_SLOWER)},
-                 {"; ", " cannot fit", count(advice, CS_CANDIDATE_TOO_LARGE)},
-                 {"; ", " are impossible", count(advice, CS_CANDIDATE_IMPOSSIBLE)}};
+    } parts[] = {{" (", " of them out of memory)", over},
+                 {", ", " pruned as slower", count(advice, CS_CANDIDATE_SLOWER)},
+                 {", ", " pruned as too large", count(advice, CS_CANDIDATE_TOO_LARGE)},
+                 {", ", " impossible", count(advice, CS_CANDIDATE_IMPOSSIBLE)}};
     char line[START];
     int used =
         snprintf(line, sizeof(line), "%u plans: %u simulated", advice->candidates.n, fit + over);
@@ -73,12 +92,12 @@ static void print_counts(const cs_advice *advice, FILE *out)
             used += snprintf(line + used, sizeof(line) - (size_t)used, "%s%u%s", parts[i].before,
                              parts[i].n, parts[i].after);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+    print_excluded(advice, out);
     if (advice->cut && count(advice, CS_CANDIDATE_OPEN) > 0)
-        fprintf(out, "NOT ALL: %u plans were not looked at, because %s\n",
-                count(advice, CS_CANDIDATE_OPEN), advice->cut);
-    else if (advice->cut)
-        fprintf(out, "all plans were looked at; not all of the best were examined, because %s\n",
+        fprintf(out, "Incomplete: %u plans not evaluated (%s)\n", count(advice, CS_CANDIDATE_OPEN),
                 advice->cut);
+    else if (advice->cut)
+        fprintf(out, "All plans evaluated, but not all of the best examined (%s)\n", advice->cut);
 }
 
 /* ---- the table ---- */
@@ -213,8 +232,8 @@ static cs_status print_front(const cs_advice *advice, bool all, FILE *out, cs_er
     ordered *front = make_front(advice, &n);
     if (!front)
         return cs_error_no_memory(error);
-    fprintf(out, "\n* front of time against memory, up to %g times as slow as the best%s\n",
-            advice->base.section.front, all ? ":" : ", in steps of 1 % and more:");
+    fprintf(out, "\n* Pareto front of step time and memory (up to %gx the best time%s)\n",
+            advice->base.section.front, all ? "" : ", points >= 1 % apart");
     for (uint32_t k = 0; k < n; k++) {
         const double peak = (double)advice->outcomes[front[k].candidate].step.peak;
         if (!all && peak > worth * before)
@@ -313,7 +332,9 @@ static cs_status print_strategies(const cs_advice *advice, FILE *out, cs_error *
 
 static void print_doubts(const cs_advice *advice, FILE *out)
 {
-    fputs("\nif the description is wrong: change of the step, and rank among these\nrank", out);
+    fputs("\nSensitivity: change in step time (and rank) if links or devices are 10 % slower or "
+          "faster\nrank",
+          out);
     for (uint32_t d = 0; d < CS_N_DOUBTS; d++)
         fprintf(out, "  %-*s", d + 1 < CS_N_DOUBTS ? 14 : 0, doubts[d]);
     fputc('\n', out);
@@ -361,15 +382,16 @@ static void print_own(const cs_advice *advice, FILE *out)
 {
     const cs_step *own = &advice->own;
     if (advice->own_refusal)
-        fprintf(out, "\nthe scenario's own plan is impossible: %s\n", advice->own_refusal);
+        fprintf(out, "\nyour plan is impossible: %s\n", advice->own_refusal);
     if (!(own->time > 0) || advice->n_rows == 0)
         return;
     const double best = advice->outcomes[advice->rows[0].candidate].step.time;
-    fprintf(out, "\nthe scenario's own plan: %s, %.4g %% %s the best; %s", time_text(own->time).s,
-            share(fabs(own->time - best), best), own->time < best ? "below" : "above",
+    fprintf(out, "\nyour plan: %s (%.3g %% %s than the best%s)%s %s", time_text(own->time).s,
+            share(fabs(own->time - best), best), own->time < best ? "faster" : "slower",
+            own->over > 0 ? " that fits" : "", own->over > 0 ? " but" : ",",
             bytes_text((double)own->peak).s);
     if (own->over > 0)
-        fprintf(out, ", %s more than there is", bytes_text((double)own->over).s);
+        fprintf(out, ", %s over capacity", bytes_text((double)own->over).s);
     fputc('\n', out);
 }
 
@@ -444,7 +466,7 @@ static void print_need(const cs_advice *advice, FILE *out)
 {
     double least = INFINITY;
     for (uint32_t i = 0; i < advice->candidates.n; i++)
-        if (advice->bounds.priced[advice->bounds.of[i]].possible)
+        if (advice->bounds.memory[i] > 0)
             least = fmin(least, advice->bounds.memory[i]);
     if (!(least < INFINITY) || advice->bounds.capacity == INT64_MAX)
         return;
@@ -608,6 +630,24 @@ static bool add_counts(const cs_advice *advice, cJSON *root)
     return done;
 }
 
+/* Of each rule of the runtime: how many plans it leaves out. */
+static bool add_excluded(const cs_advice *advice, cJSON *root)
+{
+    cJSON *list = cJSON_AddArrayToObject(root, "left_out");
+    bool done = list != NULL;
+    for (uint32_t i = 0; done && i < CS_RUNTIME_RULES_MOST; i++) {
+        const uint32_t n = advice->candidates.excluded[i];
+        if (n == 0)
+            continue;
+        const cs_runtime_rule *rule = &cs_runtime_rules(advice->base.runtime)[i];
+        cJSON *object = cs_json_add_item(list);
+        done = object && cs_json_add_number(object, "plans", n) &&
+               add_text(object, "runtime", cs_runtime_names[advice->base.runtime]) &&
+               add_text(object, "rule", rule->text) && add_text(object, "source", rule->source);
+    }
+    return done;
+}
+
 static bool add_own(const cs_step *own, cJSON *root)
 {
     cJSON *object = cJSON_AddObjectToObject(root, "own_plan");
@@ -623,7 +663,8 @@ static bool fill(const cs_advice_shown *shown, cJSON *root)
     bool done = add_text(root, "name", shown->name) &&
                 cs_json_add_number(root, "devices", advice->base.devices) &&
                 cs_json_add_number(root, "batch_size_samples", advice->base.batch_size) &&
-                add_counts(advice, root) && add_text(root, "cut", advice->cut) &&
+                add_counts(advice, root) && add_excluded(advice, root) &&
+                add_text(root, "cut", advice->cut) &&
                 (rows = cJSON_AddArrayToObject(root, "best")) &&
                 (front = cJSON_AddArrayToObject(root, "front"));
     if (done && advice->own.time > 0)

@@ -32,8 +32,6 @@ enum { CS_ADVISE_EACH = 3, CS_ADVISE_EACH_TASKS = 50000000 };
 
 enum { CS_ADVISE_ROUND = 64, CS_ADVISE_TOP = 10, CS_ADVISE_TOP_MAX = 1000 }; /* TOP: if not said */
 
-#define CS_ADVISE_SEARCH_SHARE 0.7
-
 typedef enum cs_candidate_state {
     CS_CANDIDATE_OPEN,       /* not looked at: the search was cut */
     CS_CANDIDATE_SIMULATED,  /* and fits */
@@ -88,16 +86,14 @@ typedef struct cs_advice {
     cs_step own;          /* the scenario's own plan; time 0: not known */
     const char *own_refusal; /* why it is impossible; or NULL */
     const char *refusal;     /* why the first impossible candidate is so; or NULL */
-    const char *cut;         /* why the search ended early, for people; NULL: it did not */
+    const char *cut;         /* why the search ended early, in a few words; NULL: it did not */
     bool interrupted;
     cs_arena arena;
 } cs_advice;
 
-enum { CS_NO_CANDIDATE = UINT32_MAX };
-
 typedef struct cs_advise_options {
     uint32_t jobs, top;
-    double budget; /* s, of all; CS_ADVISE_SEARCH_SHARE of it for the search; 0: none */
+    double budget; /* s, of all; 0: none */
     uint32_t
         most; /* candidates to simulate; 0: no limit. Unlike a budget it never looks at a clock */
     bool exhaustive;     /* nothing is left out */

@@ -5,6 +5,7 @@
 #include "sim/scenario/planning.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -118,6 +119,44 @@ double cs_bound_memory(const cs_advise_base *base, const cs_candidate *c, const 
     return bound * (1 - margin);
 }
 
+/* ---- rough bounds ---- */
+
+double cs_rough_time(const cs_candidate *c, const cs_priced *like)
+{
+    const double computing = like->computing, n = c->micro_batches, ranks = c->pipeline;
+    const bool ramps = c->chunks == 1 && !is_split(c);
+    const double share = ramps ? 1 - pow(1 - 1 / n, ranks) : ranks / n;
+    return computing / share * (1 - margin);
+}
+
+double cs_rough_memory(const cs_advise_base *base, const cs_candidate *c, const cs_priced *like)
+{
+    cs_stage_price all = {0};
+    double least_kept = INFINITY, most_kept = 0, inverse = 0;
+    if (!like->additive)
+        return 0;
+    for (uint32_t s = 0; s < like->n_stages; s++) {
+        const cs_stage_price *stage = &like->stages[s];
+        all.dense += stage->dense;
+        all.expert += stage->expert;
+        all.gradients += stage->gradients;
+        all.frozen += stage->frozen;
+        all.cast += stage->cast;
+        all.kept += stage->kept;
+    }
+    for (uint32_t r = 0; r < c->pipeline; r++) {
+        double kept = n_kept(c, r, 0);
+        for (uint32_t k = 1; k < c->chunks; k++)
+            kept = fmin(kept, n_kept(c, r, k));
+        least_kept = fmin(least_kept, kept);
+        most_kept = most(most_kept, kept);
+        inverse += 1 / kept;
+    }
+    const double rests = resting(base, c, like, &all);
+    const double mean = (rests + least_kept * all.kept) / c->pipeline;
+    return most(mean, (rests / most_kept + all.kept) / inverse) * (1 - margin);
+}
+
 /* ---- what stages take ---- */
 
 /* Candidates whose layers are divided and computed alike have the same model. Experts are divided
@@ -144,6 +183,15 @@ static bool have_one_price(const cs_candidate *a, const cs_candidate *b)
 {
     return have_one_model(a, b) && a->pipeline == b->pipeline && a->inner == b->inner &&
            a->chunks == b->chunks && price_kind(a) == price_kind(b);
+}
+
+/* Those with the same devices at the same places of a mesh, and messages between the same ranks. */
+static bool have_one_mesh(const cs_candidate *a, const cs_candidate *b)
+{
+    return a->devices == b->devices && a->method == b->method && a->layer == b->layer &&
+           a->space == b->space && a->context == b->context && a->pipeline == b->pipeline &&
+           a->data == b->data && a->expert == b->expert && a->inner == b->inner &&
+           (a->chunks > 1) == (b->chunks > 1) && cs_candidate_is_vee(a) == cs_candidate_is_vee(b);
 }
 
 /* Communication slows no computation down: what is beside the only micro-batch, like sums of
@@ -291,6 +339,9 @@ static void take_sizes(const cs_scenario *scenario, cs_priced *to)
     }
     to->gradient_ratio = (double)cs_model_gradient_ratio(model);
     to->wide_shards = scenario->job.states.wide_shards;
+    to->additive = true; /* but for copies of weights that stages share */
+    for (uint32_t l = 0; to->n_stages > 1 && l < model->n_layers; l++)
+        to->additive = to->additive && !model->layers[l].tied_to;
     to->optimizer_ratio = scenario->job.optimizer_ratio;
 }
 
@@ -335,25 +386,86 @@ cs_status cs_bounds_price(const cs_advise_base *base, const cs_candidate *candid
     if (status == CS_OK)
         status =
             cs_scenario_read_brief(document, base->path, parts, progress, priced->scenario, error);
-    if (status == CS_OK)
+    if (status == CS_OK) {
+        /* where some layers' states are divided, exchanges of these stand in the way of others */
+        priced->scenario->job.passes_only = !base->has_rules && !candidate->more;
         status = take_prices(priced->scenario, base->has_rules, progress, priced, error);
+    }
+    priced->known = true;
     cJSON_Delete(document);
     return status;
 }
 
 /* ---- parts that candidates share ---- */
 
+/* What tells the places of each mesh apart (cs_scenario.difference), by ZeRO stage, which may group
+ * them; threads note it when they have read a scenario with that mesh. */
+enum { ZERO_STAGES = 4 };
+typedef struct cs_mesh_notes {
+    pthread_mutex_t lock;
+    size_t n;
+    char **differences; /* NULL: not known yet */
+} cs_mesh_notes;
+
+static uint32_t find_number(const cs_numbering *numbers, const cs_candidates *all, uint32_t i);
+
+static size_t note_of(const cs_bounds *bounds, const cs_candidates *all, uint32_t i, uint32_t zero)
+{
+    return (size_t)find_number(&bounds->meshes, all, i) * ZERO_STAGES + zero;
+}
+
+static const char *noted(const cs_bounds *bounds, size_t note)
+{
+    pthread_mutex_lock(&bounds->notes->lock);
+    const char *difference = bounds->notes->differences[note];
+    pthread_mutex_unlock(&bounds->notes->lock);
+    return difference;
+}
+
+/* Without memory it stays unknown. */
+static void note_difference(const cs_bounds *bounds, size_t note, const char *difference)
+{
+    if (!difference || noted(bounds, note))
+        return;
+    char *copy = strdup(difference);
+    pthread_mutex_lock(&bounds->notes->lock);
+    if (!bounds->notes->differences[note]) {
+        bounds->notes->differences[note] = copy;
+        copy = NULL;
+    }
+    pthread_mutex_unlock(&bounds->notes->lock);
+    free(copy);
+}
+
+static cs_status grow_notes(cs_bounds *bounds, cs_error *error)
+{
+    const size_t n = (size_t)bounds->meshes.n * ZERO_STAGES;
+    cs_mesh_notes *notes = bounds->notes;
+    char **grown = realloc(notes->differences, (n + 1) * sizeof(*grown));
+    if (!grown)
+        return cs_error_no_memory(error);
+    memset(grown + notes->n, 0, (n - notes->n) * sizeof(*grown));
+    notes->differences = grown;
+    notes->n = n;
+    return CS_OK;
+}
+
+static void destroy_notes(cs_mesh_notes *notes)
+{
+    if (!notes)
+        return;
+    for (size_t i = 0; i < notes->n; i++)
+        free(notes->differences[i]);
+    free(notes->differences);
+    pthread_mutex_destroy(&notes->lock);
+    free(notes);
+}
+
 /* Of the price, or the first one with this model; NULL where it is not kept. */
 static cs_model *model_of(const cs_bounds *bounds, uint32_t price)
 {
     const cs_scenario *like = bounds->priced[bounds->model[price]].scenario;
     return like && like->net ? like->model : NULL;
-}
-
-/* Whose network a candidate has; NULL where it may be another one. */
-static const cs_scenario *network_of(const cs_bounds *bounds, const cs_candidate *candidate)
-{
-    return bounds->whole.net && !candidate->more ? &bounds->whole : NULL;
 }
 
 static const cs_platform *platform_of(const cs_bounds *bounds, uint32_t devices)
@@ -364,19 +476,30 @@ static const cs_platform *platform_of(const cs_bounds *bounds, uint32_t devices)
     return NULL;
 }
 
+/* OSDP's changes may be of the network, too. */
+cs_scenario_parts cs_bounds_parts(const cs_bounds *bounds, const cs_candidate *candidate)
+{
+    return (cs_scenario_parts){.network =
+                                   bounds->whole.net && !candidate->more ? &bounds->whole : NULL,
+                               .platform = platform_of(bounds, candidate->devices)};
+}
+
 cs_status cs_bounds_read(const cs_advise_base *base, const cs_candidates *candidates,
                          const cs_bounds *bounds, uint32_t i, const cs_progress *progress,
                          cs_scenario *scenario, cs_error *error)
 {
     const cs_candidate *candidate = &candidates->items[i];
-    const cs_scenario_parts parts = {.network = network_of(bounds, candidate),
-                                     .model = model_of(bounds, bounds->of[i]),
-                                     .platform = platform_of(bounds, candidate->devices)};
+    const size_t note = note_of(bounds, candidates, i, candidate->zero);
+    cs_scenario_parts parts = cs_bounds_parts(bounds, candidate);
+    parts.model = model_of(bounds, bounds->of[i]);
+    parts.difference = candidate->more ? NULL : noted(bounds, note);
     cJSON *document = cs_candidate_document(base, candidate);
     if (!document)
         return cs_error_no_memory(error);
     const cs_status status =
         cs_scenario_read_brief(document, base->path, &parts, progress, scenario, error);
+    if (status == CS_OK && !candidate->more)
+        note_difference(bounds, note, scenario->difference);
     cJSON_Delete(document);
     return status;
 }
@@ -415,15 +538,7 @@ static cs_status make_platforms(const cs_advise_base *base, const cs_candidates 
 
 /* ---- all of them ---- */
 
-typedef struct pricing {
-    const cs_advise_base *base;
-    const cs_candidates *candidates;
-    const uint32_t *first; /* per price: a candidate that has it */
-    uint32_t n_kept;       /* models of so many first prices are kept */
-    cs_bounds *bounds;
-} pricing;
-
-/* A model is the size of all its layers and operators. */
+/* A model is the size of all its layers and operators: those of so many first prices are kept. */
 enum { MODELS_KEPT = 4096 };
 
 /* All that is plain data, and then the stages. */
@@ -457,175 +572,266 @@ static bool unpack(const cs_pool_item *item, cs_priced *priced)
     return priced->stages || stages == 0;
 }
 
-/* Each thread keeps the scenarios of its own points. */
-static void work(const void *context, uint32_t i, const cs_progress *progress, cs_pool_item *item)
+/* Keeps the scenario of a model's first price, whose model others take. */
+void cs_bounds_work(const cs_advise_base *base, const cs_candidates *candidates,
+                    const cs_bounds *bounds, uint32_t price, const cs_progress *progress,
+                    cs_pool_item *item)
 {
-    const pricing *p = context;
-    const cs_candidate *candidate = &p->candidates->items[p->first[i]];
-    const bool first = p->bounds->model[i] == i;
-    const cs_scenario_parts parts = {.network = network_of(p->bounds, candidate),
-                                     .model = first ? NULL : model_of(p->bounds, i),
-                                     .platform = platform_of(p->bounds, candidate->devices)};
+    const uint32_t i = bounds->prices.first[price];
+    const cs_candidate *candidate = &candidates->items[i];
+    const size_t note = note_of(bounds, candidates, i, 0);
+    cs_scenario_parts parts = cs_bounds_parts(bounds, candidate);
+    parts.model = model_of(bounds, price);
+    parts.difference = candidate->more ? NULL : noted(bounds, note);
     cs_priced priced;
-    item->status = cs_bounds_price(p->base, candidate, &parts, progress, &priced, item->error);
+    item->status = cs_bounds_price(base, candidate, &parts, progress, &priced, item->error);
+    if (item->status == CS_OK && !candidate->more)
+        note_difference(bounds, note, priced.scenario->difference);
     if (!pack(&priced, item))
         item->status = cs_error_no_memory(item->error);
-    if (first && p->n_kept > i) {
-        p->bounds->priced[i].scenario = priced.scenario;
+    if (bounds->model[price] == price && price < MODELS_KEPT && !bounds->priced[price].scenario) {
+        bounds->priced[price].scenario = priced.scenario;
         priced.scenario = NULL;
     }
     cs_priced_finish(&priced);
 }
 
+static void set_bounds(const cs_advise_base *base, const cs_candidates *candidates,
+                       cs_bounds *bounds, uint32_t i)
+{
+    const cs_candidate *c = &candidates->items[i];
+    const cs_priced *own = &bounds->priced[bounds->of[i]];
+    const cs_priced *like = &bounds->priced[bounds->model[bounds->of[i]]];
+    const bool rough = !own->known && like->possible;
+    bounds->time[i] = own->possible                   ? cs_bound_time(c, own)
+                      : rough && bounds->equal_speeds ? cs_rough_time(c, like)
+                                                      : 0;
+    bounds->memory[i] = own->possible ? cs_bound_memory(base, c, own)
+                        : rough       ? cs_rough_memory(base, c, like)
+                                      : 0;
+}
+
+cs_status cs_bounds_collect(const cs_advise_base *base, const cs_candidates *candidates,
+                            cs_bounds *bounds, uint32_t price, const cs_pool_item *item,
+                            cs_error *error)
+{
+    cs_priced *priced = &bounds->priced[price];
+    if (item->status == CS_NO_MEMORY || !unpack(item, priced))
+        return cs_error_no_memory(error);
+    if (item->status != CS_OK) {
+        const char *text = item->error->text;
+        priced->why = cs_arena_copy_length(&bounds->arena, text, strcspn(text, "\n"));
+        if (!priced->why)
+            return cs_error_no_memory(error);
+    }
+    for (uint32_t i = bounds->first_candidate[price]; i != CS_NO_CANDIDATE;
+         i = bounds->next_candidate[i])
+        set_bounds(base, candidates, bounds, i);
+    return CS_OK;
+}
+
+typedef struct pricing {
+    const cs_advise_base *base;
+    const cs_candidates *candidates;
+    cs_bounds *bounds;
+} pricing;
+
+static void work(const void *context, uint32_t price, const cs_progress *progress,
+                 cs_pool_item *item)
+{
+    const pricing *p = context;
+    cs_bounds_work(p->base, p->candidates, p->bounds, price, progress, item);
+}
+
 static cs_status collect(void *context, const cs_pool_item *item, cs_error *error)
 {
     const pricing *p = context;
-    if (item->status == CS_NO_MEMORY || !unpack(item, &p->bounds->priced[item->point]))
-        return cs_error_no_memory(error);
-    if (item->status == CS_OK)
-        return CS_OK;
-    const char *text = item->error->text;
-    char *why = cs_arena_copy_length(&p->bounds->arena, text, strcspn(text, "\n"));
-    p->bounds->priced[item->point].why = why;
-    return why ? CS_OK : cs_error_no_memory(error);
+    return cs_bounds_collect(p->base, p->candidates, p->bounds, item->point, item, error);
 }
 
-/* Numbers what candidates have in common. */
-typedef struct numbering {
-    bool (*same)(const cs_candidate *a, const cs_candidate *b);
-    uint32_t *first, *hashed, *next; /* chains with one hash */
-    uint32_t n;
-} numbering;
+cs_status cs_bounds_price_all(const cs_advise_base *base, const cs_candidates *candidates,
+                              bool firsts, uint32_t jobs, const cs_progress *progress,
+                              cs_bounds *bounds, cs_error *error)
+{
+    pricing p = {base, candidates, bounds};
+    uint32_t *points = malloc((bounds->prices.n + 1ULL) * sizeof(*points)), n = 0;
+    if (!points)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < bounds->prices.n; i++)
+        if ((bounds->model[i] == i) == firsts && !bounds->priced[i].known)
+            points[n++] = i;
+    const cs_pool pool = {.what = "measuring models",
+                          .points_are = "models",
+                          .work = work,
+                          .work_context = &p,
+                          .collect = collect,
+                          .collect_context = &p,
+                          .points = points,
+                          .n_points = n,
+                          .jobs = jobs};
+    const cs_status status = cs_pool_run(&pool, progress, error);
+    free(points);
+    for (uint32_t i = 0; status == CS_OK && i < bounds->n; i++)
+        set_bounds(base, candidates, bounds, i);
+    return status;
+}
+
+/* ---- numbers ---- */
 
 enum { BUCKETS = 4096 };
 
-static void finish_numbering(numbering *numbers)
+static uint32_t mix(uint32_t hash, uint32_t value)
+{
+    return (hash ^ value) * 0x01000193u; /* FNV-1a, by words */
+}
+
+static uint32_t hash_common(const cs_candidate *c)
+{
+    const uint32_t parts[] = {c->devices, c->method, c->layer, c->space, c->context, c->expert};
+    uint32_t hash = 0x811c9dc5u;
+    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+        hash = mix(hash, parts[i]);
+    return hash;
+}
+
+static uint32_t hash_model(const cs_candidate *c)
+{
+    return mix(mix(hash_common(c), c->micro_samples), c->recompute);
+}
+
+static uint32_t hash_price(const cs_candidate *c)
+{
+    return mix(mix(mix(hash_model(c), c->pipeline), c->chunks), c->inner);
+}
+
+static uint32_t hash_mesh(const cs_candidate *c)
+{
+    return mix(mix(hash_common(c), c->pipeline), c->inner);
+}
+
+static void finish_numbering(cs_numbering *numbers)
 {
     free(numbers->first);
     free(numbers->next);
     free(numbers->hashed);
 }
 
-static bool init_numbering(numbering *numbers, size_t most,
-                           bool (*same)(const cs_candidate *a, const cs_candidate *b))
+static bool init_numbering(cs_numbering *numbers,
+                           bool (*same)(const cs_candidate *a, const cs_candidate *b),
+                           uint32_t (*hash)(const cs_candidate *c))
 {
-    *numbers = (numbering){.same = same,
-                           .first = malloc(most * sizeof(*numbers->first)),
-                           .next = malloc(most * sizeof(*numbers->next)),
-                           .hashed = calloc(BUCKETS, sizeof(*numbers->hashed))};
-    return numbers->first && numbers->next && numbers->hashed;
+    *numbers = (cs_numbering){
+        .same = same, .hash = hash, .hashed = calloc(BUCKETS, sizeof(*numbers->hashed))};
+    return numbers->hashed != NULL;
 }
 
-static uint32_t bucket_of(const cs_candidate *c)
+static uint32_t find_number(const cs_numbering *numbers, const cs_candidates *all, uint32_t i)
 {
-    const uint32_t parts[] = {c->method, c->layer,         c->space,    c->context,
-                              c->expert, c->micro_samples, c->recompute};
-    uint32_t hash = 0;
-    for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
-        hash = hash * 31 + parts[i];
-    return hash % BUCKETS;
-}
-
-/* Which number a candidate has; a new one where none before is the same. */
-static uint32_t number_of(numbering *numbers, const cs_candidates *all, uint32_t i)
-{
-    const uint32_t bucket = bucket_of(&all->items[i]);
+    const uint32_t bucket = numbers->hash(&all->items[i]) % BUCKETS;
     for (uint32_t p = numbers->hashed[bucket]; p > 0; p = numbers->next[p - 1])
         if (numbers->same(&all->items[numbers->first[p - 1]], &all->items[i]))
             return p - 1;
+    return CS_NONE;
+}
+
+/* Which number a candidate has; a new one if no candidate before is the same. There is room. */
+static uint32_t number_of(cs_numbering *numbers, const cs_candidates *all, uint32_t i)
+{
+    const uint32_t found = find_number(numbers, all, i);
+    const uint32_t bucket = numbers->hash(&all->items[i]) % BUCKETS;
+    if (found != CS_NONE)
+        return found;
     numbers->first[numbers->n] = i;
     numbers->next[numbers->n] = numbers->hashed[bucket];
     numbers->hashed[bucket] = numbers->n + 1;
     return numbers->n++;
 }
 
-/* Prices that are the first ones of their models, which every process needs, or the others. */
-static cs_status run_pricing(const pricing *p, bool first, uint32_t jobs, cs_team *team,
-                             const cs_progress *progress, cs_error *error)
+/* Grows an array to `n` items and one more. */
+static bool grow(void *array, size_t n, size_t size)
 {
-    uint32_t *points = malloc((p->bounds->n_priced + 1ULL) * sizeof(*points)), n = 0;
-    if (!points)
-        return cs_error_no_memory(error);
-    for (uint32_t i = 0; i < p->bounds->n_priced; i++)
-        if ((p->bounds->model[i] == i) == first)
-            points[n++] = i;
-    pricing collector = *p;
-    const cs_pool pool = {.what = "pricing",
-                          .points_are = "splits",
-                          .work = work,
-                          .work_context = p,
-                          .collect = collect,
-                          .collect_context = &collector,
-                          .points = points,
-                          .n_points = n,
-                          .jobs = jobs};
-    const cs_status status =
-        cs_team_run(first ? NULL : team, CS_ADVISE_PRICING, &pool, progress, error);
-    free(points);
-    return status;
+    void *grown = realloc(*(void **)array, (n + 1) * size);
+    if (grown)
+        *(void **)array = grown;
+    return grown != NULL;
 }
 
-/* The most memory of a device, before what candidates set aside for their communicators. */
+static bool grow_all(cs_bounds *b, size_t n)
+{
+    cs_numbering *all[] = {&b->models, &b->prices, &b->meshes};
+    for (size_t i = 0; i < 3; i++)
+        if (!grow(&all[i]->first, n, sizeof(uint32_t)) || !grow(&all[i]->next, n, sizeof(uint32_t)))
+            return false;
+    return grow(&b->priced, n, sizeof(*b->priced)) && grow(&b->model, n, sizeof(*b->model)) &&
+           grow(&b->first_candidate, n, sizeof(*b->first_candidate)) &&
+           grow(&b->next_candidate, n, sizeof(*b->next_candidate)) &&
+           grow(&b->of, n, sizeof(*b->of)) && grow(&b->time, n, sizeof(*b->time)) &&
+           grow(&b->memory, n, sizeof(*b->memory));
+}
+
+cs_status cs_bounds_extend(const cs_candidates *candidates, cs_bounds *bounds, cs_error *error)
+{
+    if (!grow_all(bounds, candidates->n))
+        return cs_error_no_memory(error);
+    for (uint32_t i = bounds->n; i < candidates->n; i++) {
+        const uint32_t known = bounds->prices.n, models = bounds->models.n;
+        const uint32_t model = number_of(&bounds->models, candidates, i);
+        const uint32_t price = number_of(&bounds->prices, candidates, i);
+        (void)number_of(&bounds->meshes, candidates, i);
+        bounds->of[i] = price;
+        bounds->time[i] = bounds->memory[i] = 0;
+        bounds->next_candidate[i] =
+            price < known ? bounds->first_candidate[price] : CS_NO_CANDIDATE;
+        bounds->first_candidate[price] = i;
+        if (price == known) { /* a new model's first candidate has a new price */
+            bounds->priced[price] = (cs_priced){0};
+            bounds->model[price] =
+                model == models ? price : bounds->of[bounds->models.first[model]];
+        }
+    }
+    bounds->n = candidates->n;
+    return grow_notes(bounds, error);
+}
+
+/* ---- begin and end ---- */
+
+/* The most memory of a device, before what candidates set aside for their communicators; and whether
+ * the devices are equally fast. */
 static cs_status take_devices(const cs_advise_base *base, cs_bounds *bounds, cs_error *error)
 {
     cs_scenario *whole = &bounds->whole;
     CS_TRY(cs_advise_read_itself(base->document, base->path, true, whole, NULL, error));
+    const cs_device *devices = whole->platform.devices;
     bounds->capacity = base->section.memory;
+    bounds->equal_speeds = true;
     for (uint32_t d = 0; d < whole->platform.n_devices; d++) {
-        const cs_device *device = &whole->platform.devices[d];
-        const int64_t memory =
-            device->capacity == INT64_MAX ? device->capacity : device->capacity + device->reserve;
+        const int64_t memory = devices[d].capacity == INT64_MAX
+                                   ? INT64_MAX
+                                   : devices[d].capacity + devices[d].reserve;
         if (base->section.memory == 0 && memory > bounds->capacity)
             bounds->capacity = memory;
-    }
-    return CS_OK;
-}
-
-/* What candidates have in common; `models` and `prices` number it. */
-static cs_status number_all(const cs_candidates *candidates, numbering *models, numbering *prices,
-                            cs_bounds *bounds, cs_error *error)
-{
-    for (uint32_t i = 0; i < candidates->n; i++)
-        bounds->of[i] = number_of(prices, candidates, i);
-    bounds->n_priced = prices->n;
-    bounds->priced = calloc(prices->n + 1ULL, sizeof(*bounds->priced));
-    bounds->model = calloc(prices->n + 1ULL, sizeof(*bounds->model));
-    if (!bounds->priced || !bounds->model)
-        return cs_error_no_memory(error);
-    for (uint32_t p = 0; p < prices->n; p++) /* the first candidate of a model is that of a price */
-        bounds->model[p] =
-            bounds->of[models->first[number_of(models, candidates, prices->first[p])]];
-    return CS_OK;
-}
-
-static cs_status find(const cs_advise_base *base, const cs_candidates *candidates, uint32_t jobs,
-                      cs_team *team, const cs_progress *progress, const numbering *prices,
-                      cs_bounds *bounds, cs_error *error)
-{
-    CS_TRY(take_devices(base, bounds, error));
-    CS_TRY(make_platforms(base, candidates, bounds, error));
-    const pricing p = {base, candidates, prices->first, MODELS_KEPT, bounds};
-    CS_TRY(run_pricing(&p, true, jobs, team, progress, error));
-    CS_TRY(run_pricing(&p, false, jobs, team, progress, error));
-    for (uint32_t i = 0; i < candidates->n; i++) {
-        const cs_priced *priced = &bounds->priced[bounds->of[i]];
-        const cs_candidate *c = &candidates->items[i];
-        bounds->time[i] = priced->possible ? cs_bound_time(c, priced) : 0;
-        bounds->memory[i] = priced->possible ? cs_bound_memory(base, c, priced) : 0;
+        bounds->equal_speeds &=
+            !(devices[d].speed < devices[0].speed) && !(devices[d].speed > devices[0].speed);
     }
     return CS_OK;
 }
 
 void cs_bounds_finish(cs_bounds *bounds)
 {
-    for (uint32_t i = 0; bounds->priced && i < bounds->n_priced; i++)
+    for (uint32_t i = 0; bounds->priced && i < bounds->prices.n; i++)
         cs_priced_finish(&bounds->priced[i]);
     for (uint32_t i = 0; i < bounds->n_platforms; i++) /* behind those that share them */
         cs_scenario_finish(&bounds->platforms[i].scenario);
     cs_scenario_finish(&bounds->whole);
+    finish_numbering(&bounds->models);
+    finish_numbering(&bounds->prices);
+    finish_numbering(&bounds->meshes);
+    destroy_notes(bounds->notes);
     free(bounds->platforms);
     free(bounds->priced);
     free(bounds->model);
+    free(bounds->first_candidate);
+    free(bounds->next_candidate);
     free(bounds->of);
     free(bounds->time);
     free(bounds->memory);
@@ -633,25 +839,23 @@ void cs_bounds_finish(cs_bounds *bounds)
     *bounds = (cs_bounds){0};
 }
 
-cs_status cs_bounds_find(const cs_advise_base *base, const cs_candidates *candidates, uint32_t jobs,
-                         cs_team *team, const cs_progress *progress, cs_bounds *bounds,
-                         cs_error *error)
+cs_status cs_bounds_begin(const cs_advise_base *base, const cs_candidates *candidates,
+                          cs_bounds *bounds, cs_error *error)
 {
-    const size_t n = candidates->n + (size_t)1;
-    numbering models, prices;
-    *bounds = (cs_bounds){.of = calloc(n, sizeof(*bounds->of)),
-                          .time = calloc(n, sizeof(*bounds->time)),
-                          .memory = calloc(n, sizeof(*bounds->memory))};
+    *bounds = (cs_bounds){.notes = calloc(1, sizeof(*bounds->notes))};
     cs_arena_init(&bounds->arena);
-    bool room = init_numbering(&models, n, have_one_model);
-    room &= init_numbering(&prices, n, have_one_price);
-    room = room && bounds->of && bounds->time && bounds->memory;
-    cs_status status =
-        room ? number_all(candidates, &models, &prices, bounds, error) : cs_error_no_memory(error);
+    if (bounds->notes)
+        pthread_mutex_init(&bounds->notes->lock, NULL);
+    bool room = init_numbering(&bounds->models, have_one_model, hash_model);
+    room &= init_numbering(&bounds->prices, have_one_price, hash_price);
+    room &= init_numbering(&bounds->meshes, have_one_mesh, hash_mesh);
+    cs_status status = room && bounds->notes ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK)
-        status = find(base, candidates, jobs, team, progress, &prices, bounds, error);
-    finish_numbering(&models);
-    finish_numbering(&prices);
+        status = cs_bounds_extend(candidates, bounds, error);
+    if (status == CS_OK)
+        status = take_devices(base, bounds, error);
+    if (status == CS_OK)
+        status = make_platforms(base, candidates, bounds, error);
     if (status != CS_OK)
         cs_bounds_finish(bounds);
     return status;

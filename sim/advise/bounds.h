@@ -33,20 +33,29 @@
  *
  * Both are rounded down by a millionth: sums of doubles are off by less, and S_r by rounding shares
  * of layers to bytes.
+ *
+ * Simulating a micro-batch takes milliseconds. Before it, candidates have rough bounds, for which
+ * one micro-batch per model is enough, of any pipeline. From it come C, what all stages compute for
+ * a micro-batch, S and K, what all stages together hold and keep. A rank's x_r, S_r and k_s are not
+ * known, only their sums: the rough bounds are the least that T and M can be for any cut of the
+ * model into stages.
+ *
+ *   T  M C / P: one rank computes at least the mean. If each rank has one stage and backwards are
+ *      whole, the bound T of rank r is x_0 + ... + x_(r-1) + M x_r, so that x_r <= (T - x_0 - ... -
+ *      x_(r-1)) / M for all r: then all x_r add up to T (1 - (1 - 1 / M)^P) at most, and T >=
+ *      C / (1 - (1 - 1 / M)^P).
+ *   M  With n_r the least n_s of rank r: the mean over ranks is (S + min n_r K) / P; and from
+ *      S_r + n_r K_r <= M follows S / max n_r + K <= M (1 / n_0 + ... + 1 / n_(P-1)).
  */
 #ifndef CS_ADVISE_BOUNDS_H
 #define CS_ADVISE_BOUNDS_H
 
 #include "sim/advise/candidates.h"
+#include "sim/base/pool.h"
 #include "sim/base/progress.h"
-#include "sim/team/team.h"
 
 /* What processes of a team share, in this order. */
-typedef enum cs_advise_stage {
-    CS_ADVISE_PRICING,
-    CS_ADVISE_SEARCHING,
-    CS_ADVISE_EXAMINING
-} cs_advise_stage;
+typedef enum cs_advise_stage { CS_ADVISE_SEARCHING, CS_ADVISE_EXAMINING } cs_advise_stage;
 
 /* A stage on a device; sizes in bytes, times in s. */
 typedef struct cs_stage_price {
@@ -57,6 +66,7 @@ typedef struct cs_stage_price {
 
 /* What candidates with the same mesh, stages and micro-batches have in common. */
 typedef struct cs_priced {
+    bool known;      /* else it was not priced yet, and all else is zero */
     bool possible;   /* else the model, the mesh or the platform refuses it */
     const char *why; /* then the message */
     uint32_t n_stages;
@@ -64,6 +74,7 @@ typedef struct cs_priced {
     double computing;       /* of all stages, for a micro-batch on one place: s */
     double gradient_ratio, optimizer_ratio;
     bool wide_shards; /* see cs_states */
+    bool additive;    /* no cut of the model into stages has less than the sums of these stages */
     cs_scenario
         *scenario; /* the caller's, to finish and free, of that micro-batch; NULL: not kept */
 } cs_priced;
@@ -74,26 +85,65 @@ typedef struct cs_devices_platform {
     cs_scenario scenario;
 } cs_devices_platform;
 
+/* Numbers what candidates have in common. */
+typedef struct cs_numbering {
+    bool (*same)(const cs_candidate *a, const cs_candidate *b);
+    uint32_t (*hash)(const cs_candidate *c);
+    uint32_t *first, *hashed, *next; /* chains with one hash */
+    uint32_t n;
+} cs_numbering;
+
 typedef struct cs_bounds {
-    uint32_t n_priced;
-    cs_priced *priced;
-    uint32_t *model;       /* per price: the first one of the same model, whose scenario is kept */
-    uint32_t *of;          /* per candidate: which of them */
-    double *time, *memory; /* per candidate: s, bytes */
-    cs_scenario whole;     /* the scenario itself, without a plan */
-    int64_t capacity;      /* of the device with most memory; INT64_MAX: unlimited */
-    uint32_t n_platforms;  /* one per number of devices, as far as a plan on them can be read */
+    uint32_t n; /* candidates that have bounds: the first ones */
+    cs_numbering models, prices, meshes;
+    cs_priced *priced;           /* per price */
+    uint32_t *model;             /* per price: the first one of the same model */
+    uint32_t *first_candidate;   /* per price: one of its candidates, which are linked by */
+    uint32_t *next_candidate;    /* per candidate; CS_NO_CANDIDATE: there is no other */
+    uint32_t *of;                /* per candidate: which price */
+    double *time, *memory;       /* per candidate: s, bytes; rough ones until its price is known */
+    struct cs_mesh_notes *notes; /* what was found out about meshes */
+    cs_scenario whole;           /* the scenario itself, without a plan */
+    int64_t capacity;            /* of the device with most memory; INT64_MAX: unlimited */
+    bool equal_speeds;           /* all devices are equally fast */
+    uint32_t n_platforms; /* one per number of devices, as far as a plan on them can be read */
     cs_devices_platform *platforms;
     cs_arena arena;
 } cs_bounds;
 
+enum { CS_NO_CANDIDATE = UINT32_MAX };
+
 void cs_bounds_finish(cs_bounds *bounds);
 
-/* Of all candidates, in `jobs` threads, and with the processes of a team, if it is not NULL: those
- * that help get what cs_bounds_read takes, but no bounds. CS_NO_MEMORY, CS_INTERRUPTED. */
-CS_MUST_CHECK cs_status cs_bounds_find(const cs_advise_base *base, const cs_candidates *candidates,
-                                       uint32_t jobs, cs_team *team, const cs_progress *progress,
-                                       cs_bounds *bounds, cs_error *error);
+/* Bounds of 0 for all candidates: nothing is priced yet. CS_NO_MEMORY, and others for the scenario
+ * itself. */
+CS_MUST_CHECK cs_status cs_bounds_begin(const cs_advise_base *base, const cs_candidates *candidates,
+                                        cs_bounds *bounds, cs_error *error);
+
+/* The same for candidates that were added since; what is known stays. CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_bounds_extend(const cs_candidates *candidates, cs_bounds *bounds,
+                                         cs_error *error);
+
+/* Prices `price` on behalf of a pool, in any of several threads: fills the item. The first price of
+ * a model is priced before the others of it, which take the model from it. */
+void cs_bounds_work(const cs_advise_base *base, const cs_candidates *candidates,
+                    const cs_bounds *bounds, uint32_t price, const cs_progress *progress,
+                    cs_pool_item *item);
+
+/* Takes what the work made, in the thread that owns the bounds: what the candidates of that price
+ * take at least, and, with the first price of a model, roughly what all others of the model do.
+ * CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_bounds_collect(const cs_advise_base *base,
+                                          const cs_candidates *candidates, cs_bounds *bounds,
+                                          uint32_t price, const cs_pool_item *item,
+                                          cs_error *error);
+
+/* Prices the first price of each model, or all others, in `jobs` threads. CS_NO_MEMORY,
+ * CS_INTERRUPTED. */
+CS_MUST_CHECK cs_status cs_bounds_price_all(const cs_advise_base *base,
+                                            const cs_candidates *candidates, bool firsts,
+                                            uint32_t jobs, const cs_progress *progress,
+                                            cs_bounds *bounds, cs_error *error);
 
 /* Prices the stages of a candidate. CS_INVALID and others where it is refused. `parts` as for
  * cs_scenario_read_brief. */
@@ -111,9 +161,17 @@ CS_MUST_CHECK cs_status cs_bounds_read(const cs_advise_base *base, const cs_cand
                                        const cs_progress *progress, cs_scenario *scenario,
                                        cs_error *error);
 
+/* The scenario of a candidate with the parts that its platform and network lend it. */
+cs_scenario_parts cs_bounds_parts(const cs_bounds *bounds, const cs_candidate *candidate);
+
 /* T and M of one candidate. */
 double cs_bound_time(const cs_candidate *candidate, const cs_priced *priced);
 double cs_bound_memory(const cs_advise_base *base, const cs_candidate *candidate,
                        const cs_priced *priced);
+
+/* Lower bounds of the same, from another price of the same model. */
+double cs_rough_time(const cs_candidate *candidate, const cs_priced *like);
+double cs_rough_memory(const cs_advise_base *base, const cs_candidate *candidate,
+                       const cs_priced *like);
 
 #endif

@@ -150,6 +150,7 @@ static void take_model(const cs_scenario *scenario, const cJSON *document, cs_ad
     base->space_rank = scenario->net ? cs_paradl_space_rank(scenario->net) : 0;
     base->lists_operators = cJSON_GetArraySize(listed) > 0;
     base->has_rules = cs_json_member(cs_json_member(document, "parallel"), "rules") != NULL;
+    base->runtime = cs_runtime_number(document);
     base->says_bucket = cs_json_member(cs_json_member(document, "parallel"), "bucket") ||
                         cs_json_member(document, "runtime");
 }
@@ -296,9 +297,57 @@ static cs_status push(const cs_advise_base *base, const cs_candidate *candidate,
     return CS_OK;
 }
 
+/* ---- what the runtime can run ---- */
+
+typedef struct ruled {
+    const cs_advise_base *base;
+    const cs_candidate *candidate;
+} ruled;
+
+/* What the candidate decides; else as the scenario has it. */
+static const char *value_of(const void *context, const char *key, char text[CS_RULE_VALUE_BYTES])
+{
+    const cs_candidate *c = ((const ruled *)context)->candidate;
+    const cJSON *at = ((const ruled *)context)->base->document;
+    const struct {
+        const char *key;
+        uint32_t size;
+    } sizes[] = {{"/parallel/tensor", c->method == CS_BY_TENSOR ? c->layer : 1},
+                 {"/parallel/filter", c->method == CS_BY_FILTER ? c->layer : 1},
+                 {"/parallel/channel", c->method == CS_BY_CHANNEL ? c->layer : 1},
+                 {"/parallel/space", c->space},
+                 {"/parallel/context", c->context},
+                 {"/parallel/pipeline", c->pipeline},
+                 {"/parallel/data", c->data},
+                 {"/parallel/expert", c->expert},
+                 {"/parallel/zero", c->zero},
+                 {"/schedule/micro_batches", c->micro_batches}};
+    if (strcmp(key, "/schedule/kind") == 0)
+        return cs_advise_schedule_names[c->schedule];
+    if (strcmp(key, "/parallel/rules") == 0 && c->more)
+        return "true";
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        if (strcmp(sizes[i].key, key) == 0) {
+            snprintf(text, CS_RULE_VALUE_BYTES, "%u", sizes[i].size);
+            return text;
+        }
+    return cs_rule_value_at(at, key, text);
+}
+
+uint32_t cs_candidate_broken_rule(const cs_advise_base *base, const cs_candidate *candidate)
+{
+    const ruled of = {base, candidate};
+    return cs_runtime_broken_rule(base->runtime, value_of, &of);
+}
+
 static cs_status add(const making *m, const cs_candidate *candidate)
 {
-    return push(m->base, candidate, m->to, m->error);
+    const uint32_t broken = cs_candidate_broken_rule(m->base, candidate);
+    if (broken == CS_RUNTIME_RULES_MOST)
+        return push(m->base, candidate, m->to, m->error);
+    m->to->n_excluded++;
+    m->to->excluded[broken]++;
+    return CS_OK;
 }
 
 cs_status cs_candidates_add(const cs_advise_base *base, const cs_candidate *candidate, cJSON *more,
@@ -761,7 +810,7 @@ char *cs_candidate_text(const cs_candidate *c, char *text, size_t size)
     if (c->more)
         say(&w, ", OSDP with %.3g %% replicated", 100 * c->replicated);
     if (c->inner == CS_ORDER_PIPELINE)
-        say(&w, ", pipeline inside data");
+        say(&w, ", pipeline ranks adjacent");
     if (c->bucket > 0)
         say(&w, ", buckets of %.3g MB", (double)c->bucket / 1e6);
     say(&w, "; %s, %u micro-batch%s of %u", cs_advise_schedule_names[c->schedule], c->micro_batches,

@@ -18,6 +18,8 @@
  * A step is one mini-batch, "iterations": 1, and collectives are delays ("fidelity":
  * "analytic") unless the scenario says otherwise, so that all candidates are simulated alike.
  *
+ * Plans that the scenario's runtime cannot run (runtime-section.h) are only counted.
+ *
  * Plans of OSDP are added to them, with changes of their own (osdp-candidates.h).
  */
 #ifndef CS_ADVISE_CANDIDATES_H
@@ -25,6 +27,7 @@
 
 #include "sim/advise/advise-section.h"
 #include "sim/advise/selective.h"
+#include "sim/scenario/runtime-section.h"
 #include "sim/scenario/scenario.h"
 
 /* How a layer is divided over the first axis. */
@@ -68,6 +71,7 @@ typedef struct cs_advise_base {
     cs_selective selective; /* to be recomputed where it lists none */
     bool has_rules;         /* for some layers, which "zero" does not decide */
     bool says_bucket;       /* the scenario, or its runtime's conventions */
+    uint32_t runtime;       /* its number (runtime-section.h) */
 } cs_advise_base;
 
 /* Reads the section, and the scenario, whose own plan need not be possible. CS_INVALID where a key
@@ -86,7 +90,9 @@ CS_MUST_CHECK cs_status cs_advise_read_itself(const cJSON *document, const char 
 typedef struct cs_candidates {
     uint32_t n, capacity;
     cs_candidate *items;
-    cJSON *more; /* owns what candidates have besides; or NULL */
+    cJSON *more;         /* owns what candidates have besides; or NULL */
+    uint32_t n_excluded; /* plans that the runtime cannot run: they are no candidates */
+    uint32_t excluded[CS_RUNTIME_RULES_MOST]; /* of them by which of its rules, the first one */
 } cs_candidates;
 
 void cs_candidates_finish(cs_candidates *candidates);
@@ -100,6 +106,9 @@ CS_MUST_CHECK cs_status cs_candidates_make(const cs_advise_base *base, cs_candid
  * for memory that ran out. CS_LIMIT, CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_candidates_add(const cs_advise_base *base, const cs_candidate *candidate,
                                           cJSON *more, cs_candidates *candidates, cs_error *error);
+
+/* The first rule of the scenario's runtime that a candidate breaks; CS_RUNTIME_RULES_MOST: none. */
+uint32_t cs_candidate_broken_rule(const cs_advise_base *base, const cs_candidate *candidate);
 
 /* The scenario with the candidate's plan, to free with cJSON_Delete; parts of it are the base's.
  * NULL when memory runs out. */

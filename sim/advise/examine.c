@@ -207,17 +207,17 @@ static void rank_doubts(cs_advice *advice)
 static void note_interrupt(cs_advice *advice)
 {
     advice->interrupted = true;
-    advice->cut = "it was interrupted";
+    advice->cut = "interrupted";
 }
 
 static void complete_rows(cs_advice *advice)
 {
     bool all = true;
     for (uint32_t r = 0; r < advice->n_rows; r++) {
-        advice->rows[r].complete = advice->rows[r].n_examined == EACH;
+        advice->rows[r].complete |= advice->rows[r].n_examined == EACH;
         all &= advice->rows[r].complete;
     }
-    advice->misfit.complete = advice->misfit.n_examined == 1;
+    advice->misfit.complete |= advice->misfit.n_examined == 1;
     if (all)
         rank_doubts(advice);
 }
@@ -245,28 +245,31 @@ static cs_status examine_all(const cs_advise_options *options, double deadline, 
         return status;
     }
     if (status == CS_INTERRUPTED && timed.late)
-        advice->cut = "the time of --budget was used";
+        advice->cut = "time budget used up";
     else if (status == CS_INTERRUPTED)
         note_interrupt(advice);
     complete_rows(advice);
     return CS_OK;
 }
 
-cs_status cs_advise_own(const cs_advise_options *options, cs_advice *advice, cs_error *error)
+cs_status cs_advise_own(const cs_advise_options *options, double deadline, cs_advice *advice,
+                        cs_error *error)
 {
+    cs_timed_progress timed = {.inner = options->progress, .deadline = deadline};
+    const cs_progress progress = cs_timed_progress_of(&timed);
     cs_scenario scenario = {0};
     cs_error why;
     cs_error_init(&why);
     cJSON *document = cs_own_document(&advice->base);
     if (!document)
         return cs_error_no_memory(error);
-    cs_status status = cs_scenario_read_brief(document, advice->base.path, NULL, options->progress,
-                                              &scenario, &why);
+    cs_status status =
+        cs_scenario_read_brief(document, advice->base.path, NULL, &progress, &scenario, &why);
     if (status == CS_OK)
-        status = cs_simulate_step(&scenario, options->progress, &advice->own, &why);
+        status = cs_simulate_step(&scenario, &progress, &advice->own, &why);
     cs_scenario_finish(&scenario);
     cJSON_Delete(document);
-    if (status == CS_INTERRUPTED)
+    if (status == CS_INTERRUPTED && !timed.late)
         note_interrupt(advice);
     if (status == CS_INVALID) {
         const size_t length = strcspn(why.text, "\n");
@@ -292,7 +295,7 @@ static uint32_t add_each(const cs_advice *advice, uint32_t *parts)
     for (uint32_t r = 0; r < advice->n_rows && r < CS_ADVISE_EACH; r++) {
         const uint32_t i = advice->rows[r].candidate;
         tasks += tasks_of_each(advice, i);
-        if (tasks <= CS_ADVISE_EACH_TASKS &&
+        if (tasks <= CS_ADVISE_EACH_TASKS && !(advice->rows[r].each.time > 0) &&
             cs_candidate_may_be_estimated(&advice->base, &advice->candidates.items[i]))
             parts[n++] = i * PARTS + EACH;
     }
@@ -306,8 +309,9 @@ cs_status cs_advise_examine(const cs_advise_options *options, double deadline, c
     if (!parts)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < advice->n_rows * EACH; i++)
-        parts[n++] = advice->rows[i / EACH].candidate * PARTS + i % EACH;
-    if (advice->misfit.candidate != CS_NO_CANDIDATE)
+        if (!advice->rows[i / EACH].complete)
+            parts[n++] = advice->rows[i / EACH].candidate * PARTS + i % EACH;
+    if (advice->misfit.candidate != CS_NO_CANDIDATE && !advice->misfit.complete)
         parts[n++] = advice->misfit.candidate * PARTS; /* in full only */
     n += add_each(advice, parts + n);
     const cs_status status = examine_all(options, deadline, advice, parts, n, error);

@@ -25,6 +25,7 @@ static bool is_wanted(const cs_candidate *c)
 
 typedef struct trial {
     const cs_advise_base *base;
+    const cs_bounds *bounds;
     const cs_candidate *like;
     const cs_osdp_model *model;
     const cs_progress *progress;
@@ -45,11 +46,12 @@ static cs_status read(const trial *t, const cJSON *more, cs_scenario *scenario, 
 {
     cs_candidate candidate = *t->like;
     candidate.more = more;
+    const cs_scenario_parts parts = cs_bounds_parts(t->bounds, &candidate);
     cJSON *document = cs_candidate_document(t->base, &candidate);
     if (!document)
         return cs_error_no_memory(error);
     const cs_status status =
-        cs_scenario_read_brief(document, t->base->path, NULL, t->progress, scenario, error);
+        cs_scenario_read_brief(document, t->base->path, &parts, t->progress, scenario, error);
     cJSON_Delete(document);
     return status;
 }
@@ -106,10 +108,11 @@ static cs_status fit(trial *t, const cs_scenario *scenario, cs_arena *arena,
 }
 
 /* What the model or the platform refuses has no plan of OSDP either. */
-static cs_status add_one(const cs_advise_base *base, const cs_candidate *like,
-                         const cs_progress *progress, cs_candidates *candidates, cs_error *error)
+static cs_status add_one(const cs_advise_base *base, const cs_bounds *bounds,
+                         const cs_candidate *like, const cs_progress *progress,
+                         cs_candidates *candidates, cs_error *error)
 {
-    trial t = {base, like, NULL, progress};
+    trial t = {base, bounds, like, NULL, progress};
     cs_scenario scenario = {0};
     cs_arena arena;
     cs_error why;
@@ -126,8 +129,9 @@ static cs_status add_one(const cs_advise_base *base, const cs_candidate *like,
     return status;
 }
 
-cs_status cs_osdp_candidates_add(const cs_advise_base *base, const cs_progress *progress,
-                                 cs_candidates *candidates, cs_error *error)
+cs_status cs_osdp_candidates_add(const cs_advise_base *base, const cs_bounds *bounds,
+                                 const cs_progress *progress, cs_candidates *candidates,
+                                 cs_error *error)
 {
     const uint32_t n = candidates->n;
     if (!base->section.osdp || base->has_rules || !has_stage(&base->section, 0) ||
@@ -135,8 +139,10 @@ cs_status cs_osdp_candidates_add(const cs_advise_base *base, const cs_progress *
         return CS_OK;
     for (uint32_t i = 0; i < n; i++) {
         const cs_candidate like = candidates->items[i]; /* which may move */
-        if (is_wanted(&like))
-            CS_TRY(add_one(base, &like, progress, candidates, error));
+        cs_candidate mixed = like;
+        mixed.more = base->document; /* any changes of layers */
+        if (is_wanted(&like) && cs_candidate_broken_rule(base, &mixed) == CS_RUNTIME_RULES_MOST)
+            CS_TRY(add_one(base, bounds, &like, progress, candidates, error));
     }
     return CS_OK;
 }

@@ -9,11 +9,11 @@
 #ifndef CS_ADVISE_OSDP_CANDIDATES_H
 #define CS_ADVISE_OSDP_CANDIDATES_H
 
-#include "sim/advise/candidates.h"
+#include "sim/advise/bounds.h"
 
 /* Adds them, unless the section leaves out OSDP or one of the stages 0 and 3, or the scenario has
  * rules of its own. CS_LIMIT, CS_NO_MEMORY, CS_INTERRUPTED. */
-CS_MUST_CHECK cs_status cs_osdp_candidates_add(const cs_advise_base *base,
+CS_MUST_CHECK cs_status cs_osdp_candidates_add(const cs_advise_base *base, const cs_bounds *bounds,
                                                const cs_progress *progress,
                                                cs_candidates *candidates, cs_error *error);
 

@@ -1,5 +1,6 @@
 #include "sim/advise/search.h"
 
+#include "sim/advise/osdp-candidates.h"
 #include "sim/base/hash.h"
 #include "sim/base/time.h"
 #include "sim/sweep/journal.h"
@@ -95,34 +96,55 @@ bool cs_advise_may_answer(const cs_advice *advice, const cs_standing *standing, 
            !is_dominated(advice, standing, time, memory);
 }
 
-/* ---- one candidate ---- */
+/* ---- the state of a search ---- */
 
-typedef struct search {
+static const cs_advice_row *find_row(const cs_advice *advice, uint32_t candidate)
+{
+    for (uint32_t r = 0; r < advice->n_rows; r++)
+        if (advice->rows[r].candidate == candidate)
+            return &advice->rows[r];
+    return NULL;
+}
+
+/* A candidate in the queue, by its bound on time when it was put there. */
+typedef cs_found queued;
+
+struct cs_advise_search {
     const cs_advise_options *options;
     cs_advice *advice;
     cs_journal journal;
-    uint32_t *order; /* candidates by bound on time */
-    uint32_t at;     /* in `order`: those before are settled */
+    queued *queue; /* a heap: the least bound on time first, equals by number */
+    uint32_t n_queued, queue_room;
     uint32_t n_simulated;
-    const uint32_t *round; /* its candidates */
-    uint32_t refused;      /* whose message advice->refusal is: those before were not refused */
-    bool *known;           /* per candidate: an earlier run simulated it; its outcome is there */
+    const uint32_t *round; /* candidates that are simulated now */
+    uint32_t n_round;
+    uint32_t refused; /* whose message advice->refusal is: those before were not refused */
+    cs_candidate_outcome
+        *earlier; /* per candidate: of an earlier run, or open; NULL: there is none */
+    uint32_t n_earlier;
     cs_timed_progress timed;
     bool stopped;
-    uint32_t n_settled; /* for progress */
-} search;
+    uint32_t n_settled;    /* for progress */
+    double tasks, seconds; /* that were simulated, and what that took */
+    double until; /* s of cs_clock_seconds: the end of the search and of examining what it found */
+    bool begun, has_osdp;
+};
 
 static cs_candidate_state state_of(const cs_step *step)
 {
     return step->over > 0 ? CS_CANDIDATE_OVER : CS_CANDIDATE_SIMULATED;
 }
 
-/* Runs in several threads at a time, and in other processes. */
-static void work(const void *context, uint32_t i, const cs_progress *progress, cs_pool_item *item)
+/* ---- one point ---- */
+
+/* What threads and processes work on: simulating a candidate, or pricing what it has in common with
+ * others. */
+enum { PRICE_POINT = 1u << 31 };
+
+static void simulate(const cs_advice *advice, uint32_t i, const cs_progress *progress,
+                     cs_pool_item *item)
 {
-    const search *s = context;
-    const cs_advice *advice = s->advice;
-    cs_step *step = malloc(sizeof(*step));
+    cs_step *step = calloc(1, sizeof(*step));
     cs_scenario scenario = {0};
     if (!step) {
         item->status = cs_error_no_memory(item->error);
@@ -130,7 +152,6 @@ static void work(const void *context, uint32_t i, const cs_progress *progress, c
     }
     item->value = step;
     item->value_bytes = sizeof(*step);
-    *step = (cs_step){0};
     item->status = cs_bounds_read(&advice->base, &advice->candidates, &advice->bounds, i, progress,
                                   &scenario, item->error);
     if (item->status == CS_OK)
@@ -138,9 +159,21 @@ static void work(const void *context, uint32_t i, const cs_progress *progress, c
     cs_scenario_finish(&scenario);
 }
 
+/* Runs in several threads at a time, and in other processes. */
+static void work(const void *context, uint32_t point, const cs_progress *progress,
+                 cs_pool_item *item)
+{
+    const cs_advice *advice = ((const cs_advise_search *)context)->advice;
+    if (point & PRICE_POINT)
+        cs_bounds_work(&advice->base, &advice->candidates, &advice->bounds, point & ~PRICE_POINT,
+                       progress, item);
+    else
+        simulate(advice, point, progress, item);
+}
+
 /* ---- the journal ---- */
 
-static cs_status note(search *s, uint32_t i, cs_error *error)
+static cs_status note(cs_advise_search *s, uint32_t i, cs_error *error)
 {
     const cs_candidate_outcome *outcome = &s->advice->outcomes[i];
     const cs_step *step = &outcome->step;
@@ -168,27 +201,26 @@ static bool take_number(const cJSON *record, const char *key, double limit, doub
 
 static bool take_earlier(void *context, const char *text, cs_journal_place place)
 {
-    search *s = context;
+    cs_advise_search *s = context;
     cJSON *record = NULL;
     double i, time, peak, over, left, tasks;
     (void)place;
     if (cs_json_parse("journal", text, strlen(text), &record, NULL) != CS_OK)
         return false;
     static const double bytes = 9223372036854775808.0; /* 2^63 */
-    const bool taken = take_number(record, "candidate", s->advice->candidates.n, &i) &&
-                       i == floor(i) && take_number(record, "time_s", INFINITY, &time) &&
+    const bool taken = take_number(record, "candidate", s->n_earlier, &i) && i == floor(i) &&
+                       take_number(record, "time_s", INFINITY, &time) &&
                        take_number(record, "peak", bytes, &peak) &&
                        take_number(record, "over", bytes, &over) &&
                        take_number(record, "free", 2 * bytes, &left) && /* INT64_MAX: unlimited */
                        take_number(record, "tasks", UINT32_MAX, &tasks) &&
                        cJSON_IsBool(cs_json_member(record, "possible"));
     if (taken) {
-        cs_candidate_outcome *outcome = &s->advice->outcomes[(uint32_t)i];
+        cs_candidate_outcome *outcome = &s->earlier[(uint32_t)i];
         const bool possible = cJSON_IsTrue(cs_json_member(record, "possible"));
         outcome->step = (cs_step){time, (int64_t)peak, (int64_t)over,
                                   left < 0x1p63 ? (int64_t)left : INT64_MAX, (uint32_t)tasks};
         outcome->state = possible ? state_of(&outcome->step) : CS_CANDIDATE_IMPOSSIBLE;
-        s->known[(uint32_t)i] = true;
     }
     cJSON_Delete(record);
     return taken;
@@ -223,11 +255,15 @@ cs_status cs_advise_identify(const cs_advise_options *options, const cs_advice *
     return CS_OK;
 }
 
-static cs_status open_journal(search *s, cs_error *error)
+static cs_status open_journal(cs_advise_search *s, cs_error *error)
 {
     uint64_t identity;
     if (!s->options->journal)
         return CS_OK;
+    s->n_earlier = CS_CANDIDATES_MAX; /* OSDP's plans come later */
+    s->earlier = calloc(s->n_earlier, sizeof(*s->earlier));
+    if (!s->earlier)
+        return cs_error_no_memory(error);
     CS_TRY(identify(s->options, &s->advice->base, &identity, error));
     return cs_journal_open(&s->journal, "search", s->options->journal, identity, s->options->resume,
                            take_earlier, s, error);
@@ -249,16 +285,16 @@ cs_progress cs_timed_progress_of(cs_timed_progress *timed)
 
 static bool goes_on(void *context, const char *what, uint64_t done, uint64_t total)
 {
-    search *s = context;
+    cs_advise_search *s = context;
     const cs_progress timed = cs_timed_progress_of(&s->timed);
-    (void)what, (void)total;
+    (void)what, (void)done, (void)total;
     const bool on =
-        cs_progress_step(&timed, "simulating plans", s->n_settled + done, s->advice->candidates.n);
+        cs_progress_step(&timed, "searching plans", s->n_settled, s->advice->candidates.n);
     s->stopped = s->stopped || (!on && !s->timed.late);
     return !s->stopped && !s->timed.late;
 }
 
-static cs_status settle_failure(search *s, const cs_pool_item *item, cs_error *error)
+static cs_status settle_failure(cs_advise_search *s, const cs_pool_item *item, cs_error *error)
 {
     cs_candidate_outcome *outcome = &s->advice->outcomes[item->point];
     if (item->status == CS_NO_MEMORY)
@@ -269,7 +305,7 @@ static cs_status settle_failure(search *s, const cs_pool_item *item, cs_error *e
     }
     outcome->state = CS_CANDIDATE_IMPOSSIBLE;
     uint32_t at = 0;
-    while (s->round[at] != item->point)
+    while (at < s->n_round && s->round[at] != item->point)
         at++;
     if (at < s->refused) { /* what is said does not depend on which is collected first */
         s->refused = at;
@@ -281,18 +317,24 @@ static cs_status settle_failure(search *s, const cs_pool_item *item, cs_error *e
 
 static cs_status collect(void *context, const cs_pool_item *item, cs_error *error)
 {
-    search *s = context;
-    cs_candidate_outcome *outcome = &s->advice->outcomes[item->point];
+    cs_advise_search *s = context;
+    cs_advice *advice = s->advice;
+    if (item->point & PRICE_POINT)
+        return cs_bounds_collect(&advice->base, &advice->candidates, &advice->bounds,
+                                 item->point & ~PRICE_POINT, item, error);
+    cs_candidate_outcome *outcome = &advice->outcomes[item->point];
+    s->n_settled++;
     if (item->status != CS_OK)
         return settle_failure(s, item, error);
     memcpy(&outcome->step, item->value, sizeof(outcome->step));
     outcome->state = state_of(&outcome->step);
+    s->tasks += outcome->step.n_tasks;
     return note(s, item->point, error);
 }
 
-static cs_pool pool_of(search *s, const uint32_t *points, uint32_t n)
+static cs_pool pool_of(cs_advise_search *s, const uint32_t *points, uint32_t n)
 {
-    return (cs_pool){.what = "simulating plans",
+    return (cs_pool){.what = "searching plans",
                      .points_are = "plans",
                      .work = work,
                      .work_context = s,
@@ -303,17 +345,39 @@ static cs_pool pool_of(search *s, const uint32_t *points, uint32_t n)
                      .jobs = s->options->jobs};
 }
 
-/* Simulates the candidates of a round; CS_OK also when it was stopped. */
-static cs_status run_round(search *s, const uint32_t *points, uint32_t n, cs_error *error)
+/* The points of a round: candidates to simulate, and then prices. */
+typedef struct points {
+    uint32_t items[2 * CS_ADVISE_ROUND];
+    uint32_t n_candidates, n_prices;
+} points;
+
+static void add_price(points *to, uint32_t price)
+{
+    for (uint32_t i = 0; i < to->n_prices; i++)
+        if (to->items[CS_ADVISE_ROUND + i] == (price | PRICE_POINT))
+            return;
+    to->items[CS_ADVISE_ROUND + to->n_prices++] = price | PRICE_POINT;
+}
+
+/* CS_OK also if it was stopped. */
+static cs_status run_round(cs_advise_search *s, points *round, cs_error *error)
 {
     const cs_progress progress = {goes_on, s};
+    const uint32_t n = round->n_candidates + round->n_prices;
+    const double start = cs_clock_seconds();
     cs_error why;
     cs_error_init(&why);
-    const cs_pool pool = pool_of(s, points, n);
-    s->round = points;
-    s->refused = s->advice->refusal ? 0 : n;
+    memmove(round->items + round->n_candidates, round->items + CS_ADVISE_ROUND,
+            round->n_prices * sizeof(*round->items));
+    const cs_pool pool = pool_of(s, round->items, n);
+    if (n == 0)
+        return CS_OK;
+    s->round = round->items;
+    s->n_round = round->n_candidates;
+    s->refused = s->advice->refusal ? 0 : s->n_round;
     const cs_status status =
         cs_team_run(s->options->team, CS_ADVISE_SEARCHING, &pool, &progress, &why);
+    s->seconds += round->n_candidates > 0 ? cs_clock_seconds() - start : 0;
     if (status == CS_INTERRUPTED && (s->timed.late || s->stopped))
         return CS_OK;
     if (status != CS_OK)
@@ -321,13 +385,84 @@ static cs_status run_round(search *s, const uint32_t *points, uint32_t n, cs_err
     return status;
 }
 
-/* A candidate whose turn it is: settled without simulating, or not. */
-static bool leave_out(search *s, const cs_standing *standing, uint32_t i)
+/* Simulates a candidate in this round, unless an earlier run did. */
+static void take(cs_advise_search *s, uint32_t i, points *round)
+{
+    cs_candidate_outcome *outcome = &s->advice->outcomes[i];
+    s->n_simulated++;
+    if (s->earlier && s->earlier[i].state != CS_CANDIDATE_OPEN) {
+        *outcome = s->earlier[i];
+        s->n_settled++;
+    } else {
+        round->items[round->n_candidates++] = i;
+    }
+}
+
+static uint32_t most_simulated(const cs_advise_search *s)
+{
+    return s->options->most > 0 ? s->options->most : UINT32_MAX;
+}
+
+/* ---- the queue ---- */
+
+static bool comes_before(const queued *a, const queued *b)
+{
+    return a->time < b->time || (!(a->time > b->time) && a->candidate < b->candidate);
+}
+
+static void push(cs_advise_search *s, uint32_t candidate)
+{
+    const queued item = {s->advice->bounds.time[candidate], candidate};
+    uint32_t at = s->n_queued++;
+    for (uint32_t up; at > 0 && comes_before(&item, &s->queue[up = (at - 1) / 2]); at = up)
+        s->queue[at] = s->queue[up];
+    s->queue[at] = item;
+}
+
+static queued pop(cs_advise_search *s)
+{
+    const queued first = s->queue[0], item = s->queue[--s->n_queued];
+    uint32_t at = 0, down = 1;
+    while (down < s->n_queued) {
+        if (down + 1 < s->n_queued && comes_before(&s->queue[down + 1], &s->queue[down]))
+            down++;
+        if (!comes_before(&s->queue[down], &item))
+            break;
+        s->queue[at] = s->queue[down];
+        at = down;
+        down = 2 * at + 1;
+    }
+    s->queue[at] = item;
+    return first;
+}
+
+/* The next candidate, by the bounds that are known now; CS_NO_CANDIDATE: there is none. */
+static uint32_t next_candidate(cs_advise_search *s)
+{
+    while (s->n_queued > 0) {
+        const queued first = pop(s);
+        if (!(first.time < s->advice->bounds.time[first.candidate]))
+            return first.candidate;
+        push(s, first.candidate); /* it was priced meanwhile */
+    }
+    return CS_NO_CANDIDATE;
+}
+
+/* ---- rounds ---- */
+
+static bool is_priced(const cs_advice *advice, uint32_t i)
+{
+    return advice->bounds.priced[advice->bounds.of[i]].known;
+}
+
+/* Whether a candidate whose turn it is need not be simulated. What its bounds say while it is not
+ * priced, they say then, too: they only grow. */
+static bool leave_out(const cs_advise_search *s, const cs_standing *standing, uint32_t i)
 {
     cs_advice *advice = s->advice;
     const cs_priced *priced = &advice->bounds.priced[advice->bounds.of[i]];
     cs_candidate_outcome *outcome = &advice->outcomes[i];
-    if (!priced->possible) {
+    if (priced->known && !priced->possible) {
         outcome->state = CS_CANDIDATE_IMPOSSIBLE;
         advice->refusal = advice->refusal ? advice->refusal : priced->why;
         return true;
@@ -343,60 +478,63 @@ static bool leave_out(search *s, const cs_standing *standing, uint32_t i)
     return true;
 }
 
-/* Candidates until the round is full; those that an earlier run simulated count as well. */
-static uint32_t choose(search *s, const cs_standing *standing, uint32_t points[CS_ADVISE_ROUND])
+/* Fills a round in order of the bounds. Candidates are simulated when no other may still have a
+ * lower bound: those behind one that is not priced wait until it is. */
+static void choose(cs_advise_search *s, const cs_standing *standing, points *round)
 {
-    const uint32_t most = s->options->most > 0 ? s->options->most : UINT32_MAX;
-    uint32_t n = 0, taken = 0;
-    while (s->at < s->advice->candidates.n && taken < CS_ADVISE_ROUND && s->n_simulated < most) {
-        const uint32_t i = s->order[s->at++];
-        s->n_settled++;
-        const bool known = s->known[i];
-        if (leave_out(s, standing, i))
-            continue;
-        s->n_simulated++;
-        taken++;
-        if (!known)
-            points[n++] = i;
+    uint32_t waiting[4 * CS_ADVISE_ROUND], n_waiting = 0, n_taken = 0;
+    while (n_taken < CS_ADVISE_ROUND && round->n_prices < CS_ADVISE_ROUND &&
+           n_waiting < 4 * CS_ADVISE_ROUND && s->n_simulated < most_simulated(s)) {
+        const uint32_t i = next_candidate(s);
+        if (i == CS_NO_CANDIDATE)
+            break;
+        if (s->advice->outcomes[i].state != CS_CANDIDATE_OPEN)
+            continue; /* simulated at first */
+        if (leave_out(s, standing, i)) {
+            s->n_settled++;
+        } else if (!is_priced(s->advice, i)) {
+            add_price(round, s->advice->bounds.of[i]);
+            waiting[n_waiting++] = i;
+        } else if (n_waiting > 0) {
+            waiting[n_waiting++] = i;
+        } else {
+            take(s, i, round);
+            n_taken++;
+        }
     }
-    s->n_settled -= n; /* counted while they are simulated */
-    return n;
+    while (n_waiting > 0)
+        push(s, waiting[--n_waiting]);
 }
 
-static cs_status do_round(search *s, bool *over, cs_error *error)
+/* Leaves time for examining the plans that would be shown, each of which takes about as long as so
+ * many simulations of its step. */
+static void keep_time(cs_advise_search *s, const cs_standing *standing)
 {
-    uint32_t points[CS_ADVISE_ROUND];
+    enum { SIMULATIONS = 9 };
+    double tasks = 0;
+    for (uint32_t r = 0; r < standing->n_rows; r++) {
+        const uint32_t i = standing->rows[r].candidate;
+        const cs_advice_row *known = find_row(s->advice, i);
+        if (!known || !known->complete)
+            tasks += SIMULATIONS * (double)s->advice->outcomes[i].step.n_tasks;
+    }
+    s->timed.deadline = s->until - (s->tasks > 0 ? tasks * s->seconds / s->tasks : 0);
+}
+
+static cs_status do_round(cs_advise_search *s, bool *over, cs_error *error)
+{
+    points round = {.n_candidates = 0};
     cs_standing standing;
     CS_TRY(cs_standing_make(s->options, s->advice, &standing, error));
-    const uint32_t before = s->at, n = choose(s, &standing, points);
+    keep_time(s, &standing);
+    const uint32_t before = s->n_simulated;
+    choose(s, &standing, &round);
     free(standing.plans);
-    *over = s->at == before;
-    if (n == 0)
-        return CS_OK;
-    CS_TRY(run_round(s, points, n, error));
-    s->n_settled += n;
-    return CS_OK;
+    *over = s->n_simulated == before && round.n_prices == 0;
+    return run_round(s, &round, error);
 }
 
-static void say_cut(search *s)
-{
-    cs_advice *advice = s->advice;
-    const bool all = s->at == advice->candidates.n && !s->stopped && !s->timed.late;
-    advice->interrupted = s->stopped;
-    advice->cut = all             ? NULL
-                  : s->stopped    ? "it was interrupted"
-                  : s->timed.late ? "the time of --budget was used"
-                                  : "the plans of --most were simulated";
-}
-
-/* What an earlier run simulated of candidates whose turn has not come is of no use. */
-static void forget_unused(search *s)
-{
-    for (uint32_t i = s->at; i < s->advice->candidates.n; i++)
-        s->advice->outcomes[s->order[i]].state = CS_CANDIDATE_OPEN;
-}
-
-/* The least time of those simulated, whether or not they fit; infinite where there are none. */
+/* The least time of those simulated, whether or not they fit; infinite if there are none. */
 static double least_time(const cs_advice *advice)
 {
     double least = INFINITY;
@@ -410,86 +548,246 @@ static double least_time(const cs_advice *advice)
 
 /* What the memory costs: of the plans that cannot fit those are simulated, round by round, that
  * could be faster than all that were. */
-static cs_status seek_misfit(search *s, bool *over, cs_error *error)
+static cs_status seek_misfit(cs_advise_search *s, bool *over, cs_error *error)
 {
     const cs_advice *advice = s->advice;
-    const uint32_t most = s->options->most > 0 ? s->options->most : UINT32_MAX;
     const double least = least_time(advice);
-    uint32_t points[CS_ADVISE_ROUND], n = 0, taken = 0;
-    for (uint32_t k = 0; k < advice->candidates.n && taken < CS_ADVISE_ROUND; k++) {
-        const uint32_t i = s->order[k];
-        if (advice->outcomes[i].state != CS_CANDIDATE_TOO_LARGE ||
-            !(advice->bounds.time[i] < least) || s->n_simulated >= most)
+    points round = {.n_candidates = 0};
+    uint32_t n_taken = 0, n_waiting = 0, waiting[4 * CS_ADVISE_ROUND];
+    while (n_taken < CS_ADVISE_ROUND && round.n_prices < CS_ADVISE_ROUND &&
+           n_waiting < 4 * CS_ADVISE_ROUND && s->n_simulated < most_simulated(s)) {
+        const uint32_t i = next_candidate(s);
+        if (i == CS_NO_CANDIDATE || !(advice->bounds.time[i] < least))
+            break;
+        const cs_priced *priced = &advice->bounds.priced[advice->bounds.of[i]];
+        if (priced->known && !priced->possible)
             continue;
-        s->n_simulated++;
-        taken++;
-        if (s->known[i])
-            s->advice->outcomes[i].state = state_of(&advice->outcomes[i].step);
-        else
-            points[n++] = i;
+        if (!priced->known)
+            add_price(&round, advice->bounds.of[i]);
+        if (!priced->known || n_waiting > 0) {
+            waiting[n_waiting++] = i;
+        } else {
+            take(s, i, &round);
+            n_taken++;
+        }
     }
-    *over = taken == 0;
-    return n > 0 ? run_round(s, points, n, error) : CS_OK;
+    while (n_waiting > 0)
+        push(s, waiting[--n_waiting]);
+    *over = n_taken == 0 && round.n_prices == 0;
+    return run_round(s, &round, error);
 }
 
-static cs_status run(search *s, cs_error *error)
+static bool goes(const cs_advise_search *s)
 {
-    cs_status status = open_journal(s, error);
-    for (bool over = false; status == CS_OK && !over && !s->stopped && !s->timed.late;)
-        status = do_round(s, &over, error);
-    for (bool over = false; status == CS_OK && !over && !s->stopped && !s->timed.late;)
-        status = seek_misfit(s, &over, error);
-    forget_unused(s);
-    say_cut(s);
-    (void)cs_progress_step(s->options->progress, "simulating plans", 1, 1);
-    if (status == CS_OK && s->options->journal)
-        status = cs_journal_flush(&s->journal, true, error);
-    if (status == CS_OK && !s->advice->cut)
-        cs_journal_remove(&s->journal);
-    cs_journal_close(&s->journal);
+    return !s->stopped && !s->timed.late;
+}
+
+/* Puts all candidates that are in a state into the queue, and nothing else. */
+static cs_status enqueue(cs_advise_search *s, cs_candidate_state state, cs_error *error)
+{
+    const uint32_t n = s->advice->candidates.n;
+    queued *queue = realloc(s->queue, (n + 1ULL) * sizeof(*queue));
+    if (!queue)
+        return cs_error_no_memory(error);
+    s->queue = queue;
+    s->n_queued = 0;
+    for (uint32_t i = 0; i < n; i++)
+        if (s->advice->outcomes[i].state == state)
+            push(s, i);
+    return CS_OK;
+}
+
+/* ---- seeds ---- */
+
+/* How soon a candidate is simulated before anything is known: what takes least memory first, and of
+ * that what is simulated quickly. */
+typedef struct seed {
+    uint64_t rank[4]; /* less is sooner */
+    uint32_t candidate;
+} seed;
+
+static int by_rank(const void *left, const void *right)
+{
+    const seed *a = left, *b = right;
+    for (int k = 0; k < 4; k++)
+        if (a->rank[k] != b->rank[k])
+            return a->rank[k] < b->rank[k] ? -1 : 1;
+    return a->candidate < b->candidate ? -1 : a->candidate > b->candidate;
+}
+
+static seed seed_of(const cs_advice *advice, uint32_t i)
+{
+    const cs_candidate *c = &advice->candidates.items[i];
+    const uint64_t divided = (uint64_t)c->layer * c->space * c->context;
+    const uint64_t passes = (uint64_t)c->pipeline * c->chunks * c->micro_batches;
+    return (seed){{(uint64_t)(c->recompute != CS_RECOMPUTE_FULL) + (c->zero < 3), c->micro_samples,
+                   UINT32_MAX - divided, passes},
+                  i};
+}
+
+/* Simulates a few plans that need little memory, until one fits: so that there is an answer soon,
+ * however many plans there are. */
+static cs_status try_seeds(cs_advise_search *s, cs_error *error)
+{
+    enum { AT_ONCE = 4, MOST = 32 };
+    const cs_advice *advice = s->advice;
+    const uint32_t n = advice->candidates.n;
+    seed *seeds = malloc((n + 1ULL) * sizeof(*seeds));
+    if (!seeds)
+        return cs_error_no_memory(error);
+    for (uint32_t i = 0; i < n; i++)
+        seeds[i] = seed_of(advice, i);
+    qsort(seeds, n, sizeof(*seeds), by_rank);
+    cs_status status = CS_OK;
+    bool fits = false;
+    for (uint32_t at = 0; status == CS_OK && !fits && at < n && at < MOST && goes(s);) {
+        points round = {.n_candidates = 0};
+        for (uint32_t k = 0; k < AT_ONCE && at < n; k++)
+            take(s, seeds[at++].candidate, &round);
+        status = run_round(s, &round, error);
+        for (uint32_t k = 0; k < at; k++)
+            fits |= advice->outcomes[seeds[k].candidate].state == CS_CANDIDATE_SIMULATED;
+    }
+    free(seeds);
     return status;
 }
 
-static cs_status sort_candidates(search *s, cs_error *error)
+/* ---- the whole search ---- */
+
+/* The work on bounds and candidates outside of rounds; CS_OK also if it was stopped. */
+static cs_status settle_stop(const cs_advise_search *s, cs_status status, const cs_error *why,
+                             cs_error *error)
 {
-    const uint32_t n = s->advice->candidates.n;
-    cs_found *all = malloc((n + 1ULL) * sizeof(*all));
-    if (!all)
+    if (status == CS_OK || (status == CS_INTERRUPTED && !goes(s)))
+        return CS_OK;
+    cs_error_add_all(error, why);
+    return status;
+}
+
+static cs_status price_models(cs_advise_search *s, cs_error *error)
+{
+    const cs_progress progress = {goes_on, s};
+    cs_advice *advice = s->advice;
+    cs_error why;
+    cs_error_init(&why);
+    const cs_status status =
+        cs_bounds_price_all(&advice->base, &advice->candidates, true, s->options->jobs, &progress,
+                            &advice->bounds, &why);
+    return settle_stop(s, status, &why, error);
+}
+
+/* OSDP's plans, which take a while to make, come when all others are settled. */
+static cs_status add_osdp(cs_advise_search *s, cs_error *error)
+{
+    const cs_progress progress = {goes_on, s};
+    cs_advice *advice = s->advice;
+    const uint32_t before = advice->candidates.n;
+    cs_error why;
+    cs_error_init(&why);
+    const cs_status status = cs_osdp_candidates_add(&advice->base, &advice->bounds, &progress,
+                                                    &advice->candidates, &why);
+    if (status != CS_OK) {
+        advice->candidates.n = before;
+        return settle_stop(s, status, &why, error);
+    }
+    s->has_osdp = true;
+    const uint32_t n = advice->candidates.n;
+    cs_candidate_outcome *outcomes = realloc(advice->outcomes, (n + 1ULL) * sizeof(*outcomes));
+    if (!outcomes)
         return cs_error_no_memory(error);
-    for (uint32_t i = 0; i < n; i++)
-        all[i] = (cs_found){s->advice->bounds.time[i], i};
-    qsort(all, n, sizeof(*all), by_time);
-    for (uint32_t i = 0; i < n; i++)
-        s->order[i] = all[i].candidate;
-    free(all);
+    memset(outcomes + before, 0, (n - before) * sizeof(*outcomes));
+    advice->outcomes = outcomes;
+    return cs_bounds_extend(&advice->candidates, &advice->bounds, error);
+}
+
+static cs_status settle_all(cs_advise_search *s, cs_error *error)
+{
+    CS_TRY(price_models(s, error));
+    if (goes(s))
+        CS_TRY(enqueue(s, CS_CANDIDATE_OPEN, error));
+    for (bool over = false; !over && goes(s);)
+        CS_TRY(do_round(s, &over, error));
     return CS_OK;
+}
+
+static cs_status run(cs_advise_search *s, cs_error *error)
+{
+    if (!s->begun && !s->options->exhaustive && s->options->most == 0)
+        CS_TRY(try_seeds(s, error));
+    s->begun = true;
+    if (goes(s))
+        CS_TRY(settle_all(s, error));
+    if (goes(s) && !s->has_osdp) {
+        CS_TRY(add_osdp(s, error));
+        if (goes(s))
+            CS_TRY(settle_all(s, error));
+    }
+    if (goes(s))
+        CS_TRY(enqueue(s, CS_CANDIDATE_TOO_LARGE, error));
+    for (bool over = false; !over && goes(s);)
+        CS_TRY(seek_misfit(s, &over, error));
+    return CS_OK;
+}
+
+static void say_cut(cs_advise_search *s)
+{
+    cs_advice *advice = s->advice;
+    uint32_t n_open = 0;
+    for (uint32_t i = 0; i < advice->candidates.n; i++)
+        n_open += advice->outcomes[i].state == CS_CANDIDATE_OPEN;
+    advice->interrupted = s->stopped;
+    advice->cut = s->stopped      ? "interrupted"
+                  : s->timed.late ? "time budget used up"
+                  : n_open > 0    ? "the plans of --most were simulated"
+                                  : NULL;
 }
 
 cs_status cs_advise_help_search(const cs_advise_options *options, cs_advice *advice,
                                 cs_error *error)
 {
-    search s = {.options = options, .advice = advice};
+    cs_advise_search s = {.options = options, .advice = advice};
     const cs_pool pool = pool_of(&s, NULL, 0);
+    CS_TRY(cs_bounds_price_all(&advice->base, &advice->candidates, true, options->jobs,
+                               options->progress, &advice->bounds, error));
     return cs_team_run(options->team, CS_ADVISE_SEARCHING, &pool, options->progress, error);
 }
 
-cs_status cs_advise_search(const cs_advise_options *options, double deadline, cs_advice *advice,
-                           cs_error *error)
+cs_status cs_advise_search_create(const cs_advise_options *options, cs_advice *advice,
+                                  cs_advise_search **made, cs_error *error)
 {
-    const size_t n = advice->candidates.n + (size_t)1;
-    search s = {.options = options,
-                .advice = advice,
-                .journal = {.file = -1},
-                .order = malloc(n * sizeof(*s.order)),
-                .known = calloc(n, sizeof(*s.known)),
-                .timed = {.inner = options->progress, .deadline = deadline}};
-    cs_status status = s.order && s.known ? CS_OK : cs_error_no_memory(error);
+    cs_advise_search *s = calloc(1, sizeof(*s));
+    if (!s)
+        return cs_error_no_memory(error);
+    *s = (cs_advise_search){.options = options, .advice = advice, .journal = {.file = -1}};
+    const cs_status status = open_journal(s, error);
     if (status == CS_OK)
-        status = sort_candidates(&s, error);
-    if (status == CS_OK)
-        status = run(&s, error);
-    free(s.order);
-    free(s.known);
+        *made = s;
+    else
+        cs_advise_search_destroy(s);
+    return status;
+}
+
+void cs_advise_search_destroy(cs_advise_search *search)
+{
+    if (!search)
+        return;
+    cs_journal_close(&search->journal);
+    free(search->queue);
+    free(search->earlier);
+    free(search);
+}
+
+cs_status cs_advise_search_run(cs_advise_search *s, double deadline, cs_error *error)
+{
+    s->timed = (cs_timed_progress){.inner = s->options->progress, .deadline = deadline};
+    s->until = deadline;
+    cs_status status = run(s, error);
+    say_cut(s);
+    (void)cs_progress_step(s->options->progress, "searching plans", 1, 1);
+    if (status == CS_OK && s->options->journal)
+        status = cs_journal_flush(&s->journal, true, error);
+    if (status == CS_OK && !s->advice->cut)
+        cs_journal_remove(&s->journal);
     return status;
 }
 
@@ -513,6 +811,8 @@ static uint32_t find_misfit(const cs_advice *advice, const cs_standing *standing
 static void mark_answers(const cs_standing *standing, cs_advice *advice)
 {
     double room = INFINITY;
+    for (uint32_t i = 0; i < advice->candidates.n; i++)
+        advice->outcomes[i].front = advice->outcomes[i].answer = false;
     for (uint32_t k = 0; k < standing->n; k++) {
         const uint32_t i = standing->plans[k].candidate;
         cs_candidate_outcome *outcome = &advice->outcomes[i];
@@ -532,13 +832,24 @@ cs_status cs_advise_rank(const cs_advise_options *options, cs_advice *advice, cs
 {
     cs_standing standing;
     CS_TRY(cs_standing_make(options, advice, &standing, error));
+    cs_advice_row *rows = calloc(options->top + 1ULL, sizeof(*rows));
+    if (!rows) {
+        free(standing.plans);
+        return cs_error_no_memory(error);
+    }
     mark_answers(&standing, advice);
-    advice->rows = calloc(options->top + 1ULL, sizeof(*advice->rows));
-    if (advice->rows)
-        advice->n_rows = standing.n_rows;
-    for (uint32_t r = 0; r < advice->n_rows; r++)
-        advice->rows[r].candidate = standing.rows[r].candidate;
-    advice->misfit.candidate = find_misfit(advice, &standing);
+    for (uint32_t r = 0; r < standing.n_rows; r++) {
+        const cs_advice_row *known = find_row(advice, standing.rows[r].candidate);
+        rows[r] = known && known->complete
+                      ? *known
+                      : (cs_advice_row){.candidate = standing.rows[r].candidate};
+    }
+    const uint32_t misfit = find_misfit(advice, &standing);
+    if (misfit != advice->misfit.candidate)
+        advice->misfit = (cs_advice_row){.candidate = misfit};
     free(standing.plans);
-    return advice->rows ? CS_OK : cs_error_no_memory(error);
+    free(advice->rows);
+    advice->rows = rows;
+    advice->n_rows = standing.n_rows;
+    return CS_OK;
 }

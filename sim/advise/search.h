@@ -8,24 +8,32 @@
 CS_MUST_CHECK cs_status cs_advise_identify(const cs_advise_options *options,
                                            const cs_advice *advice, cs_error *error);
 
-/* Simulates candidates for another process. */
+/* Works for another process. */
 CS_MUST_CHECK cs_status cs_advise_help_search(const cs_advise_options *options, cs_advice *advice,
                                               cs_error *error);
 
-/* Simulates candidates, or leaves them out, until none is open, the clock is past the deadline (s
- * of cs_clock_seconds) or it is asked to stop. */
-CS_MUST_CHECK cs_status cs_advise_search(const cs_advise_options *options, double deadline,
-                                         cs_advice *advice, cs_error *error);
+/* Of the options and the advice, which must live longer; to destroy. */
+typedef struct cs_advise_search cs_advise_search;
+CS_MUST_CHECK cs_status cs_advise_search_create(const cs_advise_options *options, cs_advice *advice,
+                                                cs_advise_search **made, cs_error *error);
+void cs_advise_search_destroy(cs_advise_search *search);
 
-/* Marks answers and the front; lists the rows, and finds the misfit. */
+/* Simulates candidates, or leaves them out, until none is open or it is asked to stop; or until
+ * what is left until the deadline (s of cs_clock_seconds) is needed for examining what was found.
+ * Then it can be run again. */
+CS_MUST_CHECK cs_status cs_advise_search_run(cs_advise_search *search, double deadline,
+                                             cs_error *error);
+
+/* Marks answers and the front; lists the rows, and finds the misfit. Rows that are complete stay so. */
 CS_MUST_CHECK cs_status cs_advise_rank(const cs_advise_options *options, cs_advice *advice,
                                        cs_error *error);
 
-/* Simulates the scenario's own plan; of one that cannot be simulated nothing is known. */
-CS_MUST_CHECK cs_status cs_advise_own(const cs_advise_options *options, cs_advice *advice,
-                                      cs_error *error);
+/* Simulates the scenario's own plan; of one that cannot be simulated, or not by the deadline, nothing
+ * is known. */
+CS_MUST_CHECK cs_status cs_advise_own(const cs_advise_options *options, double deadline,
+                                      cs_advice *advice, cs_error *error);
 
-/* Completes rows and misfit, those of another process where this one helps. What is interrupted, or
+/* Completes rows and misfit that are not complete, those of another process where this one helps. What is interrupted, or
  * not done by the deadline, stays incomplete. */
 CS_MUST_CHECK cs_status cs_advise_examine(const cs_advise_options *options, double deadline,
                                           cs_advice *advice, cs_error *error);

@@ -31,6 +31,7 @@ typedef struct entry {
     const cs_formula *formulas;       /* of a schedule's closed forms; or NULL */
     const char *unit;                 /* of a figure; or NULL */
     const cs_convention *conventions; /* of a runtime; or NULL */
+    const cs_runtime_rule *rules;     /* of a runtime; or NULL */
     const char *stands_for;           /* of a preset, JSON; or NULL */
     const cs_term *term;              /* or NULL */
     char text[300], more[400];        /* of an entry whose texts are made up */
@@ -164,7 +165,8 @@ static bool runtime_at(size_t i, entry *out)
                    .summary = i == 0 ? "each operator is a roofline by itself"
                                      : "values that keys have where a scenario does not give them",
                    .fields = none,
-                   .conventions = cs_runtime_conventions((uint32_t)i)};
+                   .conventions = cs_runtime_conventions((uint32_t)i),
+                   .rules = cs_runtime_rules((uint32_t)i)};
     return true;
 }
 
@@ -446,6 +448,12 @@ static void print_details(const entry *one, FILE *out)
         print_field(field, out);
     for (const cs_convention *each = one->conventions; each && each->key; each++)
         print_convention(each, out);
+    for (const cs_runtime_rule *each = one->rules; each && each->text; each++) {
+        char line[512];
+        snprintf(line, sizeof(line), "%s (%s)", each->text, each->source);
+        fputs("      ", out);
+        cs_wrap(out, 6, CONVENTION_INDENT, CS_WRAP_REPORT, line);
+    }
 }
 
 static const char letters_of_forms[] =
@@ -519,6 +527,22 @@ static void print_conventions(const cs_convention *convention, FILE *out)
     }
 }
 
+/* What it can run, with the sources. */
+static void print_rules(const cs_runtime_rule *rule, FILE *out)
+{
+    if (rule->text)
+        fputs("\nWhat it can run:\n\n| rule | where | source |\n|---|---|---|\n", out);
+    for (; rule->text; rule++) {
+        fputs("| it ", out);
+        print_escaped(rule->text, out);
+        fputs(rule->with ? " | `" : " | ", out);
+        fputs(rule->with ? rule->with : "", out);
+        fputs(rule->with ? "` | " : "| ", out);
+        print_escaped(rule->source, out);
+        fputs(" |\n", out);
+    }
+}
+
 static void print_markdown_entry(const entry *one, FILE *out)
 {
     fputc(toupper((unsigned char)one->summary[0]), out);
@@ -541,6 +565,7 @@ static void print_markdown_entry(const entry *one, FILE *out)
     }
     if (one->conventions) {
         print_conventions(one->conventions, out);
+        print_rules(one->rules, out);
         return;
     }
     if (!one->fields->name) {
@@ -621,6 +646,20 @@ static bool add_words(cJSON *object, const char *key, const char *const *words)
     return list != NULL;
 }
 
+static bool add_rules(cJSON *object, const cs_runtime_rule *rule)
+{
+    cJSON *list = cJSON_AddArrayToObject(object, "rules");
+    for (; list && rule->text; rule++) {
+        cJSON *item = cs_json_add_item(list);
+        if (!cs_json_add_text(item, "rule", rule->text) ||
+            !cs_json_add_text(item, "with", rule->with) ||
+            !cs_json_add_text(item, "needs", rule->needs) ||
+            !cs_json_add_text(item, "source", rule->source))
+            return false;
+    }
+    return list != NULL;
+}
+
 static bool add_entry(cJSON *list, const entry *one)
 {
     cJSON *object = cs_json_add_item(list);
@@ -633,7 +672,7 @@ static bool add_entry(cJSON *list, const entry *one)
     if (complete && one->unit)
         return cJSON_AddStringToObject(object, "unit", one->unit) != NULL;
     if (complete && one->conventions)
-        return add_conventions(object, one->conventions);
+        return add_conventions(object, one->conventions) && add_rules(object, one->rules);
     if (complete && one->stands_for)
         complete = cJSON_AddItemToObject(object, "stands_for", cJSON_Parse(one->stands_for));
     cJSON *formulas = complete ? cJSON_AddArrayToObject(object, "closed_forms") : NULL;

@@ -37,10 +37,10 @@ static uint32_t which_within(const cs_parallel *parallel, const uint32_t *device
     return within;
 }
 
-/* The next permutation in lexicographic order; false after the last one. */
-static bool next_order(uint32_t order[CS_N_MESH_AXES])
+/* The next permutation of the first `n` axes in lexicographic order; false after the last one. */
+static bool next_order(uint32_t order[CS_N_MESH_AXES], int n)
 {
-    int i = CS_N_MESH_AXES - 2, j = CS_N_MESH_AXES - 1;
+    int i = n - 2, j = n - 1;
     while (i >= 0 && order[i] > order[i + 1])
         i--;
     if (i < 0)
@@ -50,7 +50,7 @@ static bool next_order(uint32_t order[CS_N_MESH_AXES])
     const uint32_t swapped = order[i];
     order[i] = order[j];
     order[j] = swapped;
-    for (int a = i + 1, b = CS_N_MESH_AXES - 1; a < b; a++, b--) {
+    for (int a = i + 1, b = n - 1; a < b; a++, b--) {
         const uint32_t kept = order[a];
         order[a] = order[b];
         order[b] = kept;
@@ -63,13 +63,17 @@ static bool find_order(const cs_parallel *parallel, uint32_t node_devices, uint3
                        uint32_t talker, uint32_t *devices, uint32_t order[CS_N_MESH_AXES])
 {
     const uint32_t wanted = kept | 1u << talker;
-    for (uint32_t i = 0; i < CS_N_MESH_AXES; i++)
-        order[i] = i;
+    int used = 0, unused = CS_N_MESH_AXES; /* axes of size 1 come last: their place is irrelevant */
+    for (uint32_t i = 0; i < CS_N_MESH_AXES; i++) {
+        const bool uses =
+            cs_mesh_axis_size(&parallel->split.grid, parallel->n_ranks, (cs_mesh_axis)i) > 1;
+        order[uses ? used++ : --unused] = i;
+    }
     do {
         cs_mesh_number(&parallel->split.grid, parallel->n_ranks, order, NULL, devices);
         if ((which_within(parallel, devices, node_devices) & wanted) == wanted)
             return true;
-    } while (next_order(order));
+    } while (next_order(order, used));
     return false;
 }
 

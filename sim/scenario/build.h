@@ -179,14 +179,17 @@ typedef struct cs_folded {
     const uint32_t *stands_for; /* as in cs_job */
     const char *reason;         /* what tells devices apart: why each is simulated by itself, where
                                  * that was not asked for; or, with stands_for, what is left out */
+    const char *difference;     /* as in cs_scenario */
 } cs_folded;
 
 /* Of a mesh, or without one (`parallel` NULL) of a schedule each of whose devices holds a copy of
- * the whole model. CS_INVALID, naming what tells devices apart, where the scenario asks to
- * fold devices that are not alike. */
+ * the whole model. `difference` is that of the same mesh, which saves looking for it, or NULL.
+ * CS_INVALID, naming what tells devices apart, where the scenario asks to fold devices that are not
+ * alike. */
 CS_MUST_CHECK cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *parallel,
                                          const cs_platform *platform, const cs_plan *plan,
-                                         cs_arena *arena, cs_folded *folded, cs_error *error);
+                                         const char *difference, cs_arena *arena, cs_folded *folded,
+                                         cs_error *error);
 
 /* Per device of a job with its plan, what the section "memory" says that there is besides the
  * model: workspaces of libraries, and what layers share (kept.h). Leaves *out when there is
@@ -207,6 +210,10 @@ CS_MUST_CHECK cs_status cs_scenario_job(const cs_sections *sections, const cs_pl
  * they would not. */
 void cs_scenario_warn_of_order(const cs_sections *sections, const cs_parallel *parallel,
                                const cs_platform *platform, cs_error *warnings);
+
+/* Warns of a plan that the scenario's runtime cannot run. */
+void cs_scenario_warn_of_runtime(const cs_sections *sections, const cJSON *root,
+                                 const cs_scenario *scenario, cs_error *warnings);
 
 /* Warns of keys that the scenario itself gives, and that change nothing without another one. */
 void cs_scenario_warn_of_ignored_keys(const cs_sections *sections, const cs_origins *origins);

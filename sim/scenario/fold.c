@@ -402,8 +402,8 @@ static bool is_wanted(const cs_sections *sections, const cs_parallel *parallel, 
 }
 
 cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *parallel,
-                           const cs_platform *platform, const cs_plan *plan, cs_arena *arena,
-                           cs_folded *folded, cs_error *error)
+                           const cs_platform *platform, const cs_plan *plan, const char *difference,
+                           cs_arena *arena, cs_folded *folded, cs_error *error)
 {
     const cs_json_place up = {.up = &sections->root, .key = "parallel"};
     const cs_json_place place = {.up = &up, .key = "fold"};
@@ -414,8 +414,12 @@ cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *paral
         return CS_OK;
     CS_TRY(look_for_obstacle(sections, &f, error));
     const bool possible = !f.reason[0];
-    if (possible)
+    if (possible && difference)
+        snprintf(f.reason, sizeof(f.reason), "%s", difference);
+    else if (possible)
         CS_TRY(look_for_difference(&f, error));
+    if (possible && !(folded->difference = cs_arena_copy(arena, f.reason)))
+        return cs_error_no_memory(error);
     if (!f.reason[0] || (possible && is_estimated(sections, &f)))
         CS_TRY(fill(&f, arena, &folded->stands_for, error));
     if (!f.reason[0])

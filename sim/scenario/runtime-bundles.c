@@ -596,3 +596,149 @@ const cs_convention *cs_runtime_conventions(uint32_t name)
 {
     return bundles[name];
 }
+
+/* ---- what runtimes can combine ---- */
+
+#define SCHEDULES(kinds, text_, source_)                                                           \
+    {                                                                                              \
+        .needs = "/schedule/kind=sequential|dp|custom" kinds, .text = text_, .source = source_     \
+    }
+
+#define NO_PIPELINE(source_)                                                                       \
+    SCHEDULES("", "has no pipeline", source_),                                                     \
+    {                                                                                              \
+        .needs = "/parallel/pipeline<2", .text = "has no pipeline", .source = source_              \
+    }
+
+#define NO_PARTS(source_)                                                                          \
+    {                                                                                              \
+        .needs = "/parallel/filter<2 /parallel/channel<2 /parallel/space<2 !/parallel/rules",      \
+        .text = "splits neither images nor filters, and shards all layers alike",                  \
+        .source = source_                                                                          \
+    }
+
+#define FSDP_STAGES(source_)                                                                       \
+    {                                                                                              \
+        .needs = "/parallel/zero=0|2|3",                                                           \
+        .text = "divides gradients with optimizer states, so that there is no ZeRO 1",             \
+        .source = source_                                                                          \
+    }
+
+#define WHOLE_GROUPS(text_, source_)                                                               \
+    {                                                                                              \
+        .with = "/schedule/kind=interleaved_1f1b",                                                 \
+        .needs = "/schedule/micro_batches%/parallel/pipeline", .text = text_, .source = source_    \
+    }
+
+#define HALVES_OF_SEQUENCES(source_)                                                               \
+    {                                                                                              \
+        .with = "/parallel/context>1", .needs = "/model/parameters/sequence%2:/parallel/context",  \
+        .text = "needs a sequence length that is a multiple of twice the context size",            \
+        .source = source_                                                                          \
+    }
+
+#define SHARDING_STRATEGIES                                                                        \
+    "torch/distributed/fsdp/api.py, ShardingStrategy: FULL_SHARD, SHARD_GRAD_OP, NO_SHARD"
+
+static const cs_runtime_rule no_rules[] = {{0}};
+
+/* NVIDIA/Megatron-LM at d98e8a64. */
+static const cs_runtime_rule megatron_core_rules[] = {
+    SCHEDULES("|1f1b|interleaved_1f1b", "has the schedules 1f1b and interleaved_1f1b only",
+              "megatron/core/pipeline_parallel/schedules.py:161, get_forward_backward_func"),
+    {.with = "/parallel/pipeline>1",
+     .needs = "/parallel/zero<2",
+     .text = "divides neither gradients nor weights (ZeRO 2 and 3) if there is a pipeline",
+     .source = "megatron/training/arguments.py:1034, --use-torch-fsdp2; "
+               "megatron/core/distributed/fsdp/mcore_fsdp_adapter.py:627, Megatron-FSDP 2"},
+    WHOLE_GROUPS("needs a multiple of the pipeline ranks as micro-batches for interleaved_1f1b",
+                 "megatron/core/pipeline_parallel/schedules.py:1160 to 1180; "
+                 "megatron/core/model_parallel_config.py:567, microbatch_group_size_per_vp_stage"),
+    HALVES_OF_SEQUENCES("megatron/training/arguments.py:1335"),
+    NO_PARTS(
+        "megatron/core/parallel_state.py, initialize_model_parallel: tensor, pipeline, context, "
+        "expert and data"),
+    {0}};
+
+/* NVIDIA/Megatron-LM, 2021 and 2022. */
+static const cs_runtime_rule megatron_2021_rules[] = {
+    SCHEDULES("|1f1b|interleaved_1f1b", "has the schedules 1f1b and interleaved_1f1b only",
+              "megatron/schedules.py, get_forward_backward_func"),
+    {.needs = "/parallel/zero<2",
+     .text = "divides neither gradients nor weights (ZeRO 2 and 3)",
+     .source = "megatron/optimizer/distrib_optimizer.py: optimizer states"},
+    WHOLE_GROUPS("needs a multiple of the pipeline ranks as micro-batches for interleaved_1f1b",
+                 "megatron/schedules.py, get_forward_backward_func: get_num_microbatches() % "
+                 "pipeline_model_parallel_size"),
+    {.needs = "/parallel/context<2 /parallel/expert<2",
+     .text = "has no context and expert parallelism",
+     .source = "megatron/mpu/initialize.py, initialize_model_parallel"},
+    NO_PARTS("megatron/mpu/initialize.py, initialize_model_parallel: tensor, pipeline and data"),
+    {0}};
+
+static const cs_runtime_rule fsdp_rules[] = {
+    NO_PIPELINE("torch/distributed/fsdp: shards modules, and has no schedules"),
+    FSDP_STAGES(SHARDING_STRATEGIES),
+    {0}};
+
+static const cs_runtime_rule ddp_rules[] = {
+    NO_PIPELINE("torch/nn/parallel/distributed.py: replicates the module"),
+    {.needs = "/parallel/zero<2",
+     .text = "divides neither gradients nor weights (ZeRO 2 and 3)",
+     .source = "torch/distributed/optim/zero_redundancy_optimizer.py: optimizer states"},
+    {.needs = "/parallel/tensor<2 /parallel/context<2 /parallel/expert<2",
+     .text = "replicates the whole model",
+     .source = "torch/nn/parallel/distributed.py: replicates the module"},
+    NO_PARTS("torch/nn/parallel/distributed.py: replicates the module"),
+    {0}};
+
+/* deepspeedai/DeepSpeed at edaa7221. */
+static const cs_runtime_rule deepspeed_rules[] = {
+    SCHEDULES("|1f1b", "has the schedule 1f1b only",
+              "deepspeed/runtime/pipe/schedule.py:189, TrainSchedule"),
+    {.with = "/parallel/pipeline>1",
+     .needs = "/parallel/zero<2",
+     .text = "divides neither gradients nor weights (ZeRO 2 and 3) if there is a pipeline",
+     .source = "deepspeed/runtime/pipe/engine.py:76"},
+    {.with = "/parallel/expert>1",
+     .needs = "/parallel/zero<3",
+     .text = "does not divide weights (ZeRO 3) if experts are divided",
+     .source = "deepspeed/runtime/engine.py:1890"},
+    {.with = "/parallel/context>1",
+     .needs = "/parallel/context_method=all_to_all",
+     .text = "divides sequences by all-to-alls of heads only (\"context_method\": "
+             "\"all_to_all\")",
+     .source = "deepspeed/sequence/layer.py:351, DistributedAttention"},
+    NO_PARTS("deepspeed/utils/groups.py: data, expert, tensor and sequence groups"),
+    {0}};
+
+/* pytorch/torchtitan at b5bcd76c. */
+static const cs_runtime_rule torchtitan_rules[] = {
+    SCHEDULES("|gpipe|1f1b|interleaved_1f1b|zb_v|dualpipe_v",
+              "has the schedules gpipe, 1f1b, interleaved_1f1b, zb_v and dualpipe_v only",
+              "torch/distributed/pipelining/schedules.py, get_schedule_class"),
+    FSDP_STAGES("torchtitan/config/configs.py:122 to 145: data_parallel_replicate_degree, "
+                "data_parallel_shard_degree, fsdp_reshard_after_forward"),
+    HALVES_OF_SEQUENCES("torchtitan/distributed/parallel_dims.py:664, seq_len_divisor"),
+    NO_PARTS(
+        "torchtitan/distributed/parallel_dims.py, ParallelDims: data, context, tensor, pipeline "
+        "and expert"),
+    {0}};
+
+static const cs_runtime_rule llm_foundry_rules[] = {
+    NO_PIPELINE("mosaicml/composer, composer/distributed: FSDP and tensor parallelism"),
+    FSDP_STAGES(SHARDING_STRATEGIES),
+    {.needs = "/parallel/context<2",
+     .text = "has no context parallelism",
+     .source = "mosaicml/composer, composer/distributed: FSDP and tensor parallelism"},
+    {0}};
+
+/* In the order of the names. */
+static const cs_runtime_rule *const rules[] = {
+    no_rules,  megatron_core_rules, megatron_2021_rules, fsdp_rules,
+    ddp_rules, deepspeed_rules,     torchtitan_rules,    llm_foundry_rules};
+
+const cs_runtime_rule *cs_runtime_rules(uint32_t name)
+{
+    return rules[name];
+}

@@ -43,6 +43,38 @@ typedef struct cs_convention {
 /* Of a runtime, ended by {NULL}. */
 const cs_convention *cs_runtime_conventions(uint32_t name);
 
+/* What a runtime cannot combine: if all of `with` holds, all of `needs` has to. */
+typedef struct cs_runtime_rule {
+    const char *with;   /* as in cs_convention */
+    const char *needs;  /* conditions, too, of which those of keys that are not given hold. Besides:
+                         * "/schedule/kind=1f1b|gpipe": one of these; "/parallel/zero<2";
+                         * "/schedule/micro_batches%/parallel/pipeline": a multiple of the number of
+                         * another key, with "%2:" of twice that; "!/parallel/rules": not given */
+    const char *text;   /* the rule, as a sentence that goes on after "it" */
+    const char *source; /* who says so */
+} cs_runtime_rule;
+
+enum { CS_RUNTIME_RULES_MOST = 8 }; /* of a runtime */
+
+/* Of a runtime, ended by {NULL}. */
+const cs_runtime_rule *cs_runtime_rules(uint32_t name);
+
+/* The number of a runtime by its name, or of the one that a document names in its section; 0: none
+ * that is known, or "ideal". */
+uint32_t cs_runtime_number(const cJSON *document);
+
+/* A plan as rules see it: the value of a key as text, into `text`; NULL where it is not given. */
+enum { CS_RULE_VALUE_BYTES = 64 };
+typedef const char *cs_rule_value(const void *context, const char *key,
+                                  char text[CS_RULE_VALUE_BYTES]);
+
+/* The same of a document that gives it. */
+const char *cs_rule_value_at(const cJSON *document, const char *key,
+                             char text[CS_RULE_VALUE_BYTES]);
+
+/* The first rule that the plan breaks, by its position; CS_RUNTIME_RULES_MOST: none. */
+uint32_t cs_runtime_broken_rule(uint32_t name, cs_rule_value *value, const void *context);
+
 CS_MUST_CHECK cs_status cs_runtime_section_read(const cJSON *value, const cs_json_place *root,
                                                 cs_arena *arena, cs_runtime_section *section,
                                                 cs_error *error);

@@ -177,10 +177,11 @@ static cs_status build_job(const cs_sections *sections, const cs_loaded *loaded,
     made->search = planned->search;
     CS_TRY(cs_scenario_stage_samples(sections, unplanned, made->plan, arena, &samples, error));
     CS_TRY(price(sections, loaded, &samples, made, error));
-    CS_TRY(cs_scenario_fold(sections, made->parallel, &made->platform, made->plan, arena, &folded,
-                            error));
+    CS_TRY(cs_scenario_fold(sections, made->parallel, &made->platform, made->plan,
+                            made->shared.difference, arena, &folded, error));
     made->unfolded = folded.stands_for ? NULL : folded.reason;
     made->estimated = folded.stands_for ? folded.reason : NULL;
+    made->difference = folded.difference;
     return cs_scenario_job(sections, &made->platform, batch, unplanned, made->plan, made->pattern,
                            folded.stands_for, arena, &made->job, error);
 }
@@ -275,7 +276,10 @@ static cs_status make(const cJSON *root, const char *path, const reading *how, c
     if (!how->unplanned && !how->brief)
         CS_TRY(cs_scenario_paradl(&sections, loaded, made, error));
     CS_TRY(keep_net(&sections, loaded, made, error));
-    cs_scenario_warn(&sections, made, &made->warnings);
+    if (!how->brief) {
+        cs_scenario_warn(&sections, made, &made->warnings);
+        cs_scenario_warn_of_runtime(&sections, root, made, &made->warnings);
+    }
     CS_TRY(cs_origins_add_measured(&sections, &loaded->costs, &made->costs, &made->arena,
                                    &made->origins, error));
     if (how->unplanned || how->brief || how->point)

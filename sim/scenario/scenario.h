@@ -67,6 +67,7 @@ typedef struct cs_scenario_parts {
     cs_model *model;             /* from the same section, with layers divided in the same way, of
                                         * micro-batches of the same size; or NULL */
     const cs_platform *platform; /* from the same section, with as many devices; or NULL */
+    const char *difference;      /* cs_scenario.difference of one with the same mesh, or NULL */
     cs_kept_platforms *kept;     /* that the platform is borrowed from, or NULL */
 } cs_scenario_parts;
 
@@ -94,7 +95,9 @@ typedef struct cs_scenario {
     const char
         *unfolded; /* why each device of a large mesh is simulated by itself; NULL: it is not,
                            * or that was asked for */
-    const char *estimated; /* "fold": "slowest": what tells the devices apart that one is simulated
+    const char *difference; /* what tells the places of the mesh apart; "": nothing does; NULL: that
+                             * was not looked at */
+    const char *estimated;  /* "fold": "slowest": what tells the devices apart that one is simulated
                             * for; NULL: nothing does */
     cs_platform platform;
     cs_plan *plan;       /* NULL: it was read without one */
@@ -139,7 +142,7 @@ CS_MUST_CHECK cs_status cs_scenario_read_watched(const cJSON *root, const char *
                                                  const cs_progress *progress, cs_scenario *scenario,
                                                  cs_error *error);
 
-/* The same for a run that nobody looks at but for its figures: without `resolved` and `paradl`.
+/* The same for runs of which only the values are needed: without `resolved`, `paradl` and warnings.
  * What other scenarios have made already and this one would make anew is taken from `parts`, or
  * NULL. */
 CS_MUST_CHECK cs_status cs_scenario_read_brief(const cJSON *root, const char *path,

@@ -76,7 +76,9 @@ static cs_status run(bench *b, const cJSON *document, const char *path, uint32_t
     CS_TRY(cs_advise_base_read(document, path, arena, &b->base, error));
     CS_TRY(cs_candidates_make(&b->base, &b->candidates, error));
     const double start = seconds();
-    CS_TRY(cs_bounds_find(&b->base, &b->candidates, 1, NULL, NULL, &b->bounds, error));
+    CS_TRY(cs_bounds_begin(&b->base, &b->candidates, &b->bounds, error));
+    CS_TRY(cs_bounds_price_all(&b->base, &b->candidates, true, 1, NULL, &b->bounds, error));
+    CS_TRY(cs_bounds_price_all(&b->base, &b->candidates, false, 1, NULL, &b->bounds, error));
     b->pricing = seconds() - start;
     const uint32_t step = b->candidates.n / most > 0 ? b->candidates.n / most : 1;
     CS_TRY(run_all(b, step, true, error));
