@@ -266,8 +266,9 @@ static void print_interval(const cs_validation_shown *shown, FILE *out)
     else
         fprintf(out,
                 "expected of a run that no figure was fitted to: not known\n"
-                "  only %u of the %u sources that an interval needs have such runs\n",
-                interval->n_sources, CS_INTERVAL_SOURCES);
+                "  only %u of the %u sources that an interval needs %s such runs\n",
+                interval->n_sources, CS_INTERVAL_SOURCES,
+                interval->n_sources == 1 ? "has" : "have");
     print_traits("  they share its ", shown->likeness, interval->shared, true, out);
     print_traits("  too few share its ", shown->likeness, interval->shared, false, out);
 }
