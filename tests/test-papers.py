@@ -373,6 +373,46 @@ class Rows(unittest.TestCase):
                 ours = made[f'{what}: {word} ({settings} settings)'][2]
                 self.assertAlmostEqual(number(ours), float(value), delta=0.051)
 
+    @staticmethod
+    def printed(*words):
+        """JSON, also of what does not fit."""
+        return json.loads(subprocess.run([SIM, *words], capture_output=True, text=True,
+                                         check=False).stdout)
+
+    def test_osdp_pure_strategies(self):
+        """Wide models: OSDP's plan from `sim osdp`, over FSDP, and over pipelines and tensor
+        parallelism, whose best batch is looked for here among powers of two."""
+        scenario = json.loads(read(ROOT, 'scenarios', 'papers', 'osdp-8gpu.json'))
+        axes = scenario.pop('sweep')['vary']
+        gains = []
+        for parameters in axes['/model/parameters'][4:8]:
+            for memory in axes['/platform/memory']:
+                scenario['model']['parameters'] = parameters
+                scenario['platform']['memory'] = memory
+                scenario['schedule'] = {'kind': 'sequential', 'micro_batches': 1}
+                scenario['parallel'] = {'zero': 3}
+                path = os.path.join(FOLDER, 'wide.json')
+                with open(path, 'w', encoding='utf-8') as file:
+                    json.dump(scenario, file)
+                rates = {row['strategy']: row for row in
+                         self.printed('osdp', path, '--json')['strategies']}
+                osdp, fsdp = [rates[name].get('throughput_samples_per_s')
+                              for name in ('OSDP', 'FSDP')]
+                scenario['parallel'] = {'tensor': 8}
+                best = 0
+                for batch in (8 * 2 ** i for i in range(8)):
+                    scenario['model']['batch_size'] = batch
+                    with open(path, 'w', encoding='utf-8') as file:
+                        json.dump(scenario, file)
+                    done = self.printed('run', path, '--no-output', '--json')
+                    if done['out_of_memory'] or not done.get('throughput_samples_per_s'):
+                        break
+                    best = max(best, done['throughput_samples_per_s'])
+                scenario['model']['batch_size'] = 8
+                gains += [100 * (osdp / rate - 1) for rate in (fsdp, best) if osdp and rate]
+        row = rows(read(PAGE))[f'W&S: OSDP over pure strategies: mean ({len(gains)} pairs)']
+        self.assertAlmostEqual(number(row[2]), sum(gains) / len(gains), delta=0.06)
+
     def test_bound_of_modes(self):
         """16 bytes a parameter are whole in data mode, an eighth in sharded mode. With a share s in
         data mode 3 - s (with checkpointing 4 - 2 s) of the weights' bytes are moved. Of the table's
