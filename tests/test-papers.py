@@ -224,9 +224,9 @@ class Rows(unittest.TestCase):
         same = sum(math.ceil(w / (n + 1)) == (w + n - 2) // n for w, n in grid)
         self.assertLess(same, len(grid))
         found = rows(body)
-        self.assertEqual(number(found['points at which v = floor((W + N - 2)/N)'][2]), same)
-        self.assertEqual(found['points at which v = 1 if and only if W <= N + 1'][3], 'none')
-        self.assertTrue(found['points at which v = floor((W + N - 2)/N)'][4].endswith(
+        self.assertEqual(number(found['points where v = floor((W + N - 2)/N)'][2]), same)
+        self.assertEqual(found['points where v = 1 if and only if W <= N + 1'][3], 'none')
+        self.assertTrue(found['points where v = floor((W + N - 2)/N)'][4].endswith(
             f'{len(grid)} hold'))
         true = {w: {n: math.ceil(w / (n + 1)) for n in range(2, 9)} for w in range(2, 15)}
         equations = {
@@ -238,7 +238,7 @@ class Rows(unittest.TestCase):
             'mini-batches form v sequences': lambda w, n: True,
         }
         for what, holds in equations.items():
-            self.assertEqual(number(found[f'points at which {what}'][2]),
+            self.assertEqual(number(found[f'points where {what}'][2]),
                              sum(holds(w, n) for w, n in grid), what)
 
     def test_proportional_times(self):
@@ -375,7 +375,7 @@ class Rows(unittest.TestCase):
 
     @staticmethod
     def printed(*words):
-        """JSON, also of what does not fit."""
+        """JSON, also if nothing fits."""
         return json.loads(subprocess.run([SIM, *words], capture_output=True, text=True,
                                          check=False).stdout)
 
@@ -472,7 +472,7 @@ class Rows(unittest.TestCase):
 
     def test_paradl_one_ring(self):
         """One ring in the form and in the simulation: they differ in the gradients of biases of
-        convolutions and linear layers and of batch norms, here those of ResNet-50, VGG-16 and
+        convolutions and linear layers and of batch norms, here of ResNet-50, VGG-16 and
         ResNet-152, and these are less than 0.3 % of the messages."""
         made = rows(read(PAGE))
         self.assertGreater(number(made['accuracy, data'][2]), 99.9)

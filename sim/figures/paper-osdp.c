@@ -713,7 +713,7 @@ static cs_status show_server(const cs_study *studies, cs_page *page, cs_error *e
     return CS_OK;
 }
 
-/* OSDP over FSDP at settings in which FSDP has room for more than one sample. */
+/* OSDP over FSDP where FSDP has room for more than one sample. */
 static gains with_room(const cs_study *study)
 {
     gains g = {0};
@@ -742,7 +742,7 @@ static cs_status show_two_servers(const cs_study *studies, cs_page *page, cs_err
     claim_gains(page, studies, N_TYPES, &(comparison){"own", "osdp", "fsdp", false},
                 "OSDP over FSDP, two servers", "section 4.2, figure 6", 29, 67, 0,
                 cs_page_format(page,
-                               "settings in which FSDP has room for one sample, and slices for "
+                               "settings where FSDP has room for one sample, and slices for "
                                "several: without these %u the mean is %.1f %% and the largest "
                                "%.1f %%",
                                compare(studies, N_TYPES, &own).n - roomy.n, mean_of(&roomy),

@@ -150,7 +150,7 @@ static cs_status show_slots(const cs_study *study, cs_page *page, double workers
                             "%s: must have a point with %g workers and %g "
                             "micro-batches",
                             study->path, workers, micro_batches);
-    const bool seven = strncmp(place, "figure 7", 8) == 0; /* of which the paper says this */
+    const bool seven = strncmp(place, "figure 7", 8) == 0; /* the paper says it of figure 7 alone */
     const struct {
         const char *what, *key, *form;
         double paper;
@@ -296,18 +296,18 @@ static cs_status show_differences(const cs_study *studies, cs_page *page, cs_err
         "backwards too; the formula gives it N: with N + 1, v = ceil(W/(N + 1)), %u hold",
         counts[DERIVED]);
     for (uint32_t i = 0; i < DERIVED; i++)
-        cs_page_claim(
-            page, &(cs_paper_claim){
-                      .what = cs_page_format(page, "points at which %s", statements[i].what),
-                      .place = statements[i].place,
-                      .form = "all",
-                      .paper = n_points,
-                      .ours = counts[i],
-                      .unit = "",
-                      .why = i == V         ? v_why
-                             : i == BY_BOTH ? "the paper has it of figure 7a; elsewhere the first "
-                                              "worker's forward reads an update of another sequence"
-                                            : "that is W <= 2 N, and v is 2 from W = N + 2 on"});
+        cs_page_claim(page, &(cs_paper_claim){
+                                .what = cs_page_format(page, "points where %s", statements[i].what),
+                                .place = statements[i].place,
+                                .form = "all",
+                                .paper = n_points,
+                                .ours = counts[i],
+                                .unit = "",
+                                .why = i == V ? v_why
+                                       : i == BY_BOTH
+                                           ? "the paper has it of figure 7a; elsewhere the first "
+                                             "worker's forward reads an update of another sequence"
+                                           : "that is W <= 2 N, and v is 2 from W = N + 2 on"});
     cs_page_text(page, "W and N as in timeprest-wn.json, a backward of one time point.");
     return CS_OK;
 }
@@ -421,7 +421,7 @@ static double epochs_per_hour(const cs_study *study, uint32_t network, uint32_t 
     return 3600 / cs_study_number(study, point, "epoch_time_s");
 }
 
-/* Epochs per hour of the best TiMePReSt over those of PipeDream, by a key of times. */
+/* Quotient of epochs per hour: best TiMePReSt over PipeDream, by a key of times. */
 static double best_gain(const cs_study *study, uint32_t network, const char *key)
 {
     double least = INFINITY;
@@ -536,7 +536,7 @@ static void draw_memory(cs_page *page, const cs_study *studies)
     cs_page_chart(page, &draft->chart);
 }
 
-/* What the peaks are made of, by the largest of each kind. */
+/* The largest memory of each kind. */
 static void add_kinds(cs_page *page, const cs_study *studies)
 {
     static const char *const keys[] = {"weights",     "weight_versions", "gradients",

@@ -81,7 +81,7 @@ static cs_status fill(const cs_scenario *scenario, const cs_osdp_options *option
     const cs_job *job = &scenario->job;
     const cs_model *model = scenario->model;
     cs_layer_sum one, until;
-    double speed = job->speeds[0]; /* of the slowest device, which the others wait for */
+    double speed = job->speeds[0]; /* slowest device, which the others wait for */
     for (uint32_t d = 1; d < job->n_devices; d++)
         speed = fmin(speed, job->speeds[d]);
     CS_TRY(cs_model_sum(model, l, l + 1, job->micro_samples, &one, error));
@@ -119,8 +119,8 @@ static bool leaves_node(const cs_scenario *scenario, const cs_axes *axes)
     return leaves;
 }
 
-/* Measured times alpha + beta bytes of a gather as those of a ring's hops, each of bytes/N: by the
- * regime of the mean operator with weights. */
+/* A gather that was measured, alpha + beta bytes, as hops of a ring, each of bytes/N: by the regime
+ * of the mean operator with weights. */
 static cs_status take_measured(const cs_measured_collective *measured,
                                const cs_osdp_operator *operators, uint32_t n, cs_ring_hop *hop,
                                cs_error *error)
