@@ -78,6 +78,38 @@ static void operators_are_the_layers(void **state)
     cJSON_Delete(root);
 }
 
+/* A profile that was measured: 300 us and 2 ns a byte for a gather among 4 devices are 100 us for
+ * each of 3 hops, which send a quarter of the bytes each: 3/4 of the bytes in 2 ns a byte. A device
+ * of half the speed takes 18 ms for 9. */
+static void a_measured_profile_is_taken(void **state)
+{
+    cJSON *
+        root = uniform(3),
+       *costs = parse(
+           "{'inline': {'schema_version': 1, 'sources': [{'source': 'sim import nccl-tests',"
+           " 'device': 'made up', 'driver': '', 'libraries': '', 'clock': '', 'date': '2026-11-21',"
+           " 'notes': ''}], 'network': [{'collective': 'all_gather', 'level': 'node', 'ranks': 4,"
+           " 'source': 0, 'regimes': ["
+           "{'from_bytes': 0, 'alpha_s': {'value': 1e-3, 'low': 1e-3, 'high': 1e-3},"
+           " 'beta_s_per_byte': {'value': 9e-9, 'low': 9e-9, 'high': 9e-9}, 'error': 0, 'points': "
+           "2,"
+           " 'outliers': 0},"
+           "{'from_bytes': 1000000, 'alpha_s': {'value': 3e-4, 'low': 3e-4, 'high': 3e-4},"
+           " 'beta_s_per_byte': {'value': 2e-9, 'low': 2e-9, 'high': 2e-9}, 'error': 0, 'points': "
+           "2,"
+           " 'outliers': 0}]}]}}");
+    cs_osdp_study study;
+    (void)state;
+    assert_true(cJSON_AddItemToObject(root, "costs", costs));
+    assert_non_null(cJSON_AddNumberToObject(cJSON_GetObjectItem(root, "platform"), "speed", 0.5));
+    make(root, &usual, &study);
+    expect_int("latency", 100000000, study.model.latency);
+    expect_double("bandwidth", 3. / 4 / 2e-9, study.model.bandwidth);
+    expect_int("compute", 18000000000, study.model.operators[1].compute);
+    cs_osdp_study_finish(&study);
+    cJSON_Delete(root);
+}
+
 static void slices_are_bounded_by_name(void **state)
 {
     static const cs_osdp_slices slices[] = {{NULL, 4}, {"layer1", 16}, {"*2", 1}};
@@ -272,6 +304,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(operators_are_the_layers),
+        cmocka_unit_test(a_measured_profile_is_taken),
         cmocka_unit_test(slices_are_bounded_by_name),
         cmocka_unit_test(one_operator_takes_what_the_simulation_says),
         cmocka_unit_test(what_is_saved_runs),

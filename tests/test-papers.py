@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Figures of papers: test-papers.py SIM SOURCE_ROOT [TEST ...] [--update [FIGURE ...]]
 
-- docs/reference/papers.md and papers-paradl.md have the tables of `sim figures`: of all figures but
-  the slow ones, which SIM_TESTS=long compares too; with --update the named figures are computed, or
+- The pages papers-*.md in docs/reference have the tables of `sim figures`: of all figures but the
+  slow ones, which SIM_TESTS=long compares too; with --update the named figures are computed, or
   all, and the pages are written.
 - In a short form, from scenarios with fewer points, rows are compared with evaluations of their
   own: formulas written down here, models that other commands print, pages that other tests check.
@@ -25,11 +25,13 @@ import unittest
 SIM, ROOT = [os.path.abspath(word) for word in sys.argv[1:3]]
 UPDATE = '--update' in sys.argv
 NAMED = sys.argv[sys.argv.index('--update') + 1:] if UPDATE else []
-PAGES = {'': 'papers.md', 'ParaDL': 'papers-paradl.md'}  # by paper; '' for all others
+PAPERS = ('cdp', 'timeprest', 'madpipe', 'osdp', 'paradl')
+PAGES = {paper: os.path.join(ROOT, 'docs', 'reference', f'papers-{paper}.md') for paper in PAPERS}
 BEGIN, END = '<!-- figures -->\n', '<!-- end of figures -->\n'
 LONG = os.environ.get('SIM_TESTS') == 'long'
-SLOW = {'madpipe-targets', 'madpipe-fig6', 'madpipe-fig7', 'madpipe-fig8',  # more than a minute together
-        'osdp-table1', 'paradl-fig3', 'timeprest-versions'}  # and a quarter of a minute
+# more than a quarter of a minute each
+SLOW = {'madpipe-targets', 'madpipe-fig6', 'madpipe-fig7', 'madpipe-fig8', 'osdp-table1',
+        'paradl-fig3', 'timeprest-versions'}
 FOLDER = tempfile.mkdtemp(prefix='sim-papers-')
 
 
@@ -95,52 +97,44 @@ def short(**changes):
     return folder
 
 
+def page():
+    """The tables of all pages."""
+    texts = [read(PAGES[paper]) for paper in PAPERS]
+    return ''.join('## \n' + text[text.index(BEGIN) + len(BEGIN):text.index(END)] for text in texts)
+
+
 def gnuplot():
     return shutil.which('gnuplot') is not None
 
 
-def pages():
-    """The text of all of them."""
-    return ''.join(read(ROOT, 'docs', 'reference', name) for name in PAGES.values())
-
-
-def chapter_of(report, paper):
-    """What the page of a paper has of a report; of '': all papers without a page."""
-    chapters = re.split(r'^(?=## )', report, flags=re.MULTILINE)
-    title = lambda chapter: re.match(r'(?:## (.*))?', chapter)[1]
-    return ''.join(chapter for chapter in chapters
-                   if (title(chapter) if title(chapter) in PAGES else '') == paper)
-
-
 class Page(unittest.TestCase):
-    def write_pages(self):
-        """Those of the figures that are named, or of all."""
-        made = figures('all', only=NAMED or None)
-        report = read(FOLDER, 'all', 'report.md')
-        report = re.sub(r'\n!\[.*\n', '', report[report.index('\n## '):]) + '\n'
-        for paper, name in PAGES.items():
-            path = os.path.join(ROOT, 'docs', 'reference', name)
-            page = read(path)
-            begin, end = page.index(BEGIN) + len(BEGIN), page.index(END)
-            part = page[begin:end] if NAMED else chapter_of(report, paper)
-            for figure in NAMED:
-                part = re.sub(rf'(?<=^### )({figure}: .*\n)(?:.|\n)*?(?=^##|\Z)',
-                              lambda found, body=made[figure]: found[1] + '\n' + body.strip('\n')
-                              + '\n\n', part, flags=re.MULTILINE)
-            with open(path, 'w', encoding='utf-8') as file:
-                file.write(page[:begin] + '\n' + part.strip('\n') + '\n\n' + page[end:])
+    @staticmethod
+    def write(paper, report, made):
+        """A page with the figures that were made; with no names given, anew from the report."""
+        text = read(PAGES[paper])
+        begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
+        body = text[begin:end]
+        if not NAMED:
+            body = next(part for part in re.split(r'^## .*\n', report, flags=re.MULTILINE)
+                        if f'\n### {paper}-' in part).strip('\n')
+            body = '\n' + re.sub(r'\n!\[.*\n', '', body) + '\n\n'
+        for name in NAMED:
+            body = re.sub(rf'(?<=^### )({name}: .*\n)(?:.|\n)*?(?=^###|\Z)',
+                          lambda found, new=made[name]: found[1] + '\n' + new.strip('\n') + '\n\n',
+                          body, flags=re.MULTILINE)
+        with open(PAGES[paper], 'w', encoding='utf-8') as file:
+            file.write(text[:begin] + body + text[end:])
 
     def test_tables(self):
         """The pages have what is computed."""
         if UPDATE:
-            self.write_pages()
+            made = figures('all', only=NAMED or None)
+            for paper in PAPERS:
+                self.write(paper, read(FOLDER, 'all', 'report.md'), made)
             return
-        known, stated = ids(), {}
-        for name in PAGES.values():
-            page = read(ROOT, 'docs', 'reference', name)
-            stated |= sections(page[page.index(BEGIN) + len(BEGIN):page.index(END)] + '\n')
-        self.assertEqual(sorted(stated), sorted(known),
-                         'tests/test-papers.py --update writes the pages')
+        known = ids()
+        stated = sections(page() + '\n')
+        self.assertEqual(list(stated), known, 'tests/test-papers.py --update writes the pages')
         made = figures('all', only=[name for name in known if LONG or name not in SLOW])
         for name, body in made.items():
             self.assertEqual(stated[name].strip(), body.strip(), name)
@@ -196,8 +190,8 @@ class Rows(unittest.TestCase):
         """Means of shifted copies, added up at 20,000 times of a period, and from the layers that
         `sim model` prints."""
         found = figures('memory', only=['cdp-fig4'])['cdp-fig4']
-        table = re.findall(r'^\| (\S+) \| (what .*?|with .*?) \| ([\d.]+) GB \| ([\d.]+) % \| ([\d.]+) '
-                           r'% \| ([\d.]+) % \|',
+        table = re.findall(r'^\| (\S+) \| (what .*?|with .*?) \| ([\d.]+) GB \| ([\d.]+) % \| '
+                           r'([\d.]+) % \| ([\d.]+) % \|',
                            found, re.MULTILINE)
         self.assertEqual(len(table), 6)
         for name, title in (('resnet50', 'ResNet-50'), ('vit_b16', 'ViT-B/16')):
@@ -245,9 +239,30 @@ class Rows(unittest.TestCase):
         same = sum(math.ceil(w / (n + 1)) == (w + n - 2) // n for w, n in grid)
         self.assertLess(same, len(grid))
         found = rows(body)
-        self.assertEqual(number(found['points at which v = floor((W + N - 2)/N)'][2]), same)
-        self.assertEqual(found['points at which v = 1 if and only if W <= N + 1'][3], 'none')
-        self.assertIn(f'holds at {len(grid)} of {len(grid)} points', body)
+        self.assertEqual(number(found['points where v = floor((W + N - 2)/N)'][2]), same)
+        self.assertEqual(found['points where v = 1 if and only if W <= N + 1'][3], 'none')
+        self.assertTrue(found['points where v = floor((W + N - 2)/N)'][4].endswith(
+            f'{len(grid)} hold'))
+        true = {w: {n: math.ceil(w / (n + 1)) for n in range(2, 9)} for w in range(2, 15)}
+        equations = {
+            'v = 1 if and only if floor((W + N - 1)/N) <= 2':
+                lambda w, n: (true[w][n] == 1) == ((w + n - 1) // n <= 2),
+            'v > 1 if and only if floor((W + N - 1)/N) > 2':
+                lambda w, n: (true[w][n] > 1) == ((w + n - 1) // n > 2),
+            'v <= floor((W + N - 1)/N)': lambda w, n: true[w][n] <= (w + n - 1) // n,
+            'mini-batches form v sequences': lambda w, n: True,
+        }
+        for what, holds in equations.items():
+            self.assertEqual(number(found[f'points where {what}'][2]),
+                             sum(holds(w, n) for w, n in grid), what)
+
+    def test_proportional_times(self):
+        """With times in proportion to samples N micro-batches take as long as their mini-batch, and
+        the slower GPU, which is never idle, decides."""
+        made = figures('gain', only=['timeprest-fig15'])['timeprest-fig15']
+        for what, cells in rows(made).items():
+            if 'does not hold' in cells and 'wait' not in what:
+                self.assertAlmostEqual(number(cells[4].split('samples it is')[1]), 1, delta=0.002)
 
     def test_slots_hold(self):
         """What is a picture of the paper comes out as it is there."""
@@ -355,10 +370,10 @@ class Rows(unittest.TestCase):
     def test_osdp(self):
         """Gains as in the table of schedules/osdp/osdp.md, which another test makes with `sim
         osdp`."""
-        page = read(ROOT, 'schedules', 'osdp', 'osdp.md')
-        made = rows(pages())
+        claims = read(ROOT, 'schedules', 'osdp', 'osdp.md')
+        made = rows(page())
         for column, kind in enumerate(('N&D', 'W&S', 'I&C')):
-            stated = next(line for line in page.splitlines()
+            stated = next(line for line in claims.splitlines()
                           if line.startswith(f'| figure 5, {kind} |')).split(' | ')
             for row, cell in (('cost model', 2), ('of it by modes, at FSDP\'s batch', 3),
                               ('of it by slices', 4),
@@ -367,22 +382,62 @@ class Rows(unittest.TestCase):
                 self.assertEqual(made[row][column], stated[cell].rstrip(' |'), f'{kind}: {row}')
         for figure, what in (('figure 6, all, two servers', 'OSDP over FSDP, two servers'),
                              ('figure 9, all, checkpointing', 'OSDP over FSDP, checkpointing')):
-            stated = next(line for line in page.splitlines()
+            stated = next(line for line in claims.splitlines()
                           if line.startswith(f'| {figure} |')).split(' | ')[2]
             mean, largest, settings = re.match(r'([\d.]+), ([\d.]+) \((\d+)\)', stated).groups()
             for word, value in (('mean', mean), ('largest', largest)):
                 ours = made[f'{what}: {word} ({settings} settings)'][2]
                 self.assertAlmostEqual(number(ours), float(value), delta=0.051)
 
+    @staticmethod
+    def printed(*words):
+        """JSON, also if nothing fits."""
+        return json.loads(subprocess.run([SIM, *words], capture_output=True, text=True,
+                                         check=False).stdout)
+
+    def test_osdp_pure_strategies(self):
+        """Wide models: OSDP's plan from `sim osdp`, over FSDP, and over pipelines and tensor
+        parallelism, whose best batch is looked for here among powers of two."""
+        scenario = json.loads(read(ROOT, 'scenarios', 'papers', 'osdp-8gpu.json'))
+        axes = scenario.pop('sweep')['vary']
+        gains = []
+        for parameters in axes['/model/parameters'][4:8]:
+            for memory in axes['/platform/memory']:
+                scenario['model']['parameters'] = parameters
+                scenario['platform']['memory'] = memory
+                scenario['schedule'] = {'kind': 'sequential', 'micro_batches': 1}
+                scenario['parallel'] = {'zero': 3}
+                path = os.path.join(FOLDER, 'wide.json')
+                with open(path, 'w', encoding='utf-8') as file:
+                    json.dump(scenario, file)
+                rates = {row['strategy']: row for row in
+                         self.printed('osdp', path, '--json')['strategies']}
+                osdp, fsdp = [rates[name].get('throughput_samples_per_s')
+                              for name in ('OSDP', 'FSDP')]
+                scenario['parallel'] = {'tensor': 8}
+                best = 0
+                for batch in (8 * 2 ** i for i in range(8)):
+                    scenario['model']['batch_size'] = batch
+                    with open(path, 'w', encoding='utf-8') as file:
+                        json.dump(scenario, file)
+                    done = self.printed('run', path, '--no-output', '--json')
+                    if done['out_of_memory'] or not done.get('throughput_samples_per_s'):
+                        break
+                    best = max(best, done['throughput_samples_per_s'])
+                scenario['model']['batch_size'] = 8
+                gains += [100 * (osdp / rate - 1) for rate in (fsdp, best) if osdp and rate]
+        row = rows(page())[f'W&S: OSDP over pure strategies: mean ({len(gains)} pairs)']
+        self.assertAlmostEqual(number(row[2]), sum(gains) / len(gains), delta=0.06)
+
     def test_bound_of_modes(self):
         """16 bytes a parameter are whole in data mode, an eighth in sharded mode. With a share s in
         data mode 3 - s (with checkpointing 4 - 2 s) of the weights' bytes are moved. Of the table's
         models, to two decimals of billions; with checkpointing FSDP fits with all but the
         widest."""
-        page = pages()
-        lines = [line.split(' | ') for line in page.splitlines()
+        text = page()
+        lines = [line.split(' | ') for line in text.splitlines()
                  if re.match(r'\| (N&D|W&S|I&C) \| \{', line)]
-        made = rows(page)
+        made = rows(text)
         for prefix, moved in (('', 3), ('checkpointing, ', 4)):
             cells = made[prefix + 'bound of modes: no time to compute, no activations']
             for kind, cell in zip(('N&D', 'I&C'), (cells[0], cells[2])):
@@ -412,13 +467,13 @@ class Rows(unittest.TestCase):
             side = math.ceil(side / 2)
         for inputs, features in ((side * side * 512, 4096), (4096, 4096), (4096, 1000)):
             parameters += (inputs + 1) * features
-        row = rows(pages())['VGG16, 226 pixels in Chainer: parameters, millions']
+        row = rows(page())['VGG16, 226 pixels in Chainer: parameters, millions']
         self.assertEqual(number(row[2]), round(parameters / 1e6, 1))
         self.assertEqual(math.floor(parameters / 1e6), number(row[1]))
 
     def test_paradl(self):
         """Closed forms as `sim strategies` has them, parameters as they are published."""
-        made = rows(pages())
+        made = rows(page())
         forms = json.loads(run('strategies', 'resnet50', '--devices', '16', '--batch', '512',
                                '--platform', 'abci',
                                '--device', 'v100', '--json'))['strategies']
@@ -433,16 +488,16 @@ class Rows(unittest.TestCase):
 
     def test_paradl_one_ring(self):
         """One ring in the form and in the simulation: they differ in the gradients of biases of
-        convolutions and linear layers and of batch norms, here those of ResNet-50, VGG-16 and
+        convolutions and linear layers and of batch norms, here of ResNet-50, VGG-16 and
         ResNet-152, and these are less than 0.3 % of the messages."""
-        made = rows(pages())
+        made = rows(page())
         self.assertGreater(number(made['accuracy, data'][2]), 99.9)
         row = made['data, ResNet-50, 16 GPUs: messages simulated']
         form, ours = number(row[1].split('=')[1]), number(row[2])
         biases = 26560 + 1000  # of batch norms, of the last layer
         self.assertAlmostEqual(ours / form, 25557032 / (25557032 - biases), delta=0.0005)
         # without its cause a difference closes
-        causes = [line.split(' | ') for line in pages().splitlines()
+        causes = [line.split(' | ') for line in page().splitlines()
                   if re.match(r'\| (data \+ spatial|pipeline) \| (resnet|vgg)', line)]
         self.assertEqual(len(causes), 6)
         for cells in causes:
@@ -452,21 +507,21 @@ class Rows(unittest.TestCase):
 
     def test_paradl_update(self):
         """PyTorch's Adam took 8.7 % of VGG-16's computing with 32 samples, 15.5 % with 16."""
-        row = rows(pages())['VGG16: weight update, largest share of computing']
+        row = rows(page())['VGG16: weight update, largest share of computing']
         self.assertAlmostEqual(number(row[2]), 15.5, delta=0.06)
         self.assertAlmostEqual(number(row[4].split('32 samples it is')[1]), 8.7, delta=0.06)
 
     def test_paradl_halo(self):
         """NVLinks of 50 GB/s between two GPUs, 10 GB/s between two sockets; a twentieth of
         messages' times are latencies."""
-        row = rows(pages())['halo exchange over gradient exchange, ResNet-50, 128 GPUs']
+        row = rows(page())['halo exchange over gradient exchange, ResNet-50, 128 GPUs']
         nvlink = number(row[4].split('over NVLink it is')[1])
         self.assertAlmostEqual(number(row[2]) / nvlink, 50 / 10, delta=0.25)
 
     def test_paradl_layers(self):
         """ResNets are named after them; VGG-16: 13 convolutions, 15 ReLUs, 5 poolings, 3 linear
         layers and 2 dropouts, and torchvision's average pooling."""
-        made = rows(pages())
+        made = rows(page())
         path = 'layers, counted as convolutions and linear layers on the longest path'
         for title, layers in (('ResNet-50', 50), ('ResNet-152', 152)):
             self.assertEqual(number(made[f'{title}: {path}'][2]), layers)
@@ -551,14 +606,14 @@ class Work(unittest.TestCase):
 
     def test_other_scenarios(self):
         """A scenario that changed is computed anew."""
-        self.assertIn('of 32 points', figures('other', '--scenarios', self.scenarios,
+        self.assertIn('all = 32 ', figures('other', '--scenarios', self.scenarios,
                                               only=['timeprest-versions'])
                       ['timeprest-versions'])
         folder = short(
             timeprest_wn={'/schedule/workers': '2..4', '/schedule/micro_batches': '2..3'})
         body = figures('other', '--scenarios', folder,
                        only=['timeprest-versions'])['timeprest-versions']
-        self.assertIn('of 6 points', body)
+        self.assertIn('all = 6 ', body)
 
     def test_html(self):
         self.chosen('html')

@@ -16,7 +16,7 @@ typedef enum cs_relation {
     CS_ABOUT, /* the same, but the paper says "about" */
     CS_ABOVE, /* more than, */
     CS_BELOW, /* less than, */
-    CS_UP_TO, /* "up to": what is largest here is equal to it */
+    CS_UP_TO, /* "up to": our largest value must be equal */
 } cs_relation;
 
 typedef struct cs_paper_claim {

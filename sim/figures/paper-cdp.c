@@ -51,10 +51,10 @@ typedef struct peaks {
     double activations;       /* of the device that has most */
     double total_activations; /* of all devices at one instant */
     double parameters;        /* weights and other versions of them, of the device that has most */
-    double other_versions;    /* those by themselves */
+    double other_versions;    /* the other versions alone */
 } peaks;
 
-/* Peaks from `from` on, before `until`: what is there at `from` counts. */
+/* Peaks within [from, until). Memory allocated before `from` and not freed counts. */
 static cs_status find_peaks(const cs_trace *trace, cs_time from, cs_time until, peaks *found,
                             cs_error *error)
 {
@@ -89,7 +89,7 @@ static cs_status find_peaks(const cs_trace *trace, cs_time from, cs_time until, 
     return CS_OK;
 }
 
-/* From the first start of a mini-batch's computation to that of the next one's. */
+/* Start of a mini-batch's first forward, and of the next mini-batch's. */
 static void find_window(const cs_graph *graph, const cs_trace *trace, uint32_t batch, cs_time *from,
                         cs_time *until)
 {
@@ -292,7 +292,7 @@ static const char *name_of(cs_page *page, const place_in_table *at, const char *
                           at->kind ? ", cyclic" : "", at->n, what);
 }
 
-/* What figure 2 says; NaN where it says nothing. */
+/* The paper's value in figure 2; NaN: none. */
 static double in_figure(const place_in_table *at, uint32_t panel)
 {
     const double n = at->n, half = n * (n + 1) / 2;
@@ -464,7 +464,7 @@ static void claim_steps(cs_page *page, const place_in_table *small, const place_
             .unit = ""});
 }
 
-/* The states that CDP sends over those of DP: the quotient of two rows of the table. */
+/* Quotient of two rows of the table: states sent by CDP and by DP. */
 static void claim_ratio(cs_page *page, const cs_study *study, uint32_t size, uint32_t setting,
                         double paper)
 {
@@ -527,7 +527,7 @@ static void claim_efficiency(cs_page *page, const cs_study *study, uint32_t size
 static void add_measured(cs_page *page, const cs_study *study, const table_row *rows, size_t n_rows,
                          const uint32_t *sizes)
 {
-    cs_page_table(page, "What the runs have. Volume is the sum of all messages, over each hop.",
+    cs_page_table(page, "Measured values. Volume is the sum of all messages, over each hop.",
                   "setting\tN\tweights of a GPU\tof them other versions\tstates sent\tsent if each "
                   "version goes to its next reader\tactivations sent\tsteps, ring\tsteps, tree");
     for (size_t r = 0; r < 2 * n_rows; r++) {

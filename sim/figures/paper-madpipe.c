@@ -42,7 +42,7 @@ typedef struct all_patterns {
     double n;
 } all_patterns;
 
-/* The stages before `end`, of which the last one waits `least` steps for what comes back. A device
+/* The stages before `end`. The last one waits `least` steps or more for its gradient. A device
  * computes one operation at a time: a backward that starts `delay` steps after the forward has
  * ended must end within a period of the forward's start, modulo the period. */
 static void try_delays(all_patterns *all, uint32_t end, uint32_t least)
@@ -282,7 +282,7 @@ static ratios compare(const cs_study *study, uint32_t network, uint32_t planner,
     return r;
 }
 
-/* Pairs of neighbouring memories at which a number of ResNet-50 grows with the memory. */
+/* Pairs of neighbouring memories where a value of ResNet-50 grows with the memory. */
 static uint32_t count_rises(const cs_study *study, uint32_t planner, const char *key)
 {
     uint32_t rises = 0, at[N_AXES] = {0};
@@ -317,12 +317,12 @@ static const char study_text[] =
 
 enum { N_TARGETS = 120 };
 
-/* How many times finer than the paper's the grids are; with 0 there is no special GPU, and only
+/* How many times finer than the paper's the grids are; 0: without a special GPU, so that only
  * delays are rounded, to the finest grid. */
 static const uint32_t finer[] = {1, 4, 0};
 enum { N_GRIDS = sizeof(finer) / sizeof(finer[0]) };
 
-/* The largest load of an allocation's devices and links, s; NaN: there is no allocation. */
+/* The largest load of an allocation's devices and links, s; NaN: nothing fits. */
 static double largest_load(const cs_chain *chain, const cs_plan *plan)
 {
     cs_time largest = 0, loads[64] = {0};
@@ -399,7 +399,7 @@ static double target_number(const cs_study *study, uint32_t point, uint32_t grid
     return cJSON_IsNumber(value) ? value->valuedouble : NAN;
 }
 
-/* Pairs of neighbouring targets of which the larger one has the larger period, and by how much at
+/* Pairs of neighbouring targets where the larger one has the larger period, and by how much at
  * most, %. The search stops at loads below the target, so that only larger ones are periods of
  * MadPipe-DP. A target without an allocation after one that has an allocation counts as well. */
 static uint32_t count_growths(const cs_study *study, uint32_t grid, double *most)
@@ -435,7 +435,7 @@ static void draw_targets(cs_page *page, const cs_study *study)
         for (uint32_t t = 0; t < N_TARGETS; t++) {
             draft->x[i][t] = 1e3 * target_number(study, point, 0, t, "target_s");
             const double load = 1e3 * target_number(study, point, grid, t, "load_s");
-            /* NaN where there is no allocation */
+            /* NaN: nothing fits */
             draft->y[i][t] = grid == N_GRIDS || load < draft->x[i][t] ? draft->x[i][t] : load;
         }
     }
@@ -458,9 +458,9 @@ static cs_status show_targets(const cs_study *studies, cs_page *page, cs_error *
     cs_page_claim(
         page,
         &(cs_paper_claim){
-            .what = cs_page_format(page,
-                                   "pairs of neighbouring targets at which the period grows, of %u",
-                                   studies->results.n_points * (N_TARGETS - 1)),
+            .what =
+                cs_page_format(page, "pairs of neighbouring targets where the period grows, of %u",
+                               studies->results.n_points * (N_TARGETS - 1)),
             .place = "section 4.2.3: \"a non-increasing function\"",
             .paper = 0,
             .ours = growths[0],
@@ -529,8 +529,8 @@ static cs_status show_periods(const cs_study *studies, cs_page *page, cs_error *
                                 .unit = "",
                                 .why = cs_page_format(
                                     page,
-                                    "the paper's memory test is not given in full: with that of "
-                                    "the published optimizer, \"original\", it is %.1f",
+                                    "the paper's memory test is not given in full: with the test "
+                                    "of the published optimizer, \"original\", it is %.1f",
                                     published.largest)});
     }
     for (uint32_t planner = DEPTH; planner <= SAFE; planner++) {
@@ -615,7 +615,7 @@ static void draw_ratios(cs_page *page, const cs_study *study)
     cs_page_chart(page, &draft->chart);
 }
 
-/* Points of the picture below 10 GB: networks and memories at which both planners have a plan at
+/* Points of the picture below 10 GB: networks and memories where both planners have a plan at
  * some setting; of them those whose mean is more than 1.2. */
 static void count_points(const cs_study *study, uint32_t planner, uint32_t with, uint32_t *n,
                          uint32_t *over)
@@ -660,7 +660,7 @@ static cs_status show_ratios(const cs_study *studies, cs_page *page, cs_error *e
                            : "with other readings of PipeDream's memory test it is over 1.2 at "
                              "more points: the test decides"});
     }
-    cs_page_table(page, "Geometric means of all settings below 10 GB at which both have a plan.",
+    cs_page_table(page, "Geometric means of all settings below 10 GB where both have a plan.",
                   "planner\tover\tmean\tlargest\tsettings\tover 1.2");
     for (uint32_t i = 0; i < 6; i++) {
         const uint32_t planner = i % 3, with = i < 3 ? MADPIPE : SAFE;

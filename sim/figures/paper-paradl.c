@@ -182,7 +182,7 @@ static double form_time(const cs_study *study, uint32_t point)
     return number_at(study, point, "form_computing_s") + number_at(study, point, "form_messages_s");
 }
 
-/* What a device does not compute in the time of an iteration, s: messages that it waits for. */
+/* Time in an iteration during which a device waits for messages, s. */
 static double simulated_messages(const cs_study *study, uint32_t point)
 {
     return number_at(study, point, "iteration_time_s") - number_at(study, point, "computing_s");
@@ -289,11 +289,11 @@ static void draw_accuracy(cs_page *page, const cs_study *study)
     cs_page_chart(page, &draft->chart);
 }
 
-/* What is switched off in the points of paradl-causes.csv, in their order. */
+/* Causes switched off in paradl-causes.csv, one for each point, in the same order. */
 typedef struct cause {
     const char *network;
     uint32_t strategy;
-    double devices; /* of the point of the strategies' study that has the cause */
+    double devices; /* GPUs of the point that has the cause, in the strategies' study */
     const char *without;
 } cause;
 
@@ -362,12 +362,13 @@ static cs_status show_breakdown(const cs_study *studies, cs_page *page, cs_error
                               "compared with the simulation, and the table below has what differs";
     CS_TRY(cs_study_all_done(&studies[0], error));
     CS_TRY(check_causes(&studies[1], error));
-    cs_page_text(page, "The closed form of table 3 beside the simulation of the same machine, ABCI "
-                       "with V100s in fp32; 32 samples per GPU, filter and channel 32 in all. "
-                       "Samples per GPU are not given in the text. Collectives are one ring, as "
-                       "the form has them, and with data + spatial go through leaders of nodes, as "
-                       "in section 4.5.1. \"Accuracy\" is that of the form: in the paper against "
-                       "runs on ABCI, here against the simulation.");
+    cs_page_text(page,
+                 "The closed form of table 3 next to the simulation of the same machine, ABCI "
+                 "with V100s in fp32; 32 samples per GPU, filter and channel 32 in all. "
+                 "Samples per GPU are not given in the text. Collectives are one ring, as "
+                 "the form has them, and with data + spatial go through leaders of nodes, as "
+                 "in section 4.5.1. \"Accuracy\" judges the form: in the paper against "
+                 "runs on ABCI, here against the simulation.");
     draw_accuracy(page, studies);
     for (uint32_t i = 0; i < N_NETWORKS; i++)
         draw_network(page, studies, networks[i]);
@@ -435,19 +436,19 @@ static cs_status show_cosmoflow(const cs_study *studies, cs_page *page, cs_error
     draft->chart.y_title = "accuracy (%)";
     cs_page_chart(page, &times->chart);
     cs_page_chart(page, &draft->chart);
-    cs_page_claim(
-        page, &(cs_paper_claim){.what = "accuracy, CosmoFlow, data + spatial",
-                                .place = "section 5.2",
-                                .paper = paper,
-                                .ours = sum / n,
-                                .decimals = 2,
-                                .unit = " %",
-                                .why = cs_page_format(
-                                    page,
-                                    "the form divides all layers; the simulation, as ParaDL's "
-                                    "program, computes those behind the second pooling on all four "
-                                    "devices of a node: with all divided it is %.1f %% on 16 GPUs",
-                                    accuracy(&studies[1], N_CAUSES, NOTHING))});
+    cs_page_claim(page, &(cs_paper_claim){
+                            .what = "accuracy, CosmoFlow, data + spatial",
+                            .place = "section 5.2",
+                            .paper = paper,
+                            .ours = sum / n,
+                            .decimals = 2,
+                            .unit = " %",
+                            .why = cs_page_format(
+                                page,
+                                "the form divides all layers; the simulation, as ParaDL's "
+                                "program, computes the layers after the second pooling on all four "
+                                "devices of a node: with all divided it is %.1f %% on 16 GPUs",
+                                accuracy(&studies[1], N_CAUSES, NOTHING))});
     return CS_OK;
 }
 
@@ -565,8 +566,8 @@ static cs_status show_congestion(const cs_study *studies, cs_page *page, cs_erro
             .why = cs_page_format(page, "%s; with four it is %.1f %%, without any %.1f %%", why,
                                   accuracy(studies, congested_point(CONGESTED, SHOWN + 1), NOTHING),
                                   accuracy(studies, congested_point(CONGESTED, 0), NOTHING))});
-    cs_page_text(page, "Links are shared fairly, so that k messages beside one make it k + 1 times "
-                       "as long, and a ring is as slow as its slowest link: messages on one link "
+    cs_page_text(page, "Links are shared fairly, so that k other messages make one k + 1 times as "
+                       "long, and a ring is as slow as its slowest link: messages on one link "
                        "slow down all of it.");
     return CS_OK;
 }
@@ -902,7 +903,7 @@ static void claim_spatial_time(cs_page *page, const cs_study *study)
     cs_page_claim(
         page,
         &(cs_paper_claim){
-            .what = "iteration of data + spatial over that of data, VGG16, 64 GPUs",
+            .what = "time of an iteration, data + spatial over data, VGG16, 64 GPUs",
             .place = "section 5.3.2: \"a performance degradation\"",
             .paper = 1.5,
             .ours =

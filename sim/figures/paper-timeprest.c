@@ -4,6 +4,7 @@
 
 #include <math.h>
 #include <stdio.h>
+#include <string.h>
 
 /* ---- what a run is measured by ---- */
 
@@ -24,9 +25,11 @@ static bool measure_versions(const cs_staleness *staleness, cJSON *report)
 {
     cJSON *list = cJSON_AddArrayToObject(report, "slots");
     const int64_t difference = staleness->version_difference.value;
-    bool good =
-        list && cs_json_add_number(report, "version_difference",
-                                   difference == CS_STALENESS_NONE ? NAN : (double)difference);
+    bool good = list &&
+                cs_json_add_number(report, "version_difference",
+                                   difference == CS_STALENESS_NONE ? NAN : (double)difference) &&
+                cs_json_add_number(report, "sequences", staleness->n_by_backward) &&
+                cs_json_add_number(report, "sequences_by_both", staleness->n_by_both);
     for (uint32_t s = 0; s < staleness->n_slots && good; s++) {
         cJSON *item = cs_json_add_item(list);
         good = cs_json_add_number(item, "versions", staleness->slots[s].peak_versions) &&
@@ -64,6 +67,10 @@ static cs_status measure_memory(const cs_scenario *scenario, const cs_trace *tra
         if (!cs_json_add_number(item, "peak", (double)record->peak) ||
             !cs_json_add_number(item, "literal", literal))
             return cs_error_no_memory(error);
+        for (cs_category category = 0; category < CS_N_CATEGORIES; category++)
+            if (!cs_json_add_number(item, cs_category_name(category),
+                                    (double)record->category_peak[category]))
+                return cs_error_no_memory(error);
     }
     return CS_OK;
 }
@@ -143,11 +150,15 @@ static cs_status show_slots(const cs_study *study, cs_page *page, double workers
                             "%s: must have a point with %g workers and %g "
                             "micro-batches",
                             study->path, workers, micro_batches);
+    const bool seven = strncmp(place, "figure 7", 8) == 0; /* the paper says it of figure 7 alone */
     const struct {
         const char *what, *key, *form;
         double paper;
     } rows[] = {
         {"version difference v", "version_difference", NULL, difference},
+        {"sequences of mini-batches, by backward passes", "sequences", "v", difference},
+        {seven ? "sequences of mini-batches, by both passes" : NULL, "sequences_by_both", "v",
+         difference},
         {"time points from one backward to the next", "iteration_time_s", "N + 1",
          micro_batches + 1},
         {"time points of the forward of the first mini-batch", "f1_s", "W + N - 1",
@@ -160,14 +171,17 @@ static cs_status show_slots(const cs_study *study, cs_page *page, double workers
                 cs_page_format(page,
                                "W = %g, N = %g; mini-batches count from 0, in the paper from 1",
                                workers, micro_batches));
-    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++)
-        cs_page_claim(page,
-                      &(cs_paper_claim){.what = rows[r].what,
-                                        .place = r == 0 ? place : "section 4, equations 6 to 8",
-                                        .form = rows[r].form,
-                                        .paper = rows[r].paper,
-                                        .ours = cs_study_number(study, point, rows[r].key),
-                                        .unit = ""});
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        const char *of = r == 0 ? place : r < 3 ? "section 4.4" : "section 4, equations 6 to 8";
+        if (rows[r].what)
+            cs_page_claim(page,
+                          &(cs_paper_claim){.what = rows[r].what,
+                                            .place = of,
+                                            .form = rows[r].form,
+                                            .paper = rows[r].paper,
+                                            .ours = cs_study_number(study, point, rows[r].key),
+                                            .unit = ""});
+    }
     return CS_OK;
 }
 
@@ -231,48 +245,78 @@ static void draw_differences(cs_page *page, const cs_study *study)
     cs_page_chart(page, &draft->chart);
 }
 
+/* Statements about all W and N, and at how many points each holds. */
+enum { V, UNITY, EQUATION_16, EQUATION_23, EQUATION_24, SEQUENCES, BY_BOTH, DERIVED, N_STATEMENTS };
+
+static void count_statements(const cs_study *study, uint32_t w, uint32_t n,
+                             uint32_t counts[N_STATEMENTS])
+{
+    const double workers = cs_study_axis_number(study, 0, w);
+    const double micro_batches = cs_study_axis_number(study, 1, n);
+    const double v = difference_at(study, w, n);
+    const double most = floor((workers + micro_batches - 1) / micro_batches);
+    const uint32_t point = cs_study_point(study, (uint32_t[]){w, n});
+    const double sequences = cs_study_number(study, point, "sequences");
+    const bool holds[N_STATEMENTS] = {
+        [V] = v == paper_formula(workers, micro_batches),
+        [UNITY] = (v == 1) == (workers <= micro_batches + 1),
+        [EQUATION_16] = (v == 1) == (most <= 2),
+        [EQUATION_23] = (v > 1) == (most > 2),
+        [EQUATION_24] = v <= most,
+        [SEQUENCES] = sequences == v,
+        [BY_BOTH] = cs_study_number(study, point, "sequences_by_both") == sequences,
+        [DERIVED] = v == ceil(workers / (micro_batches + 1)),
+    };
+    for (uint32_t i = 0; i < N_STATEMENTS; i++)
+        counts[i] += holds[i];
+}
+
 static cs_status show_differences(const cs_study *studies, cs_page *page, cs_error *error)
 {
-    uint32_t same = 0, derived = 0, one = 0, criterion = 0, n_points = 0;
+    static const struct {
+        const char *what, *place;
+    } statements[DERIVED] = {
+        [V] = {"v = floor((W + N - 2)/N)", "equations 20 and 25"},
+        [UNITY] = {"v = 1 if and only if W <= N + 1", "equations 11 and 12"},
+        [EQUATION_16] = {"v = 1 if and only if floor((W + N - 1)/N) <= 2", "equation 16"},
+        [EQUATION_23] = {"v > 1 if and only if floor((W + N - 1)/N) > 2", "equation 23"},
+        [EQUATION_24] = {"v <= floor((W + N - 1)/N)", "equation 24"},
+        [SEQUENCES] = {"mini-batches form v sequences", "section 4.4"},
+        [BY_BOTH] = {"they are the same by both passes as by backward passes", "section 4.4"},
+    };
+    uint32_t counts[N_STATEMENTS] = {0}, n_points = 0;
     CS_TRY(cs_study_all_done(studies, error));
     for (uint32_t w = 0; w < cs_study_length(studies, 0); w++)
-        for (uint32_t n = 0; n < cs_study_length(studies, 1); n++, n_points++) {
-            const double workers = cs_study_axis_number(studies, 0, w);
-            const double micro_batches = cs_study_axis_number(studies, 1, n);
-            const double v = difference_at(studies, w, n);
-            same += v == paper_formula(workers, micro_batches);
-            derived += v == ceil(workers / (micro_batches + 1));
-            one += workers <= micro_batches + 1;
-            criterion += (v == 1) == (workers <= micro_batches + 1);
-        }
+        for (uint32_t n = 0; n < cs_study_length(studies, 1); n++, n_points++)
+            count_statements(studies, w, n, counts);
     draw_differences(page, studies);
-    cs_page_claim(page,
-                  &(cs_paper_claim){.what = "points at which v = floor((W + N - 2)/N)",
-                                    .place = "equations 20 and 25",
-                                    .form = "all",
-                                    .paper = n_points,
-                                    .ours = same,
-                                    .unit = "",
-                                    .why = "each further period gives the backward N + 1 more time "
-                                           "points, since the last worker does backwards too; the "
-                                           "formula gives it N"});
-    cs_page_claim(page, &(cs_paper_claim){.what = "points at which v = 1 if and only if W <= N + 1",
-                                          .place = "equations 11 and 12",
-                                          .form = "all",
-                                          .paper = n_points,
-                                          .ours = criterion,
-                                          .unit = ""});
-    cs_page_text(page,
-                 "W and N as in timeprest-wn.json, a backward of one time point. v = ceil(W/(N "
-                 "+ 1)) holds at %u of %u points, W <= N + 1 at %u.",
-                 derived, n_points, one);
+    const char *v_why = cs_page_format(
+        page,
+        "each further period gives the backward N + 1 more time points, since the last worker does "
+        "backwards too; the formula gives it N: with N + 1, v = ceil(W/(N + 1)), %u hold",
+        counts[DERIVED]);
+    for (uint32_t i = 0; i < DERIVED; i++)
+        cs_page_claim(page, &(cs_paper_claim){
+                                .what = cs_page_format(page, "points where %s", statements[i].what),
+                                .place = statements[i].place,
+                                .form = "all",
+                                .paper = n_points,
+                                .ours = counts[i],
+                                .unit = "",
+                                .why = i == V ? v_why
+                                       : i == BY_BOTH
+                                           ? "the paper has it of figure 7a; elsewhere the first "
+                                             "worker's forward reads an update of another sequence"
+                                           : "that is W <= 2 N, and v is 2 from W = N + 2 on"});
+    cs_page_text(page, "W and N as in timeprest-wn.json, a backward of one time point.");
     return CS_OK;
 }
 
 /* ---- figures 15 and 16 ---- */
 
-/* The cut that balances PipeDream, for TiMePReSt as well. */
-static cs_status set_cut(const char *path, cJSON *document, cs_error *error)
+/* The cut that balances PipeDream, for TiMePReSt as well. `proportional` becomes the model with
+ * times in proportion to samples. */
+static cs_status set_cut(const char *path, cJSON *document, cJSON **proportional, cs_error *error)
 {
     cs_scenario scenario = {0};
     cJSON *asked = cJSON_DetachItemFromObjectCaseSensitive(document, "schedule");
@@ -292,17 +336,48 @@ static cs_status set_cut(const char *path, cJSON *document, cs_error *error)
         if (!end || !cJSON_AddItemToArray(cut, end))
             status = cs_error_no_memory(error);
     }
+    if (status == CS_OK && !(*proportional = cs_model_json(scenario.model)))
+        status = cs_error_no_memory(error);
     cs_scenario_finish(&scenario);
     return status;
+}
+
+/* Adds the time of an epoch if times are in proportion to samples. */
+static cs_status add_proportional(const char *path, cJSON *document, cJSON *model,
+                                  const cs_progress *progress, cJSON *report, cs_error *error)
+{
+    const cJSON *batch = cs_json_member(cs_json_member(document, "model"), "batch_size");
+    cJSON *own = cJSON_CreateObject(), *other = NULL;
+    const double samples = cJSON_IsNumber(batch) ? batch->valuedouble : 0;
+    if (!own || !cs_json_add_number(own, "batch_size", samples)) {
+        cJSON_Delete(own);
+        cJSON_Delete(model);
+        return cs_error_no_memory(error);
+    }
+    const bool good = cJSON_AddItemToObject(own, "inline", model);
+    cJSON_ReplaceItemInObjectCaseSensitive(document, "model", own);
+    if (!good)
+        return cs_error_no_memory(error);
+    CS_TRY(cs_study_run(path, document, NULL, progress, &other, error));
+    const cJSON *time = cs_json_member(other, "epoch_time_s");
+    const bool added = cs_json_add_number(report, "proportional_epoch_time_s",
+                                          cJSON_IsNumber(time) ? time->valuedouble : NAN);
+    cJSON_Delete(other);
+    return added ? CS_OK : cs_error_no_memory(error);
 }
 
 static cs_status run_training(const void *context, const cJSON *document,
                               const cs_progress *progress, cJSON **result, cs_error *error)
 {
-    cJSON *own = cJSON_Duplicate(document, true);
-    cs_status status = own ? set_cut(context, own, error) : cs_error_no_memory(error);
+    cJSON *own = cJSON_Duplicate(document, true), *model = NULL;
+    cs_status status = own ? set_cut(context, own, &model, error) : cs_error_no_memory(error);
     if (status == CS_OK)
         status = cs_study_run(context, own, measure, progress, result, error);
+    if (status == CS_OK) {
+        status = add_proportional(context, own, model, progress, *result, error);
+        model = NULL;
+    }
+    cJSON_Delete(model);
     cJSON_Delete(own);
     return status;
 }
@@ -346,6 +421,16 @@ static double epochs_per_hour(const cs_study *study, uint32_t network, uint32_t 
     return 3600 / cs_study_number(study, point, "epoch_time_s");
 }
 
+/* Quotient of epochs per hour: best TiMePReSt over PipeDream, by a key of times. */
+static double best_gain(const cs_study *study, uint32_t network, const char *key)
+{
+    double least = INFINITY;
+    for (uint32_t way = 1; way + 1 < N_WAYS; way++)
+        least = fmin(
+            least, cs_study_number(study, cs_study_point(study, (uint32_t[]){network, way}), key));
+    return cs_study_number(study, cs_study_point(study, (uint32_t[]){network, 0}), key) / least;
+}
+
 static void draw_throughput(cs_page *page, const cs_study *studies)
 {
     cs_chart_draft *draft = cs_page_draft(page, N_DATA_SETS, N_WAYS - 1, N_NETWORKS);
@@ -373,9 +458,11 @@ static cs_status show_throughput(const cs_study *studies, cs_page *page, cs_erro
     for (uint32_t i = 0; i < N_DATA_SETS * N_NETWORKS; i++) {
         const cs_study *study = &studies[i / N_NETWORKS];
         const uint32_t network = i % N_NETWORKS;
-        double best = 0;
-        for (uint32_t way = 1; way + 1 < N_WAYS; way++)
-            best = fmax(best, epochs_per_hour(study, network, way));
+        const char *proportional =
+            cs_page_format(page,
+                           "both keep the slower GPU busy, and small micro-batches take longer for "
+                           "as many samples: with times in proportion to samples it is %.3f",
+                           best_gain(study, network, "proportional_epoch_time_s"));
         cs_page_claim(
             page, &(cs_paper_claim){
                       .what = cs_page_format(
@@ -384,14 +471,16 @@ static cs_status show_throughput(const cs_study *studies, cs_page *page, cs_erro
                       .place = "figure 15, section 5",
                       .relation = CS_ABOVE,
                       .paper = 1,
-                      .ours = best / epochs_per_hour(study, network, 0),
+                      .ours = best_gain(study, network, "epoch_time_s"),
                       .decimals = 2,
                       .unit = "",
                       .why = network == 2
-                                 ? "GPUs that wait for messages wait for more of them: N forward "
-                                   "over each boundary"
-                                 : "both keep the slower GPU busy, and small micro-batches take "
-                                   "longer for as many samples"});
+                                 ? cs_page_format(page,
+                                                  "GPUs that wait for messages wait for more of "
+                                                  "them, N forward over each boundary: without "
+                                                  "waiting it is %.3f; and %s",
+                                                  best_gain(study, 1, "epoch_time_s"), proportional)
+                                 : proportional});
     }
     return CS_OK;
 }
@@ -426,12 +515,17 @@ static double memory_of(const cs_study *study, uint32_t m, uint32_t stage)
 static void draw_memory(cs_page *page, const cs_study *studies)
 {
     static const char *const stages[] = {"stage 0", "stage 1"};
-    cs_chart_draft *draft = cs_page_draft(page, N_DATA_SETS, N_MEMORIES, 2);
-    for (uint32_t i = 0; draft && i < N_DATA_SETS * N_MEMORIES; i++) {
-        draft->panels[i / N_MEMORIES].title = data_sets[i / N_MEMORIES];
-        draft->series[i].name = memories[i % N_MEMORIES].name;
+    enum { SERIES = N_MEMORIES + 1 };
+    cs_chart_draft *draft = cs_page_draft(page, N_DATA_SETS, SERIES, 2);
+    for (uint32_t i = 0; draft && i < N_DATA_SETS * SERIES; i++) {
+        const uint32_t m = i % SERIES;
+        draft->panels[i / SERIES].title = data_sets[i / SERIES];
+        draft->series[i].name =
+            m < N_MEMORIES ? memories[m].name : "paper: PipeDream's less 50 % and 40 %";
         for (uint32_t stage = 0; stage < 2; stage++)
-            draft->y[i][stage] = memory_of(&studies[i / N_MEMORIES], i % N_MEMORIES, stage);
+            draft->y[i][stage] =
+                m < N_MEMORIES ? memory_of(&studies[i / SERIES], m, stage)
+                               : memory_of(&studies[i / SERIES], 0, stage) * (stage ? 0.6 : 0.5);
     }
     if (!draft)
         return;
@@ -442,15 +536,36 @@ static void draw_memory(cs_page *page, const cs_study *studies)
     cs_page_chart(page, &draft->chart);
 }
 
+/* The largest memory of each kind. */
+static void add_kinds(cs_page *page, const cs_study *studies)
+{
+    static const char *const keys[] = {"weights",     "weight_versions", "gradients",
+                                       "activations", "workspace",       "communication_buffers"};
+    cs_page_table(page, "Largest memory of each kind, MB.",
+                  "data set\tstage\tschedule\tweights\tother versions\tgradients\tactivations\t"
+                  "workspace\tbuffers");
+    for (uint32_t i = 0; i < N_DATA_SETS * 2 * (N_MEMORIES - 1); i++) {
+        const uint32_t data = i / (2 * (N_MEMORIES - 1)), m = i % (N_MEMORIES - 1);
+        const uint32_t stage = i / (N_MEMORIES - 1) % 2, way = memories[m].way;
+        double v[6];
+        for (uint32_t k = 0; k < 6; k++)
+            v[k] = stage_number(&studies[data], way, stage, keys[k]);
+        cs_page_row(page, "%s\t%u\t%s\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f\t%.0f", data_sets[data], stage,
+                    memories[m].name, v[0], v[1], v[2], v[3], v[4], v[5]);
+    }
+    cs_page_text(page, "PipeDream keeps no other version on its last stage, so that TiMePReSt has "
+                       "none to save there. On stage 0 it has one to save, next to activations, "
+                       "which a backward of the whole mini-batch needs whole.");
+}
+
 static cs_status show_memory(const cs_study *studies, cs_page *page, cs_error *error)
 {
     static const char *const why[N_MEMORIES] = {
         NULL,
-        "the backward reads what all N forwards have kept, and both stages keep the versions that "
-        "stage 0 still hands out: what PipeDream stashes is not saved",
-        "without the versions that stages hand each other, the stashed version of stage 0 is "
-        "saved; "
-        "activations of the whole mini-batch stay",
+        "the backward reads what all N forwards have kept, and the last stage keeps the version "
+        "that stage 0 still hands out (table below)",
+        "no version is stashed any more, and activations of the whole mini-batch stay (table "
+        "below)",
         "not what section 4.1 describes: the backward of a mini-batch needs what all its forwards "
         "have kept"};
     CS_TRY(check_ways(studies, error));
@@ -472,6 +587,7 @@ static cs_status show_memory(const cs_study *studies, cs_page *page, cs_error *e
                       .unit = " %",
                       .why = why[m]});
     }
+    add_kinds(page, studies);
     return CS_OK;
 }
 

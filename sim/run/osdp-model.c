@@ -5,6 +5,7 @@
 #include "topologies/route.h"
 
 #include <fnmatch.h>
+#include <math.h>
 
 /* What a scenario must be, and which key says otherwise. */
 static cs_status check(const cs_scenario *scenario, cs_error *error)
@@ -80,6 +81,9 @@ static cs_status fill(const cs_scenario *scenario, const cs_osdp_options *option
     const cs_job *job = &scenario->job;
     const cs_model *model = scenario->model;
     cs_layer_sum one, until;
+    double speed = job->speeds[0]; /* slowest device, which the others wait for */
+    for (uint32_t d = 1; d < job->n_devices; d++)
+        speed = fmin(speed, job->speeds[d]);
     CS_TRY(cs_model_sum(model, l, l + 1, job->micro_samples, &one, error));
     CS_TRY(cs_model_sum(model, 0, l + 1, job->micro_samples, &until, error));
     *op = (cs_osdp_operator){.weights = one.weight_bytes,
@@ -88,9 +92,12 @@ static cs_status fill(const cs_scenario *scenario, const cs_osdp_options *option
                                        cs_optimizer_bytes(job, one.weight_bytes, one.matrix_bytes),
                              .kept = until.kept_bytes - *before, /* what layers share, once */
                              .workspace = one.workspace_bytes,
-                             .compute = one.forward + one.backward_input + one.backward_weight,
                              .slices = slices_of(options, model->layers[l].name)};
     *before = until.kept_bytes;
+    if (!cs_time_at_speed(one.forward + one.backward_input + one.backward_weight, speed,
+                          &op->compute))
+        return cs_error_add(error, CS_OVERFLOW, "%s: layer %u takes too long at a speed of %g",
+                            model->name, l, speed);
     return CS_OK;
 }
 
@@ -102,16 +109,57 @@ static bool recomputes(const cs_model *model)
     return any;
 }
 
-static cs_status find_ring(const cs_scenario *scenario, cs_ring_hop *hop, cs_error *error)
+/* Whether the devices of one group are in several nodes. */
+static bool leaves_node(const cs_scenario *scenario, const cs_axes *axes)
+{
+    const uint32_t node = scenario->platform.node_devices, *devices = scenario->parallel->devices;
+    bool leaves = false;
+    for (uint32_t i = 1; node > 0 && i < axes->size; i++)
+        leaves |= devices[i * axes->stride] / node != devices[0] / node;
+    return leaves;
+}
+
+/* A gather that was measured, alpha + beta bytes, as hops of a ring, each of bytes/N: by the regime
+ * of the mean operator with weights. */
+static cs_status take_measured(const cs_measured_collective *measured,
+                               const cs_osdp_operator *operators, uint32_t n, cs_ring_hop *hop,
+                               cs_error *error)
+{
+    const cs_measured_regime *regime = measured->regimes;
+    const double ranks = measured->ranks;
+    double sum = 0, weighted = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        sum += (double)operators[i].weights;
+        weighted += operators[i].weights > 0;
+    }
+    for (uint32_t r = 1; r < measured->n_regimes; r++)
+        if (weighted > 0 && (double)measured->regimes[r].from <= sum / weighted)
+            regime = &measured->regimes[r];
+    if (!(regime->beta > 0) || !cs_time_from_seconds(regime->alpha / (ranks - 1), &hop->latency))
+        return cs_error_add(error, CS_INVALID,
+                            "the measured all_gather of %g ranks must have beta_s_per_byte > 0 and "
+                            "an alpha_s that fits (got %g and %g)",
+                            ranks, regime->beta, regime->alpha);
+    hop->bandwidth = (ranks - 1) / (ranks * regime->beta);
+    return CS_OK;
+}
+
+static cs_status find_ring(const cs_scenario *scenario, const cs_osdp_operator *operators,
+                           cs_ring_hop *hop, cs_error *error)
 {
     const cs_grid *grid = scenario->job.plan->grid;
     const cs_axes axes = cs_grid_axes(grid, CS_AXES_GRADIENT);
+    const cs_measured_collective *measured = cs_measured_find(
+        scenario->collectives.measured, CS_ALL_GATHER, leaves_node(scenario, &axes), axes.size);
     const cs_rings rings = {.n = cs_grid_places(grid),
                             .size = axes.size,
                             .stride = axes.stride,
                             .over_links = cs_lower_takes_links(&scenario->collectives),
                             .devices = scenario->parallel->devices};
-    return cs_rings_slowest(&scenario->platform, &rings, hop, error);
+    CS_TRY(cs_rings_slowest(&scenario->platform, &rings, hop, error));
+    return measured && axes.size > 1
+               ? take_measured(measured, operators, scenario->model->n_layers, hop, error)
+               : CS_OK;
 }
 
 cs_status cs_osdp_model_of(const cs_scenario *scenario, const cs_osdp_options *options,
@@ -129,7 +177,7 @@ cs_status cs_osdp_model_of(const cs_scenario *scenario, const cs_osdp_options *o
         CS_TRY(fill(scenario, options, l, &before, &operators[l], error));
         frozen += cs_layer_besides(&chain->layers[l]);
     }
-    CS_TRY(find_ring(scenario, &hop, error));
+    CS_TRY(find_ring(scenario, operators, &hop, error));
     *model =
         (cs_osdp_model){.n = chain->n_layers,
                         .operators = operators,

@@ -4,7 +4,9 @@
  * A layer of the model's chain is an operator (schedules/osdp/osdp-cost.h). Its weights, states,
  * activations, workspace and times are those that the simulation takes, for the samples that a
  * device has in the scenario; of other batches they grow in proportion, as the paper's do. alpha
- * and beta are those of the slowest hop of a ring of the data-parallel devices (cs_rings_slowest).
+ * and beta follow from the slowest hop of a ring of the data-parallel devices (cs_rings_slowest) or,
+ * if the scenario's costs have one, from a measured gather among as many devices. The slowest device
+ * decides the times.
  */
 #ifndef CS_RUN_OSDP_H
 #define CS_RUN_OSDP_H
