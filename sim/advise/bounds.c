@@ -805,9 +805,8 @@ static cs_status take_devices(const cs_advise_base *base, cs_bounds *bounds, cs_
     bounds->capacity = base->section.memory;
     bounds->equal_speeds = true;
     for (uint32_t d = 0; d < whole->platform.n_devices; d++) {
-        const int64_t memory = devices[d].capacity == INT64_MAX
-                                   ? INT64_MAX
-                                   : devices[d].capacity + devices[d].reserve;
+        const int64_t memory =
+            devices[d].capacity == INT64_MAX ? INT64_MAX : devices[d].capacity + devices[d].reserve;
         if (base->section.memory == 0 && memory > bounds->capacity)
             bounds->capacity = memory;
         bounds->equal_speeds &=
