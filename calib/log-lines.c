@@ -66,7 +66,7 @@ static void unwrap_json(const char **from, const char **to)
     }
 }
 
-/* The "#" that begins a comment: a word, or the end of one. NULL: the line is no comment. */
+/* The "#" that begins a comment: a word, or the last character of one. NULL without a comment. */
 static const char *find_comment(const char *from, const char *end)
 {
     for (const char *at = from; at < end; at++)
@@ -75,7 +75,7 @@ static const char *find_comment(const char *from, const char *end)
     return NULL;
 }
 
-/* What stands in front of the "#" is a prefix, which the rows below have as well. */
+/* The text before the "#" is a prefix, which the rows below have as well. */
 static void learn_prefix(cs_log_lines *log, const char *from, const char *comment)
 {
     log->prefix_words = 0;

@@ -405,7 +405,7 @@ static void test_osu_refused(void **state)
     }
 }
 
-/* What launchers, containers and terminals put around the lines of a log; lines take turns between
+/* Prefixes and suffixes that launchers, containers and terminals add; lines take turns between
  * the two prefixes, whose numbers differ in width. */
 static const struct {
     const char *name, *even, *odd, *suffix;

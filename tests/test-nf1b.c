@@ -795,8 +795,8 @@ static void test_refusals(void **state)
          "test: /schedule/workers: must be at least 2, a device each (got 1)"},
         {"", "'workers': 3, 'micro_batches': 0", "/schedule/micro_batches"},
         {", 'devices': 4", "'workers': 3, 'micro_batches': 2",
-         "must be 3 for these parameters of the schedule \"nf1b\""},
-        {", 'devices': 4", "'workers': 3, 'micro_batches': 2", "/platform/devices: must be 3"},
+         "the schedule \"nf1b\" with these parameters has 3 devices"},
+        {", 'devices': 4", "'workers': 3, 'micro_batches': 2", "/platform/devices: the schedule"},
         {"", "'micro_batches': 2", "/platform/devices: must be given"},
         /* the backward takes 1e-13 forwards: no picosecond */
         {"", "'workers': 3, 'micro_batches': 2, 'strict': true, 'backward': 1e-13",

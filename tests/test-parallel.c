@@ -199,15 +199,15 @@ static const struct {
      "s.json: /schedule/partition: must be \"balanced\", a list of layers or a plan with the "
      "section "
      "\"parallel\": the planner \"pipedream\" puts stages on devices by itself"},
-    /* of 12 heads 6 and 12 are the divisors around 8; Mixtral has 8 experts */
+    /* of 12 heads 6 and 12 are the divisors around 8, but 4 divides the 16 devices, too; Mixtral
+     * has 8 experts */
     {"heads",
      {{"/model", gpt}, {"/schedule", sequential}, {"/parallel/tensor", "8"}},
-     "s.json: /parallel/tensor: must divide the 12 heads of h.0.attn.attention (got 8): 6 or 12 "
-     "would"},
+     "s.json: /parallel/tensor: must divide the 12 heads of h.0.attn.attention (got 8); use 4"},
     {"experts of a model",
      {{"/model", mixtral}, {"/schedule", sequential}, {"/parallel/expert", "16"}},
-     "s.json: /parallel/expert: must divide the 8 experts of layers.0.mlp.dispatch (got 16): 8 "
-     "would"},
+     "s.json: /parallel/expert: must divide the 8 experts of layers.0.mlp.dispatch (got 16); use "
+     "8"},
     {"too many devices",
      {{"/platform", "ideal"}, {"/parallel/data", "1048576"}, {"/parallel/pipeline", "2"}},
      "s.json: /parallel: pipeline 2 x data 1048576 are more than 1048576 devices"},

@@ -33,11 +33,11 @@ typedef struct item {
     char id[ID_BYTES]; /* bus id of PCIe, number of a socket, name of a network */
     uint32_t parent, socket;
     double rate; /* to the parent, bytes/s */
-    int dev;     /* of a GPU; -1 if not given */
-    double link; /* of a GPU: one NVLink or xGMI link, bytes/s */
+    int dev;     /* number of the GPU; -1: not given */
+    double link; /* bandwidth of one NVLink or xGMI link of the GPU, bytes/s */
     uint32_t line, vertex;
-    double between;      /* of a socket: to others, bytes/s */
-    char host[ID_BYTES]; /* of a socket: hash of its host, "" in a file of one host */
+    double between;      /* bandwidth from the socket to others, bytes/s */
+    char host[ID_BYTES]; /* hash of the socket's host, "" in a file of one host */
 } item;
 
 /* Direct links of a GPU: one element nvlink, xgmi or c2c, later all that lead to the same place. */

@@ -99,10 +99,10 @@ void cs_error_place(cs_error *error, size_t file, size_t pointer);
 void cs_error_set_kind(cs_error *error, cs_error_kind kind, const char *subject);
 
 /* Proposes a change of the document that may remove the cause of the first message: `value` (JSON)
- * at a JSON pointer. It is not told before somebody has tried it (cs_scenario_read does): what is
- * right for the rule that found the mistake may break another one. `first` begins a group, of which
- * the first proposal that is accepted is told. Ignored unless there is exactly one message, and when
- * there is no more room. */
+ * at a JSON pointer. The value satisfies the rule that found the mistake, but may break another one,
+ * so cs_scenario_read tries it before it is printed. `first` begins a group; the first accepted
+ * proposal of a group is printed. Does nothing unless there is exactly one message, or when the
+ * buffer is full. */
 void cs_error_propose(cs_error *error, bool first, const char *pointer, const char *format, ...)
     CS_PRINTF(4, 5);
 
@@ -111,7 +111,7 @@ typedef struct cs_error_proposal {
     const char *pointer, *value;
 } cs_error_proposal;
 
-/* The proposal that begins at *at, 0 for the first; moves *at behind it. False behind the last. */
+/* Reads the proposal at *at (0: the first) and advances *at. False after the last one. */
 bool cs_error_next_proposal(const cs_error *error, uint32_t *at, cs_error_proposal *proposal);
 
 /* Appends to the message that was added last, if there is room. */

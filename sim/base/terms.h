@@ -1,6 +1,5 @@
-/* Words that people and other programs use for what has another name here, or does not exist:
- * facts/terms.json. All lookups of names print them (cs_guess in text.h); `sim list` and `sim help`
- * find them. */
+/* Terms of the field that have another name in this program, or that it lacks: facts/terms.json. All
+ * lookups of names use them (cs_guess in text.h); `sim list` and `sim help` print them. */
 #ifndef CS_BASE_TERMS_H
 #define CS_BASE_TERMS_H
 
@@ -9,7 +8,7 @@
 typedef struct cs_term {
     const char *const *words; /* ended by NULL, as is the next list */
     const char *const *means; /* "/parallel/zero: 3" of a scenario, "schedules/dp" of `sim list` */
-    const char *text;         /* what it is here, in one clause */
+    const char *text;         /* explanation, one clause */
 } cs_term;
 
 extern const cs_term cs_terms[]; /* ended by a row without words */
@@ -17,13 +16,13 @@ extern const cs_term cs_terms[]; /* ended by a row without words */
 /* The term of a word, or NULL. Case does not matter, and a hyphen or a blank is an underscore. */
 const cs_term *cs_term_find(const char *word);
 
-/* Of the meanings, the name of one: what follows its last slash, "zero: 3". */
+/* The name in a meaning: the part after its last slash, "zero: 3". */
 const char *cs_term_name(const char *meaning);
 
-/* The name among the meanings that is `known`, perhaps with a value behind it; or NULL. */
+/* The name among the meanings that equals `known`, perhaps with a value after it; or NULL. */
 const char *cs_term_meaning(const cs_term *term, const char *known);
 
-/* Of two names that cs_term_meaning returned, either may be NULL, the one that is listed first. */
+/* Picks the first listed of two names that cs_term_meaning returned; each may be NULL. */
 const char *cs_term_first(const cs_term *term, const char *a, const char *b);
 
 /* The first key of a scenario that a word means, "/parallel/tensor", into `text`; `other` if there

@@ -69,7 +69,7 @@ uint32_t cs_text_code(const char *text, size_t bytes);
  */
 typedef struct cs_guess {
     const char *word;
-    const struct cs_term *term; /* what others mean by the word, or NULL (terms.h) */
+    const struct cs_term *term; /* the term that the word is, or NULL (terms.h) */
     const char *closest;        /* NULL when none is close */
     unsigned int distance;
     char known[512]; /* "none, fifo, phi"; with "..." at its end when they do not fit */

@@ -184,7 +184,7 @@ static cs_status check_divisor(const cs_json_place *parallel, const char *key, c
     return CS_INVALID;
 }
 
-/* Of a network; what a model without operators has nobody knows. */
+/* Whether a network has no experts; false if the operators of the model are unknown. */
 static bool lacks_experts(const cs_net *net)
 {
     for (uint32_t i = 0; i < net->n_ops; i++)

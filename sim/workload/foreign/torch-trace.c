@@ -441,7 +441,7 @@ static int compare_units(const void *a, const void *b)
     return left->first < right->first ? -1 : left->first > right->first;
 }
 
-/* What only communicates is no layer. */
+/* Drops the units that only communicate: they are not layers. */
 static void drop_exchanges(collection *c)
 {
     for (uint32_t i = 0; i < c->n_units; i++) {
@@ -541,7 +541,7 @@ static cs_status describe(const collection *c, const cJSON *root, const cs_torch
     return CS_OK;
 }
 
-/* What the model leaves out. */
+/* Sums the times that the model leaves out. */
 static void count_left_out(const collection *c, cs_torch_report *report)
 {
     const cs_torch_list *kernels = list_of(c, CS_TORCH_KERNEL);
