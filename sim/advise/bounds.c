@@ -649,28 +649,34 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
     return cs_bounds_collect(p->base, p->candidates, p->bounds, item->point, item, error);
 }
 
-cs_status cs_bounds_price_all(const cs_advise_base *base, const cs_candidates *candidates,
-                              bool firsts, uint32_t jobs, const cs_progress *progress,
-                              cs_bounds *bounds, cs_error *error)
+cs_status cs_bounds_list_prices(const cs_bounds *bounds, bool firsts, uint32_t **prices,
+                                uint32_t *n, cs_error *error)
 {
-    pricing p = {base, candidates, bounds};
-    uint32_t *points = malloc((bounds->prices.n + 1ULL) * sizeof(*points)), n = 0;
-    if (!points)
+    *n = 0;
+    *prices = malloc((bounds->prices.n + 1ULL) * sizeof(**prices));
+    if (!*prices)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < bounds->prices.n; i++)
         if ((bounds->model[i] == i) == firsts && !bounds->priced[i].known)
-            points[n++] = i;
+            (*prices)[(*n)++] = i;
+    return CS_OK;
+}
+
+cs_status cs_bounds_price_some(const cs_advise_base *base, const cs_candidates *candidates,
+                               const uint32_t *prices, uint32_t n, uint32_t jobs,
+                               const cs_progress *progress, cs_bounds *bounds, cs_error *error)
+{
+    pricing p = {base, candidates, bounds};
     const cs_pool pool = {.what = "measuring models",
                           .points_are = "models",
                           .work = work,
                           .work_context = &p,
                           .collect = collect,
                           .collect_context = &p,
-                          .points = points,
+                          .points = prices,
                           .n_points = n,
                           .jobs = jobs};
     const cs_status status = cs_pool_run(&pool, progress, error);
-    free(points);
     for (uint32_t i = 0; status == CS_OK && i < bounds->n; i++)
         set_bounds(base, candidates, bounds, i);
     return status;

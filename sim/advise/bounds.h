@@ -138,12 +138,17 @@ CS_MUST_CHECK cs_status cs_bounds_collect(const cs_advise_base *base,
                                           uint32_t price, const cs_pool_item *item,
                                           cs_error *error);
 
-/* Prices the first price of each model, or all others, in `jobs` threads. CS_NO_MEMORY,
- * CS_INTERRUPTED. */
-CS_MUST_CHECK cs_status cs_bounds_price_all(const cs_advise_base *base,
-                                            const cs_candidates *candidates, bool firsts,
-                                            uint32_t jobs, const cs_progress *progress,
-                                            cs_bounds *bounds, cs_error *error);
+/* Lists prices that are not known yet: the first one of each model, or all others. The caller frees
+ * the list. CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_bounds_list_prices(const cs_bounds *bounds, bool firsts,
+                                              uint32_t **prices, uint32_t *n, cs_error *error);
+
+/* Prices them in `jobs` threads. CS_NO_MEMORY, CS_INTERRUPTED. */
+CS_MUST_CHECK cs_status cs_bounds_price_some(const cs_advise_base *base,
+                                             const cs_candidates *candidates,
+                                             const uint32_t *prices, uint32_t n, uint32_t jobs,
+                                             const cs_progress *progress, cs_bounds *bounds,
+                                             cs_error *error);
 
 /* Prices the stages of a candidate. CS_INVALID and others where it is refused. `parts` as for
  * cs_scenario_read_brief. */

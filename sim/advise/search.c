@@ -664,16 +664,55 @@ static cs_status settle_stop(const cs_advise_search *s, cs_status status, const 
     return status;
 }
 
-static cs_status price_models(cs_advise_search *s, cs_error *error)
+/* Simulates the plans that look fastest by what is known so far, of those that need, at least, less
+ * than some parts of the memory: answers so far, and something for the others to beat. */
+static cs_status try_promising(cs_advise_search *s, cs_error *error)
 {
+    static const double parts[] = {0.9, 0.5, 0.25, 0.12};
+    enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
+    const cs_advice *advice = s->advice;
+    uint32_t best[PARTS];
+    points round = {.n_candidates = 0};
+    for (int k = 0; k < PARTS; k++)
+        best[k] = CS_NO_CANDIDATE;
+    for (uint32_t i = 0; i < advice->candidates.n; i++) {
+        const double time = advice->bounds.time[i], memory = advice->bounds.memory[i];
+        for (int k = 0; k < PARTS && advice->outcomes[i].state == CS_CANDIDATE_OPEN && time > 0;
+             k++)
+            if (memory <= parts[k] * (double)advice->bounds.capacity &&
+                (best[k] == CS_NO_CANDIDATE || time < advice->bounds.time[best[k]]))
+                best[k] = i;
+    }
+    for (int k = 0; k < PARTS; k++)
+        if (best[k] != CS_NO_CANDIDATE && (k == 0 || best[k] != best[k - 1]))
+            take(s, best[k], &round);
+    return run_round(s, &round, error);
+}
+
+/* The first price of each model: a few at a time, in an order that has models of all kinds early. */
+static cs_status price_models(cs_advise_search *s, bool tries, cs_error *error)
+{
+    enum { AT_ONCE = 16, PRIME = 7919 };
     const cs_progress progress = {goes_on, s};
     cs_advice *advice = s->advice;
-    cs_error why;
-    cs_error_init(&why);
-    const cs_status status =
-        cs_bounds_price_all(&advice->base, &advice->candidates, true, s->options->jobs, &progress,
-                            &advice->bounds, &why);
-    return settle_stop(s, status, &why, error);
+    uint32_t *listed, n, batch[AT_ONCE];
+    CS_TRY(cs_bounds_list_prices(&advice->bounds, true, &listed, &n, error));
+    const uint64_t step = n % PRIME > 0 ? PRIME : 1; /* without a divisor in common with n */
+    cs_status status = CS_OK;
+    for (uint32_t at = 0; status == CS_OK && at < n && goes(s); at += AT_ONCE) {
+        const uint32_t size = n - at < AT_ONCE ? n - at : AT_ONCE;
+        cs_error why;
+        cs_error_init(&why);
+        for (uint32_t k = 0; k < size; k++)
+            batch[k] = listed[(at + k) * step % n];
+        status = cs_bounds_price_some(&advice->base, &advice->candidates, batch, size,
+                                      s->options->jobs, &progress, &advice->bounds, &why);
+        status = settle_stop(s, status, &why, error);
+        if (status == CS_OK && tries && goes(s))
+            status = try_promising(s, error);
+    }
+    free(listed);
+    return status;
 }
 
 /* OSDP's plans, which take a while to make, come when all others are settled. */
@@ -700,9 +739,9 @@ static cs_status add_osdp(cs_advise_search *s, cs_error *error)
     return cs_bounds_extend(&advice->candidates, &advice->bounds, error);
 }
 
-static cs_status settle_all(cs_advise_search *s, cs_error *error)
+static cs_status settle_all(cs_advise_search *s, bool tries, cs_error *error)
 {
-    CS_TRY(price_models(s, error));
+    CS_TRY(price_models(s, tries, error));
     if (goes(s))
         CS_TRY(enqueue(s, CS_CANDIDATE_OPEN, error));
     for (bool over = false; !over && goes(s);)
@@ -712,15 +751,16 @@ static cs_status settle_all(cs_advise_search *s, cs_error *error)
 
 static cs_status run(cs_advise_search *s, cs_error *error)
 {
-    if (!s->begun && !s->options->exhaustive && s->options->most == 0)
+    const bool tries = s->options->most == 0;
+    if (!s->begun && tries)
         CS_TRY(try_seeds(s, error));
     s->begun = true;
     if (goes(s))
-        CS_TRY(settle_all(s, error));
+        CS_TRY(settle_all(s, tries, error));
     if (goes(s) && !s->has_osdp) {
         CS_TRY(add_osdp(s, error));
         if (goes(s))
-            CS_TRY(settle_all(s, error));
+            CS_TRY(settle_all(s, false, error));
     }
     if (goes(s))
         CS_TRY(enqueue(s, CS_CANDIDATE_TOO_LARGE, error));
@@ -747,8 +787,14 @@ cs_status cs_advise_help_search(const cs_advise_options *options, cs_advice *adv
 {
     cs_advise_search s = {.options = options, .advice = advice};
     const cs_pool pool = pool_of(&s, NULL, 0);
-    CS_TRY(cs_bounds_price_all(&advice->base, &advice->candidates, true, options->jobs,
-                               options->progress, &advice->bounds, error));
+    uint32_t *firsts, n;
+    CS_TRY(cs_bounds_list_prices(&advice->bounds, true, &firsts, &n, error));
+    const cs_status status =
+        cs_bounds_price_some(&advice->base, &advice->candidates, firsts, n, options->jobs,
+                             options->progress, &advice->bounds, error);
+    free(firsts);
+    if (status != CS_OK)
+        return status;
     return cs_team_run(options->team, CS_ADVISE_SEARCHING, &pool, options->progress, error);
 }
 
