@@ -18,7 +18,7 @@
  * that were found, until there are none: what more memory would be worth. So the answers are those
  * of simulating all candidates, whatever the number of threads; with a budget that ran out, those
  * of the candidates that were simulated until then. A budget is used to its end: the search stops
- * when the rest of it is needed for what follows, and goes on if something is left of it then.
+ * when only enough time is left to examine the rows, and goes on if they took less.
  *
  * Plans of the top are then simulated in full, for where their time goes, and again with links and
  * devices that are faster and slower than described.

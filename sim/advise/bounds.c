@@ -339,7 +339,7 @@ static void take_sizes(const cs_scenario *scenario, cs_priced *to)
     }
     to->gradient_ratio = (double)cs_model_gradient_ratio(model);
     to->wide_shards = scenario->job.states.wide_shards;
-    to->additive = true; /* but for copies of weights that stages share */
+    to->additive = true; /* except with weights that stages share, and copy */
     for (uint32_t l = 0; to->n_stages > 1 && l < model->n_layers; l++)
         to->additive = to->additive && !model->layers[l].tied_to;
     to->optimizer_ratio = scenario->job.optimizer_ratio;
@@ -387,7 +387,7 @@ cs_status cs_bounds_price(const cs_advise_base *base, const cs_candidate *candid
         status =
             cs_scenario_read_brief(document, base->path, parts, progress, priced->scenario, error);
     if (status == CS_OK) {
-        /* where some layers' states are divided, exchanges of these stand in the way of others */
+        /* sums of sharded layers delay other exchanges, so they are kept */
         priced->scenario->job.passes_only = !base->has_rules && !candidate->more;
         status = take_prices(priced->scenario, base->has_rules, progress, priced, error);
     }
@@ -398,8 +398,8 @@ cs_status cs_bounds_price(const cs_advise_base *base, const cs_candidate *candid
 
 /* ---- parts that candidates share ---- */
 
-/* What tells the places of each mesh apart (cs_scenario.difference), by ZeRO stage, which may group
- * them; threads note it when they have read a scenario with that mesh. */
+/* Differences between the places of each mesh (cs_scenario.difference), by ZeRO stage. Threads note
+ * them when they have read a scenario with that mesh. */
 enum { ZERO_STAGES = 4 };
 typedef struct cs_mesh_notes {
     pthread_mutex_t lock;
@@ -538,7 +538,7 @@ static cs_status make_platforms(const cs_advise_base *base, const cs_candidates 
 
 /* ---- all of them ---- */
 
-/* A model is the size of all its layers and operators: those of so many first prices are kept. */
+/* Most models that are kept; a model is as large as all its layers and operators. */
 enum { MODELS_KEPT = 4096 };
 
 /* All that is plain data, and then the stages. */

@@ -137,8 +137,7 @@ static cs_candidate_state state_of(const cs_step *step)
 
 /* ---- one point ---- */
 
-/* What threads and processes work on: simulating a candidate, or pricing what it has in common with
- * others. */
+/* Points of pools: a candidate to simulate, or, with this bit, a price. */
 enum { PRICE_POINT = 1u << 31 };
 
 static void simulate(const cs_advice *advice, uint32_t i, const cs_progress *progress,
@@ -455,8 +454,8 @@ static bool is_priced(const cs_advice *advice, uint32_t i)
     return advice->bounds.priced[advice->bounds.of[i]].known;
 }
 
-/* Whether a candidate whose turn it is need not be simulated. What its bounds say while it is not
- * priced, they say then, too: they only grow. */
+/* Whether a candidate whose turn it is can be left out. Bounds only grow when a candidate is priced,
+ * so rough ones are enough. */
 static bool leave_out(const cs_advise_search *s, const cs_standing *standing, uint32_t i)
 {
     cs_advice *advice = s->advice;
@@ -506,8 +505,8 @@ static void choose(cs_advise_search *s, const cs_standing *standing, points *rou
         push(s, waiting[--n_waiting]);
 }
 
-/* Leaves time for examining the plans that would be shown, each of which takes about as long as so
- * many simulations of its step. */
+/* Leaves time for examining the plans that would be shown. Each takes about as long as SIMULATIONS
+ * of its step. */
 static void keep_time(cs_advise_search *s, const cs_standing *standing)
 {
     enum { SIMULATIONS = 9 };
@@ -664,8 +663,8 @@ static cs_status settle_stop(const cs_advise_search *s, cs_status status, const 
     return status;
 }
 
-/* Simulates the plans that look fastest by what is known so far, of those that need, at least, less
- * than some parts of the memory: answers so far, and something for the others to beat. */
+/* Simulates the plans with the lowest known bounds on time among those whose bound on memory is below
+ * a part of the capacity, for several parts: they are answers early, and prune others. */
 static cs_status try_promising(cs_advise_search *s, cs_error *error)
 {
     static const double parts[] = {0.9, 0.5, 0.25, 0.12};
