@@ -268,7 +268,7 @@ class Advise(unittest.TestCase):
         whole = self.sim('--top', '2').stdout
         for wrong, message in (('/schedule/micro_batches=3',
                                 '/model/batch_size: must be a multiple of 24'),
-                               ('/parallel/data=3', '/parallel/data: must be 8'),
+                               ('/parallel/data=3', '/parallel/data: needs 3 devices'),
                                ('/schedule/kind=1f1c', '/schedule/kind: unknown schedule "1f1c"')):
             for more in ((), ('-o', 'a.h5')):
                 out = self.sim('--top', '2', '-s', wrong, *more).stdout
