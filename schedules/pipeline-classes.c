@@ -22,7 +22,7 @@ typedef struct maker {
     cs_pipeline_classes made;
     int64_t *received;   /* per holder: bytes of a micro-batch that come from the stage before */
     uint32_t *simulated; /* of a grid: the places of the holders, as many as each stage has */
-    holder_rank *ranks;  /* of a grid: for sorting the holders of a stage */
+    holder_rank *ranks;  /* scratch space for sorting the holders of a stage on a grid */
     uint32_t *groups;    /* of a grid, per stage and axes: the first group, or CS_NONE */
     uint32_t n_families;
 } maker;

@@ -98,9 +98,9 @@ typedef struct cs_job {
     bool blocking;          /* transfers occupy the compute of both ends */
     bool in_series;   /* steps of a pass that nothing comes between may be one task (cs_series);
                              * collectives must be delays then, and nothing slow computations down */
-    bool passes_only; /* of a grid: only passes and what they exchange within layers, for callers
-                       * that only need the times of passes: no messages between stages, sums of
-                       * gradients or gathers of updated weights, and no memory */
+    bool passes_only; /* on a grid: only passes and their exchanges within layers, for callers that
+                       * only need the times of passes. There are no messages between stages, sums
+                       * of gradients, gathers of updated weights, or memory */
     /* A lone message between neighbouring devices, for planners and closed forms: */
     cs_time latency;
     double bandwidth;

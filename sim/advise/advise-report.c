@@ -54,7 +54,7 @@ static uint32_t count(const cs_advice *advice, cs_candidate_state state)
     return advice->n_states[state];
 }
 
-/* Plans that are no candidates because the runtime cannot run them, and why. */
+/* Prints how many plans the runtime cannot run, by rule. */
 static void print_excluded(const cs_advice *advice, FILE *out)
 {
     const cs_candidates *all = &advice->candidates;
@@ -630,7 +630,7 @@ static bool add_counts(const cs_advice *advice, cJSON *root)
     return done;
 }
 
-/* Of each rule of the runtime: how many plans it leaves out. */
+/* Lists how many plans each rule of the runtime leaves out. */
 static bool add_excluded(const cs_advice *advice, cJSON *root)
 {
     cJSON *list = cJSON_AddArrayToObject(root, "left_out");

@@ -44,14 +44,14 @@ static cs_status lead(const cs_advise_options *options, double start, cs_advice 
     if (!advice->outcomes)
         return cs_error_no_memory(error);
     cs_status status = cs_advise_search_create(options, advice, &search, error);
+    if (status == CS_OK)
+        status = cs_advise_own(options, until, advice, error);
     bool again = false;
     do {
-        if (status == CS_OK)
+        if (status == CS_OK && !advice->interrupted)
             status = cs_advise_search_run(search, until, error);
         if (status == CS_OK)
             status = cs_advise_rank(options, advice, error);
-        if (status == CS_OK && !advice->interrupted && !again)
-            status = cs_advise_own(options, until, advice, error);
         if (status == CS_OK && !advice->interrupted)
             status = cs_advise_examine(options, until, advice, error);
         again = limited && advice->cut && cs_clock_seconds() < enough;

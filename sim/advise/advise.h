@@ -1,8 +1,9 @@
 /* The search for plans: which of the candidates is fastest, and which are worth their memory.
  *
- * Candidates are simulated in order of their lower bounds on time (bounds.h), in rounds of
- * CS_ADVISE_ROUND, each in threads. Before a round, and never within one, candidates are left out
- * that cannot be an answer:
+ * Candidates are simulated in order of their lower bounds on time (bounds.h), in rounds of up to
+ * CS_ADVISE_ROUND, each in threads. Bounds are rough until a candidate's turn comes; then it is
+ * priced, and waits for its turn by the better bound. Before a round, and never within one,
+ * candidates are left out that cannot be an answer:
  *   - those that cannot fit: their bound on memory is above the largest capacity;
  *   - those that cannot be better than what was found. Answers are the `top` fastest plans that fit
  *     and differ (cs_candidates_are_alike; with `all`, whatever plans);
@@ -11,10 +12,13 @@
  *     its bound on time is above the slowest of the `top`, above the best of its strategy and devices, and
  *     above the end of the front, or a plan was found that takes no more time than its bound on time and no
  *     more memory than its bound on memory.
+ * First of all a few candidates that need little memory are simulated, until one fits, unless the
+ * number of simulations is limited; OSDP's plans, which take long to make, come after all others.
  * Of those that cannot fit, at the end those are simulated whose bound on time is below all times
  * that were found, until there are none: what more memory would be worth. So the answers are those
  * of simulating all candidates, whatever the number of threads; with a budget that ran out, those
- * of the candidates that were simulated until then.
+ * of the candidates that were simulated until then. A budget is used to its end: the search stops
+ * when only enough time is left to examine the rows, and goes on if they took less.
  *
  * Plans of the top are then simulated in full, for where their time goes, and again with links and
  * devices that are faster and slower than described.

@@ -339,7 +339,7 @@ static void take_sizes(const cs_scenario *scenario, cs_priced *to)
     }
     to->gradient_ratio = (double)cs_model_gradient_ratio(model);
     to->wide_shards = scenario->job.states.wide_shards;
-    to->additive = true; /* but for copies of weights that stages share */
+    to->additive = true; /* except with weights that stages share, and copy */
     for (uint32_t l = 0; to->n_stages > 1 && l < model->n_layers; l++)
         to->additive = to->additive && !model->layers[l].tied_to;
     to->optimizer_ratio = scenario->job.optimizer_ratio;
@@ -387,7 +387,7 @@ cs_status cs_bounds_price(const cs_advise_base *base, const cs_candidate *candid
         status =
             cs_scenario_read_brief(document, base->path, parts, progress, priced->scenario, error);
     if (status == CS_OK) {
-        /* where some layers' states are divided, exchanges of these stand in the way of others */
+        /* sums of sharded layers delay other exchanges, so they are kept */
         priced->scenario->job.passes_only = !base->has_rules && !candidate->more;
         status = take_prices(priced->scenario, base->has_rules, progress, priced, error);
     }
@@ -398,8 +398,8 @@ cs_status cs_bounds_price(const cs_advise_base *base, const cs_candidate *candid
 
 /* ---- parts that candidates share ---- */
 
-/* What tells the places of each mesh apart (cs_scenario.difference), by ZeRO stage, which may group
- * them; threads note it when they have read a scenario with that mesh. */
+/* Differences between the places of each mesh (cs_scenario.difference), by ZeRO stage. Threads note
+ * them when they have read a scenario with that mesh. */
 enum { ZERO_STAGES = 4 };
 typedef struct cs_mesh_notes {
     pthread_mutex_t lock;
@@ -538,7 +538,7 @@ static cs_status make_platforms(const cs_advise_base *base, const cs_candidates 
 
 /* ---- all of them ---- */
 
-/* A model is the size of all its layers and operators: those of so many first prices are kept. */
+/* Most models that are kept; a model is as large as all its layers and operators. */
 enum { MODELS_KEPT = 4096 };
 
 /* All that is plain data, and then the stages. */
@@ -649,28 +649,34 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
     return cs_bounds_collect(p->base, p->candidates, p->bounds, item->point, item, error);
 }
 
-cs_status cs_bounds_price_all(const cs_advise_base *base, const cs_candidates *candidates,
-                              bool firsts, uint32_t jobs, const cs_progress *progress,
-                              cs_bounds *bounds, cs_error *error)
+cs_status cs_bounds_list_prices(const cs_bounds *bounds, bool firsts, uint32_t **prices,
+                                uint32_t *n, cs_error *error)
 {
-    pricing p = {base, candidates, bounds};
-    uint32_t *points = malloc((bounds->prices.n + 1ULL) * sizeof(*points)), n = 0;
-    if (!points)
+    *n = 0;
+    *prices = malloc((bounds->prices.n + 1ULL) * sizeof(**prices));
+    if (!*prices)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < bounds->prices.n; i++)
         if ((bounds->model[i] == i) == firsts && !bounds->priced[i].known)
-            points[n++] = i;
+            (*prices)[(*n)++] = i;
+    return CS_OK;
+}
+
+cs_status cs_bounds_price_some(const cs_advise_base *base, const cs_candidates *candidates,
+                               const uint32_t *prices, uint32_t n, uint32_t jobs,
+                               const cs_progress *progress, cs_bounds *bounds, cs_error *error)
+{
+    pricing p = {base, candidates, bounds};
     const cs_pool pool = {.what = "measuring models",
                           .points_are = "models",
                           .work = work,
                           .work_context = &p,
                           .collect = collect,
                           .collect_context = &p,
-                          .points = points,
+                          .points = prices,
                           .n_points = n,
                           .jobs = jobs};
     const cs_status status = cs_pool_run(&pool, progress, error);
-    free(points);
     for (uint32_t i = 0; status == CS_OK && i < bounds->n; i++)
         set_bounds(base, candidates, bounds, i);
     return status;

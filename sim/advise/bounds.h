@@ -34,8 +34,8 @@
  * Both are rounded down by a millionth: sums of doubles are off by less, and S_r by rounding shares
  * of layers to bytes.
  *
- * Simulating a micro-batch takes milliseconds. Before it, candidates have rough bounds, for which
- * one micro-batch per model is enough, of any pipeline. From it come C, what all stages compute for
+ * Simulating a micro-batch takes milliseconds. Before it, candidates have rough bounds. These need
+ * one micro-batch per model, with any pipeline. From it come C, what all stages compute for
  * a micro-batch, S and K, what all stages together hold and keep. A rank's x_r, S_r and k_s are not
  * known, only their sums: the rough bounds are the least that T and M can be for any cut of the
  * model into stages.
@@ -99,12 +99,12 @@ typedef struct cs_bounds {
     cs_priced *priced;           /* per price */
     uint32_t *model;             /* per price: the first one of the same model */
     uint32_t *first_candidate;   /* per price: one of its candidates, which are linked by */
-    uint32_t *next_candidate;    /* per candidate; CS_NO_CANDIDATE: there is no other */
+    uint32_t *next_candidate;    /* per candidate; CS_NO_CANDIDATE after the last one */
     uint32_t *of;                /* per candidate: which price */
     double *time, *memory;       /* per candidate: s, bytes; rough ones until its price is known */
-    struct cs_mesh_notes *notes; /* what was found out about meshes */
+    struct cs_mesh_notes *notes; /* differences between places of meshes */
     cs_scenario whole;           /* the scenario itself, without a plan */
-    int64_t capacity;            /* of the device with most memory; INT64_MAX: unlimited */
+    int64_t capacity;            /* memory of the largest device; INT64_MAX: unlimited */
     bool equal_speeds;           /* all devices are equally fast */
     uint32_t n_platforms; /* one per number of devices, as far as a plan on them can be read */
     cs_devices_platform *platforms;
@@ -120,7 +120,7 @@ void cs_bounds_finish(cs_bounds *bounds);
 CS_MUST_CHECK cs_status cs_bounds_begin(const cs_advise_base *base, const cs_candidates *candidates,
                                         cs_bounds *bounds, cs_error *error);
 
-/* The same for candidates that were added since; what is known stays. CS_NO_MEMORY. */
+/* Adds candidates that were made since; known bounds stay. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_bounds_extend(const cs_candidates *candidates, cs_bounds *bounds,
                                          cs_error *error);
 
@@ -130,20 +130,24 @@ void cs_bounds_work(const cs_advise_base *base, const cs_candidates *candidates,
                     const cs_bounds *bounds, uint32_t price, const cs_progress *progress,
                     cs_pool_item *item);
 
-/* Takes what the work made, in the thread that owns the bounds: what the candidates of that price
- * take at least, and, with the first price of a model, roughly what all others of the model do.
- * CS_NO_MEMORY. */
+/* Takes the result of the work, in the thread that owns the bounds, and sets the bounds of all
+ * candidates with that price. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_bounds_collect(const cs_advise_base *base,
                                           const cs_candidates *candidates, cs_bounds *bounds,
                                           uint32_t price, const cs_pool_item *item,
                                           cs_error *error);
 
-/* Prices the first price of each model, or all others, in `jobs` threads. CS_NO_MEMORY,
- * CS_INTERRUPTED. */
-CS_MUST_CHECK cs_status cs_bounds_price_all(const cs_advise_base *base,
-                                            const cs_candidates *candidates, bool firsts,
-                                            uint32_t jobs, const cs_progress *progress,
-                                            cs_bounds *bounds, cs_error *error);
+/* Lists prices that are not known yet: the first one of each model, or all others. The caller frees
+ * the list. CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_bounds_list_prices(const cs_bounds *bounds, bool firsts,
+                                              uint32_t **prices, uint32_t *n, cs_error *error);
+
+/* Prices them in `jobs` threads. CS_NO_MEMORY, CS_INTERRUPTED. */
+CS_MUST_CHECK cs_status cs_bounds_price_some(const cs_advise_base *base,
+                                             const cs_candidates *candidates,
+                                             const uint32_t *prices, uint32_t n, uint32_t jobs,
+                                             const cs_progress *progress, cs_bounds *bounds,
+                                             cs_error *error);
 
 /* Prices the stages of a candidate. CS_INVALID and others where it is refused. `parts` as for
  * cs_scenario_read_brief. */

@@ -297,14 +297,14 @@ static cs_status push(const cs_advise_base *base, const cs_candidate *candidate,
     return CS_OK;
 }
 
-/* ---- what the runtime can run ---- */
+/* ---- rules of the runtime ---- */
 
 typedef struct ruled {
     const cs_advise_base *base;
     const cs_candidate *candidate;
 } ruled;
 
-/* What the candidate decides; else as the scenario has it. */
+/* Values that the candidate decides; the scenario's for all other keys. */
 static const char *value_of(const void *context, const char *key, char text[CS_RULE_VALUE_BYTES])
 {
     const cs_candidate *c = ((const ruled *)context)->candidate;

@@ -91,8 +91,9 @@ typedef struct cs_candidates {
     uint32_t n, capacity;
     cs_candidate *items;
     cJSON *more;         /* owns what candidates have besides; or NULL */
-    uint32_t n_excluded; /* plans that the runtime cannot run: they are no candidates */
-    uint32_t excluded[CS_RUNTIME_RULES_MOST]; /* of them by which of its rules, the first one */
+    uint32_t n_excluded; /* plans that the runtime cannot run, and that are left out */
+    uint32_t
+        excluded[CS_RUNTIME_RULES_MOST]; /* number of these per rule, by the first broken one */
 } cs_candidates;
 
 void cs_candidates_finish(cs_candidates *candidates);

@@ -2,6 +2,8 @@
  * not as described. */
 #include "sim/advise/search.h"
 
+#include "sim/base/time.h"
+
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -314,6 +316,10 @@ cs_status cs_advise_examine(const cs_advise_options *options, double deadline, c
     if (advice->misfit.candidate != CS_NO_CANDIDATE && !advice->misfit.complete)
         parts[n++] = advice->misfit.candidate * PARTS; /* in full only */
     n += add_each(advice, parts + n);
+    if (n > 0 && cs_clock_seconds() > deadline) { /* even to begin takes a while */
+        advice->cut = "time budget used up";
+        n = 0;
+    }
     const cs_status status = examine_all(options, deadline, advice, parts, n, error);
     free(parts);
     return status;

@@ -137,8 +137,7 @@ static cs_candidate_state state_of(const cs_step *step)
 
 /* ---- one point ---- */
 
-/* What threads and processes work on: simulating a candidate, or pricing what it has in common with
- * others. */
+/* Points of pools: a candidate to simulate, or, with this bit, a price. */
 enum { PRICE_POINT = 1u << 31 };
 
 static void simulate(const cs_advice *advice, uint32_t i, const cs_progress *progress,
@@ -455,8 +454,8 @@ static bool is_priced(const cs_advice *advice, uint32_t i)
     return advice->bounds.priced[advice->bounds.of[i]].known;
 }
 
-/* Whether a candidate whose turn it is need not be simulated. What its bounds say while it is not
- * priced, they say then, too: they only grow. */
+/* Whether a candidate whose turn it is can be left out. Bounds only grow when a candidate is priced,
+ * so rough ones are enough. */
 static bool leave_out(const cs_advise_search *s, const cs_standing *standing, uint32_t i)
 {
     cs_advice *advice = s->advice;
@@ -506,8 +505,8 @@ static void choose(cs_advise_search *s, const cs_standing *standing, points *rou
         push(s, waiting[--n_waiting]);
 }
 
-/* Leaves time for examining the plans that would be shown, each of which takes about as long as so
- * many simulations of its step. */
+/* Leaves time for examining the plans that would be shown. Each takes about as long as SIMULATIONS
+ * of its step. */
 static void keep_time(cs_advise_search *s, const cs_standing *standing)
 {
     enum { SIMULATIONS = 9 };
@@ -664,16 +663,55 @@ static cs_status settle_stop(const cs_advise_search *s, cs_status status, const 
     return status;
 }
 
-static cs_status price_models(cs_advise_search *s, cs_error *error)
+/* Simulates the plans with the lowest known bounds on time among those whose bound on memory is below
+ * a part of the capacity, for several parts: they are answers early, and prune others. */
+static cs_status try_promising(cs_advise_search *s, cs_error *error)
 {
+    static const double parts[] = {0.9, 0.5, 0.25, 0.12};
+    enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
+    const cs_advice *advice = s->advice;
+    uint32_t best[PARTS];
+    points round = {.n_candidates = 0};
+    for (int k = 0; k < PARTS; k++)
+        best[k] = CS_NO_CANDIDATE;
+    for (uint32_t i = 0; i < advice->candidates.n; i++) {
+        const double time = advice->bounds.time[i], memory = advice->bounds.memory[i];
+        for (int k = 0; k < PARTS && advice->outcomes[i].state == CS_CANDIDATE_OPEN && time > 0;
+             k++)
+            if (memory <= parts[k] * (double)advice->bounds.capacity &&
+                (best[k] == CS_NO_CANDIDATE || time < advice->bounds.time[best[k]]))
+                best[k] = i;
+    }
+    for (int k = 0; k < PARTS; k++)
+        if (best[k] != CS_NO_CANDIDATE && (k == 0 || best[k] != best[k - 1]))
+            take(s, best[k], &round);
+    return run_round(s, &round, error);
+}
+
+/* The first price of each model: a few at a time, in an order that has models of all kinds early. */
+static cs_status price_models(cs_advise_search *s, bool tries, cs_error *error)
+{
+    enum { AT_ONCE = 16, PRIME = 7919 };
     const cs_progress progress = {goes_on, s};
     cs_advice *advice = s->advice;
-    cs_error why;
-    cs_error_init(&why);
-    const cs_status status =
-        cs_bounds_price_all(&advice->base, &advice->candidates, true, s->options->jobs, &progress,
-                            &advice->bounds, &why);
-    return settle_stop(s, status, &why, error);
+    uint32_t *listed, n, batch[AT_ONCE];
+    CS_TRY(cs_bounds_list_prices(&advice->bounds, true, &listed, &n, error));
+    const uint64_t step = n % PRIME > 0 ? PRIME : 1; /* without a divisor in common with n */
+    cs_status status = CS_OK;
+    for (uint32_t at = 0; status == CS_OK && at < n && goes(s); at += AT_ONCE) {
+        const uint32_t size = n - at < AT_ONCE ? n - at : AT_ONCE;
+        cs_error why;
+        cs_error_init(&why);
+        for (uint32_t k = 0; k < size; k++)
+            batch[k] = listed[(at + k) * step % n];
+        status = cs_bounds_price_some(&advice->base, &advice->candidates, batch, size,
+                                      s->options->jobs, &progress, &advice->bounds, &why);
+        status = settle_stop(s, status, &why, error);
+        if (status == CS_OK && tries && goes(s))
+            status = try_promising(s, error);
+    }
+    free(listed);
+    return status;
 }
 
 /* OSDP's plans, which take a while to make, come when all others are settled. */
@@ -700,9 +738,9 @@ static cs_status add_osdp(cs_advise_search *s, cs_error *error)
     return cs_bounds_extend(&advice->candidates, &advice->bounds, error);
 }
 
-static cs_status settle_all(cs_advise_search *s, cs_error *error)
+static cs_status settle_all(cs_advise_search *s, bool tries, cs_error *error)
 {
-    CS_TRY(price_models(s, error));
+    CS_TRY(price_models(s, tries, error));
     if (goes(s))
         CS_TRY(enqueue(s, CS_CANDIDATE_OPEN, error));
     for (bool over = false; !over && goes(s);)
@@ -712,15 +750,16 @@ static cs_status settle_all(cs_advise_search *s, cs_error *error)
 
 static cs_status run(cs_advise_search *s, cs_error *error)
 {
-    if (!s->begun && !s->options->exhaustive && s->options->most == 0)
+    const bool tries = s->options->most == 0;
+    if (!s->begun && tries)
         CS_TRY(try_seeds(s, error));
     s->begun = true;
     if (goes(s))
-        CS_TRY(settle_all(s, error));
+        CS_TRY(settle_all(s, tries, error));
     if (goes(s) && !s->has_osdp) {
         CS_TRY(add_osdp(s, error));
         if (goes(s))
-            CS_TRY(settle_all(s, error));
+            CS_TRY(settle_all(s, false, error));
     }
     if (goes(s))
         CS_TRY(enqueue(s, CS_CANDIDATE_TOO_LARGE, error));
@@ -747,8 +786,14 @@ cs_status cs_advise_help_search(const cs_advise_options *options, cs_advice *adv
 {
     cs_advise_search s = {.options = options, .advice = advice};
     const cs_pool pool = pool_of(&s, NULL, 0);
-    CS_TRY(cs_bounds_price_all(&advice->base, &advice->candidates, true, options->jobs,
-                               options->progress, &advice->bounds, error));
+    uint32_t *firsts, n;
+    CS_TRY(cs_bounds_list_prices(&advice->bounds, true, &firsts, &n, error));
+    const cs_status status =
+        cs_bounds_price_some(&advice->base, &advice->candidates, firsts, n, options->jobs,
+                             options->progress, &advice->bounds, error);
+    free(firsts);
+    if (status != CS_OK)
+        return status;
     return cs_team_run(options->team, CS_ADVISE_SEARCHING, &pool, options->progress, error);
 }
 

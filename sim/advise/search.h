@@ -12,7 +12,7 @@ CS_MUST_CHECK cs_status cs_advise_identify(const cs_advise_options *options,
 CS_MUST_CHECK cs_status cs_advise_help_search(const cs_advise_options *options, cs_advice *advice,
                                               cs_error *error);
 
-/* Of the options and the advice, which must live longer; to destroy. */
+/* Creates a search, which the caller destroys. Options and advice must outlive it. */
 typedef struct cs_advise_search cs_advise_search;
 CS_MUST_CHECK cs_status cs_advise_search_create(const cs_advise_options *options, cs_advice *advice,
                                                 cs_advise_search **made, cs_error *error);
@@ -33,8 +33,8 @@ CS_MUST_CHECK cs_status cs_advise_rank(const cs_advise_options *options, cs_advi
 CS_MUST_CHECK cs_status cs_advise_own(const cs_advise_options *options, double deadline,
                                       cs_advice *advice, cs_error *error);
 
-/* Completes rows and misfit that are not complete, those of another process where this one helps. What is interrupted, or
- * not done by the deadline, stays incomplete. */
+/* Completes the rows and the misfit, or the leader's if this process helps. Rows that are interrupted,
+ * or not done by the deadline, stay incomplete. */
 CS_MUST_CHECK cs_status cs_advise_examine(const cs_advise_options *options, double deadline,
                                           cs_advice *advice, cs_error *error);
 

@@ -31,7 +31,7 @@ typedef struct entry {
     const cs_formula *formulas;       /* of a schedule's closed forms; or NULL */
     const char *unit;                 /* of a figure; or NULL */
     const cs_convention *conventions; /* of a runtime; or NULL */
-    const cs_runtime_rule *rules;     /* of a runtime; or NULL */
+    const cs_runtime_rule *rules;     /* the runtime's; or NULL */
     const char *stands_for;           /* of a preset, JSON; or NULL */
     const cs_term *term;              /* or NULL */
     char text[300], more[400];        /* of an entry whose texts are made up */
@@ -527,11 +527,11 @@ static void print_conventions(const cs_convention *convention, FILE *out)
     }
 }
 
-/* What it can run, with the sources. */
+/* The rules that plans must keep, with their sources. */
 static void print_rules(const cs_runtime_rule *rule, FILE *out)
 {
     if (rule->text)
-        fputs("\nWhat it can run:\n\n| rule | where | source |\n|---|---|---|\n", out);
+        fputs("\nRules of plans that it runs:\n\n| rule | where | source |\n|---|---|---|\n", out);
     for (; rule->text; rule++) {
         fputs("| it ", out);
         print_escaped(rule->text, out);

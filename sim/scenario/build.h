@@ -183,7 +183,7 @@ typedef struct cs_folded {
 } cs_folded;
 
 /* Of a mesh, or without one (`parallel` NULL) of a schedule each of whose devices holds a copy of
- * the whole model. `difference` is that of the same mesh, which saves looking for it, or NULL.
+ * the whole model. `difference` is the known result for the same mesh, or NULL.
  * CS_INVALID, naming what tells devices apart, where the scenario asks to fold devices that are not
  * alike. */
 CS_MUST_CHECK cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *parallel,

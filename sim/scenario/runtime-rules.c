@@ -41,7 +41,7 @@ static bool is_multiple(double number, const char *of, cs_rule_value *value, con
     return !(divisor > 0) || (uint64_t)number % (uint64_t)divisor == 0;
 }
 
-/* `missing`: what is said of a key that is not given. */
+/* `missing`: result for a key that is not given. */
 static bool holds_one(const char *condition, bool missing, cs_rule_value *value,
                       const void *context)
 {

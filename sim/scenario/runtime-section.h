@@ -43,10 +43,10 @@ typedef struct cs_convention {
 /* Of a runtime, ended by {NULL}. */
 const cs_convention *cs_runtime_conventions(uint32_t name);
 
-/* What a runtime cannot combine: if all of `with` holds, all of `needs` has to. */
+/* A rule of plans that a runtime can run: if all of `with` holds, all of `needs` must hold. */
 typedef struct cs_runtime_rule {
     const char *with;   /* as in cs_convention */
-    const char *needs;  /* conditions, too, of which those of keys that are not given hold. Besides:
+    const char *needs;  /* conditions, too; they hold for keys that are not given. Also allowed:
                          * "/schedule/kind=1f1b|gpipe": one of these; "/parallel/zero<2";
                          * "/schedule/micro_batches%/parallel/pipeline": a multiple of the number of
                          * another key, with "%2:" of twice that; "!/parallel/rules": not given */
@@ -54,13 +54,12 @@ typedef struct cs_runtime_rule {
     const char *source; /* who says so */
 } cs_runtime_rule;
 
-enum { CS_RUNTIME_RULES_MOST = 8 }; /* of a runtime */
+enum { CS_RUNTIME_RULES_MOST = 8 }; /* rules per runtime */
 
-/* Of a runtime, ended by {NULL}. */
+/* The rules of a runtime, ended by {0}. */
 const cs_runtime_rule *cs_runtime_rules(uint32_t name);
 
-/* The number of a runtime by its name, or of the one that a document names in its section; 0: none
- * that is known, or "ideal". */
+/* The number of the runtime that a document names; 0: "ideal", none, or an unknown one. */
 uint32_t cs_runtime_number(const cJSON *document);
 
 /* A plan as rules see it: the value of a key as text, into `text`; NULL where it is not given. */

@@ -95,8 +95,8 @@ typedef struct cs_scenario {
     const char
         *unfolded; /* why each device of a large mesh is simulated by itself; NULL: it is not,
                            * or that was asked for */
-    const char *difference; /* what tells the places of the mesh apart; "": nothing does; NULL: that
-                             * was not looked at */
+    const char *difference; /* difference between places of the mesh that a fold found; "": there is
+                             * none; NULL: not checked */
     const char *estimated;  /* "fold": "slowest": what tells the devices apart that one is simulated
                             * for; NULL: nothing does */
     cs_platform platform;
@@ -142,7 +142,7 @@ CS_MUST_CHECK cs_status cs_scenario_read_watched(const cJSON *root, const char *
                                                  const cs_progress *progress, cs_scenario *scenario,
                                                  cs_error *error);
 
-/* The same for runs of which only the values are needed: without `resolved`, `paradl` and warnings.
+/* The same for runs if only their values are needed: without `resolved`, `paradl` and warnings.
  * What other scenarios have made already and this one would make anew is taken from `parts`, or
  * NULL. */
 CS_MUST_CHECK cs_status cs_scenario_read_brief(const cJSON *root, const char *path,
