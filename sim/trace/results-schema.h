@@ -39,7 +39,7 @@ typedef enum cs_schema_values {
     CS_SCHEMA_ID_OR_NONE, /* the same, or CS_H5_NONE */
     CS_SCHEMA_CODE,       /* below the number of words in the attribute flag_meanings */
     CS_SCHEMA_TIME,       /* ps, 0 to the makespan; -1 for none */
-    CS_SCHEMA_LATER,      /* ps, >= 0; -1 for none: an allocator is played for more than the run */
+    CS_SCHEMA_LATER,      /* ps, >= 0; -1 for none; may exceed the makespan */
     CS_SCHEMA_BYTES,      /* >= 0 */
     CS_SCHEMA_REAL,       /* any number */
     CS_SCHEMA_TEXT,
