@@ -69,6 +69,8 @@ static const ignored rows[] = {
      zero_3},
     {"/parallel/accumulate", NETWORK("bf16") DATA ", 'zero': 1", "", "'accumulate': true",
      "\"zero\" 2 or 3"},
+    {"/parallel/bucket", NETWORK("bf16") DATA ", 'zero': 3", "", "'bucket': '25 MB'",
+     "\"zero\" below 3"},
     {"/parallel/dispatcher", NETWORK("bf16") DATA, "", "'dispatcher': 'once_per_node'", experts},
     {"/parallel/expert_imbalance", NETWORK("bf16") DATA, "", "'expert_imbalance': 2", experts},
     {"/parallel/expert_routing", NETWORK("bf16") DATA, "", "'expert_routing': {'drawn': 'uniform'}",

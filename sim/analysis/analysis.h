@@ -46,8 +46,8 @@ typedef struct cs_time_use {
     cs_time collectives;            /* the part of `communication` for transfers of collectives */
     cs_time exposed[CS_N_PURPOSES]; /* the parts of it by purpose */
     cs_time active; /* it sends or receives messages, or waits to, one or several at once; and the
-                     * time of all collectives that are delays of which it is a rank, each with its
-                     * cs_class.hidden. Delays ignore each other: where they overlap, each counts */
+                     * time of all its collectives that are delays, each with its cs_class.hidden.
+                     * Delays ignore each other: where they overlap, each counts in full */
     cs_time active_for[CS_N_PURPOSES]; /* the same of each purpose; messages for several may be
                                         * under way at once, so all can be more than `active` */
     cs_time hidden;                    /* the part of `active` in which it computes */

@@ -4,7 +4,7 @@
 
 #include <stdlib.h>
 
-/* What a device does: sending or receiving messages, computing, and collectives that are delays. */
+/* Kinds of spans: messages, computations, and collectives that are delays. */
 enum { TRANSFERS, COMPUTATIONS, DELAYS, SORTS };
 
 /* The tasks of each device and sort, one after the other, in order: those of sort s of device d
@@ -17,7 +17,7 @@ typedef struct tasks_of_devices {
 /* A task's time, and what it is for, if it is a transfer. */
 typedef struct use_span {
     cs_time start, end;
-    cs_time before;  /* of a computation: how long the device has computed before */
+    cs_time before;  /* time that the device has computed before this computation */
     uint8_t purpose; /* cs_purpose */
 } use_span;
 

@@ -231,8 +231,8 @@ static bool find_likely(const cs_field *field, const usual_range *usual, const c
 /* A quantity with a unit may be so much smaller: its unit was not forgotten. */
 enum { UNIT_GIVEN = 1000 };
 
-/* Of a list, the first entry speaks for all. Of times that are far below a second as a rule, 1 s
- * and more without a unit is unlikely. */
+/* Checks the first entry of a list only. Where times are usually far below a second, 1 s and more
+ * without a unit is unlikely. */
 static void warn_unlikely(const cs_field *field, double number, const cJSON *value,
                           const cs_json_place *place)
 {

@@ -63,11 +63,11 @@ typedef struct cs_field {
                            * quotes); NULL: required. "" leaves a TEXT, OBJECT, LIST, VARIANT or
                            * JSON out when the key is missing: its member is zero; of what is
                            * stored as a double, it is NaN; of a COUNT, CS_COUNT_LEFT_OUT */
-    double min, max;  /* inclusive, in SI base units; a max of 0 is none, except where min < 0 */
-    bool above_min;   /* the minimum itself is excluded */
-    bool large;       /* of BYTES: below 1 MB it gives a warning, as unlikely bandwidths, flop rates
-                      * and times do, where the place has warnings (cs_field_read) */
-    double usual_max; /* of a TIME: a longer one gives a warning; 0: an hour */
+    double min, max; /* inclusive, in SI base units; a max of 0 is none, except where min < 0 */
+    bool above_min;  /* the minimum itself is excluded */
+    bool large; /* BYTES below 1 MB give a warning, as unlikely bandwidths, flop rates and times
+                      * do, where the place has warnings (cs_field_read) */
+    double usual_max;           /* a longer TIME gives a warning; 0: an hour */
     const char *const *choices; /* of CS_FIELD_CHOICE, ended by NULL */
     const cs_field_word *words; /* of numbers, or NULL: texts that may stand for one */
     const struct cs_field *of;  /* of OBJECT: its table; of LIST: one field, the element */

@@ -81,9 +81,10 @@ const cs_field cs_lower_fields[] = {
             "its chunks (as many as ranks); only if it is one delay"},
     {"expert_overlap", CS_FIELD_NUMBER, offsetof(cs_lower_options, expert_overlap), .fallback = "",
      .max = 1,
-     .doc = "share of an all_to_all of experts that layers of another micro-batch hide, with "
-            "dualpipe_v in its pairs of passes; only if it is one delay; default: 0.85 with "
-            "dualpipe_v, else 0"},
+     .doc =
+         "share of an all_to_all of experts that layers of another micro-batch hide: of all, but "
+         "with dualpipe_v only of those in its pairs of passes; only if it is one delay; "
+         "default: 0.85 with dualpipe_v, else 0"},
     {"start", CS_FIELD_TIME, offsetof(cs_lower_options, start), .fallback = "0", .usual_max = 0.1,
      .doc =
          "time until the kernel of a collective has started on all ranks; only if it is one delay"},

@@ -70,14 +70,20 @@ static cs_dispatch_cost cost_beside(const cs_lower_options *options, const cs_wa
                               options->dispatch->start};
 }
 
-/* Delays reach less than the links have, and take a while to begin. Tensor-parallel ones that are
- * cut into a chunk per rank go on beside the product that reads or writes them, all but one; those
- * of experts beside the layers of another micro-batch, if there are any. */
-cs_status cs_way_delay(const cs_lower_options *options, cs_way *way, cs_time *time, cs_error *error)
+/* The share of a collective that its ranks wait for. Tensor-parallel collectives are cut into a
+ * chunk per rank, and the product that reads or writes them hides all chunks but one. All-to-alls of
+ * experts are hidden by the layers of another micro-batch. */
+static double exposed_share(const cs_lower_options *options, const cs_way *way)
 {
     const double rest = way->tensor ? 1 - 1.0 / way->collective.n : 0;
     const double hidden = way->expert && !way->alone ? options->expert_overlap : 0;
-    const double exposed = (1 - rest * options->tensor_overlap) * (1 - hidden);
+    return (1 - rest * options->tensor_overlap) * (1 - hidden);
+}
+
+/* Delays reach less than the links have, and take a while to begin. */
+cs_status cs_way_delay(const cs_lower_options *options, cs_way *way, cs_time *time, cs_error *error)
+{
+    const double exposed = exposed_share(options, way);
     const cs_dispatch_cost by = cost_beside(options, way);
     way->hidden = 0;
     if (by.reached == 1 && by.start == 0 && exposed >= 1 && !way->by_nccl)
@@ -143,8 +149,13 @@ static cs_status ask_nccl(cs_prices *prices, cs_way *way, cs_error *error)
 cs_status cs_way_price(cs_prices *prices, cs_way *way, cs_error *error)
 {
     const bool by_levels = prices->options->fidelity == CS_FIDELITY_ALPHA_BETA;
-    if (way->measured && !by_levels)
-        return cs_measured_time(way->measured, way->collective.bytes, &way->cost, error);
+    if (way->measured && !by_levels) {
+        cs_time whole = 0;
+        CS_TRY(cs_measured_time(way->measured, way->collective.bytes, &whole, error));
+        way->cost = (cs_time)((double)whole * exposed_share(prices->options, way));
+        way->hidden = whole - way->cost;
+        return CS_OK;
+    }
     if (way->cost >= 0)
         return CS_OK;
     CS_TRY(ask_nccl(prices, way, error));

@@ -608,6 +608,12 @@ static void print_communication(const cs_analysis *analysis, FILE *out)
              seconds_text(mean.active).s, 100 * mean.hidden / mean.active,
              seconds_text(mean.messages).s, seconds_text(mean.collectives).s, slowed);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
+    const double computing = cs_time_seconds(analysis->makespan) * (1 - analysis->bubble_fraction);
+    if (mean.hidden > computing * (1 + 1e-9))
+        fprintf(out,
+                "  more is hidden than the device computes, %s: /collectives/tensor_overlap or "
+                "expert_overlap is too large here\n",
+                seconds_text(computing).s);
 }
 
 /* For each purpose: time of communication, the exposed part, bytes and their mean rate. A stopped
@@ -617,8 +623,7 @@ static void print_purposes(const cs_simulation *simulation, FILE *out)
     const cs_mean_use mean = simulation->analysis.mean;
     if (!(mean.active > 0) || simulation->trace.stopped)
         return;
-    fprintf(out, "%14s %10s %10s  %-10s %s\n", "for", "time", "exposed", "sent",
-            "rate per device");
+    fprintf(out, "%14s %10s %10s  %-10s %s\n", "for", "time", "exposed", "sent", "rate per device");
     for (uint32_t p = 0; p < CS_N_PURPOSES; p++) {
         const double moved = simulation->lowering.moved[p] / simulation->trace.n_devices;
         const double active = mean.active_for[p];

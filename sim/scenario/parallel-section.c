@@ -123,7 +123,8 @@ const cs_field cs_scenario_parallel_fields[] = {
          "true with gather_once"},
     {"bucket", CS_FIELD_BYTES, AT(bucket), .fallback = "0 B", .large = true,
      .doc = "bytes of gradients that are reduced together while the last backward still runs; 0: "
-            "all are reduced after it, or, with zero 2 without accumulate, layer by layer"},
+            "all are reduced after it, or, with zero 2 without accumulate, layer by layer; with "
+            "zero 3 always layer by layer"},
     {"order", CS_FIELD_LIST, AT(order),
      .fallback = "[\"tensor\", \"space\", \"context\", \"data\", \"pipeline\"]", .of = &order_field,
      .least = 1, .most = CS_N_MESH_AXES,

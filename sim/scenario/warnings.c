@@ -130,7 +130,7 @@ static void warn_idle(const cs_sections *sections, const cs_scenario *scenario, 
                               kind->name, all - idle, all);
 }
 
-/* States are sharded over replicas, of which a pipeline over all devices leaves one. */
+/* States are sharded over replicas; a pipeline over all devices leaves one replica. */
 static void warn_unsharded(const cs_sections *sections, const cs_scenario *scenario,
                            cs_error *warnings)
 {
@@ -154,8 +154,8 @@ static void warn_unsharded(const cs_sections *sections, const cs_scenario *scena
                               "shards nothing: each part of the model has one replica");
 }
 
-/* A card of "80 GB" has 80 GiB, and no card has a hundredth or a hundred times of what is known of
- * it. */
+/* A card of "80 GB" has 80 GiB, and no card has a hundredth or a hundred times the memory that its
+ * description states. */
 static void warn_of_memory(const cs_sections *sections, cs_error *warnings)
 {
     const cs_json_place platform = {.up = &sections->root, .key = "platform"};
