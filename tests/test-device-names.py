@@ -18,7 +18,8 @@ SIM, ROOT = [os.path.abspath(word) for word in sys.argv[1:3]]
 DEVICES = sorted(glob.glob(os.path.join(ROOT, 'devices', '*.json')))
 FOLDERS = ['sim/workload', 'sim/scenario', 'sim/run', 'sim/advise']
 
-PARAMETERS = {'layers': 2, 'hidden': 512, 'heads': 8, 'kv_heads': 8, 'intermediate': 1024, 'sequence': 512}
+PARAMETERS = {'layers': 2, 'hidden': 512, 'heads': 8, 'kv_heads': 8, 'intermediate': 1024,
+              'sequence': 512}
 
 
 def scenario(runtime, parallel, topology='nvlink_switch', **model):

@@ -452,7 +452,7 @@ static bool add_verdict(cJSON *root, const cs_simulation *simulation)
 
 static bool add_rest(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)
 {
-    return add_verdict(root, simulation) && add_forms(root, simulation) &&
+    return add_forms(root, simulation) &&
            add_of_tasks(root, simulation, "critical_path", add_critical_path) &&
            add_devices(root, scenario, simulation) && add_fold(root, &simulation->graph) &&
            add_links(root, &simulation->trace) &&
@@ -463,7 +463,7 @@ static bool add_rest(cJSON *root, const cs_scenario *scenario, const cs_simulati
 static cJSON *make_report(const cs_scenario *scenario, const cs_simulation *simulation, bool whole)
 {
     cJSON *root = cJSON_CreateObject();
-    bool done = root && add_of_run(root, scenario, simulation);
+    bool done = root && add_of_run(root, scenario, simulation) && add_verdict(root, simulation);
     if (done && whole)
         done = add_rest(root, scenario, simulation);
     else if (done)

@@ -270,14 +270,14 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
         .key = "/memory/" key_, .value = value_, .source = source_, .with = NAMED " " with_        \
     }
 
-/* What torch.compile saves for backward. Results of products and of attention are saved, and so is
- * what backward's products read, because no kernel of a product computes it again; what only moves
- * (activations of gates, casts and products within norms) is computed again in backward. */
+/* torch.compile saves for backward the results of products and of attention, and the inputs of
+ * backward's products, which no product's kernel can recompute. Elementwise operators (activations of
+ * gates, casts and products within norms) run again in backward. */
 #define PARTITIONED                                                                                \
-    "torch/_functorch/partitioners.py, min_cut_rematerialization_partition: what is elementwise "  \
-    "is computed again in backward, unless a product reads it there "                              \
-    "(ban_recompute_materialized_backward): norms save their input and statistics, gates what "    \
-    "they read"
+    "torch/_functorch/partitioners.py, min_cut_rematerialization_partition: elementwise "          \
+    "operators run again in backward, unless a product reads their result there "                  \
+    "(ban_recompute_materialized_backward), so norms save their input and statistics, and gates "  \
+    "their inputs"
 #define COMPILED_MEMORY                                                                            \
     KEEPS_WITH("fused", "[\"norm\", \"swiglu\"]", "/runtime/compile=true", PARTITIONED)
 #define COMPILED_LOSS(with_, source_)                                                              \
@@ -310,7 +310,7 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
     "transformer_engine/pytorch/module/base.py: get_cublas_workspace_size_bytes, "                 \
     "get_multi_stream_cublas_workspace"
 
-/* What Megatron Core keeps because of TransformerEngine, by what the device is capable of. */
+/* Megatron Core's memory with TransformerEngine depends on the device's compute capability. */
 #define ANOTHER_THAN_HOPPER "/runtime/deterministic=true " CAPABILITY ">=8 " CAPABILITY "!=9"
 #define MEGATRON_ATTENTION                                                                         \
     COPIES_ATTENTION(CAPABILITY ">=8 " CAPABILITY "<9",                                            \
