@@ -1,5 +1,6 @@
 #include "plots/gnuplot.h"
 
+#include "sim/base/beside.h"
 #include "sim/base/number.h"
 #include "sim/base/process.h"
 #include "sim/base/text.h"
@@ -175,19 +176,11 @@ static cs_status run(const cs_gnuplot *job, const char *folder, const char *prog
     return judge(said, &end, program, error);
 }
 
-/* Where the programs are: where the user says, where they were installed, or, in a build that was
- * not installed, where they were written. */
-static const char *programs_folder(void)
-{
-    const char *folder = getenv("SIM_PLOTS_DIR");
-    if (folder && *folder)
-        return folder;
-    return access(CS_PLOTS_DIR, R_OK) == 0 ? CS_PLOTS_DIR : CS_PLOTS_SOURCE_DIR;
-}
-
 cs_status cs_gnuplot_run(cs_gnuplot *job, const char *program, cs_error *error)
 {
-    const char *folder = programs_folder();
+    char shared[CS_BESIDE_BYTES];
+    const char *asked = getenv("SIM_PLOTS_DIR");
+    const char *folder = asked && *asked ? asked : cs_beside_shared("plots", shared);
     cs_gnuplot_path(job, "programs", folder);
     cs_gnuplot_path(job, "folder", job->folder);
     FILE *parameters = job->parameters;
