@@ -169,7 +169,7 @@ configure()
     elif elsewhere=$(built_elsewhere) && [ -n "$elsewhere" ]; then
         aside=build-moved
         while [ -e "$aside" ] || [ -L "$aside" ]; do aside=$aside+; done
-        say "build/ was set up as $elsewhere; setting it up anew, with its options; the earlier one is now $aside/"
+        say "build/ was set up as $elsewhere; setting it up anew, with its options; it is kept as $aside/"
         show mv build "$aside"
         # meson reads the options from these two files; wiping a folder with nothing else in it
         # deletes no file of yours

@@ -137,7 +137,7 @@ static void read_said(const char *path, char *said)
     pick_line(said);
 }
 
-/* `messages`: the file with what gnuplot printed. */
+/* `messages`: the file with the output of gnuplot. */
 static cs_status judge(const char *messages, const cs_process_end *end, const char *program,
                        cs_error *error)
 {

@@ -440,7 +440,7 @@ static void copy(const char *from, const char *to)
 
 /* Files and folders with names as sim gives them to temporary ones, which somebody else made; also
  * a copy of one of sim's own, one that was renamed, and a link to one. Only what sim made itself
- * goes; a file that was put beside it stays. */
+ * is removed; a file that a user added stays. */
 static void what_users_made_stays(void **state)
 {
     static const char mark[] = ".sim-temporary";
@@ -505,13 +505,13 @@ static void what_users_made_stays(void **state)
     expect_content("claimed-backup/file", "a user's");
     snprintf(added, sizeof(added), "%s/notes", path);
     expect_content(added, "a user's");
-    expect_int("what sim put beside the user's file is gone", 1, count_entries(path));
+    expect_int("only the user's file remains", 1, count_entries(path));
     assert_int_not_equal(access(left.folder, F_OK), 0);
     assert_int_equal(unsetenv("TMPDIR"), 0);
     free(left.folder);
 }
 
-/* Entries of a temporary folder that are folders go with all that is in them; links in them are
+/* Folders in a temporary folder are removed with their contents; links in them are
  * not followed. Other entries stay. */
 static void listed_entries_are_removed_and_no_others(void **state)
 {
@@ -534,11 +534,11 @@ static void listed_entries_are_removed_and_no_others(void **state)
     cs_temporary_remove(&made);
     expect_content("aim/file", "a user's");
     expect_content(path, "a user's");
-    expect_int("the rest is gone", 1, count_entries(kept));
+    expect_int("only the user's file remains", 1, count_entries(kept));
     assert_int_equal(unsetenv("TMPDIR"), 0);
 }
 
-/* With cs_inputs_protect, in a child, because it is for the process: an input is no output, under
+/* With cs_inputs_protect, in a child, because it affects the whole process: an input cannot be an output, under
  * any of its names; a file that was read elsewhere may be. */
 static void an_input_is_not_replaced(void **state)
 {

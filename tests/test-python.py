@@ -575,7 +575,7 @@ def told(result, table, key):
 
 
 class Copies(Case):
-    """Pickled and copied results have all that the first one has, also once it is gone."""
+    """Pickled and copied results equal the original, also after it was freed."""
 
     def assert_alike(self, first, second):
         self.assertIs(type(second), type(first))

@@ -83,7 +83,7 @@ class Deletes(Case):
     """Six characters after the names that sim gives to temporary files."""
 
     def make(self, beginning):
-        """Files, folders and links of the user; what they hold."""
+        """Makes files, folders and links that belong to the user."""
         write(beginning + 'backup/deep/file', 'a folder')
         os.makedirs(beginning + 'empty_')
         write(beginning + 'saved_', 'a file')
@@ -159,8 +159,8 @@ class Deletes(Case):
 
     @unittest.skipIf(NO_GNUPLOT, 'without gnuplot')
     def test_killed(self):
-        """What a killed command left behind goes with the next one, but not what a user has put
-        beside it, or copied."""
+        """The next command removes the files that a killed command left. Copies, and files that a
+        user added, stay."""
         self.sim('run', 's.json', '-o', 'r.h5')
         write('bin/gnuplot', '#!/bin/sh\n: > started\nexec sleep 60\n')
         os.chmod('bin/gnuplot', 0o755)

@@ -92,7 +92,7 @@ def main(root, compiler):
                         env=clean)
         assert validated.startswith('3 points: 1 predicted'), validated
         assert not draws or '<svg' in said['picture'], said
-        # the program by itself: its scenarios and gnuplot programs are in the wheel
+        # the program alone: its scenarios and gnuplot programs are in the wheel
         shared = re.search(r'scenarios are in (\S+)\.\n', run(said['program'], 'help')).group(1)
         assert shared.startswith(os.path.realpath(folder) + '/venv/'), shared
         run(said['program'], 'check', shared + '/scenarios/resnet50-1f1b.json', env=clean)

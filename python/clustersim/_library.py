@@ -15,7 +15,7 @@ from . import errors
 
 SONAME = 'libclustersim.so.0'
 WHEEL = pathlib.Path(__file__).resolve().parent.parent / '.clustersim.mesonpy.libs'
-"""Where meson-python puts the library in a wheel; elsewhere there is no such folder."""
+"""Where meson-python puts the library in a wheel; other installations lack this folder."""
 
 
 def _places() -> List[str]:
@@ -316,8 +316,7 @@ class Handle:
 
 
 class Stored:
-    """What a result can still be asked for after it was pickled or copied: its texts and its
-    file."""
+    """The texts and the file of a result that was pickled or copied."""
 
     def __init__(self, text: str, json: str, file: bytes) -> None:
         self._text, self._json, self._file = text, json, file

@@ -59,10 +59,11 @@ class Column(NamedTuple):
 
 
 class Table(Mapping[str, Any]):
-    """Columns of equal length, `n_rows` values each. `table["start"]` is one of them: a numpy array that must not be
-    written to, or, where numpy is not installed, an array of the standard library. Times are whole
-    picoseconds, sizes whole bytes; `table.columns["start"].unit` says which unit it is. Columns of
-    words ("forward", "transfer") are arrays of texts; `codes` has their numbers."""
+    """Columns of equal length, `n_rows` values each. `table["start"]` is one of them: a numpy
+    array that must not be written to, or, where numpy is not installed, an array of the
+    standard library. Times are whole picoseconds, sizes whole bytes;
+    `table.columns["start"].unit` says which unit it is. Columns of words ("forward",
+    "transfer") are arrays of texts; `codes` has their numbers."""
 
     def __init__(self, name: str, parts: Sequence[_library.Column], owner: _library.Handle) -> None:
         self.name = name

@@ -9,9 +9,8 @@
  * `places`, folders relative to the program's own, ended by NULL. False when there is none. */
 bool cs_beside_find(const char *name, const char *const *places, int mode, char *path, size_t size);
 
-/* The folder `name` of those that come with the program ("scenarios"; "." for what holds them): in
- * ../share/sim, as seen from the program's own folder, or where it was to be installed, or among
- * the sources. Returns `path`, which has room for CS_BESIDE_BYTES. */
+/* Finds a folder that comes with the program ("scenarios"; ".": their parent): in ../share/sim, as
+ * seen from the program's own folder, or in the install prefix, or in the source tree. Returns `path`, which has room for CS_BESIDE_BYTES. */
 enum { CS_BESIDE_BYTES = 4096 };
 const char *cs_beside_shared(const char *name, char *path);
 

@@ -267,7 +267,7 @@ static void warn_unlikely(const cs_field *field, double number, const cJSON *val
                               number > most ? "large" : "small", meant);
 }
 
-/* The unit of which a value is a whole number, however large; NULL: of none. */
+/* Returns the unit in which texts give exact whole numbers; NULL: the field has no such unit. */
 static const char *whole_unit(const cs_field *field)
 {
     return field->type == CS_FIELD_TIME                      ? "ps"

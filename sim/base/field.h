@@ -67,7 +67,7 @@ typedef struct cs_field {
     bool above_min;   /* the minimum itself is excluded */
     bool large;       /* of BYTES: below 1 MB it gives a warning, as unlikely bandwidths, flop rates
                       * and times do, where the place has warnings (cs_field_read). Of INTEGER: a
-                       * text of digits may stand for one beyond 2^53 */
+                       * text of digits may give a number beyond 2^53 */
     double usual_max; /* of a TIME: a longer one gives a warning; 0: an hour */
     const char *const *choices; /* of CS_FIELD_CHOICE, ended by NULL */
     const cs_field_word *words; /* of numbers, or NULL: texts that may stand for one */

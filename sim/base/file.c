@@ -143,8 +143,8 @@ bool cs_file_draft_is_direct(const cs_file_draft *draft)
     return strcmp(draft->path, draft->temporary) == 0;
 }
 
-/* Where the bytes end up: behind a link, the file that it names is replaced, not the link, also if
- * that file is not there yet. Other paths stay as the user knows them. NULL: no memory. */
+/* Returns the path of the file to replace or create. A link is followed, also if its target does
+ * not exist yet. Other paths stay as the user knows them. NULL: no memory. */
 static char *final_path(const char *path)
 {
     struct stat info;
@@ -192,8 +192,8 @@ cs_status cs_file_check_output(const char *path, cs_error *error)
     return strcmp(path, "-") == 0 ? CS_OK : check_path(path, &device, error);
 }
 
-/* ".<name>.sim~" beside the final path, a long name cut so that six more characters leave it a
- * valid one, and in characters that every program takes. NULL: no memory. */
+/* Returns ".<name>.sim~" in the folder of the final path. A long name is cut to leave room for six
+ * characters; characters that some program rejects are replaced. NULL: no memory. */
 static char *temporary_beginning(const char *path)
 {
     size_t folder = folder_length(path), size = strlen(path) + sizeof("..sim~");

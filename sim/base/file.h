@@ -1,10 +1,10 @@
 /* Whole files: read at once, written at once or not at all.
  *
- * A result is written into a temporary folder beside the final file, flushed to the disk and
+ * A result is written into a temporary folder next to the final file, flushed to the disk and
  * renamed: a reader sees the earlier file or the complete new one, never a part, whatever happens
- * in between (full disk, SIGKILL). A link is followed: the file behind it is replaced, or made if it
- * is not there. The new file has the permissions of any new file (the umask), not those of the
- * earlier one. What exists and is neither a file nor a folder (/dev/null, a terminal, a pipe) is
+ * in between (full disk, SIGKILL). A link is followed: its target is replaced, or created if it
+ * does not exist. The new file has the permissions of any new file (the umask); the permissions of the
+ * earlier file are not kept. What exists and is neither a file nor a folder (/dev/null, a terminal, a pipe) is
  * written in place; a pipe that no program reads is refused. A file that the program has read is not
  * replaced (inputs.h). temporary.h says when the temporary folder is removed.
  */
@@ -37,7 +37,7 @@ typedef struct cs_file_draft {
 CS_MUST_CHECK cs_status cs_file_check_output(const char *path, cs_error *error);
 
 /* Creates the temporary file, empty, so that an unwritable folder is known before the work starts.
- * CS_USAGE: the path is that of an input. */
+ * CS_USAGE: the path names an input. */
 CS_MUST_CHECK cs_status cs_file_draft_begin(cs_file_draft *draft, const char *path,
                                             cs_error *error);
 

@@ -16,7 +16,7 @@ typedef struct input {
 
 static struct {
     atomic_bool protects;
-    pthread_mutex_t mutex; /* of what follows */
+    pthread_mutex_t mutex; /* protects the list */
     input *first;
 } state = {.mutex = PTHREAD_MUTEX_INITIALIZER};
 

@@ -17,7 +17,7 @@
 /* From now on inputs are remembered. */
 void cs_inputs_protect(void);
 
-/* Remembers the file that `info` describes, unless it is no regular one. `path` is its name in
+/* Remembers the regular file that `info` describes; other kinds of files are ignored. `path` is its name in
  * messages; `written`: it is an output. */
 CS_MUST_CHECK cs_status cs_inputs_add(const char *path, const struct stat *info, bool written,
                                       cs_error *error);

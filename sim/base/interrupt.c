@@ -21,7 +21,7 @@ typedef enum what { A_FOLDER, A_PROCESS, A_GENTLE_PROCESS } what;
 struct cs_leftover {
     cs_leftover *next; /* set before the node is published, then constant */
     _Atomic(char *) path;
-    atomic_int group, folder, mark; /* of a process; descriptors of a folder */
+    atomic_int group, folder, mark; /* process group; descriptors of a folder */
     what kind;
     atomic_bool taken;
 };

@@ -93,8 +93,8 @@ static bool skip_number(char **at, uintmax_t number)
     return skip_text(at, digits + first);
 }
 
-/* Reads the mark into `text`. Returns the names of the entries, one a line; NULL if this is no mark
- * that was made for the folder under this name by this user. */
+/* Reads the mark into `text`. Returns the names of the entries, one a line; NULL unless this
+ * user made the mark for this folder under this name. */
 static char *read_mark(const cs_marked_folder *made, const char *name, char text[MARK_BYTES])
 {
     struct stat of_folder, of_mark;
@@ -202,7 +202,7 @@ static void remove_entry(int parent, const char *name, int level)
     (void)unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* Whether all entries that the mark lists are gone afterwards. */
+/* Removes the entries that the mark lists. Returns whether it removed them all. */
 static bool remove_listed(int folder, char *names)
 {
     bool gone = true;

@@ -30,7 +30,7 @@ bool cs_marked_folder_make(char *path, cs_marked_folder *made);
  * newline. False with errno set if that fails. */
 bool cs_marked_folder_list(const cs_marked_folder *made, const char *name);
 
-/* Returns true once all that was put into the folder is gone, or if `path` is no longer this folder.
+/* Returns false if some entry could not be removed. Does nothing if `path` now names another folder.
  * May be called in a signal handler. */
 bool cs_marked_folder_remove(const char *path, const cs_marked_folder *made);
 

@@ -206,7 +206,7 @@ static cs_status start(const char *const *words, bool listen, cs_error *error)
 }
 
 /* What starts processes keeps sockets and lists in $TMPDIR, and leaves them there if it is killed
- * while it starts: so its $TMPDIR is a folder of ours, which is removed with all that is in it. Its
+ * while it starts: so its $TMPDIR is a folder of ours, which is removed with its contents. Its
  * name is short because the path of a socket has at most 107 bytes. (Open MPI has settings of its
  * own for this, but the one for this host alone fails in version 4.) */
 static cs_status start_within(const char *const *words, cs_error *error)

@@ -95,7 +95,7 @@ static cs_status read_base(const cs_study_place *place, const char *scenario, cs
     return cs_sweep_results_init(&study->results, study->space.n_points, error);
 }
 
-/* A journal of other inputs is begun anew. A file that is no journal is an error. */
+/* A journal of other inputs is emptied and used again. Any other file is an error. */
 static cs_status open_journal(const cs_sweep *sweep, const char *path, cs_journal *journal,
                               cs_study *study, cs_error *error)
 {

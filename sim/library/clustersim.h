@@ -153,7 +153,7 @@ typedef struct clustersim_vary {
 
 /* Simulates a scenario at many points, in threads. A point that fails is a row with a message; only
  * where all fail it is CLUSTERSIM_FAILED. The result has no hash, devices, tasks and figures, but
- * columns and attributes: those of the file that `sim sweep -o` writes. `vary` NULL: all of it 0. Of
+ * columns and attributes, as in the file that `sim sweep -o` writes. `vary` NULL: all of it 0. Of
  * the options all but seed_offset, stop_on_oom and figures_only count. */
 CLUSTERSIM_API clustersim_status clustersim_sweep(const clustersim_source *source,
                                                   const clustersim_vary *vary,

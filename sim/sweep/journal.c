@@ -175,8 +175,8 @@ static size_t take_points(earlier *e, cs_journal_reader *reader, void *context)
     return start;
 }
 
-/* The header of the earlier sweep stays whole until the points are gone: killed at any moment, this
- * leaves the journal of one sweep or the other. Both headers have the same length. */
+/* Removes the points first and then replaces the header, which has the same length. A process that
+ * is killed in between leaves the journal of one sweep or the other. */
 static cs_status begin_anew(cs_journal *journal, const earlier *e, uint64_t identity,
                             cs_error *error)
 {
