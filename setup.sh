@@ -8,7 +8,7 @@
 # On Debian 12 and Ubuntu 22.04 or newer, packages are installed with apt-get, as root or with a
 # sudo that asks for no password. Elsewhere, or without root, what is there is used, and what is
 # missing is named. It asks nothing, and can be run again at any time. A build/ that was copied or
-# moved here from another folder is set up anew.
+# moved here from another folder is kept as build-moved/, and a new one is set up.
 set -eu
 here=$PWD
 cd "$(dirname "$0")"
@@ -167,7 +167,14 @@ configure()
     if [ ! -f build/build.ninja ]; then
         show meson setup build "$@"
     elif elsewhere=$(built_elsewhere) && [ -n "$elsewhere" ]; then
-        say "build/ was set up as $elsewhere; setting it up anew, with its options"
+        aside=build-moved
+        while [ -e "$aside" ] || [ -L "$aside" ]; do aside=$aside+; done
+        say "build/ was set up as $elsewhere; setting it up anew, with its options; it is kept as $aside/"
+        show mv build "$aside"
+        # meson reads the options from these two files; wiping a folder with nothing else in it
+        # deletes no file of yours
+        mkdir -p build/meson-private
+        cp "$aside/meson-private/coredata.dat" "$aside/meson-private/cmd_line.txt" build/meson-private
         show meson setup --wipe build "$@" || die "remove build/, and run this again"
     elif [ $# -gt 0 ] && ! meson introspect --buildoptions build | tr '{' '\n' |
         grep '"name": "tests"' | grep -q '"value": "enabled"'; then

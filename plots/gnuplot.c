@@ -1,5 +1,6 @@
 #include "plots/gnuplot.h"
 
+#include "sim/base/beside.h"
 #include "sim/base/number.h"
 #include "sim/base/process.h"
 #include "sim/base/text.h"
@@ -18,16 +19,11 @@ static const char said_name[] = "gnuplot.txt";
 
 /* ---- the folder ---- */
 
-static bool join(char *path, const char *folder, const char *name)
-{
-    int length = snprintf(path, PATH_BYTES, "%s/%s", folder, name);
-    return length > 0 && length < PATH_BYTES;
-}
-
 cs_status cs_gnuplot_open(const cs_gnuplot *job, const char *name, FILE **out, cs_error *error)
 {
     char path[PATH_BYTES];
-    FILE *file = join(path, job->folder, name) ? fopen(path, "w") : NULL;
+    CS_TRY(cs_temporary_entry(&job->temporary, name, path, sizeof(path), error));
+    FILE *file = fopen(path, "w");
     if (!file)
         return cs_error_system(error, CS_IO, job->folder, "cannot write a temporary file", errno);
     *out = file;
@@ -47,7 +43,7 @@ cs_status cs_gnuplot_init(cs_gnuplot *job, cs_error *error)
 {
     *job = (cs_gnuplot){0};
     CS_TRY(cs_temporary_folder(&job->temporary, "sim-plot", error));
-    job->folder = job->temporary.path;
+    job->folder = job->temporary.folder;
     cs_status status = cs_gnuplot_open(job, parameters_name, &job->parameters, error);
     if (status != CS_OK)
         cs_gnuplot_finish(job);
@@ -131,10 +127,9 @@ static void pick_line(char *said)
     said[strcspn(said, "\n")] = '\0';
 }
 
-static void read_said(const cs_gnuplot *job, char *said)
+static void read_said(const char *path, char *said)
 {
-    char path[PATH_BYTES];
-    FILE *in = join(path, job->folder, said_name) ? fopen(path, "r") : NULL;
+    FILE *in = fopen(path, "r");
     size_t length = in ? fread(said, 1, SAID_BYTES - 1, in) : 0;
     said[length] = '\0';
     if (in)
@@ -142,7 +137,8 @@ static void read_said(const cs_gnuplot *job, char *said)
     pick_line(said);
 }
 
-static cs_status judge(const cs_gnuplot *job, const cs_process_end *end, const char *program,
+/* `messages`: the file with the output of gnuplot. */
+static cs_status judge(const char *messages, const cs_process_end *end, const char *program,
                        cs_error *error)
 {
     char said[SAID_BYTES];
@@ -151,7 +147,7 @@ static cs_status judge(const cs_gnuplot *job, const cs_process_end *end, const c
     if (WIFSIGNALED(end->code))
         return cs_error_add(error, CS_FAILED, "gnuplot: %s: ended by signal %d", program,
                             WTERMSIG(end->code));
-    read_said(job, said);
+    read_said(messages, said);
     return cs_error_add(error, CS_FAILED, "gnuplot: %s: %s", program, *said ? said : "failed");
 }
 
@@ -160,8 +156,10 @@ static cs_status run(const cs_gnuplot *job, const char *folder, const char *prog
 {
     char parameters[PATH_BYTES], script[PATH_BYTES], said[PATH_BYTES];
     cs_process_end end;
-    if (!join(parameters, job->folder, parameters_name) || !join(script, folder, program) ||
-        !join(said, job->folder, said_name))
+    CS_TRY(cs_temporary_entry(&job->temporary, said_name, said, sizeof(said), error));
+    const int length = snprintf(script, sizeof(script), "%s/%s", folder, program);
+    snprintf(parameters, sizeof(parameters), "%s/%s", job->folder, parameters_name);
+    if (length < 0 || (size_t)length >= sizeof(script))
         return cs_error_system(error, CS_IO, folder, "cannot be used", ENAMETOOLONG);
     if (access(script, R_OK) != 0)
         return cs_error_add(error, CS_FAILED,
@@ -175,22 +173,14 @@ static cs_status run(const cs_gnuplot *job, const char *folder, const char *prog
                             "gnuplot: not found; plots need gnuplot 5.4 or later in the PATH");
     if (code)
         return cs_error_system(error, CS_IO, "gnuplot", "cannot start", code);
-    return judge(job, &end, program, error);
-}
-
-/* Where the programs are: where the user says, where they were installed, or, in a build that was
- * not installed, where they were written. */
-static const char *programs_folder(void)
-{
-    const char *folder = getenv("SIM_PLOTS_DIR");
-    if (folder && *folder)
-        return folder;
-    return access(CS_PLOTS_DIR, R_OK) == 0 ? CS_PLOTS_DIR : CS_PLOTS_SOURCE_DIR;
+    return judge(said, &end, program, error);
 }
 
 cs_status cs_gnuplot_run(cs_gnuplot *job, const char *program, cs_error *error)
 {
-    const char *folder = programs_folder();
+    char shared[CS_BESIDE_BYTES];
+    const char *asked = getenv("SIM_PLOTS_DIR");
+    const char *folder = asked && *asked ? asked : cs_beside_shared("plots", shared);
     cs_gnuplot_path(job, "programs", folder);
     cs_gnuplot_path(job, "folder", job->folder);
     FILE *parameters = job->parameters;

@@ -16,6 +16,7 @@ MUTABLE = {
     ('plan_periodic-program.c', 'one_at_a_time'): 'the lock around a solver that is not either',
     ('interrupt.c',
      'state'): 'what the handler of Ctrl-C looks at, which has no other place for it',
+    ('inputs.c', 'state'): 'the files that the program has read; only `sim` keeps this list',
     ('plan_periodic-program.c', 'one_at_a_time'): 'the lock around CBC, which keeps globals',
 }
 # Constants that hold pointers are writable for the loader only, which then closes them.

@@ -3,6 +3,7 @@
 #define _XOPEN_SOURCE 700 /* mkdtemp, nftw */
 
 #include "sim/base/file.h"
+#include "sim/base/inputs.h"
 #include "sim/base/interrupt.h"
 #include "sim/base/temporary.h"
 #include "tests/expect.h"
@@ -188,12 +189,16 @@ static const struct {
     {"none/", "none/: must be the name of a file"},
     {"", "\"\": must be the name of a file"},
     {"five/x", "five/x: cannot create: Not a directory"},
+    {"round", "round: cannot create: Too many levels of symbolic links"},
+    {"astray", "astray: cannot create: No such file or directory"},
 };
 
 static void refuses_to_write(void **state)
 {
     (void)state;
     put("five", "12345");
+    assert_int_equal(symlink("round", "round"), 0);
+    assert_int_equal(symlink("none/x", "astray"), 0);
     int before = count_entries(".");
     for (size_t i = 0; i < ROWS(unwritable); i++) {
         cs_error error;
@@ -254,7 +259,8 @@ static void a_draft_shows_only_when_committed(void **state)
     assert_int_equal(cs_file_draft_begin(&draft, "draft/a", NULL), CS_OK);
     expect_text("path", "draft/a", draft.path);
     assert_memory_equal(draft.temporary, "draft/.a.", strlen("draft/.a."));
-    expect_int("length", (int64_t)strlen("draft/.a.sim~XXXXXX"), (int64_t)strlen(draft.temporary));
+    expect_int("length", (int64_t)strlen("draft/.a.sim~XXXXXX/.content"),
+               (int64_t)strlen(draft.temporary));
     FILE *out = fopen(draft.temporary, "w");
     assert_non_null(out);
     fputs("new", out);
@@ -323,6 +329,34 @@ static void two_drafts_of_one_file_do_not_meet(void **state)
     expect_content("twice", "");
 }
 
+/* ln -s: the file at the other end of a chain of links is made, and then replaced, by relative and
+ * absolute names. The links stay. */
+static void a_link_to_nowhere_is_followed(void **state)
+{
+    char absolute[PATH_BYTES];
+    assert_int_equal(mkdir("links", 0777), 0);
+    assert_int_equal(mkdir("targets", 0777), 0);
+    snprintf(absolute, sizeof(absolute), "%s/targets/absolute", (const char *)*state);
+    assert_int_equal(symlink("../targets/relative", "links/one"), 0);
+    assert_int_equal(symlink("one", "links/two"), 0);
+    assert_int_equal(symlink(absolute, "links/three"), 0);
+    for (int i = 0; i < 2; i++) {
+        put("links/two", i == 0 ? "a" : "b");
+        put("links/three", i == 0 ? "c" : "d");
+        expect_content("targets/relative", i == 0 ? "a" : "b");
+        expect_content("targets/absolute", i == 0 ? "c" : "d");
+    }
+    struct stat info;
+    for (const char *const *name =
+             (const char *const[]){"links/one", "links/two", "links/three", NULL};
+         *name; name++) {
+        assert_int_equal(lstat(*name, &info), 0);
+        assert_true(S_ISLNK(info.st_mode));
+    }
+    expect_int("links", 3, count_entries("links"));
+    expect_int("targets", 2, count_entries("targets"));
+}
+
 /* A child that makes a draft, and a temporary folder with a file in it whose path it tells. */
 static pid_t start_writer(const char *name, int *told, cs_temporary *folder)
 {
@@ -336,19 +370,20 @@ static pid_t start_writer(const char *name, int *told, cs_temporary *folder)
         if (cs_file_draft_begin(&draft, name, NULL) != CS_OK ||
             cs_temporary_folder(&made, "claimed", NULL) != CS_OK)
             _exit(1);
-        snprintf(path, sizeof(path), "%s/inside", made.path);
-        FILE *inside = fopen(path, "w");
-        const size_t length = strlen(made.path);
-        if (!inside || fclose(inside) != 0 || write(both[1], made.path, length) < 0)
+        FILE *inside = NULL;
+        if (cs_temporary_entry(&made, "inside", path, sizeof(path), NULL) == CS_OK)
+            inside = fopen(path, "w");
+        const size_t length = strlen(made.folder);
+        if (!inside || fclose(inside) != 0 || write(both[1], made.folder, length) < 0)
             _exit(1);
         for (;;)
             pause();
     }
     close(both[1]);
     *told = both[0];
-    folder->path = calloc(PATH_BYTES, 1);
-    assert_non_null(folder->path);
-    assert_true(read(both[0], folder->path, PATH_BYTES - 1) > 0);
+    folder->folder = calloc(PATH_BYTES, 1);
+    assert_non_null(folder->folder);
+    assert_true(read(both[0], folder->folder, PATH_BYTES - 1) > 0);
     return child;
 }
 
@@ -365,7 +400,7 @@ static void what_a_killed_writer_left_is_removed_by_the_next(void **state)
     cs_file_draft draft;
     int told;
     assert_int_equal(mkdir("claims", 0777), 0);
-    put("claims/.a.backup", "a user's"); /* as long as the six characters */
+    put("claims/.a.backup", "a user's");
     assert_int_equal(setenv("TMPDIR", *state, 1), 0);
     const pid_t child = start_writer("claims/a", &told, &left);
     expect_int("the writer's and the user's", 2, count_entries("claims"));
@@ -374,7 +409,7 @@ static void what_a_killed_writer_left_is_removed_by_the_next(void **state)
     assert_int_equal(cs_file_draft_begin(&draft, "claims/a", NULL), CS_OK);
     assert_int_equal(cs_temporary_folder(&own, "claimed", NULL), CS_OK);
     expect_int("two writers' and the user's", 3, count_entries("claims"));
-    assert_int_equal(access(left.path, F_OK), 0);
+    assert_int_equal(access(left.folder, F_OK), 0);
     cs_file_draft_drop(&draft);
     cs_temporary_remove(&own);
 
@@ -386,12 +421,176 @@ static void what_a_killed_writer_left_is_removed_by_the_next(void **state)
     assert_int_equal(cs_file_draft_begin(&draft, "claims/a", NULL), CS_OK);
     assert_int_equal(cs_temporary_folder(&own, "claimed", NULL), CS_OK);
     expect_int("its own and the user's", 2, count_entries("claims"));
-    assert_int_not_equal(access(left.path, F_OK), 0);
+    assert_int_not_equal(access(left.folder, F_OK), 0);
     cs_file_draft_drop(&draft);
     cs_temporary_remove(&own);
     expect_int("the user's", 1, count_entries("claims"));
     assert_int_equal(unsetenv("TMPDIR"), 0);
-    free(left.path);
+    free(left.folder);
+}
+
+static void copy(const char *from, const char *to)
+{
+    char *text = NULL;
+    size_t length = 0;
+    assert_int_equal(cs_file_read(from, LIMIT, &text, &length, NULL), CS_OK);
+    put(to, text);
+    free(text);
+}
+
+/* Files and folders with names as sim gives them to temporary ones, which somebody else made; also
+ * a copy of one of sim's own, one that was renamed, and a link to one. Only what sim made itself
+ * is removed; a file that a user added stays. */
+static void what_users_made_stays(void **state)
+{
+    static const char mark[] = ".sim-temporary";
+    cs_temporary left = {0}, own;
+    cs_file_draft draft;
+    int told;
+    char path[PATH_BYTES], renamed[PATH_BYTES];
+    assert_int_equal(mkdir("users", 0777), 0);
+    assert_int_equal(setenv("TMPDIR", *state, 1), 0);
+    for (int i = 0; i < 3; i++) {
+        end_writer(start_writer("users/a", &told, &left), told);
+        if (i < 2)
+            free(left.folder);
+        /* the folder of the draft, the only entry that is not renamed yet */
+        DIR *list = opendir("users");
+        struct dirent *entry;
+        assert_non_null(list);
+        while ((entry = readdir(list)))
+            if (strncmp(entry->d_name, ".a.sim~", 7) == 0 && strstr(entry->d_name, "own") == NULL)
+                snprintf(path, sizeof(path), "users/%s", entry->d_name);
+        closedir(list);
+        snprintf(renamed, sizeof(renamed), "users/%s",
+                 i == 0   ? ".a.sim~ownnew" /* renamed */
+                 : i == 1 ? "elsewhere"
+                          : "");
+        if (i < 2)
+            assert_int_equal(rename(path, renamed), 0);
+    }
+    /* a file in a folder that was left behind */
+    char added[PATH_BYTES + 16];
+    snprintf(added, sizeof(added), "%s/notes", path);
+    put(added, "a user's");
+    /* a copy of such a folder, with its mark */
+    assert_int_equal(mkdir("users/.a.sim~owncop", 0777), 0);
+    snprintf(added, sizeof(added), "%s/%s", path, mark);
+    copy(added, "users/.a.sim~owncop/.sim-temporary");
+    put("users/.a.sim~owncop/.content", "a copy");
+    /* links, a file, a folder, and one with a file of the mark's name */
+    assert_int_equal(symlink("elsewhere", "users/.a.sim~ownlnk"), 0);
+    put("users/.a.sim~backup", "a user's");
+    assert_int_equal(mkdir("users/.a.sim~ownfol", 0777), 0);
+    assert_int_equal(mkdir("users/.a.sim~ownfol/deep", 0777), 0);
+    put("users/.a.sim~ownfol/deep/file", "a user's");
+    assert_int_equal(mkdir("users/.a.sim~ownmrk", 0777), 0);
+    put("users/.a.sim~ownmrk/.sim-temporary", "notes on sim's temporary folders");
+    assert_int_equal(mkdir("claimed-backup", 0777), 0);
+    put("claimed-backup/file", "a user's");
+
+    assert_int_equal(cs_file_draft_begin(&draft, "users/a", NULL), CS_OK);
+    assert_int_equal(cs_temporary_folder(&own, "claimed", NULL), CS_OK);
+    cs_file_draft_drop(&draft);
+    cs_temporary_remove(&own);
+    cs_file_clear_drafts("users/a");
+
+    expect_content("users/.a.sim~ownnew/.content", "");
+    expect_content("users/elsewhere/.content", "");
+    expect_content("users/.a.sim~owncop/.content", "a copy");
+    expect_content("users/.a.sim~backup", "a user's");
+    expect_content("users/.a.sim~ownfol/deep/file", "a user's");
+    expect_content("users/.a.sim~ownmrk/.sim-temporary", "notes on sim's temporary folders");
+    expect_content("users/.a.sim~ownlnk/.content", "");
+    expect_content("claimed-backup/file", "a user's");
+    snprintf(added, sizeof(added), "%s/notes", path);
+    expect_content(added, "a user's");
+    expect_int("only the user's file remains", 1, count_entries(path));
+    assert_int_not_equal(access(left.folder, F_OK), 0);
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+    free(left.folder);
+}
+
+/* Folders in a temporary folder are removed with their contents; links in them are
+ * not followed. Other entries stay. */
+static void listed_entries_are_removed_and_no_others(void **state)
+{
+    cs_temporary made;
+    char within[PATH_BYTES], path[PATH_BYTES + 16], kept[PATH_BYTES];
+    assert_int_equal(setenv("TMPDIR", *state, 1), 0);
+    assert_int_equal(mkdir("aim", 0777), 0);
+    put("aim/file", "a user's");
+    assert_int_equal(cs_temporary_folder(&made, "listed", NULL), CS_OK);
+    assert_int_equal(cs_temporary_subfolder(&made, "t", within, sizeof(within), NULL), CS_OK);
+    snprintf(path, sizeof(path), "%s/deep", within);
+    assert_int_equal(mkdir(path, 0777), 0);
+    snprintf(path, sizeof(path), "%s/deep/file", within);
+    put(path, "another program's");
+    snprintf(path, sizeof(path), "%s/link", within);
+    assert_int_equal(symlink("../../aim", path), 0);
+    snprintf(path, sizeof(path), "%s/file", made.folder);
+    put(path, "a user's");
+    snprintf(kept, sizeof(kept), "%s", made.folder);
+    cs_temporary_remove(&made);
+    expect_content("aim/file", "a user's");
+    expect_content(path, "a user's");
+    expect_int("only the user's file remains", 1, count_entries(kept));
+    assert_int_equal(unsetenv("TMPDIR"), 0);
+}
+
+/* With cs_inputs_protect, in a child, because it affects the whole process: an input cannot be an output, under
+ * any of its names; a file that was read elsewhere may be. */
+static void an_input_is_not_replaced(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *output, *message;
+    } rows[] = {
+        {"inputs/a", "inputs/a: is an input of this command; choose another name for the output"},
+        {"inputs/hard", "inputs/hard: is the same file as the input inputs/a; choose another name "
+                        "for the output"},
+        {"inputs/soft", "inputs/soft: is the same file as the input inputs/a; choose another name "
+                        "for the output"},
+        {"inputs/../inputs/a", "inputs/../inputs/a: is the same file as the input inputs/a; choose "
+                               "another name for the output"},
+        {"inputs/new", "inputs/new: is also another output of this command; choose two names"},
+    };
+    int code;
+    assert_int_equal(mkdir("inputs", 0777), 0);
+    put("inputs/a", "input");
+    put("inputs/other", "no input");
+    assert_int_equal(link("inputs/a", "inputs/hard"), 0);
+    assert_int_equal(symlink("a", "inputs/soft"), 0);
+    const pid_t child = fork();
+    if (child == 0) {
+        cs_error error;
+        char *text = NULL;
+        size_t length = 0;
+        int wrong = cs_file_read("inputs/other", LIMIT, &text, &length, NULL) != CS_OK;
+        free(text);
+        cs_inputs_protect();
+        wrong += cs_file_read("inputs/a", LIMIT, &text, &length, NULL) != CS_OK;
+        free(text);
+        wrong += cs_file_write("inputs/new", "new", 3, NULL) != CS_OK;
+        wrong += cs_file_write("inputs/other", "replaced", 8, NULL) != CS_OK;
+        for (size_t i = 0; i < ROWS(rows); i++) {
+            cs_error_init(&error);
+            const cs_status status = cs_file_write(rows[i].output, "x", 1, &error);
+            wrong += status != CS_USAGE || strcmp(error.text, rows[i].message) != 0;
+            if (strcmp(error.text, rows[i].message) != 0)
+                print_error("%s\n%s\n", rows[i].message, error.text);
+        }
+        cs_inputs_allow("inputs/soft");
+        wrong += cs_file_write("inputs/a", "input and more", 14, NULL) != CS_OK;
+        _exit(wrong);
+    }
+    assert_int_equal(waitpid(child, &code, 0), child);
+    expect_int("wrong", 0, WIFEXITED(code) ? WEXITSTATUS(code) : -1);
+    expect_content("inputs/a", "input and more");
+    expect_content("inputs/hard", "input");
+    expect_content("inputs/other", "replaced");
+    expect_content("inputs/new", "new");
+    expect_int("nothing is left over", 5, count_entries("inputs"));
 }
 
 /* A child that is writing when it crashes, with something to blame or without; its exit code, or
@@ -625,6 +824,10 @@ int main(void)
         cmocka_unit_test(a_name_taken_by_a_folder_meanwhile_is_an_error),
         cmocka_unit_test(two_drafts_of_one_file_do_not_meet),
         cmocka_unit_test(what_a_killed_writer_left_is_removed_by_the_next),
+        cmocka_unit_test(a_link_to_nowhere_is_followed),
+        cmocka_unit_test(what_users_made_stays),
+        cmocka_unit_test(listed_entries_are_removed_and_no_others),
+        cmocka_unit_test(an_input_is_not_replaced),
         cmocka_unit_test(a_crash_is_blamed_on_a_file_and_leaves_nothing),
         cmocka_unit_test(a_link_stays_and_its_file_is_replaced),
         cmocka_unit_test(devices_are_written_in_place),

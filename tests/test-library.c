@@ -431,9 +431,125 @@ static void two_threads_give_what_one_gives(void **state)
     clustersim_scenario_free(shared);
 }
 
+static int count_null_messages(clustersim_status status, clustersim_error **error)
+{
+    int right = status == CLUSTERSIM_INVALID && clustersim_error_count(*error) == 1 &&
+                strstr(clustersim_error_message(*error, 0).text, "NULL") != NULL;
+    clustersim_error_free(*error);
+    *error = NULL;
+    return right;
+}
+
+/* Each argument that a function needs, in turn. */
+static void null_is_refused(void **state)
+{
+    (void)state;
+    clustersim_scenario *scenario = read_scenario(NULL, 0), *none = NULL;
+    clustersim_result *result = run_scenario(NULL, 0), *no_result = NULL;
+    clustersim_error *error = NULL;
+    const clustersim_change changes[] = {{NULL, "1"}, {"/seed", NULL}};
+    const clustersim_source source = {"s.json", scenario_text, NULL, 0};
+    const clustersim_source empty = {NULL, NULL, NULL, 0},
+                            no_list = {"s.json", scenario_text, NULL, 1};
+    const clustersim_vary keys = {.keys = NULL, .n = 1},
+                          halves[] = {{.keys = &changes[0], .n = 1}, {.keys = &changes[1], .n = 1}};
+    const struct {
+        const char *what;
+        clustersim_status status;
+    } rows[] = {
+        {"load", clustersim_scenario_load("s.json", NULL, 0, NULL, NULL)},
+        {"parse", clustersim_scenario_parse("s.json", scenario_text, NULL, 0, NULL, NULL)},
+        {"read", clustersim_scenario_read(NULL, NULL, &none, NULL)},
+        {"path", clustersim_scenario_load(NULL, NULL, 0, &none, NULL)},
+        {"text", clustersim_scenario_parse(NULL, NULL, NULL, 0, &none, NULL)},
+        {"run", clustersim_run(scenario, NULL, NULL, NULL)},
+        {"sweep", clustersim_sweep(&source, &halves[0], NULL, &no_result, NULL)},
+        {"advise", clustersim_advise(&source, NULL, NULL, NULL, NULL)},
+        {"save", clustersim_result_save(result, NULL, NULL, NULL)},
+    };
+    for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+        if (rows[i].status != CLUSTERSIM_INVALID)
+            print_error("%s: %d\n", rows[i].what, (int)rows[i].status);
+        assert_int_equal(rows[i].status, CLUSTERSIM_INVALID);
+    }
+    for (size_t i = 0; i < 2; i++) {
+        assert_true(count_null_messages(
+            clustersim_scenario_parse("s.json", scenario_text, &changes[i], 1, &none, &error),
+            &error));
+        assert_true(count_null_messages(
+            clustersim_sweep(&source, &halves[i], NULL, &no_result, &error), &error));
+    }
+    assert_true(
+        count_null_messages(clustersim_scenario_read(&no_list, NULL, &none, &error), &error));
+    assert_true(count_null_messages(clustersim_run(NULL, NULL, &no_result, &error), &error));
+    assert_true(
+        count_null_messages(clustersim_sweep(NULL, &keys, NULL, &no_result, &error), &error));
+    assert_true(
+        count_null_messages(clustersim_sweep(&source, &keys, NULL, &no_result, &error), &error));
+    assert_true(
+        count_null_messages(clustersim_advise(NULL, NULL, NULL, &no_result, &error), &error));
+    assert_true(count_null_messages(clustersim_result_save(NULL, "x.h5", NULL, &error), &error));
+    assert_int_equal(clustersim_advise(&empty, NULL, NULL, &no_result, &error), CLUSTERSIM_INVALID);
+    clustersim_error_free(error);
+    assert_null(none);
+    assert_null(no_result);
+    clustersim_scenario_free(scenario);
+    clustersim_result_free(result);
+}
+
+/* A text needs no name; functions that cannot fail take NULL. */
+static void null_is_nothing(void **state)
+{
+    (void)state;
+    clustersim_scenario *scenario = NULL;
+    clustersim_error *error = NULL;
+    clustersim_result *result = run_scenario(NULL, 0);
+    const clustersim_figure *figures;
+    const clustersim_column *columns;
+    const clustersim_attribute *attributes;
+    assert_int_equal(clustersim_scenario_parse(NULL, scenario_text, NULL, 0, &scenario, NULL),
+                     CLUSTERSIM_OK);
+    clustersim_scenario_free(scenario);
+    assert_int_equal(clustersim_scenario_parse(NULL, "{", NULL, 0, &scenario, &error),
+                     CLUSTERSIM_INVALID);
+    assert_string_equal(clustersim_error_message(error, 0).file, "scenario");
+    assert_null(clustersim_error_message(error, 1).text);
+    assert_null(clustersim_error_message(NULL, 0).text);
+    clustersim_error_free(error);
+    clustersim_error_free(NULL);
+    clustersim_scenario_free(NULL);
+    clustersim_result_free(NULL);
+    assert_null(clustersim_scenario_resolved(NULL));
+    assert_null(clustersim_scenario_warnings(NULL));
+    assert_true(clustersim_result_hash(NULL) == 0);
+    assert_int_equal(clustersim_result_figures(NULL, &figures), 0);
+    assert_null(figures);
+    assert_int_equal(clustersim_result_columns(NULL, &columns), 0);
+    assert_null(columns);
+    assert_int_equal(clustersim_result_attributes(NULL, &attributes), 0);
+    assert_null(attributes);
+    assert_true(clustersim_result_figures(result, NULL) > 0);
+    assert_true(clustersim_result_columns(result, NULL) > 0);
+    assert_true(clustersim_result_attributes(result, NULL) > 0);
+    assert_null(clustersim_result_figure(NULL, "makespan_s"));
+    assert_null(clustersim_result_figure(result, NULL));
+    assert_true(isnan(clustersim_result_value(NULL, "makespan_s")));
+    assert_true(isnan(clustersim_result_value(result, NULL)));
+    assert_true(isnan(clustersim_result_device_value(NULL, 0, "peak_memory_bytes")));
+    assert_true(isnan(clustersim_result_device_value(result, 0, NULL)));
+    assert_int_equal(clustersim_result_devices(NULL), 0);
+    assert_int_equal(clustersim_result_tasks(NULL).n, 0);
+    assert_int_equal(clustersim_result_memory(NULL).n, 0);
+    assert_null(clustersim_result_text(NULL));
+    assert_null(clustersim_result_json(NULL));
+    clustersim_result_free(result);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(null_is_refused),
+        cmocka_unit_test(null_is_nothing),
         cmocka_unit_test(figures_are_those_of_the_run),
         cmocka_unit_test(tasks_are_columns),
         cmocka_unit_test(memory_adds_up_to_the_peak),

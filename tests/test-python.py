@@ -5,6 +5,7 @@ What the package says is what the command says, bit for bit: figures against `si
 columns against the HDF5 file as h5py reads it, files byte by byte. What needs h5py, pandas, xarray
 or gnuplot is skipped without them. The environment says where the library is (CLUSTERSIM_LIBRARY).
 """
+import copy
 import ctypes
 import doctest
 import gc
@@ -12,7 +13,9 @@ import html
 import inspect
 import json
 import math
+import multiprocessing
 import os
+import pickle
 import re
 import shutil
 import signal
@@ -564,6 +567,112 @@ except KeyboardInterrupt:
                      'clustersim.advise(sys.argv[1])'):
             with self.subTest(code):
                 self.assertLess(self.interrupted(code), 10)
+
+
+def told(result, table, key):
+    """For another process, which gets a pickled result."""
+    return result.name, list(result.tables[table][key]), result.summary()
+
+
+class Copies(Case):
+    """Pickled and copied results equal the original, also after it was freed."""
+
+    def assert_alike(self, first, second):
+        self.assertIs(type(second), type(first))
+        self.assertEqual(repr(second), repr(first))
+        self.assertEqual(second.summary(), first.summary())
+        self.assertEqual(repr(second.attributes), repr(first.attributes))  # NaN is not NaN
+        self.assertEqual(list(second.tables), list(first.tables))
+        for name, table in first.tables.items():
+            self.assertEqual((second.tables[name].columns, second.tables[name].n_rows),
+                             (table.columns, table.n_rows))
+            for key in table:
+                self.assertEqual(list(map(str, second.tables[name][key])),
+                                 list(map(str, table[key])), (name, key))
+                self.assertEqual(list(map(str, second.tables[name].codes(key))),
+                                 list(map(str, table.codes(key))), (name, key))
+        first.save(self.path('first.h5'))
+        second.save(self.path('second.h5'))
+        self.assert_same_file(self.path('first.h5'), self.path('second.h5'))
+
+    def made(self):
+        return [clustersim.run(TINY), clustersim.sweep(TINY, {MICRO: [2, 4]}),
+                clustersim.sweep(TINY, {MICRO: [2, 4], '/seed': [1, 2]}, together=True),
+                clustersim.advise(TINY, most=3)]
+
+    def test_all_results(self):
+        for make in range(4):
+            for copied in (lambda r: pickle.loads(pickle.dumps(r)), copy.copy, copy.deepcopy,
+                           lambda r: copy.deepcopy(pickle.loads(pickle.dumps(copy.copy(r), 2)))):
+                first = self.made()[make]
+                second = copied(first)
+                self.assert_alike(first, second)
+                text = repr(second.tables)
+                del first
+                gc.collect()
+                self.assertEqual(repr(second.tables), text)
+                self.assert_alike(second, self.made()[make])
+
+    def test_figures_scenario_and_warnings(self):
+        first = clustersim.run(TINY)
+        for second in (pickle.loads(pickle.dumps(first)), copy.copy(first), copy.deepcopy(first)):
+            self.assertEqual(repr(dict(second.figures)), repr(dict(first.figures)))  # has NaN
+            self.assertEqual(second.figures.units, first.figures.units)
+            self.assertEqual((second.scenario, second.warnings, second.hash),
+                             (first.scenario, first.warnings, first.hash))
+
+    def test_tables_plans_pictures(self):
+        advice = clustersim.advise(TINY, most=3)
+        table = clustersim.run(TINY).tasks
+        things = [*advice.best, *advice.front, table, advice.plans,
+                  clustersim.Picture(b'x', 'svg'), clustersim.Page('<p>'),
+                  clustersim.Message('f', '/p', 't')]
+        for thing in things:
+            for second in (pickle.loads(pickle.dumps(thing)), copy.copy(thing),
+                           copy.deepcopy(thing)):
+                self.assertEqual((type(second), repr(second)), (type(thing), repr(thing)))
+
+    def test_errors(self):
+        with self.assertRaises(clustersim.InvalidScenario) as caught:
+            clustersim.run(TINY, {MICRO: -1})
+        messages = caught.exception.messages
+        for kind in (clustersim.InvalidScenario, clustersim.SimulationFailed,
+                     clustersim.NoPlanFits, clustersim.InputOutputFailed,
+                     clustersim.DoesNotFit64Bits, clustersim.MemoryExhausted, clustersim.Stopped,
+                     clustersim.PlotFailed, clustersim.Error):
+            first = kind(messages)
+            for second in (pickle.loads(pickle.dumps(first)), copy.copy(first),
+                           copy.deepcopy(first)):
+                self.assertIs(type(second), kind)
+                self.assertEqual((second.messages, str(second)), (messages, str(first)))
+
+    def test_other_processes(self):
+        context = multiprocessing.get_context('spawn')
+        first = clustersim.run(TINY)
+        with context.Pool(2) as pool:
+            second = pool.apply(clustersim.run, (TINY,))
+            self.assertEqual(pool.apply(told, (first, 'tasks', 'start')),
+                             told(first, 'tasks', 'start'))
+            with self.assertRaises(clustersim.InvalidScenario):
+                pool.apply(clustersim.run, (TINY, {MICRO: -1}))
+        self.assert_alike(first, second)
+
+    def test_saving(self):
+        """A copy is written as the first one is."""
+        result = pickle.loads(pickle.dumps(clustersim.run(TINY)))
+        os.symlink('behind.h5', self.path('link.h5'))
+        result.save(self.path('link.h5'))
+        self.assertTrue(os.path.islink(self.path('link.h5')))
+        clustersim.run(TINY).save(self.path('first.h5'))
+        self.assert_same_file(self.path('behind.h5'), self.path('first.h5'))
+        self.assertEqual(os.stat(self.path('behind.h5')).st_mode,
+                         os.stat(self.path('first.h5')).st_mode)
+        result.save('/dev/null')
+        for wrong in ('none/x.h5', '.'):
+            with self.assertRaises(clustersim.InputOutputFailed):
+                result.save(self.path(wrong))
+        self.assertEqual(sorted(os.listdir(self.folder.name)),
+                         ['behind.h5', 'first.h5', 'link.h5', 's.json'])
 
 
 class Package(Case):

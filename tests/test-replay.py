@@ -694,12 +694,17 @@ class Replay(Case):
         os.chmod(file.name, 0o755)
         said = self.sim('replay', 'good.json', status=1, PATH=self.folder + ':/usr/bin:/bin').stderr
         self.assertIn('mpirun ended with exit code 7 and gave no error message', said)
-        # what it killed in the middle of writing leaves nothing behind
+        # what it killed in the middle of writing leaves nothing behind; unmarked files, and temporary
+        # files of other outputs, stay
         with open(file.name, 'w', encoding='utf-8') as file:
-            file.write('#!/bin/sh\n: > .x.h5.sim~AbCdEf\n: > .y.h5.sim~AbCdEf\nexit 7\n')
-        self.sim('replay', 'good.json', '-o', 'x.h5', status=1, PATH=self.folder + ':/usr/bin:/bin')
-        self.assertEqual([name for name in os.listdir(self.folder) if name.startswith('.')],
-                         ['.y.h5.sim~AbCdEf'])
+            file.write('#!/bin/sh\nfor name in .x.h5.sim~AbCdEf .y.h5.sim~AbCdEf; do\n'
+                       'mkdir $name; : > $name/.content; { echo "$MARK"; echo $name; '
+                       'stat -c %i $name; echo .content; } > $name/.sim-temporary\n'
+                       'done; : > .x.h5.sim~backup; exit 7\n')
+        self.sim('replay', 'good.json', '-o', 'x.h5', status=1, MARK='temporary folder of sim, '
+                 '5bd0f1c4-8e6a-4f0e-9d1b-73c2a6e0d9b7', PATH=self.folder + ':/usr/bin:/bin')
+        self.assertEqual({name for name in os.listdir(self.folder) if name.startswith('.')},
+                         {'.y.h5.sim~AbCdEf', '.x.h5.sim~backup'})
 
     def network(self, *words, status=0, **environment):
         done = self.sim('calibrate', 'network', '-o', 'n.json', '-t', '2 ms', *words, status=status,

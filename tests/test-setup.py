@@ -83,10 +83,14 @@ class Setup(unittest.TestCase):
         before = os.stat(os.path.join(self.first, 'build/build.ninja')).st_mtime_ns
         shutil.copytree(self.first, self.path('second'))
         self.age(self.path('second'))
+        with open(self.path('second/build/results.h5'), 'w', encoding='utf-8') as file:
+            file.write('of the user')
         said = self.setup_in(self.path('second'))
         self.assertIn("setup: build/ was set up as '%s/build'; setting it up anew" % self.first,
                       said)
         self.assertEqual(option_of(self.path('second'), 'word'), 'other')
+        with open(self.path('second/build-moved/results.h5'), encoding='utf-8') as file:
+            self.assertEqual(file.read(), 'of the user')
         self.assertEqual(os.stat(os.path.join(self.first, 'build/build.ninja')).st_mtime_ns, before)
         self.assertNotIn('anew', self.setup_in(self.path('second')))
 

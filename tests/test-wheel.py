@@ -8,10 +8,12 @@ venv, none of which it fetches.
 import glob
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
+import zipfile
 
 SKIPPED = 77
 PROGRAM = '''
@@ -42,6 +44,18 @@ def run(*words, **how):
     return done.stdout
 
 
+def check_contents(wheel, folder):
+    """Nothing in it names the folders of the build, which others do not have."""
+    with zipfile.ZipFile(wheel) as archive:
+        names = archive.namelist()
+        for name in names:
+            for path in {folder, os.path.realpath(folder)}:
+                assert os.fsencode(path) not in archive.read(name), f'{name} names {path}'
+    assert not [name for name in names if '__pycache__' in name], names
+    for part in ('/sim/scenarios/papers/', '/sim/models/', '/sim/plots/timeline.gp'):
+        assert [name for name in names if part in name], part
+
+
 def main(root, compiler):
     lacking = missing()
     if lacking:
@@ -59,6 +73,7 @@ def main(root, compiler):
             '--config-settings=setup-args=-Doptimization=0', folder + '/source', cwd=folder,
             env=dict(clean, CC=' '.join(compiler)))
         wheel, = glob.glob(folder + '/*.whl')
+        check_contents(wheel, folder)
         run(sys.executable, '-m', 'venv', folder + '/venv')
         python = folder + '/venv/bin/python'
         run(python, '-m', 'pip', 'install', '--no-index', '--no-deps', wheel, env=clean)
@@ -77,6 +92,13 @@ def main(root, compiler):
                         env=clean)
         assert validated.startswith('3 points: 1 predicted'), validated
         assert not draws or '<svg' in said['picture'], said
+        # the program alone: its scenarios and gnuplot programs are in the wheel
+        shared = re.search(r'scenarios are in (\S+)\.\n', run(said['program'], 'help')).group(1)
+        assert shared.startswith(os.path.realpath(folder) + '/venv/'), shared
+        run(said['program'], 'check', shared + '/scenarios/resnet50-1f1b.json', env=clean)
+        run(said['program'], 'figures', '--only', 'cdp-fig2', '-o', folder + '/figures', env=clean)
+        if draws:
+            run(said['program'], 'plot', folder + '/run.h5', '-o', folder + '/run.svg', env=clean)
         print(f'{os.path.basename(wheel)}, {os.path.getsize(wheel)} bytes')
     return 0
 

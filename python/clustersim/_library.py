@@ -5,6 +5,7 @@ import ctypes
 import ctypes.util
 import os
 import pathlib
+import tempfile
 import threading
 from ctypes import (POINTER, Structure, Union, byref, c_char_p, c_double, c_int, c_int64, c_size_t,
                     c_uint32, c_uint64, c_void_p)
@@ -13,6 +14,8 @@ from typing import Any, Callable, List, Mapping, Optional, Tuple, Type
 from . import errors
 
 SONAME = 'libclustersim.so.0'
+WHEEL = pathlib.Path(__file__).resolve().parent.parent / '.clustersim.mesonpy.libs'
+"""Where meson-python puts the library in a wheel; other installations lack this folder."""
 
 
 def _places() -> List[str]:
@@ -20,8 +23,7 @@ def _places() -> List[str]:
     given = os.environ.get('CLUSTERSIM_LIBRARY')
     if given:
         return [given]
-    wheel = pathlib.Path(__file__).resolve().parent.parent / '.clustersim.mesonpy.libs'
-    places = [str(path) for path in sorted(wheel.glob(SONAME + '*'))]
+    places = [str(path) for path in sorted(WHEEL.glob(SONAME + '*'))]
     try:
         from ._installed import LIBRARY  # type: ignore[import]  # written by meson
         places.append(LIBRARY)
@@ -270,6 +272,14 @@ class Handle:
     def __del__(self, free: Any = _result_free) -> None:
         free(self._handle)
 
+    def __reduce__(self) -> Any:
+        """A copy in another process, or a deep one, has the file in place of the library's
+        result."""
+        with tempfile.TemporaryDirectory(prefix='clustersim-') as folder:
+            path = os.path.join(folder, 'result.h5')
+            self.save(path)
+            return Stored, (self.text(), self.json(), pathlib.Path(path).read_bytes())
+
     def figures(self) -> List[Tuple[str, str, str, float]]:
         """Key, label, unit, value of each."""
         at = POINTER(Figure)()
@@ -303,6 +313,39 @@ class Handle:
                 return int(_result_save(self._handle, name, byref(call.options), byref(call.error)))
 
         _check(_interruptible(save, call.stop), call.error)
+
+
+class Stored:
+    """The texts and the file of a result that was pickled or copied."""
+
+    def __init__(self, text: str, json: str, file: bytes) -> None:
+        self._text, self._json, self._file = text, json, file
+
+    def __reduce__(self) -> Any:
+        return Stored, (self._text, self._json, self._file)
+
+    def text(self) -> str:
+        return self._text
+
+    def json(self) -> str:
+        return self._json
+
+    def save(self, path: str) -> None:
+        """As the library does: whole or not at all, a link is followed, a device written to."""
+        _encode(path)
+        final = os.path.realpath(path)
+        try:
+            if os.path.exists(final) and not os.path.isfile(final):
+                pathlib.Path(final).write_bytes(self._file)
+                return
+            with tempfile.TemporaryDirectory(
+                    prefix='.clustersim-', dir=os.path.dirname(final)) as folder:
+                made = os.path.join(folder, 'result')
+                pathlib.Path(made).write_bytes(self._file)
+                os.replace(made, final)
+        except OSError as error:
+            raise errors.InputOutputFailed([errors.Message(
+                path, None, f'cannot write: {error.strerror}')]) from None
 
 
 def sweep(source: Source, keys: Mapping[str, str], together: bool, csv: Optional[str],

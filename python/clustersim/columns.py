@@ -59,15 +59,18 @@ class Column(NamedTuple):
 
 
 class Table(Mapping[str, Any]):
-    """Columns of equal length. `table["start"]` is one of them: a numpy array that must not be
-    written to, or, where numpy is not installed, an array of the standard library. Times are whole
-    picoseconds, sizes whole bytes; `table.columns["start"].unit` says which unit it is. Columns of
-    words ("forward", "transfer") are arrays of texts; `codes` has their numbers."""
+    """Columns of equal length, `n_rows` values each. `table["start"]` is one of them: a numpy
+    array that must not be written to, or, where numpy is not installed, an array of the
+    standard library. Times are whole picoseconds, sizes whole bytes;
+    `table.columns["start"].unit` says which unit it is. Columns of words ("forward",
+    "transfer") are arrays of texts; `codes` has their numbers."""
 
     def __init__(self, name: str, parts: Sequence[_library.Column], owner: _library.Handle) -> None:
         self.name = name
+        self.n_rows = max((part.n for part in parts), default=0)
         self._parts = {part.name.decode(): part for part in parts}
-        self._owner = owner
+        self._owner: Optional[_library.Handle] = owner
+        self._codes: Dict[str, Any] = {}
         self._values: Dict[str, Any] = {}
         self.columns: Dict[str, Column] = {}
         for key, part in self._parts.items():
@@ -84,9 +87,16 @@ class Table(Mapping[str, Any]):
         """How many columns it has; n_rows says how many rows."""
         return len(self.columns)
 
-    @property
-    def n_rows(self) -> int:
-        return max((part.n for part in self._parts.values()), default=0)
+    def __getstate__(self) -> Dict[str, Any]:
+        """Without the library's memory: with values."""
+        return {'name': self.name, 'n_rows': self.n_rows, 'columns': self.columns,
+                '_codes': {key: self.codes(key) for key in self.columns}}
+
+    def __setstate__(self, state: Mapping[str, Any]) -> None:
+        self.__dict__.update(state, _parts={}, _owner=None, _values={})
+        for values in self._codes.values():
+            if hasattr(values, 'setflags'):
+                values.setflags(write=False)
 
     def _texts(self, part: _library.Column) -> Any:
         texts = ctypes.cast(part.values, ctypes.POINTER(ctypes.c_char_p))
@@ -96,7 +106,11 @@ class Table(Mapping[str, Any]):
     def codes(self, key: str) -> Any:
         """The values of a column as numbers: of a column of words, their positions in
         `columns[key].words`."""
-        part = self._parts[key]
+        if key not in self._codes:
+            self._codes[key] = self._read(self._parts[key])
+        return self._codes[key]
+
+    def _read(self, part: _library.Column) -> Any:
         if part.type == _library.TEXT:
             return self._texts(part)
         typestr, code, kind = _FORMATS[part.type]

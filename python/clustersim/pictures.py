@@ -11,16 +11,12 @@ import tempfile
 from typing import Any, List, Mapping, Optional, Sequence, Union
 
 from . import errors
-
-
-_SHEETS = pathlib.Path(__file__).resolve().parent / 'plots'
-"""What gnuplot needs, in a wheel; elsewhere the program knows where it is."""
-
+from ._library import WHEEL
 
 def program() -> str:
     """Path of the program `sim`: CLUSTERSIM_PROGRAM, or where it was installed, or in PATH."""
     places = [os.environ.get('CLUSTERSIM_PROGRAM'),
-              os.path.join(sysconfig.get_path('scripts'), 'sim') if _SHEETS.exists() else None]
+              os.path.join(sysconfig.get_path('scripts'), 'sim') if WHEEL.exists() else None]
     try:
         from ._installed import PROGRAM  # type: ignore[import]  # written by meson
         places.append(PROGRAM)
@@ -93,16 +89,13 @@ def _words(options: Mapping[str, Any]) -> List[str]:
 
 def _made_of(results: Mapping[str, Any], ending: str, command: str, words: Sequence[str]) -> bytes:
     """What the program makes of the files of results, whose names are those of the mapping."""
-    environment = dict(os.environ)
-    if _SHEETS.exists():
-        environment.setdefault('SIM_PLOTS_DIR', str(_SHEETS))
     with tempfile.TemporaryDirectory(prefix='clustersim-') as folder:
         files, made = [], os.path.join(folder, 'made.' + ending)
         for name, result in results.items():
             files.append(name.replace('/', '_') + '.h5')
             result.save(os.path.join(folder, files[-1]))
         done = subprocess.run([program(), command, *words, '-o', made, '--', *files], cwd=folder,
-                              capture_output=True, text=True, check=False, env=environment)
+                              capture_output=True, text=True, check=False)
         if done.returncode != 0:
             lines = done.stderr.strip().replace('sim: error: ', '').splitlines()
             raise errors.PlotFailed([errors.Message(None, None, line) for line in lines])

@@ -10,9 +10,6 @@
 
 static const char *const kinds[] = {"forward", "backward", "send", "return", NULL};
 
-/* Whole numbers up to here are exact in JSON; 2^53 itself could have been 2^53 + 1. */
-static const int64_t most_exact = (INT64_C(1) << 53) - 1;
-
 typedef struct operation_fields {
     uint32_t kind, stage;
     int64_t start, shift;
@@ -22,7 +19,7 @@ static const cs_field operation_table[] = {
     {"operation", CS_FIELD_CHOICE, offsetof(operation_fields, kind), .choices = kinds,
      .doc = "send: the stage's output to the next stage; return: the gradient of that back"},
     {"stage", CS_FIELD_COUNT, offsetof(operation_fields, stage), .doc = "number of the stage"},
-    {"start_ps", CS_FIELD_INTEGER, offsetof(operation_fields, start),
+    {"start_ps", CS_FIELD_INTEGER, offsetof(operation_fields, start), .large = true,
      .doc = "within the period, ps"},
     {"shift", CS_FIELD_INTEGER, offsetof(operation_fields, shift), .min = -CS_PATTERN_SHIFTS,
      .max = CS_PATTERN_SHIFTS, .doc = "micro-batch i is done in period i + shift"},
@@ -38,7 +35,7 @@ typedef struct pattern_fields {
 } pattern_fields;
 
 static const cs_field pattern_table[] = {
-    {"period_ps", CS_FIELD_INTEGER, offsetof(pattern_fields, period), .min = 1, .max = 0x1p53 - 1,
+    {"period_ps", CS_FIELD_INTEGER, offsetof(pattern_fields, period), .min = 1, .large = true,
      .doc = "of the pattern"},
     {"operations", CS_FIELD_LIST, offsetof(pattern_fields, operations), .of = &operation_field,
      .doc = "forward and backward of every stage, and the messages between devices",
@@ -51,21 +48,20 @@ static const cs_field pattern_table[] = {
 static bool add_operation(cJSON *list, uint32_t stage, cs_pattern_kind kind,
                           const cs_pattern_op *op)
 {
+    const operation_fields fields = {
+        .kind = (uint32_t)kind, .stage = stage, .start = op->start, .shift = op->shift};
     cJSON *object = cJSON_CreateObject();
-    if (!object || !cJSON_AddItemToArray(list, object)) {
-        cJSON_Delete(object);
-        return false;
-    }
-    return cJSON_AddStringToObject(object, "operation", kinds[kind]) &&
-           cJSON_AddNumberToObject(object, "stage", stage) &&
-           cJSON_AddNumberToObject(object, "start_ps", (double)op->start) &&
-           cJSON_AddNumberToObject(object, "shift", (double)op->shift);
+    if (object && cJSON_AddItemToArray(list, object))
+        return cs_field_write(operation_table, &fields, object);
+    cJSON_Delete(object);
+    return false;
 }
 
 static bool add_pattern(cJSON *object, const cs_plan *plan, const cs_pattern *pattern)
 {
+    const cs_field period[] = {pattern_table[0], {0}};
     cJSON *list = NULL;
-    if (cJSON_AddNumberToObject(object, "period_ps", (double)pattern->period))
+    if (cs_field_write(period, &(pattern_fields){.period = pattern->period}, object))
         list = cJSON_AddArrayToObject(object, "operations");
     bool complete = list;
     for (uint32_t s = 0; s < plan->n_stages; s++) {
@@ -81,11 +77,6 @@ static bool add_pattern(cJSON *object, const cs_plan *plan, const cs_pattern *pa
 cs_status cs_pattern_add_json(cJSON *root, const cs_plan *plan, const cs_pattern *pattern,
                               cs_error *error)
 {
-    if (pattern->period > most_exact)
-        return cs_error_add(error, CS_OVERFLOW,
-                            "a period of %lld ps is too long for a file: it must be "
-                            "below 2^53 ps (2.5 hours)",
-                            (long long)pattern->period);
     cJSON *object = cJSON_AddObjectToObject(root, "pattern");
     return object && add_pattern(object, plan, pattern) ? CS_OK : cs_error_no_memory(error);
 }

@@ -92,7 +92,7 @@ enum { CS_PATTERN_SHIFTS = 1 << 16 }; /* shifts in a file are within +- this */
 
 /* Adds "pattern": {"period_ps", "operations": [{"operation": "forward", "stage", "start_ps",
  * "shift"}]} to what cs_plan_json made; "send" and "return" are the messages. Times are whole
- * picoseconds. CS_OVERFLOW from 2^53 of them on, which JSON could not hold exactly. */
+ * picoseconds, from 2^53 of them on as texts, because a JSON number would not be exact. */
 CS_MUST_CHECK cs_status cs_pattern_add_json(cJSON *root, const cs_plan *plan,
                                             const cs_pattern *pattern, cs_error *error);
 

@@ -29,3 +29,15 @@ bool cs_beside_find(const char *name, const char *const *places, int mode, char 
     }
     return false;
 }
+
+const char *cs_beside_shared(const char *name, char *path)
+{
+    /* the second: where wheels of meson-python 0.12 have it */
+    static const char *const beside[] = {"../share/sim", "../sim", NULL};
+    if (cs_beside_find(name, beside, R_OK, path, CS_BESIDE_BYTES))
+        return path;
+    snprintf(path, CS_BESIDE_BYTES, "%s/%s", CS_SHARE_DIR, name);
+    if (access(path, R_OK) != 0)
+        snprintf(path, CS_BESIDE_BYTES, "%s/%s", CS_SOURCE_DIR, name);
+    return path;
+}

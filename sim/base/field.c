@@ -5,9 +5,12 @@
 #include "sim/base/time.h"
 
 #include <assert.h>
+#include <errno.h>
 #include <float.h>
+#include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* What a type of field is to people, and for those that are numbers the largest that fits. */
@@ -170,7 +173,8 @@ static cs_status check_range(const cs_field *field, double number, const cJSON *
                                cs_json_describe(value, got, sizeof(got)));
     if (number > largest) {
         format_bound(field, largest, range);
-        return cs_json_invalid(place, error, "must be <= %s (got %s)", range,
+        return cs_json_invalid(place, error, "must be <= %s%s (got %s)", range,
+                               field->large && is_whole(field) ? ", or a text of digits" : "",
                                cs_json_describe(value, got, sizeof(got)));
     }
     return CS_OK;
@@ -263,6 +267,32 @@ static void warn_unlikely(const cs_field *field, double number, const cJSON *val
                               number > most ? "large" : "small", meant);
 }
 
+/* Returns the unit in which texts give exact whole numbers; NULL: the field has no such unit. */
+static const char *whole_unit(const cs_field *field)
+{
+    return field->type == CS_FIELD_TIME                      ? "ps"
+           : field->type == CS_FIELD_BYTES                   ? "B"
+           : field->type == CS_FIELD_INTEGER && field->large ? ""
+                                                             : NULL;
+}
+
+/* "36028797018963971 ps": exact, where a double would not be. False if the text is something else.
+ */
+static bool read_whole(const cs_field *field, const cJSON *value, int64_t *whole)
+{
+    const char *unit = whole_unit(field);
+    char *end;
+    if (!unit || !cJSON_IsString(value) || *value->valuestring < '0' || *value->valuestring > '9')
+        return false;
+    errno = 0;
+    const long long read = strtoll(value->valuestring, &end, 10);
+    end += strspn(end, " \t");
+    if (errno != 0 || strcmp(end, unit) != 0)
+        return false;
+    *whole = read;
+    return true;
+}
+
 /* A word of the field's own, a name that the document has, or a number with a unit. */
 static cs_status read_text_number(const cs_field *field, const cJSON *value,
                                   const cs_json_place *place, double *number, cs_error *error)
@@ -276,6 +306,11 @@ static cs_status read_text_number(const cs_field *field, const cJSON *value,
     }
     bool known = false;
     CS_TRY(find_name(text, field, place, &known, number, error));
+    int64_t whole;
+    if (!known && !has_unit(field) && read_whole(field, value, &whole)) {
+        *number = (double)whole;
+        return CS_OK;
+    }
     if (!known && !has_unit(field))
         return wrong_type(field, value, place, error);
     cs_error unit_error;
@@ -309,6 +344,8 @@ static cs_status store_number(const cs_field *field, const cJSON *value, const c
 {
     double number = 0;
     CS_TRY(read_number(field, value, place, &number, error));
+    if (read_whole(field, value, member))
+        return CS_OK;
     if (field->type == CS_FIELD_TIME) {
         if (!cs_time_from_seconds(number, member))
             return wrong_type(field, value, place, error);
@@ -671,12 +708,29 @@ static double number_of(const cs_field *field, const void *member)
     }
 }
 
+/* Whether reading `number` back gives the member again. From 8192 s on picoseconds are too fine for
+ * doubles in seconds, as bytes are from 2^53 on; such a value is written as a text. */
+static bool comes_back(const cs_field *field, double number, int64_t member)
+{
+    cs_time time;
+    if (field->type == CS_FIELD_TIME)
+        return member < INT64_C(1) << 53 && cs_time_from_seconds(number, &time) && time == member;
+    return number < 0x1p53 ||
+           (field->type == CS_FIELD_BYTES && number < 0x1p63 && (int64_t)number == member);
+}
+
 static cJSON *write_number(const cs_field *field, const void *member)
 {
     const double number = number_of(field, member);
     for (const cs_field_word *word = field->words; word && word->text; word++) {
         if (!(word->value < number) && !(word->value > number))
             return cJSON_CreateString(word->text);
+    }
+    if (whole_unit(field) && !comes_back(field, number, *(const int64_t *)member)) {
+        char text[32];
+        snprintf(text, sizeof(text), "%" PRId64 "%s%s", *(const int64_t *)member,
+                 *whole_unit(field) ? " " : "", whole_unit(field));
+        return cJSON_CreateString(text);
     }
     return cJSON_CreateNumber(number);
 }

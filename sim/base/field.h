@@ -27,7 +27,7 @@ typedef enum cs_field_type {
     CS_FIELD_FLOP_RATE, /* double, flop/s */
     CS_FIELD_NUMBER,    /* double */
     CS_FIELD_COUNT,     /* uint32_t, a whole number */
-    CS_FIELD_INTEGER,   /* int64_t, a whole number, exact below 2^53 */
+    CS_FIELD_INTEGER,   /* int64_t, a whole number; up to 2^53 - 1 unless it is large */
     CS_FIELD_BOOL,      /* bool */
     CS_FIELD_CHOICE,    /* uint32_t, the position of one of `choices` */
     CS_FIELD_TEXT,      /* const char *, in the arena */
@@ -63,11 +63,12 @@ typedef struct cs_field {
                            * quotes); NULL: required. "" leaves a TEXT, OBJECT, LIST, VARIANT or
                            * JSON out when the key is missing: its member is zero; of what is
                            * stored as a double, it is NaN; of a COUNT, CS_COUNT_LEFT_OUT */
-    double min, max; /* inclusive, in SI base units; a max of 0 is none, except where min < 0 */
-    bool above_min;  /* the minimum itself is excluded */
-    bool large; /* BYTES below 1 MB give a warning, as unlikely bandwidths, flop rates and times
-                      * do, where the place has warnings (cs_field_read) */
-    double usual_max;           /* a longer TIME gives a warning; 0: an hour */
+    double min, max;  /* inclusive, in SI base units; a max of 0 is none, except where min < 0 */
+    bool above_min;   /* the minimum itself is excluded */
+    bool large;       /* of BYTES: below 1 MB it gives a warning, as unlikely bandwidths, flop rates
+                      * and times do, where the place has warnings (cs_field_read). Of INTEGER: a
+                       * text of digits may give a number beyond 2^53 */
+    double usual_max; /* of a TIME: a longer one gives a warning; 0: an hour */
     const char *const *choices; /* of CS_FIELD_CHOICE, ended by NULL */
     const cs_field_word *words; /* of numbers, or NULL: texts that may stand for one */
     const struct cs_field *of;  /* of OBJECT: its table; of LIST: one field, the element */

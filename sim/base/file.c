@@ -3,10 +3,13 @@
 
 #include "sim/base/file.h"
 
+#include "sim/base/inputs.h"
+#include "sim/base/marked-folder.h"
 #include "sim/base/time.h"
 
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <poll.h>
 #include <stdbool.h>
 #include <stdio.h>
@@ -16,7 +19,13 @@
 #include <time.h>
 #include <unistd.h>
 
-enum { FIRST_READ = 16 << 10, NAME_SHOWN = 200, UNOPENED_SECONDS = 2, SILENT_SECONDS = 60 };
+enum {
+    FIRST_READ = 16 << 10,
+    NAME_SHOWN = 200,
+    LINKS_MAX = 40,
+    UNOPENED_SECONDS = 2,
+    SILENT_SECONDS = 60
+};
 
 /* A path that cannot be opened is a wrong input; later failures are the machine's fault. Opening a
  * pipe does not wait for its writer. */
@@ -31,8 +40,11 @@ static cs_status open_input(const char *path, int *fd, cs_error *error)
         return cs_error_system(error, CS_INVALID, path, "cannot read", errno);
     const bool known = fstat(opened, &info) == 0;
     if (known && (S_ISREG(info.st_mode) || S_ISFIFO(info.st_mode))) {
+        const cs_status status = cs_inputs_add(path, &info, false, error);
+        if (status != CS_OK)
+            close(opened);
         *fd = opened;
-        return CS_OK;
+        return status;
     }
     close(opened);
     return cs_error_add(error, CS_INVALID, "%s: is a %s; must be a file", path,
@@ -131,14 +143,28 @@ bool cs_file_draft_is_direct(const cs_file_draft *draft)
     return strcmp(draft->path, draft->temporary) == 0;
 }
 
-/* Where the bytes end up: behind a link, the file that it names is replaced, not the link. Other
- * paths stay as the user knows them. */
+/* Returns the path of the file to replace or create. A link is followed, also if its target does
+ * not exist yet. Other paths stay as the user knows them. NULL: no memory. */
 static char *final_path(const char *path)
 {
     struct stat info;
-    bool link = lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
-    char *resolved = link ? realpath(path, NULL) : NULL;
-    return resolved ? resolved : strdup(path);
+    char target[PATH_MAX];
+    if (stat(path, &info) == 0) {
+        const bool link = lstat(path, &info) == 0 && S_ISLNK(info.st_mode);
+        char *resolved = link ? realpath(path, NULL) : NULL;
+        return resolved ? resolved : strdup(path);
+    }
+    char *at = strdup(path);
+    for (int links = 0; at && links < LINKS_MAX; links++) {
+        const ssize_t length = readlink(at, target, sizeof(target) - 1);
+        if (length < 0)
+            break;
+        target[length] = '\0';
+        char *next = cs_file_relative(at, target);
+        free(at);
+        at = next;
+    }
+    return at;
 }
 
 static cs_status check_path(const char *path, bool *device, cs_error *error)
@@ -149,70 +175,43 @@ static cs_status check_path(const char *path, bool *device, cs_error *error)
         if (path[folder_length(path)] == '\0')
             return cs_error_add(error, CS_IO, "%s: must be the name of a file",
                                 *path ? path : "\"\"");
-        return CS_OK;
+        return errno == ENOENT ? CS_OK
+                               : cs_error_system(error, CS_IO, path, "cannot create", errno);
     }
     if (S_ISDIR(info.st_mode))
         return cs_error_add(error, CS_IO, "%s: is a folder; must be the name of a file", path);
     if (access(path, W_OK) != 0)
         return cs_error_system(error, CS_IO, path, "cannot write", errno);
     *device = !S_ISREG(info.st_mode);
-    return CS_OK;
+    return *device ? CS_OK : cs_inputs_check(path, &info, error);
 }
 
-/* mkstemp finds a free name but makes the file private to its owner, and the umask cannot be asked
- * for without changing it. So the name is taken again with the permissions of any new file;
- * somebody who takes it in between is noticed by O_EXCL, and who removes it by the claim. */
-static int create_temporary(char *name, size_t suffix, cs_claim *claim)
+cs_status cs_file_check_output(const char *path, cs_error *error)
 {
-    for (int attempt = 0; attempt < 100; attempt++) {
-        memcpy(name + suffix, "XXXXXX", 6);
-        int fd = mkstemp(name);
-        if (fd < 0)
-            return -1;
-        close(fd);
-        if (unlink(name) != 0)
-            return -1;
-        fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-        if (fd >= 0 && cs_claim_take(name, claim))
-            return fd;
-        if (fd >= 0)
-            close(fd);
-        else if (errno != EEXIST)
-            return -1;
-    }
-    return -1;
+    bool device;
+    return strcmp(path, "-") == 0 ? CS_OK : check_path(path, &device, error);
 }
 
-/* ".<name>.sim~XXXXXX" beside the final path, a long name cut so that the whole stays a valid one,
- * and in characters that every program takes. Nobody else gives such names: what is left behind may
- * be removed. */
-static char *temporary_name(const char *path)
+/* Returns ".<name>.sim~" in the folder of the final path. A long name is cut to leave room for six
+ * characters; characters that some program rejects are replaced. NULL: no memory. */
+static char *temporary_beginning(const char *path)
 {
-    size_t folder = folder_length(path), size = strlen(path) + sizeof("..sim~XXXXXX");
+    size_t folder = folder_length(path), size = strlen(path) + sizeof("..sim~");
     char *name = malloc(size);
     if (name)
-        snprintf(name, size, "%.*s.%.*s.sim~XXXXXX", (int)folder, path, NAME_SHOWN, path + folder);
+        snprintf(name, size, "%.*s.%.*s.sim~", (int)folder, path, NAME_SHOWN, path + folder);
     for (char *at = name ? name + folder : NULL; at && *at; at++)
         if ((unsigned char)*at < ' ' || (unsigned char)*at > '~')
             *at = '_';
     return name;
 }
 
-/* Removes what others left behind under such names, and gives where the chosen letters begin. */
-static size_t clear_left_behind(char *temporary)
-{
-    const size_t chosen = strlen(temporary) - 6;
-    temporary[chosen] = '\0';
-    cs_claim_clear(temporary);
-    return chosen;
-}
-
 void cs_file_clear_drafts(const char *path)
 {
-    char *final = final_path(path), *temporary = final ? temporary_name(final) : NULL;
-    if (temporary)
-        (void)clear_left_behind(temporary);
-    free(temporary);
+    char *final = final_path(path), *beginning = final ? temporary_beginning(final) : NULL;
+    if (beginning)
+        cs_marked_folder_clear(beginning);
+    free(beginning);
     free(final);
 }
 
@@ -238,24 +237,14 @@ static cs_status hold_pipe(cs_file_draft *draft, cs_error *error)
 static cs_status begin_beside(cs_file_draft *draft, const char *path, cs_error *error)
 {
     draft->path = final_path(path);
-    draft->temporary = draft->path ? temporary_name(draft->path) : NULL;
-    if (!draft->temporary)
+    char *beginning = draft->path ? temporary_beginning(draft->path) : NULL;
+    if (!beginning)
         return cs_error_no_memory(error);
-    const size_t chosen = clear_left_behind(draft->temporary);
-    sigset_t before;
-    cs_interrupt_hold(&before);
-    int fd = create_temporary(draft->temporary, chosen, &draft->claim);
-    const int code = errno;
-    draft->leftover = fd >= 0 ? cs_leftover_file(draft->temporary) : NULL;
-    cs_interrupt_release(&before);
-    if (fd < 0) { /* it is not ours to remove */
-        free(draft->temporary);
-        draft->temporary = NULL;
-        return cs_error_system(error, CS_IO, path, "cannot create", code);
-    }
-    if (close(fd) != 0)
-        return cs_error_system(error, CS_IO, path, "cannot create", errno);
-    return draft->leftover ? CS_OK : cs_error_no_memory(error);
+    cs_status status = cs_temporary_beside(&draft->made, beginning, path, error);
+    free(beginning);
+    if (status == CS_OK && !(draft->temporary = strdup(draft->made.path)))
+        status = cs_error_no_memory(error);
+    return status;
 }
 
 cs_status cs_file_draft_begin(cs_file_draft *draft, const char *path, cs_error *error)
@@ -299,12 +288,15 @@ static cs_status flush(const char *path, const char *shown, int flags, cs_error 
  * not read cannot be flushed; the file is complete all the same. */
 static cs_status rename_in(const char *folder, cs_file_draft *draft, cs_error *error)
 {
+    struct stat replaced, made;
     CS_TRY(flush(draft->temporary, draft->path, O_RDONLY, error));
+    if (stat(draft->path, &replaced) == 0)
+        CS_TRY(cs_inputs_check(draft->path, &replaced, error));
+    if (stat(draft->temporary, &made) == 0)
+        CS_TRY(cs_inputs_add(draft->path, &made, true, error));
     if (rename(draft->temporary, draft->path) != 0)
         return cs_error_system(error, CS_IO, draft->path,
                                "cannot rename the finished file to this name", errno);
-    free(draft->temporary);
-    draft->temporary = NULL;
     return access(folder, R_OK) == 0 ? flush(folder, draft->path, O_RDONLY | O_DIRECTORY, error)
                                      : CS_OK;
 }
@@ -329,14 +321,10 @@ void cs_file_draft_drop(cs_file_draft *draft)
 {
     if (!draft)
         return;
-    if (draft->path && draft->temporary && !cs_file_draft_is_direct(draft))
-        unlink(draft->temporary);
     if (draft->piped)
         close(draft->pipe);
     draft->piped = false;
-    cs_claim_release(&draft->claim);
-    cs_leftover_forget(draft->leftover);
-    draft->leftover = NULL;
+    cs_temporary_remove(&draft->made);
     free(draft->temporary);
     free(draft->path);
     draft->path = draft->temporary = NULL;

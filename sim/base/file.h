@@ -1,20 +1,18 @@
 /* Whole files: read at once, written at once or not at all.
  *
- * A result is written under a temporary name in the folder of the final one, flushed to the disk
- * and renamed: a reader sees the earlier file or the complete new one, never a part, whatever
- * happens in between (full disk, SIGKILL). A link is followed: the file behind it is replaced. The
- * new file has the permissions of any new file (the umask), not those of the earlier one. What
- * exists and is neither a file nor a folder (/dev/null, a terminal, a pipe) is written in place; a
- * pipe that no program reads is refused.
- * The temporary file is gone when the program is interrupted (interrupt.h); one of a program that
- * was killed, when the next one writes a file of that name (claim.h).
+ * A result is written into a temporary folder next to the final file, flushed to the disk and
+ * renamed: a reader sees the earlier file or the complete new one, never a part, whatever happens
+ * in between (full disk, SIGKILL). A link is followed: its target is replaced, or created if it
+ * does not exist. The new file has the permissions of any new file (the umask); the permissions of the
+ * earlier file are not kept. What exists and is neither a file nor a folder (/dev/null, a terminal, a pipe) is
+ * written in place; a pipe that no program reads is refused. A file that the program has read is not
+ * replaced (inputs.h). temporary.h says when the temporary folder is removed.
  */
 #ifndef CS_BASE_FILE_H
 #define CS_BASE_FILE_H
 
-#include "sim/base/claim.h"
 #include "sim/base/error.h"
-#include "sim/base/interrupt.h"
+#include "sim/base/temporary.h"
 
 #include <stdbool.h>
 #include <stddef.h>
@@ -28,15 +26,18 @@ CS_MUST_CHECK cs_status cs_file_read(const char *path, size_t limit, char **text
 
 typedef struct cs_file_draft {
     char *path;      /* the final name */
-    char *temporary; /* the name to write to, in the same folder; of a device, its own name */
-    cs_leftover *leftover;
-    cs_claim claim;
+    char *temporary; /* the path to write to, on the same file system; of a device, its own path */
+    cs_temporary made;
     bool piped; /* the path names a pipe, held open as `pipe` */
     int pipe;
 } cs_file_draft;
 
+/* Whether this may be the name of an output, as far as can be known without creating it. "-",
+ * standard output, may. */
+CS_MUST_CHECK cs_status cs_file_check_output(const char *path, cs_error *error);
+
 /* Creates the temporary file, empty, so that an unwritable folder is known before the work starts.
- */
+ * CS_USAGE: the path names an input. */
 CS_MUST_CHECK cs_status cs_file_draft_begin(cs_file_draft *draft, const char *path,
                                             cs_error *error);
 

@@ -3,7 +3,6 @@
 #include "sim/base/interrupt.h"
 
 #include "sim/base/error.h"
-#include "sim/base/remove-folder.h"
 
 #include <errno.h>
 #include <pthread.h>
@@ -16,13 +15,13 @@
 
 enum { BLAME_BYTES = 1024, STACK_BYTES = 64 * 1024, REMOVALS_MAX = 10 };
 
-typedef enum what { A_FILE, A_FOLDER, A_PROCESS, A_GENTLE_PROCESS } what;
+typedef enum what { A_FOLDER, A_PROCESS, A_GENTLE_PROCESS } what;
 
 /* A node is never freed but used again: the handler may be reading it in another thread. */
 struct cs_leftover {
     cs_leftover *next; /* set before the node is published, then constant */
     _Atomic(char *) path;
-    atomic_int group;
+    atomic_int group, folder, mark; /* process group; descriptors of a folder */
     what kind;
     atomic_bool taken;
 };
@@ -51,10 +50,10 @@ enum { N_ENDS = sizeof(ends) / sizeof(ends[0]), N_CRASHES = sizeof(crashes) / si
 /* ---- the end, in a signal handler: only what is safe there ---- */
 
 /* Processes that were killed may still be making things in it. */
-static void remove_folder(const char *path)
+static void remove_folder(const char *path, const cs_marked_folder *made)
 {
     static const struct timespec moment = {.tv_nsec = 5 * 1000 * 1000};
-    for (int i = 0; i < REMOVALS_MAX && !cs_remove_folder(path); i++)
+    for (int i = 0; i < REMOVALS_MAX && !cs_marked_folder_remove(path, made); i++)
         (void)nanosleep(&moment, NULL);
 }
 
@@ -71,10 +70,9 @@ static void remove_paths(void)
 {
     for (cs_leftover *at = atomic_load(&state.first); at; at = at->next) {
         const char *path = atomic_exchange(&at->path, NULL);
-        if (path && at->kind == A_FOLDER)
-            remove_folder(path);
-        else if (path)
-            (void)unlink(path);
+        const cs_marked_folder made = {atomic_load(&at->folder), atomic_load(&at->mark)};
+        if (path)
+            remove_folder(path, &made);
     }
 }
 
@@ -140,13 +138,17 @@ void cs_interrupt_catch(int grace)
 {
     struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART}, before;
     struct sigevent event = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM};
+    sigset_t mask;
     fill_set(&action.sa_mask);
+    /* one that comes now is handled once all of this is done */
+    (void)pthread_sigmask(SIG_BLOCK, &action.sa_mask, &mask);
     state.catches = true;
     state.grace = timer_create(CLOCK_MONOTONIC, &event, &state.timer) == 0 ? grace : 0;
     (void)sigaction(SIGALRM, &action, NULL);
     for (int i = 0; i < N_ENDS; i++)
         if (sigaction(ends[i], NULL, &before) == 0 && before.sa_handler != SIG_IGN)
             (void)sigaction(ends[i], &action, NULL);
+    (void)pthread_sigmask(SIG_SETMASK, &mask, NULL);
 }
 
 void cs_interrupt_silence(void)
@@ -235,7 +237,7 @@ static cs_leftover *take_node(what kind)
     return node;
 }
 
-static cs_leftover *add(what kind, const char *path, pid_t group)
+static cs_leftover *add(what kind, const char *path, const cs_marked_folder *made, pid_t group)
 {
     sigset_t before;
     char *copy = path ? strdup(path) : NULL;
@@ -246,6 +248,8 @@ static cs_leftover *add(what kind, const char *path, pid_t group)
     cs_leftover *node = take_node(kind);
     if (node) {
         atomic_store(&node->group, group);
+        atomic_store(&node->folder, made->folder);
+        atomic_store(&node->mark, made->mark);
         atomic_store(&node->path, copy);
     }
     state.gentle += node && kind == A_GENTLE_PROCESS;
@@ -256,19 +260,14 @@ static cs_leftover *add(what kind, const char *path, pid_t group)
     return node;
 }
 
-cs_leftover *cs_leftover_file(const char *path)
+cs_leftover *cs_leftover_folder(const char *path, const cs_marked_folder *made)
 {
-    return add(A_FILE, path, 0);
-}
-
-cs_leftover *cs_leftover_folder(const char *path)
-{
-    return add(A_FOLDER, path, 0);
+    return add(A_FOLDER, path, made, 0);
 }
 
 cs_leftover *cs_leftover_process(pid_t group, bool gentle)
 {
-    return add(gentle ? A_GENTLE_PROCESS : A_PROCESS, NULL, group);
+    return add(gentle ? A_GENTLE_PROCESS : A_PROCESS, NULL, &(cs_marked_folder){0}, group);
 }
 
 void cs_leftover_forget(cs_leftover *leftover)

@@ -14,6 +14,8 @@
 #ifndef CS_BASE_INTERRUPT_H
 #define CS_BASE_INTERRUPT_H
 
+#include "sim/base/marked-folder.h"
+
 #include <signal.h>
 #include <stdbool.h>
 #include <sys/types.h>
@@ -42,9 +44,9 @@ void cs_interrupt_blame(const char *text);
 
 typedef struct cs_leftover cs_leftover;
 
-/* A file; or a folder with all that is in it. The path is copied. NULL when memory runs out. */
-cs_leftover *cs_leftover_file(const char *path);
-cs_leftover *cs_leftover_folder(const char *path);
+/* A marked folder. The path is copied; the descriptors stay the caller's. NULL when memory runs
+ * out. */
+cs_leftover *cs_leftover_folder(const char *path, const cs_marked_folder *made);
 
 /* A process group. `gentle`: it gets SIGUSR1 first, which mpirun passes on to the processes that it
  * has started, on other hosts too; then SIGTERM, and SIGKILL when the moment is over. */

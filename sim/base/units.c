@@ -102,6 +102,7 @@ static cs_status unknown_unit(const unit *units, const char *name, cs_error *err
                             cs_text_quote(name, quoted, sizeof(quoted)));
     cs_guess guess;
     cs_guess_init(&guess, name);
+    guess.term = NULL; /* "Tflops" here is a misspelt unit, not the metric */
     for (; units->name; units++)
         cs_guess_add(&guess, units->name);
     return cs_error_add(error, CS_INVALID, "unknown unit %s", cs_guess_text(&guess));

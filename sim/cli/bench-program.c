@@ -101,7 +101,7 @@ static void add_command(line *to, const cs_arguments *arguments)
 /* A folder that is not there is found now, not when everything is measured. */
 static cs_status check_output(const char *path, cs_error *error)
 {
-    cs_file_draft draft;
+    cs_file_draft draft = {0};
     if (strcmp(path, "-") == 0)
         return CS_OK;
     cs_status status = cs_file_draft_begin(&draft, path, error);
@@ -197,8 +197,8 @@ static cs_status start(const char *const *words, bool listen, cs_error *error)
         return cs_error_no_memory(error);
     int code = cs_process_run(words, &(cs_process_how){.listen = listen, .gentle = true}, &end);
     if (code != 0)
-        return cs_error_add(error, CS_FAILED, "%s: %s%s", words[0], strerror(code),
-                            strcmp(words[0], "mpirun") == 0
+        return cs_error_add(error, CS_FAILED, "%s: cannot start: %s%s", words[0], strerror(code),
+                            code == ENOENT && strcmp(words[0], "mpirun") == 0
                                 ? " (an MPI is needed to start several processes; Debian: "
                                   "openmpi-bin)"
                                 : "");
@@ -206,17 +206,21 @@ static cs_status start(const char *const *words, bool listen, cs_error *error)
 }
 
 /* What starts processes keeps sockets and lists in $TMPDIR, and leaves them there if it is killed
- * while it starts: so its $TMPDIR is a folder of ours, which goes with all that is in it. (Open MPI
- * has settings of its own for this, but the one for this host alone fails in version 4.) */
+ * while it starts: so its $TMPDIR is a folder of ours, which is removed with its contents. Its
+ * name is short because the path of a socket has at most 107 bytes. (Open MPI has settings of its
+ * own for this, but the one for this host alone fails in version 4.) */
 static cs_status start_within(const char *const *words, cs_error *error)
 {
     const char *asked = getenv("TMPDIR");
     char *before = asked ? strdup(asked) : NULL;
+    char path[PATH_MAX];
     cs_temporary folder;
     if (asked && !before)
         return cs_error_no_memory(error);
     cs_status status = cs_temporary_folder(&folder, "sim-mpi", error);
-    if (status == CS_OK && setenv("TMPDIR", folder.path, 1) != 0)
+    if (status == CS_OK)
+        status = cs_temporary_subfolder(&folder, "t", path, sizeof(path), error);
+    if (status == CS_OK && setenv("TMPDIR", path, 1) != 0)
         status = cs_error_no_memory(error);
     if (status == CS_OK)
         status = start(words, true, error);

@@ -1,5 +1,6 @@
 #include "sim/advise/advice-file.h"
 #include "sim/advise/advise-report.h"
+#include "sim/base/file.h"
 #include "sim/base/version.h"
 #include "sim/cli/heap.h"
 #include "sim/cli/output-name.h"
@@ -127,6 +128,8 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     CS_TRY(cs_document_from(arguments, &document, error));
     cs_status status = CS_OK;
     if (output)
+        status = cs_file_check_output(output, error);
+    if (output && status == CS_OK)
         status = name_journal(output, &journal, error);
     how.journal = journal;
     if (status == CS_OK)

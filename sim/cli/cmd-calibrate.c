@@ -1,4 +1,5 @@
 #include "calib/costs.h"
+#include "sim/base/inputs.h"
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/bench-program.h"
@@ -116,8 +117,10 @@ static cs_status check_output(const char *path, cs_error *error)
     if (stat(path, &info) != 0 || !S_ISREG(info.st_mode))
         return CS_OK;
     cs_status status = cs_costs_load(path, &costs, error);
-    if (status == CS_OK)
+    if (status == CS_OK) {
+        cs_inputs_allow(path);
         cs_costs_finish(&costs);
+    }
     return status;
 }
 

@@ -10,6 +10,7 @@
 #include "topologies/fabric-json.h"
 #include "topologies/platform-picture.h"
 
+#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
@@ -36,9 +37,15 @@ static cs_status run_graphviz(const char *format, const char *input, const char 
     cs_process_end end;
     snprintf(option, sizeof(option), "-T%.8s", format);
     const char *const words[] = {"dot", option, "-o", output, input, NULL};
-    if (cs_process_run(words, &(cs_process_how){0}, &end) != 0)
+    const int code = cs_process_run(words, &(cs_process_how){0}, &end);
+    if (code == ENOENT)
         return cs_error_add(error, CS_FAILED,
                             "export: Graphviz (dot) is not installed; write FILE.dot instead");
+    if (code != 0)
+        return cs_error_system(error, CS_IO, "Graphviz (dot)", "cannot start", code);
+    if (WIFSIGNALED(end.code))
+        return cs_error_add(error, CS_FAILED, "export: Graphviz (dot) was ended by signal %d (%s)",
+                            WTERMSIG(end.code), strsignal(WTERMSIG(end.code)));
     if (WIFEXITED(end.code) && WEXITSTATUS(end.code) == 0)
         return CS_OK;
     return cs_error_add(error, CS_FAILED, "export: Graphviz (dot) failed on %s", input);

@@ -1,3 +1,4 @@
+#include "sim/base/beside.h"
 #include "sim/base/file.h"
 #include "sim/base/hash.h"
 #include "sim/base/text.h"
@@ -77,7 +78,7 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 {
     const char *ids[MOST_FIGURES], *given = cs_arguments_value(arguments, "scenarios");
     const char *output = cs_arguments_value(arguments, "output");
-    char *text = NULL, program[64];
+    char *text = NULL, program[64], shared[CS_BESIDE_BYTES];
     if (cs_arguments_flag(arguments, "list")) {
         list_figures(context->out);
         return CS_OK;
@@ -85,10 +86,8 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     name_program(program, sizeof(program));
     cs_figures_request request = {.ids = ids,
                                   .output = output ? output : "figures",
-                                  .scenarios = given ? given
-                                               : access(CS_SHARE_DIR "/scenarios", R_OK) == 0
-                                                   ? CS_SHARE_DIR "/scenarios"
-                                                   : CS_SOURCE_DIR "/scenarios",
+                                  .scenarios =
+                                      given ? given : cs_beside_shared("scenarios", shared),
                                   .program = program,
                                   .log = &context->log,
                                   .progress = context->progress};

@@ -1,3 +1,4 @@
+#include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/cli/heap.h"
 #include "sim/cli/output-name.h"
@@ -57,7 +58,10 @@ static cs_status output_name(const cs_arguments *arguments, const cs_scenario *s
                              char **name, cs_error *error)
 {
     const char *given = cs_arguments_value(arguments, "output");
+    const char *snapshot = cs_arguments_value(arguments, "snapshot");
     *name = NULL;
+    if (snapshot)
+        CS_TRY(cs_file_check_output(snapshot, error));
     if (cs_arguments_flag(arguments, "no-output") && cs_arguments_flag(arguments, "rates"))
         return cs_error_add(error, CS_USAGE, "run: --rates and --no-output exclude each other");
     CS_TRY(check_low_memory(arguments, error));
@@ -69,6 +73,10 @@ static cs_status output_name(const cs_arguments *arguments, const cs_scenario *s
         return cs_error_add(error, CS_USAGE,
                             "run: results cannot go to standard output; --no-output writes none");
     CS_TRY(cs_output_check(arguments, "output", cs_endings_of_results, error));
+    if (given && snapshot && strcmp(given, snapshot) == 0)
+        return cs_error_add(error, CS_USAGE,
+                            "run: --output and --snapshot name the same file %s; choose two names",
+                            given);
     size_t bytes = strlen(scenario->name) + sizeof(".h5");
     *name = given ? strdup(given) : malloc(bytes);
     if (!*name)

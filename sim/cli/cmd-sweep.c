@@ -1,3 +1,4 @@
+#include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/version.h"
 #include "sim/cli/heap.h"
@@ -69,7 +70,7 @@ static cs_status choose_output(setup *s, const cs_arguments *arguments, cs_error
     for (char *at = s->output; !given && *at; at++)
         *at = *at == '/' ? '_' : *at; /* a name, not a path */
     snprintf(s->journal, bytes, "%s.journal", s->output);
-    return CS_OK;
+    return cs_file_check_output(s->output, error);
 }
 
 static cs_status prepare(setup *s, const cs_arguments *arguments, cs_error *error)

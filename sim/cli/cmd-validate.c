@@ -1,3 +1,4 @@
+#include "sim/base/file.h"
 #include "sim/base/text-stream.h"
 #include "sim/base/text.h"
 #include "sim/base/version.h"
@@ -287,6 +288,7 @@ static cs_status name_journal(const cs_arguments *arguments, work *w, cs_error *
                                         "validate: --resume goes with --output, whose journal it "
                                         "continues")
                          : CS_OK;
+    CS_TRY(cs_file_check_output(output, error));
     const size_t bytes = strlen(output) + sizeof(".journal");
     w->path = malloc(bytes);
     if (!w->path)

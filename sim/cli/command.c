@@ -1,10 +1,14 @@
+#define _XOPEN_SOURCE 700 /* realpath */
+
 #include "sim/cli/command.h"
 
+#include "sim/base/beside.h"
 #include "sim/base/text.h"
 #include "sim/print/wrap.h"
 
 #include <errno.h>
 #include <getopt.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -245,6 +249,10 @@ cs_status cs_arguments_jobs(const cs_arguments *arguments, uint32_t *jobs, cs_er
 
 void cs_command_print_usage(FILE *out)
 {
+    char shared[CS_BESIDE_BYTES], real[PATH_MAX];
+    const char *folder = cs_beside_shared(".", shared);
+    if (realpath(folder, real))
+        folder = real;
     fprintf(out, "sim simulates training schedules of deep networks on clusters.\n\n"
                  "usage: sim COMMAND [ARGUMENT]...\n\ncommands:\n");
     for (size_t i = 0; cs_commands[i]; i++)
@@ -252,7 +260,7 @@ void cs_command_print_usage(FILE *out)
     fprintf(out,
             "\n`sim COMMAND --help` explains a command, `sim --version` prints the version.\n"
             "Pages (docs/README.md) and scenarios are in %s.\n",
-            access(CS_SHARE_DIR, R_OK) == 0 ? CS_SHARE_DIR : CS_SOURCE_DIR);
+            folder);
 }
 
 enum { OPTION_COLUMN = 34 };

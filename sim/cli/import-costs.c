@@ -2,6 +2,7 @@
 
 #include "calib/costs-text.h"
 #include "sim/base/file.h"
+#include "sim/base/inputs.h"
 #include "sim/base/text.h"
 
 #include <stdlib.h>
@@ -64,6 +65,7 @@ static cs_status save(const cs_costs *made, const char *merge, const char *outpu
     if (!merge)
         return cs_costs_save(made, output, error);
     CS_TRY(cs_costs_load(merge, &all, error));
+    cs_inputs_allow(merge); /* the new file has its entries too */
     cs_status status = cs_costs_merge(&all, made, error);
     if (status == CS_OK)
         status = cs_costs_save(&all, output, error);

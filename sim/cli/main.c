@@ -1,3 +1,4 @@
+#include "sim/base/inputs.h"
 #include "sim/base/interrupt.h"
 #include "sim/base/terminal.h"
 #include "sim/base/version.h"
@@ -104,8 +105,9 @@ static void open_standard_streams(void)
 
 int main(int argc, char **argv)
 {
+    cs_interrupt_catch(CS_INTERRUPT_GRACE); /* first: until then a signal ends sim without a word */
     open_standard_streams();
-    cs_interrupt_catch(CS_INTERRUPT_GRACE);
+    cs_inputs_protect();
     (void)signal(SIGXFSZ, SIG_IGN); /* a file that may not grow is a failed write */
     gsl_set_error_handler_off();    /* it would abort; our calls check */
     cs_terminal terminal;

@@ -7,7 +7,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 void cs_study_finish(cs_study *study)
 {
@@ -96,7 +95,7 @@ static cs_status read_base(const cs_study_place *place, const char *scenario, cs
     return cs_sweep_results_init(&study->results, study->space.n_points, error);
 }
 
-/* A journal of other inputs is begun anew. */
+/* A journal of other inputs is emptied and used again. Any other file is an error. */
 static cs_status open_journal(const cs_sweep *sweep, const char *path, cs_journal *journal,
                               cs_study *study, cs_error *error)
 {
@@ -108,11 +107,7 @@ static cs_status open_journal(const cs_sweep *sweep, const char *path, cs_journa
         cs_error_add_all(error, &other);
         return status;
     }
-    cs_journal_close(journal);
-    *journal = (cs_journal){.file = -1};
-    if (unlink(path) != 0)
-        return cs_error_add(error, CS_IO, "%s: is of another study and cannot be removed", path);
-    return cs_sweep_open(sweep, path, study->identity, true, journal, &study->results, error);
+    return cs_sweep_open(sweep, path, study->identity, false, journal, &study->results, error);
 }
 
 static cs_status read_reports(cs_study *study, const cs_journal *journal, cs_error *error)

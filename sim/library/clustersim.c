@@ -87,12 +87,17 @@ size_t clustersim_error_count(const clustersim_error *error)
 
 clustersim_message clustersim_error_message(const clustersim_error *error, size_t i)
 {
-    return error->messages[i];
+    return i < clustersim_error_count(error) ? error->messages[i] : (clustersim_message){0};
 }
 
 void clustersim_error_free(clustersim_error *error)
 {
     free(error);
+}
+
+cs_status cs_library_given(const void *argument, const char *name, cs_error *error)
+{
+    return argument ? CS_OK : cs_error_add(error, CS_USAGE, "%s: must not be NULL", name);
 }
 
 /* ---- scenarios ---- */
@@ -101,6 +106,30 @@ struct clustersim_scenario {
     cs_scenario scenario;
     clustersim_error *warnings;
 };
+
+cs_status cs_library_changes(const clustersim_change *changes, size_t n, const char *name,
+                             cs_error *error)
+{
+    CS_TRY(n == 0 ? CS_OK : cs_library_given(changes, name, error));
+    for (size_t i = 0; i < n; i++)
+        if (!changes[i].pointer || !changes[i].value)
+            return cs_error_add(error, CS_USAGE, "%s[%zu]: pointer and value must not be NULL",
+                                name, i);
+    return CS_OK;
+}
+
+cs_status cs_library_source(const clustersim_source *given, clustersim_source *source,
+                            cs_error *error)
+{
+    CS_TRY(cs_library_given(given, "source", error));
+    if (!given->path && !given->text)
+        return cs_error_add(error, CS_USAGE, "source: needs the path of a file, or a text");
+    CS_TRY(cs_library_changes(given->changes, given->n_changes, "changes", error));
+    *source = *given;
+    if (!source->path)
+        source->path = "scenario";
+    return CS_OK;
+}
 
 cs_status cs_library_document(const clustersim_source *source, cJSON **document, cs_error *error)
 {
@@ -146,9 +175,15 @@ clustersim_status clustersim_scenario_read(const clustersim_source *source,
     const cs_number_locale caller = cs_number_locale_enter();
     clustersim_options all = cs_library_options(options);
     const cs_progress progress = cs_library_progress(&all);
+    clustersim_source checked = {0};
     cs_error said;
     cs_error_init(&said);
-    return cs_library_done(read_scenario(source, &progress, scenario, &said), &said, caller, error);
+    cs_status status = cs_library_source(source, &checked, &said);
+    if (status == CS_OK)
+        status = cs_library_given(scenario, "scenario", &said);
+    if (status == CS_OK)
+        status = read_scenario(&checked, &progress, scenario, &said);
+    return cs_library_done(status, &said, caller, error);
 }
 
 clustersim_status clustersim_scenario_load(const char *path, const clustersim_change *changes,
@@ -169,12 +204,12 @@ clustersim_status clustersim_scenario_parse(const char *name, const char *text,
 
 const char *clustersim_scenario_resolved(const clustersim_scenario *scenario)
 {
-    return scenario->scenario.resolved;
+    return scenario ? scenario->scenario.resolved : NULL;
 }
 
 const clustersim_error *clustersim_scenario_warnings(const clustersim_scenario *scenario)
 {
-    return scenario->warnings;
+    return scenario ? scenario->warnings : NULL;
 }
 
 void clustersim_scenario_free(clustersim_scenario *scenario)
@@ -370,7 +405,12 @@ clustersim_status clustersim_run(const clustersim_scenario *scenario,
     clustersim_options all = cs_library_options(options);
     cs_error said;
     cs_error_init(&said);
-    return cs_library_done(run(&scenario->scenario, &all, result, &said), &said, caller, error);
+    cs_status status = cs_library_given(scenario, "scenario", &said);
+    if (status == CS_OK)
+        status = cs_library_given(result, "result", &said);
+    if (status == CS_OK)
+        status = run(&scenario->scenario, &all, result, &said);
+    return cs_library_done(status, &said, caller, error);
 }
 
 void clustersim_result_free(clustersim_result *result)
@@ -388,18 +428,19 @@ void clustersim_result_free(clustersim_result *result)
 
 uint64_t clustersim_result_hash(const clustersim_result *result)
 {
-    return result->hash;
+    return result ? result->hash : 0;
 }
 
 size_t clustersim_result_figures(const clustersim_result *result, const clustersim_figure **figures)
 {
-    *figures = result->figures;
-    return result->n_figures;
+    if (figures)
+        *figures = result ? result->figures : NULL;
+    return result ? result->n_figures : 0;
 }
 
 const clustersim_figure *clustersim_result_figure(const clustersim_result *result, const char *key)
 {
-    for (size_t i = 0; i < result->n_figures; i++) {
+    for (size_t i = 0; result && key && i < result->n_figures; i++) {
         if (strcmp(result->figures[i].key, key) == 0)
             return &result->figures[i];
     }
@@ -414,13 +455,15 @@ double clustersim_result_value(const clustersim_result *result, const char *key)
 
 uint32_t clustersim_result_devices(const clustersim_result *result)
 {
-    return result->n_devices;
+    return result ? result->n_devices : 0;
 }
 
 double clustersim_result_device_value(const clustersim_result *result, uint32_t device,
                                       const char *key)
 {
-    for (uint32_t k = 0; k < result->n_device_figures && device < result->n_devices; k++) {
+    if (!key || device >= clustersim_result_devices(result))
+        return (double)NAN;
+    for (uint32_t k = 0; k < result->n_device_figures; k++) {
         if (strcmp(result->device_keys[k], key) == 0)
             return result->device_values[(size_t)device * result->n_device_figures + k];
     }
@@ -429,12 +472,12 @@ double clustersim_result_device_value(const clustersim_result *result, uint32_t 
 
 clustersim_tasks clustersim_result_tasks(const clustersim_result *result)
 {
-    return result->tasks;
+    return result ? result->tasks : (clustersim_tasks){0};
 }
 
 clustersim_memory clustersim_result_memory(const clustersim_result *result)
 {
-    return result->memory;
+    return result ? result->memory : (clustersim_memory){0};
 }
 
 const char *clustersim_kind_name(uint32_t kind)

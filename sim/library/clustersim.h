@@ -12,7 +12,9 @@
  *
  * Failures. A function that can fail returns a status and, where `error` is not NULL, stores a new
  * record of what is wrong in *error, which the caller frees; it stores NULL on success and where
- * memory has run out. Other outputs are written on success only. The library does not print.
+ * memory has run out. Other outputs are written on success only. The library does not print. An
+ * argument that must not be NULL and is leads to CLUSTERSIM_INVALID; functions that cannot fail take
+ * NULL for a scenario, a result, an error or a key, and return 0, NaN or NULL.
  *
  * Threads. Any function may be called by several threads at once. Scenarios and results do not
  * change once they are made, so threads may share them; who frees one has to know that nobody uses
@@ -65,7 +67,7 @@ typedef struct clustersim_message {
 typedef struct clustersim_error clustersim_error;
 
 /* Messages, in the order in which they were found; they belong to the record. Counting NULL gives
- * 0. `i` must be less than the number. */
+ * 0. The message of a number that there is not has NULL for its text. */
 CLUSTERSIM_API size_t clustersim_error_count(const clustersim_error *error);
 CLUSTERSIM_API clustersim_message clustersim_error_message(const clustersim_error *error, size_t i);
 CLUSTERSIM_API void clustersim_error_free(clustersim_error *error); /* takes NULL */
@@ -81,7 +83,8 @@ typedef struct clustersim_change {
 } clustersim_change;
 
 /* Reads a scenario with `n` changes, from a file or from a text. `name` stands for the text in
- * messages; files that the scenario names are looked for in the folder of `name`. */
+ * messages; files that the scenario names are looked for in the folder of `name`. NULL: "scenario",
+ * in the current folder. */
 CLUSTERSIM_API clustersim_status clustersim_scenario_load(const char *path,
                                                           const clustersim_change *changes,
                                                           size_t n, clustersim_scenario **scenario,
@@ -150,8 +153,8 @@ typedef struct clustersim_vary {
 
 /* Simulates a scenario at many points, in threads. A point that fails is a row with a message; only
  * where all fail it is CLUSTERSIM_FAILED. The result has no hash, devices, tasks and figures, but
- * columns and attributes: those of the file that `sim sweep -o` writes. Of the options all but
- * seed_offset, stop_on_oom and figures_only count. */
+ * columns and attributes, as in the file that `sim sweep -o` writes. `vary` NULL: all of it 0. Of
+ * the options all but seed_offset, stop_on_oom and figures_only count. */
 CLUSTERSIM_API clustersim_status clustersim_sweep(const clustersim_source *source,
                                                   const clustersim_vary *vary,
                                                   const clustersim_options *options,

@@ -36,6 +36,9 @@ struct clustersim_result {
 clustersim_status cs_library_done(cs_status status, const cs_error *said, cs_number_locale caller,
                                   clustersim_error **error);
 
+/* CS_USAGE if an argument that a call needs is NULL. */
+CS_MUST_CHECK cs_status cs_library_given(const void *argument, const char *name, cs_error *error);
+
 /* ---- options ---- */
 
 /* The options as this version has them, whatever version the caller was compiled with. */
@@ -45,6 +48,14 @@ clustersim_options cs_library_options(const clustersim_options *given);
 cs_progress cs_library_progress(clustersim_options *options);
 
 /* ---- scenarios ---- */
+
+/* Checks what the caller gave and writes it to *source, with a name if it has none. */
+CS_MUST_CHECK cs_status cs_library_source(const clustersim_source *given, clustersim_source *source,
+                                          cs_error *error);
+
+/* CS_USAGE if there are `n` changes with something in them that is NULL. `name`: "changes". */
+CS_MUST_CHECK cs_status cs_library_changes(const clustersim_change *changes, size_t n,
+                                           const char *name, cs_error *error);
 
 /* Reads the document, with its changes. */
 CS_MUST_CHECK cs_status cs_library_document(const clustersim_source *source, cJSON **document,

@@ -90,25 +90,27 @@ const clustersim_column *cs_library_column(const clustersim_result *result, cons
 
 size_t clustersim_result_columns(const clustersim_result *result, const clustersim_column **columns)
 {
-    *columns = result->columns;
-    return result->n_columns;
+    if (columns)
+        *columns = result ? result->columns : NULL;
+    return result ? result->n_columns : 0;
 }
 
 size_t clustersim_result_attributes(const clustersim_result *result,
                                     const clustersim_attribute **attributes)
 {
-    *attributes = result->attributes;
-    return result->n_attributes;
+    if (attributes)
+        *attributes = result ? result->attributes : NULL;
+    return result ? result->n_attributes : 0;
 }
 
 const char *clustersim_result_text(const clustersim_result *result)
 {
-    return result->text;
+    return result ? result->text : NULL;
 }
 
 const char *clustersim_result_json(const clustersim_result *result)
 {
-    return result->json;
+    return result ? result->json : NULL;
 }
 
 static cs_status save(const clustersim_result *result, const char *path,
@@ -135,5 +137,10 @@ clustersim_status clustersim_result_save(const clustersim_result *result, const 
     const cs_progress progress = cs_library_progress(&all);
     cs_error said;
     cs_error_init(&said);
-    return cs_library_done(save(result, path, &progress, &said), &said, caller, error);
+    cs_status status = cs_library_given(result, "result", &said);
+    if (status == CS_OK)
+        status = cs_library_given(path, "path", &said);
+    if (status == CS_OK)
+        status = save(result, path, &progress, &said);
+    return cs_library_done(status, &said, caller, error);
 }

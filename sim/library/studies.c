@@ -147,14 +147,23 @@ clustersim_status clustersim_sweep(const clustersim_source *source, const cluste
     const cs_number_locale caller = cs_number_locale_enter();
     clustersim_options all = cs_library_options(options);
     const cs_progress progress = cs_library_progress(&all);
-    clustersim_result *made = cs_library_result_new();
-    sweep s = {source, vary, &progress, .journal = {.file = -1}};
+    const clustersim_vary none = {0};
+    clustersim_source checked = {0};
+    sweep s = {&checked, vary ? vary : &none, &progress, .journal = {.file = -1}};
     cs_error said;
     cs_error_init(&said);
-    cs_swept_init(&s.swept, source->path);
+    cs_status status = cs_library_source(source, &checked, &said);
+    if (status == CS_OK)
+        status = cs_library_changes(s.vary->keys, s.vary->n, "vary.keys", &said);
+    if (status == CS_OK)
+        status = cs_library_given(result, "result", &said);
+    if (status != CS_OK)
+        return cs_library_done(status, &said, caller, error);
+    clustersim_result *made = cs_library_result_new();
+    cs_swept_init(&s.swept, checked.path);
     s.swept.sweep.origin = "vary";
     s.swept.sweep.jobs = jobs_of(&all);
-    const cs_status status = made ? run_sweep(&s, made, &said) : cs_error_no_memory(&said);
+    status = made ? run_sweep(&s, made, &said) : cs_error_no_memory(&said);
     cs_journal_close(&s.journal);
     cs_sweep_results_finish(&s.results);
     cs_swept_finish(&s.swept);
@@ -235,12 +244,17 @@ clustersim_status clustersim_advise(const clustersim_source *source,
     const cs_progress progress = cs_library_progress(&all);
     cs_advise_options how = {
         .jobs = jobs_of(&all), .program_version = clustersim_version(), .progress = &progress};
+    clustersim_source checked = {0};
     clustersim_result *made = cs_library_result_new();
     cs_error said;
     cs_error_init(&said);
     cs_status status = made ? read_search(search, &how, &said) : cs_error_no_memory(&said);
     if (status == CS_OK)
-        status = run_search(source, &how, made, &said);
+        status = cs_library_source(source, &checked, &said);
+    if (status == CS_OK)
+        status = cs_library_given(result, "result", &said);
+    if (status == CS_OK)
+        status = run_search(&checked, &how, made, &said);
     if (status == CS_OK)
         *result = made;
     else

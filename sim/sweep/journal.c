@@ -14,7 +14,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { HASH_DIGITS = 16, PREFIX = HASH_DIGITS + 1 };
+enum { HASH_DIGITS = 16, PREFIX = HASH_DIGITS + 1, HEADER_BYTES = 64 };
 
 static const char magic[] = "sim sweep journal 1 ";
 static const double flush_every = 0.1; /* s */
@@ -109,13 +109,24 @@ cs_status cs_journal_read(const cs_journal *journal, cs_journal_place place, cha
 typedef struct earlier {
     char *text;
     size_t length;
-    size_t first; /* where its points begin; 0: the header is no header */
+    size_t first; /* where its points begin; 0: it has no header, or there was no file */
     bool same;    /* it is of this sweep */
 } earlier;
 
 static void header_text(char *text, size_t size, uint64_t identity)
 {
     snprintf(text, size, "%s%016" PRIx64, magic, identity);
+}
+
+/* The whole first line; returns its length. */
+static size_t header_line(char line[PREFIX + HEADER_BYTES], uint64_t identity)
+{
+    char *text = line + PREFIX;
+    header_text(text, HEADER_BYTES, identity);
+    const size_t length = strlen(text);
+    write_prefix(line, text, length);
+    text[length] = '\n';
+    return PREFIX + length + 1;
 }
 
 static size_t line_length(const earlier *e, size_t start)
@@ -127,7 +138,7 @@ static size_t line_length(const earlier *e, size_t start)
 static cs_status read_earlier(const cs_journal *journal, uint64_t identity, earlier *e,
                               cs_error *error)
 {
-    char header[64];
+    char header[HEADER_BYTES];
     struct stat info;
     if (!journal->path)
         return CS_OK;
@@ -164,15 +175,20 @@ static size_t take_points(earlier *e, cs_journal_reader *reader, void *context)
     return start;
 }
 
-static cs_status begin_anew(cs_journal *journal, uint64_t identity, cs_error *error)
+/* Removes the points first and then replaces the header, which has the same length. A process that
+ * is killed in between leaves the journal of one sweep or the other. */
+static cs_status begin_anew(cs_journal *journal, const earlier *e, uint64_t identity,
+                            cs_error *error)
 {
-    char header[64];
+    char header[HEADER_BYTES];
     cs_journal_place place;
-    if (ftruncate(journal->file, 0) != 0 || lseek(journal->file, 0, SEEK_SET) != 0)
+    if (ftruncate(journal->file, (off_t)e->first) != 0 || lseek(journal->file, 0, SEEK_SET) != 0)
         return fail(journal, "cannot write", error);
     journal->end = 0;
     header_text(header, sizeof(header), identity);
     CS_TRY(cs_journal_append(journal, header, strlen(header), &place, error));
+    if (ftruncate(journal->file, (off_t)journal->end) != 0)
+        return fail(journal, "cannot write", error);
     return cs_journal_flush(journal, true, error);
 }
 
@@ -184,6 +200,14 @@ static cs_status go_on(cs_journal *journal, earlier *e, cs_journal_reader *reade
         lseek(journal->file, (off_t)journal->end, SEEK_SET) < 0)
         return fail(journal, "cannot write", error);
     return CS_OK;
+}
+
+/* Whether a file without a header is what a power cut can leave of this sweep's journal. */
+static bool is_torn(const earlier *e, uint64_t identity, bool resume)
+{
+    char line[PREFIX + HEADER_BYTES];
+    const size_t length = header_line(line, identity);
+    return e->length == 0 ? resume : e->length < length && memcmp(line, e->text, e->length) == 0;
 }
 
 static cs_status begin(cs_journal *journal, uint64_t identity, bool resume,
@@ -201,14 +225,14 @@ static cs_status begin(cs_journal *journal, uint64_t identity, bool resume,
                               "%s: this %s was begun before; go on with --resume, or remove "
                               "the file",
                               journal->path, journal->what);
-    else if (status == CS_OK && resume && e.same)
+    else if (status == CS_OK && e.same)
         status = go_on(journal, &e, reader, context, error);
-    else if (status == CS_OK && e.length > 0 && e.first == 0 && memchr(e.text, '\n', e.length))
+    else if (status == CS_OK && journal->path && e.first == 0 && !is_torn(&e, identity, resume))
         status = cs_error_add(error, CS_INVALID,
                               "%s: is not the journal of a %s; remove it, or choose another output",
                               journal->path, journal->what);
     else if (status == CS_OK)
-        status = begin_anew(journal, identity, error);
+        status = begin_anew(journal, &e, identity, error);
     free(e.text);
     return status;
 }
@@ -231,14 +255,37 @@ static cs_status open_nameless(cs_journal *journal, cs_error *error)
     return status;
 }
 
-static cs_status open_file(cs_journal *journal, cs_error *error)
+/* Makes the file, with its header, under its name at once: a file there without a header is somebody
+ * else's. link fails where another process was faster, whose file is then opened; rename is for file
+ * systems without links. */
+static cs_status make_file(const cs_journal *journal, uint64_t identity, cs_error *error)
 {
+    char line[PREFIX + HEADER_BYTES];
+    cs_file_draft draft;
+    CS_TRY(cs_file_draft_begin(&draft, journal->path, error));
+    const size_t length = header_line(line, identity);
+    const int file = open(draft.temporary, O_WRONLY | O_CLOEXEC);
+    const bool written = file >= 0 && cs_file_write_all(file, line, length) && fdatasync(file) == 0;
+    cs_status status = CS_OK;
+    if (!written || (link(draft.temporary, journal->path) != 0 && errno != EEXIST &&
+                     rename(draft.temporary, journal->path) != 0))
+        status = fail(journal, "cannot create", error);
+    if (file >= 0)
+        close(file);
+    cs_file_draft_drop(&draft);
+    return status;
+}
+
+static cs_status open_file(cs_journal *journal, uint64_t identity, cs_error *error)
+{
+    struct stat info;
     if (!journal->path)
         return open_nameless(journal, error);
-    journal->file = open(journal->path, O_RDWR | O_CREAT | O_NONBLOCK | O_CLOEXEC, 0666);
-    struct stat info;
+    if (lstat(journal->path, &info) != 0 && errno == ENOENT)
+        CS_TRY(make_file(journal, identity, error));
+    journal->file = open(journal->path, O_RDWR | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
     if (journal->file < 0)
-        return fail(journal, "cannot create", error);
+        return fail(journal, "cannot open", error);
     if (fstat(journal->file, &info) == 0 && !S_ISREG(info.st_mode))
         return cs_error_add(error, CS_IO, "%s: must be a file, to keep what is finished",
                             journal->path);
@@ -256,7 +303,7 @@ cs_status cs_journal_open(cs_journal *journal, const char *what, const char *pat
     *journal = (cs_journal){.what = what, .path = path ? strdup(path) : NULL, .file = -1};
     if (path && !journal->path)
         return cs_error_no_memory(error);
-    cs_status status = open_file(journal, error);
+    cs_status status = open_file(journal, identity, error);
     if (status == CS_OK)
         status = begin(journal, identity, resume, reader, context, error);
     if (status != CS_OK)
@@ -274,7 +321,9 @@ void cs_journal_close(cs_journal *journal)
 
 void cs_journal_remove(cs_journal *journal)
 {
-    if (journal->path)
+    struct stat named, opened;
+    if (journal->path && lstat(journal->path, &named) == 0 && fstat(journal->file, &opened) == 0 &&
+        named.st_dev == opened.st_dev && named.st_ino == opened.st_ino)
         unlink(journal->path);
     cs_journal_close(journal);
 }

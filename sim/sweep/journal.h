@@ -4,8 +4,10 @@
  * A text file beside the output: a line that says which sweep it belongs to, then a line per
  * finished point, in any order. Each line begins with a hash of the rest of it, so that one that
  * was torn (killed, disk full, power cut) is seen; it and what follows it are dropped and done
- * again. Lines are written at once, and flushed to the disk ten times a second: that much work is
- * lost with the power, none with a killed process. While a sweep runs its journal is locked.
+ * again. The file is created together with its first line. So a file without that line is somebody
+ * else's: it is an error, and stays as it is. Lines are written at once, and flushed to the disk ten
+ * times a second: that much work is lost with the power, none with a killed process. While a sweep
+ * runs its journal is locked.
  *
  * A record that is looked up later (cs_journal_read) is read back from the file. Without a path the
  * journal is a temporary file without a name.
@@ -49,7 +51,7 @@ CS_MUST_CHECK cs_status cs_journal_open(cs_journal *journal, const char *what, c
 /* Closes it, and keeps the file. Accepts one that was not opened but zeroed with file -1. */
 void cs_journal_close(cs_journal *journal);
 
-/* Removes the file: its work is done. */
+/* Removes the file: its work is done. A file that has taken its name since stays. */
 void cs_journal_remove(cs_journal *journal);
 
 /* Appends a record, text on one line. */

@@ -1,5 +1,6 @@
 #include "sim/trace/reader-parts.h"
 
+#include "sim/base/inputs.h"
 #include "sim/trace/file-layout.h"
 #include "sim/trace/h5.h"
 #include "sim/trace/results-schema.h"
@@ -102,6 +103,7 @@ static cs_status open_file(cs_reader *reader, cs_error *error)
     if (!S_ISREG(info.st_mode))
         return cs_error_add(error, CS_INVALID, "%s: not a file; must be a results file",
                             reader->path);
+    CS_TRY(cs_inputs_add(reader->path, &info, false, error));
     if (!cs_h5_has_room())
         return cs_error_no_memory(error);
     htri_t known = H5Fis_hdf5(reader->path);
