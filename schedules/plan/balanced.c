@@ -10,7 +10,7 @@ typedef struct table {
     uint32_t n_layers, columns;
     double *before; /* sum of forward + backward of the layers before each, in ps */
     double *best;
-    uint32_t *stack; /* of fill_stage */
+    uint32_t *stack; /* starts, used by fill_stage */
 } table;
 
 static double *best_at(const table *t, uint32_t stages, uint32_t layers)
@@ -32,7 +32,7 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* What bounds a pipeline whose stage `stage` (from 0) starts at `first`, without this stage. */
+/* Least bottleneck before stage `stage` (from 0) when the stage starts at `first`. */
 static double front(const table *t, uint32_t stage, uint32_t first)
 {
     return larger(*best_at(t, stage, first), boundary_time(t, first));
@@ -45,8 +45,8 @@ static double load(const table *t, uint32_t stage, uint32_t first, uint32_t end)
 }
 
 /* The least of max(front(first), load(first, end)) for each end of a stage, where its stages before
- * are at best. A later start lowers the load, so it is worth considering only while its front is
- * below those of all later starts: the stack holds these starts, with rising fronts. Along
+ * are at best. A later start lowers the load, so it matters only if its front is
+ * below the fronts of all later starts. The stack holds these starts; their fronts rise. Along
  * the stack loads fall, and the optimum is at the first start whose front is not below its load, or
  * at the start before it. As the end moves on, loads rise and this place only moves up. */
 static void fill_stage(table *t, uint32_t stage)

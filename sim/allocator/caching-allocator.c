@@ -37,8 +37,8 @@ typedef struct block {
     bool live; /* else the entry is free for another block */
 } block;
 
-/* Blocks by stream, size and address: a treap, a tree sorted by these in which no block has a lower
- * rank than those below it. */
+/* A treap: a tree sorted by stream, size and address, whose parents have no lower rank than their
+ * children. */
 typedef struct block_set {
     uint32_t n;
     uint32_t root; /* CS_NO_BLOCK: empty */
@@ -132,8 +132,8 @@ static bool is_before(const block *x, const block *y)
     return x->size != y->size ? x->size < y->size : x->address < y->address;
 }
 
-/* Ids, mixed (MurmurHash3): the tree's depth grows with the logarithm of its size, in whichever order
- * blocks come. */
+/* Mixes the id (MurmurHash3), so that the tree's depth grows with the logarithm of its size in any
+ * order of blocks. */
 static uint32_t rank_of(uint32_t id)
 {
     id = (id ^ id >> 16) * UINT32_C(0x85ebca6b);

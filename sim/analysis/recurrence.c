@@ -127,13 +127,13 @@ static bool same_last(const run *r, uint32_t b, uint32_t p, cs_time period)
 }
 
 /* Whether the earliest mini-batches that must be compared are complete: those before `b`, and those
- * before the one that b is compared with. */
+ * before mini-batch b - p. */
 static bool is_covered(const run *r, uint32_t b, uint32_t p, cs_time period)
 {
     return r->ends[b - 1] <= r->at && (b <= p || r->ends[b - p - 1] <= r->at - period);
 }
 
-/* Whether mini-batch b entered `period` after the one p before it, as it does if both are the same. */
+/* Whether mini-batch b entered `period` after mini-batch b - p, as it does if both are the same. */
 static bool entered_alike(const run *r, uint32_t b, uint32_t p, cs_time period)
 {
     return r->enters[b] > r->at || r->enters[b] - r->enters[b - p] == period;

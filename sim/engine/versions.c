@@ -14,7 +14,7 @@ typedef struct slot_state {
     uint32_t live;   /* versions alive, the current one included */
     uint32_t before; /* current when the instant `updated` began */
     cs_time updated; /* when the current version was made; -1 for the initial one */
-    hold *holds;     /* of cap_holds: n_holds from first_hold on, by version, rising */
+    hold *holds;     /* entries first_hold .. first_hold + n_holds - 1, by version, rising */
     uint32_t first_hold, n_holds, cap_holds;
     uint32_t first_behind; /* the first other slot that retains what this one has as current, */
     uint32_t next_behind;  /* and the next slot that retains what the same one has; or CS_NONE */
@@ -144,8 +144,8 @@ static bool is_alive(const cs_versions *versions, uint32_t slot, uint32_t versio
             is_held(state, find_hold(state, version), version));
 }
 
-/* New holds are mostly of the newest version, and the oldest are mostly dropped first: both ends are
- * reached without moving the rest. */
+/* Most new holds have the newest version, and the oldest holds are dropped first: neither moves the
+ * others. */
 static bool insert_hold(slot_state *state, uint32_t at, uint32_t version)
 {
     if (state->first_hold > state->n_holds) {

@@ -48,7 +48,7 @@ static void note_growth(const cs_scenario *scenario, const cs_simulation *simula
         found->half, n, found->end);
 }
 
-/* The time of a run is proportional to what is simulated. */
+/* The time of a run is proportional to the number of messages. */
 static void note_messages(const cs_scenario *scenario, const cs_simulation *simulation,
                           const cs_log *log)
 {

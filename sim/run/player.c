@@ -12,12 +12,12 @@ enum { COMPUTE_STREAM, GATHER_STREAM, REDUCE_STREAM };
 
 /* A tensor of an effect. */
 typedef struct tensor {
-    int64_t bytes; /* -1: it is gone */
+    int64_t bytes; /* -1: freed */
     uint32_t block;
     uint32_t next; /* the next one of as many bytes, or CS_NONE */
 } tensor;
 
-/* Tensors of so many bytes, in a list from the oldest to the newest; CS_NONE: there are none. */
+/* Tensors of the same size, from the oldest to the newest; CS_NONE: none. */
 typedef struct size_list {
     int64_t bytes;
     uint32_t first, last;
@@ -34,7 +34,7 @@ typedef struct tensors {
 
 /* What there is of a micro-batch in a stage, by the numbers of the tapes. */
 typedef struct passage {
-    uint32_t next_spare; /* of one that no micro-batch has: the next such one, or CS_NONE */
+    uint32_t next_spare; /* next unused passage, if this one is unused; or CS_NONE */
     uint32_t *blocks;    /* or CS_NO_BLOCK */
     uint16_t *keeps;     /* operators that keep it */
 } passage;
@@ -49,7 +49,7 @@ typedef struct passages {
 typedef struct pass {
     uint32_t tasks;       /* that have not ended */
     uint32_t layers;      /* that were played */
-    uint32_t passage;     /* of a forward: 1 + that of its micro-batch; 0: none */
+    uint32_t passage;     /* forward passes: 1 + passage of the micro-batch; 0: none */
     cs_time all, started; /* durations of all its tasks, and of those that have begun */
 } pass;
 
@@ -347,7 +347,7 @@ static cs_status give(cs_player *p, uint32_t block, cs_error *error)
 
 /* ---- effects ---- */
 
-/* The list of tensors of so many bytes, which may be empty; NULL when memory runs out. */
+/* Finds or makes the list of tensors of this size; NULL when memory runs out. */
 static size_list *list_of(tensors *of, int64_t bytes)
 {
     uint32_t low = 0, high = of->n_sizes;
@@ -382,7 +382,7 @@ static bool append(tensors *of, int64_t bytes, uint32_t block)
     return true;
 }
 
-/* Closes up what is gone, once it is most of the items. */
+/* Removes freed items from the array once they are more than half of it. */
 static bool close_up(tensors *of)
 {
     enum { FEW = 64 };

@@ -382,8 +382,8 @@ static folding folding_of(const cs_sections *sections, const cs_parallel *parall
                      .devices = parallel ? parallel->devices : plan->devices};
 }
 
-/* "auto" folds many devices only. On few, collectives may be simulated message by message, with what
- * they do to each other on links; folding makes delays of them. */
+/* "auto" folds many devices only. On few devices, collectives may be simulated message by message,
+ * contention included; folding makes delays of them. */
 static bool is_wanted(const cs_sections *sections, const cs_parallel *parallel, uint32_t n_devices)
 {
     const uint32_t fidelity = sections->collectives.fidelity;

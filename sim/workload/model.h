@@ -249,13 +249,13 @@ const cs_layer *cs_model_layers(const cs_model *model, uint32_t samples);
 CS_MUST_CHECK cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end,
                                      uint32_t samples, cs_layer_sum *sum, cs_error *error);
 
-/* What layers keep together, `bytes` as kept_bytes of cs_model_sum. Starts as {0}. */
+/* Bytes that layers keep together, as kept_bytes of cs_model_sum. Start with {0}. */
 typedef struct cs_model_kept {
     int64_t bytes;
-    int64_t apart, carried; /* what layers keep each by itself; the most that is handed past one */
+    int64_t apart, carried; /* sum over layers alone; largest carried_bytes */
 } cs_model_kept;
 
-/* Adds a layer to what the layers before it keep. CS_OVERFLOW when it does not fit. */
+/* Adds a layer to the layers before it. CS_OVERFLOW when it does not fit. */
 CS_MUST_CHECK cs_status cs_model_keep(const cs_model *model, uint32_t layer, uint32_t samples,
                                       cs_model_kept *kept, cs_error *error);
 
