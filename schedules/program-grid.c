@@ -680,15 +680,15 @@ static cs_status sum_layers(cs_program_stage *made, cs_error *error)
     const cs_model *model = job->model;
     const cs_stage *of = &job->plan->stages[made->stage];
     const bool timed = cs_model_layers(model, job->micro_samples) != NULL;
-    cs_layer_sum until;
+    cs_model_kept until = {0};
     int64_t before;
     CS_TRY(cs_stage_kept_input(job, made->stage, &before, error));
     for (uint32_t l = of->first_layer; l < of->end_layer; l++) {
         cs_layer_sum *sum = &made->sums[l - of->first_layer];
         CS_TRY(cs_model_sum(model, l, l + 1, job->micro_samples, sum, error));
-        CS_TRY(cs_model_sum(model, of->first_layer, l + 1, job->micro_samples, &until, error));
-        sum->kept_bytes = until.kept_bytes - before; /* what layers share, once */
-        before = until.kept_bytes;
+        CS_TRY(cs_model_keep(model, l, job->micro_samples, &until, error));
+        sum->kept_bytes = until.bytes - before; /* what layers share, once */
+        before = until.bytes;
         if (!timed && model->layers[l].n_pieces > 0)
             return cs_error_add(error, CS_INVALID,
                                 "model \"%s\": layer \"%s\" has pieces, whose times must be there "
@@ -715,20 +715,41 @@ static void cut_units(cs_program_stage *made)
     }
 }
 
-/* What units share is gathered by the first, and its gradients are there from the backward of the
- * last on. */
-static void find_shared(cs_program_stage *made)
+/* Weights that units share are gathered by the first unit, and their gradients are complete after
+ * the backward of the last. */
+static cs_status find_shared(cs_program_stage *made, cs_error *error)
 {
     const cs_job *job = made->job;
-    for (uint32_t u = 0; u < made->n_units; u++) {
-        unit *of = &made->units[u];
-        const uint32_t borrower = cs_states_borrower(job, made->stage, of->first, of->end);
-        uint32_t from = u;
-        for (uint32_t i = 0; borrower != CS_NONE && i < made->n_units; i++)
-            from = borrower >= made->units[i].first && borrower < made->units[i].end ? i : from;
-        of->keeps = job->states.keep_gathered || job->states.gather_once || borrower != CS_NONE;
-        made->units[from].scattered += cs_states_scattered(job, &of->weights);
+    const cs_stage *of = &job->plan->stages[made->stage];
+    const uint32_t n_layers = of->end_layer - of->first_layer;
+    uint32_t *unit_of = malloc(n_layers * sizeof(*unit_of)); /* per layer */
+    uint32_t *last =
+        malloc(n_layers * sizeof(*last)); /* per unit: the last that uses its weights */
+    if (!unit_of || !last) {
+        free(unit_of);
+        free(last);
+        return cs_error_no_memory(error);
     }
+    for (uint32_t u = 0; u < made->n_units; u++) {
+        made->units[u].keeps = job->states.keep_gathered || job->states.gather_once;
+        last[u] = u;
+        for (uint32_t l = made->units[u].first; l < made->units[u].end; l++)
+            unit_of[l - of->first_layer] = u;
+    }
+    for (uint32_t l = of->first_layer; l < of->end_layer; l++) {
+        uint32_t lender;
+        if (!cs_states_borrows(job, made->stage, l, &lender) ||
+            unit_of[lender - of->first_layer] == unit_of[l - of->first_layer])
+            continue;
+        const uint32_t u = unit_of[lender - of->first_layer];
+        made->units[u].keeps = true;
+        last[u] = unit_of[l - of->first_layer];
+    }
+    for (uint32_t u = 0; u < made->n_units; u++)
+        made->units[last[u]].scattered += cs_states_scattered(job, &made->units[u].weights);
+    free(unit_of);
+    free(last);
+    return CS_OK;
 }
 
 cs_status cs_program_stage_init_grid(cs_program_stage *made, cs_error *error)
@@ -742,8 +763,7 @@ cs_status cs_program_stage_init_grid(cs_program_stage *made, cs_error *error)
     CS_TRY(sum_layers(made, error));
     CS_TRY(cs_stage_offload_init(made->job, made->stage, made->sums, &made->offload, error));
     cut_units(made);
-    find_shared(made);
-    return CS_OK;
+    return find_shared(made, error);
 }
 
 /* ---- the whole ---- */

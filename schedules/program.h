@@ -40,7 +40,7 @@
  *     from then to the end of the unit, besides the share that rests (gathered_weights). With
  *     `keep_gathered` they are gathered by a forward with which no micro-batch was between forward
  *     and backward, and there until the backward after which none is; and so are those that a later
- *     layer of the stage uses as well (cs_states_borrower), whose whole gradients are there from
+ *     layer of the stage uses as well (cs_states_borrows), whose whole gradients are there from
  *     that layer's backward on.
  *   - At stages 1 and 2 the weights are gathered, in place, after the update; the next forward
  *     waits for it.

@@ -371,24 +371,22 @@ uint32_t cs_states_gather_updated(const cs_job *job, const cs_weights *weights,
     return gather(job, weights, 1, 3, made);
 }
 
-uint32_t cs_states_borrower(const cs_job *job, uint32_t stage, uint32_t first, uint32_t end)
+bool cs_states_borrows(const cs_job *job, uint32_t stage, uint32_t layer, uint32_t *lender)
 {
-    for (uint32_t l = job->plan->stages[stage].end_layer; l > end; l--) {
-        if (job->model->layers[l - 1].tied_bytes == 0)
-            continue;
-        const uint32_t lender = cs_model_lender(job->model, l - 1);
-        if (lender >= first && lender < end && states_of(job, lender).zero == 3)
-            return l - 1;
-    }
-    return CS_NONE;
+    if (job->model->layers[layer].tied_bytes == 0)
+        return false;
+    *lender = cs_model_lender(job->model, layer);
+    return *lender >= job->plan->stages[stage].first_layer && *lender < layer &&
+           states_of(job, *lender).zero == 3;
 }
 
 bool cs_states_keeps(const cs_job *job, uint32_t stage)
 {
     const cs_stage *of = &job->plan->stages[stage];
     bool keeps = job->states.keep_gathered || job->states.gather_once;
+    uint32_t lender;
     for (uint32_t l = of->first_layer; l < of->end_layer && !keeps; l++)
-        keeps = cs_states_borrower(job, stage, l, l + 1) != CS_NONE;
+        keeps = cs_states_borrows(job, stage, l, &lender);
     return keeps;
 }
 

@@ -109,15 +109,15 @@ uint32_t cs_states_gather_updated(const cs_job *job, const cs_weights *weights,
 /* Bytes of narrow copies that a place makes of weights at stage 3 when it has gathered them. */
 int64_t cs_states_cast(const cs_job *job, const cs_weights *weights);
 
-/* The last layer of a stage behind layer `end` that uses weights of its layers [first, end) at
- * stage 3 as well; CS_NONE: none does. What several layers use is of one unit in FSDP, its root,
- * which stays gathered from a forward to the end of its backward, and whose gradients are scattered
- * when all of them are there (torch/distributed/fsdp/_runtime_utils.py, _post_forward_reshard;
- * _fully_shard/_fsdp_state.py, _lazy_init: post_forward_mesh_info). */
-uint32_t cs_states_borrower(const cs_job *job, uint32_t stage, uint32_t first, uint32_t end);
+/* Whether a layer of a stage uses weights at stage 3 of an earlier layer of the stage, `*lender`.
+ * What several layers use is of one unit in FSDP, its root, which stays gathered from a forward to
+ * the end of its backward, and whose gradients are scattered when all of them are there
+ * (torch/distributed/fsdp/_runtime_utils.py, _post_forward_reshard; _fully_shard/_fsdp_state.py,
+ * _lazy_init: post_forward_mesh_info). */
+bool cs_states_borrows(const cs_job *job, uint32_t stage, uint32_t layer, uint32_t *lender);
 
 /* Whether some weights of a stage stay gathered from a forward to its backward: all of them with
- * `states.keep_gathered` or `gather_once`, or those that have a borrower. */
+ * `states.keep_gathered` or `gather_once`, or those that a later layer borrows. */
 bool cs_states_keeps(const cs_job *job, uint32_t stage);
 
 /* Gradients of weights at this stage are scattered after each backward of a micro-batch, not once

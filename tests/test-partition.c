@@ -6,6 +6,7 @@
 #include "tests/expect.h"
 
 #include <gsl/gsl_rng.h>
+#include <math.h>
 #include <stdlib.h>
 
 enum { MOST_LAYERS = 8, TRIALS = 400, PS_PER_BYTE = 1000 };
@@ -356,6 +357,69 @@ static void check_stages(const instance *c, bool communication, uint32_t stages)
     cs_model_finish(&model);
 }
 
+/* The least bottleneck of the first `end` layers on `stages` stages, by trying every start of the
+ * last stage, and the first start that attains it: what plan.h promises, with nothing kept. */
+static double slow_cut(const cs_balance *of, uint32_t stages, uint32_t end, uint32_t *start)
+{
+    double least = INFINITY;
+    for (uint32_t first = stages - 1; first < (stages == 1 ? 1 : end); first++) {
+        double time = 0;
+        uint32_t ignored;
+        for (uint32_t l = first; l < end; l++) {
+            const cs_layer *layer = &of->model->layers[l];
+            time += (double)(layer->forward + layer->backward_input + layer->backward_weight);
+        }
+        time /= of->speeds[stages - 1];
+        if (first > 0 && of->communication)
+            time = fmax(
+                time, 2 * ((double)of->latency + (double)of->model->layers[first - 1].output_bytes *
+                                                     (double)CS_PS_PER_SEC / of->bandwidth));
+        if (stages > 1)
+            time = fmax(time, slow_cut(of, stages - 1, first, &ignored));
+        if (time < least) {
+            least = time;
+            *start = first;
+        }
+    }
+    return least;
+}
+
+/* Ties of layers without time, boundaries that cost more than stages, slow devices that should hold
+ * little: a longer prefix can be faster than a shorter one. */
+static void test_cuts(void **state)
+{
+    (void)state;
+    gsl_rng *rng = cs_random_stream(6, "cuts");
+    for (unsigned int trial = 0; trial < TRIALS; trial++) {
+        static const double choice[] = {0.25, 0.5, 1, 2, 3};
+        const instance c = draw(rng, trial);
+        double speeds[MOST_LAYERS];
+        cs_model model = model_of(&c);
+        cs_balance balance = {.model = &model,
+                              .speeds = speeds,
+                              .communication = trial % 2,
+                              .latency = (cs_time)gsl_rng_uniform_int(rng, 3000),
+                              .bandwidth = (double)CS_PS_PER_SEC /
+                                           (double)(1 + gsl_rng_uniform_int(rng, 4000))};
+        for (uint32_t s = 0; s < MOST_LAYERS; s++)
+            speeds[s] = trial % 3 ? choice[gsl_rng_uniform_int(rng, ROWS(choice))] : 1;
+        for (uint32_t stages = 1; stages <= c.n_layers; stages++) {
+            cs_plan got;
+            balance.n_stages = stages;
+            assert_int_equal(cs_plan_balanced(&balance, &got, NULL), CS_OK);
+            for (uint32_t s = stages, end = c.n_layers; s > 0; s--) {
+                uint32_t start = 0;
+                (void)slow_cut(&balance, s, end, &start);
+                expect_int(c.text, start, got.stages[s - 1].first_layer);
+                end = start;
+            }
+            cs_plan_finish(&got);
+        }
+        cs_model_finish(&model);
+    }
+    gsl_rng_free(rng);
+}
+
 static void expect_no_plan(const instance *c, uint32_t stages)
 {
     const balanced_params params = {false, stages};
@@ -422,7 +486,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_partitions), cmocka_unit_test(test_by_hand),
         cmocka_unit_test(test_too_small),      cmocka_unit_test(test_planners),
-        cmocka_unit_test(test_balanced),       cmocka_unit_test(test_workspace),
+        cmocka_unit_test(test_balanced),       cmocka_unit_test(test_cuts),
+        cmocka_unit_test(test_workspace),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

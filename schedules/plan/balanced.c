@@ -1,25 +1,21 @@
 #include "schedules/plan/plan.h"
 
+#include <math.h>
 #include <stdlib.h>
 
-/* best[p][l]: the least possible bottleneck of the first l layers in p stages; choice[p][l]: where
- * the last of these stages starts. Rows of n_layers + 1. */
+/* best[p][i]: the least possible bottleneck of the first p + i layers in p stages, each of at least
+ * one layer; the n_stages - p stages that follow need a layer each, so i is below `columns`. */
 typedef struct table {
     const cs_balance *of;
-    uint32_t n_layers;
+    uint32_t n_layers, columns;
     double *before; /* sum of forward + backward of the layers before each, in ps */
     double *best;
-    uint32_t *choice;
+    uint32_t *stack; /* starts, used by fill_stage */
 } table;
 
 static double *best_at(const table *t, uint32_t stages, uint32_t layers)
 {
-    return &t->best[(size_t)stages * (t->n_layers + 1) + layers];
-}
-
-static uint32_t *choice_at(const table *t, uint32_t stages, uint32_t layers)
-{
-    return &t->choice[(size_t)stages * (t->n_layers + 1) + layers];
+    return &t->best[(size_t)stages * t->columns + (layers - stages)];
 }
 
 /* One activation and one gradient over the boundary before `layer`. */
@@ -36,62 +32,75 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* The bottleneck when stage `stage` (from 0) holds [first, end) and the stages before it are at
- * best. */
-static double bottleneck(const table *t, uint32_t stage, uint32_t first, uint32_t end)
+/* Least bottleneck before stage `stage` (from 0) when the stage starts at `first`. */
+static double front(const table *t, uint32_t stage, uint32_t first)
 {
-    double speed = t->of->speeds ? t->of->speeds[stage] : 1;
-    double load = (t->before[end] - t->before[first]) / speed;
-    return larger(larger(*best_at(t, stage, first), boundary_time(t, first)), load);
+    return larger(*best_at(t, stage, first), boundary_time(t, first));
 }
 
-static void fill(table *t)
+static double load(const table *t, uint32_t stage, uint32_t first, uint32_t end)
 {
-    for (uint32_t stages = 1; stages <= t->of->n_stages; stages++) {
-        for (uint32_t end = stages; end <= t->n_layers; end++) {
-            uint32_t lowest = stages == 1 ? 0 : stages - 1;
-            uint32_t highest = stages == 1 ? 0 : end - 1;
-            *best_at(t, stages, end) = bottleneck(t, stages - 1, lowest, end);
-            *choice_at(t, stages, end) = lowest;
-            for (uint32_t first = lowest + 1; first <= highest; first++) {
-                double value = bottleneck(t, stages - 1, first, end);
-                if (value < *best_at(t, stages, end)) {
-                    *best_at(t, stages, end) = value;
-                    *choice_at(t, stages, end) = first;
-                }
-            }
-        }
+    const double speed = t->of->speeds ? t->of->speeds[stage] : 1;
+    return (t->before[end] - t->before[first]) / speed;
+}
+
+/* The least of max(front(first), load(first, end)) for each end of a stage, where its stages before
+ * are at best. A later start lowers the load, so it matters only if its front is
+ * below the fronts of all later starts. The stack holds these starts; their fronts rise. Along
+ * the stack loads fall, and the optimum is at the first start whose front is not below its load, or
+ * at the start before it. As the end moves on, loads rise and this place only moves up. */
+static void fill_stage(table *t, uint32_t stage)
+{
+    uint32_t n = 0, at = 0;
+    for (uint32_t end = stage + 1; end < stage + 1 + t->columns; end++) {
+        const uint32_t start = end - 1;
+        while (n > 0 && front(t, stage, t->stack[n - 1]) >= front(t, stage, start))
+            n--;
+        t->stack[n++] = start;
+        at = at < n ? at : n - 1;
+        while (at < n && front(t, stage, t->stack[at]) < load(t, stage, t->stack[at], end))
+            at++;
+        double best = at < n ? front(t, stage, t->stack[at]) : INFINITY;
+        if (at > 0)
+            best = fmin(best, load(t, stage, t->stack[at - 1], end));
+        *best_at(t, stage + 1, end) = best;
     }
 }
 
-static bool reserve(table *t)
+/* The first start of the last of `stages` stages of the first `end` layers that is optimal. */
+static uint32_t first_start(const table *t, uint32_t stages, uint32_t end)
 {
-    size_t rows = (size_t)t->of->n_stages + 1, columns = (size_t)t->n_layers + 1;
-    t->before = calloc(columns, sizeof(*t->before));
-    t->best = calloc(rows * columns, sizeof(*t->best));
-    t->choice = calloc(rows * columns, sizeof(*t->choice));
-    return t->before && t->best && t->choice;
+    const double best = *best_at(t, stages, end);
+    uint32_t first = stages - 1;
+    while (larger(front(t, stages - 1, first), load(t, stages - 1, first, end)) > best)
+        first++;
+    return first;
 }
 
 static cs_status solve(table *t, cs_plan *plan, cs_error *error)
 {
-    if (!reserve(t))
+    const uint32_t n_stages = t->of->n_stages;
+    t->columns = t->n_layers - n_stages + 1;
+    t->before = calloc((size_t)t->n_layers + 1, sizeof(*t->before));
+    t->best = calloc(((size_t)n_stages + 1) * t->columns, sizeof(*t->best));
+    t->stack = malloc(((size_t)t->n_layers + n_stages + 1) * sizeof(*t->stack));
+    if (!t->before || !t->best || !t->stack)
         return cs_error_no_memory(error);
     for (uint32_t i = 0; i < t->n_layers; i++) {
         const cs_layer *layer = &t->of->model->layers[i];
         t->before[i + 1] = t->before[i] + (double)layer->forward + (double)layer->backward_input +
                            (double)layer->backward_weight;
     }
-    fill(t);
-    uint32_t *cuts = malloc(((size_t)t->of->n_stages + 1) * sizeof(*cuts));
-    if (!cuts)
-        return cs_error_no_memory(error);
-    cuts[t->of->n_stages] = t->n_layers;
-    for (uint32_t s = t->of->n_stages; s > 0; s--)
-        cuts[s - 1] = *choice_at(t, s, cuts[s]);
-    cs_status status = cs_plan_pipeline(cuts, t->of->n_stages, plan, error);
-    free(cuts);
-    return status;
+    for (uint32_t end = 1; end <= t->columns; end++) /* the first stage starts at layer 0 */
+        *best_at(t, 1, end) = load(t, 0, 0, end);
+    for (uint32_t stage = 1; stage < n_stages; stage++)
+        fill_stage(t, stage);
+    uint32_t *cuts = t->stack + t->n_layers;
+    cuts[n_stages] = t->n_layers;
+    cuts[0] = 0;
+    for (uint32_t s = n_stages; s > 1; s--)
+        cuts[s - 1] = first_start(t, s, cuts[s]);
+    return cs_plan_pipeline(cuts, n_stages, plan, error);
 }
 
 cs_status cs_plan_balanced(const cs_balance *balance, cs_plan *plan, cs_error *error)
@@ -105,6 +114,6 @@ cs_status cs_plan_balanced(const cs_balance *balance, cs_plan *plan, cs_error *e
     cs_status status = solve(&t, plan, error);
     free(t.before);
     free(t.best);
-    free(t.choice);
+    free(t.stack);
     return status;
 }

@@ -69,7 +69,8 @@ typedef struct cs_balance {
  * one activation forward and one gradient back (PipeDream, SOSP 2019, section 3.1). Among equal
  * optima the one whose last stage starts first; the stages before it are then cut by the same rule,
  * as if they were all, and so balanced among themselves. By dynamic programming over (stages,
- * layers), O(n_stages * n_layers^2). CS_INVALID when there are more stages than layers. */
+ * layers), in time and memory (8 bytes each) of n_stages * (n_layers - n_stages + 1) entries.
+ * CS_INVALID when there are more stages than layers. */
 CS_MUST_CHECK cs_status cs_plan_balanced(const cs_balance *balance, cs_plan *plan, cs_error *error);
 
 /* {"schema_version": 1, "model": name, "stages": [{"first_layer", "last_layer", "devices"}]}; NULL

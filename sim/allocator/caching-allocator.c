@@ -27,7 +27,8 @@ const char *const cs_caching_action_names[] = {
 /* A piece of a segment. Those of one segment are linked by address. */
 typedef struct block {
     int64_t address, size, requested;
-    uint32_t prev, next; /* CS_NO_BLOCK at the ends */
+    uint32_t prev, next;  /* CS_NO_BLOCK at the ends */
+    uint32_t left, right; /* in its set's tree; CS_NO_BLOCK: none */
     uint32_t stream;
     uint32_t uses;      /* by other streams */
     uint64_t free_from; /* searches of its pool until it became free */
@@ -36,10 +37,11 @@ typedef struct block {
     bool live; /* else the entry is free for another block */
 } block;
 
-/* Ids of blocks, by stream, size and address. */
+/* A treap: a tree sorted by stream, size and address, whose parents have no lower rank than their
+ * children. */
 typedef struct block_set {
-    uint32_t n, capacity;
-    uint32_t *ids;
+    uint32_t n;
+    uint32_t root; /* CS_NO_BLOCK: empty */
 } block_set;
 
 typedef struct pool {
@@ -70,6 +72,8 @@ cs_caching_allocator *cs_caching_create(const cs_caching_options *options,
     if (observer)
         a->observer = *observer;
     a->next_address = first_address;
+    for (int i = 0; i < 2; i++)
+        a->pools[i].blocks.root = a->pools[i].unmapped.root = CS_NO_BLOCK;
     return a;
 }
 
@@ -77,10 +81,6 @@ void cs_caching_destroy(cs_caching_allocator *a)
 {
     if (!a)
         return;
-    for (int i = 0; i < 2; i++) {
-        free(a->pools[i].blocks.ids);
-        free(a->pools[i].unmapped.ids);
-    }
     free(a->blocks);
     free(a->spare);
     free(a);
@@ -123,6 +123,8 @@ static pool *pool_of(cs_caching_allocator *a, bool small)
 
 /* ---- sets of blocks ---- */
 
+static const block least; /* before all blocks */
+
 static bool is_before(const block *x, const block *y)
 {
     if (x->stream != y->stream)
@@ -130,37 +132,81 @@ static bool is_before(const block *x, const block *y)
     return x->size != y->size ? x->size < y->size : x->address < y->address;
 }
 
-/* The first position whose block is not before `key`. */
-static uint32_t lower_bound(const cs_caching_allocator *a, const block_set *set, const block *key)
+/* Mixes the id (MurmurHash3), so that the tree's depth grows with the logarithm of its size in any
+ * order of blocks. */
+static uint32_t rank_of(uint32_t id)
 {
-    uint32_t low = 0, high = set->n;
-    while (low < high) {
-        const uint32_t middle = low + (high - low) / 2;
-        if (is_before(&a->blocks[set->ids[middle]], key))
-            low = middle + 1;
-        else
-            high = middle;
-    }
-    return low;
+    id = (id ^ id >> 16) * UINT32_C(0x85ebca6b);
+    id = (id ^ id >> 13) * UINT32_C(0xc2b2ae35);
+    return id ^ id >> 16;
 }
 
-static cs_status insert(cs_caching_allocator *a, block_set *set, uint32_t id, cs_error *error)
+/* The first block that is not before `key`, or CS_NO_BLOCK. */
+static uint32_t lower_bound(const cs_caching_allocator *a, const block_set *set, const block *key)
 {
-    const uint32_t at = lower_bound(a, set, &a->blocks[id]);
-    if (!cs_vector_reserve((void **)&set->ids, &set->capacity, set->n + UINT64_C(1),
-                           sizeof(*set->ids)))
-        return cs_error_no_memory(error);
-    memmove(set->ids + at + 1, set->ids + at, (set->n - at) * sizeof(*set->ids));
-    set->ids[at] = id;
+    uint32_t found = CS_NO_BLOCK, id = set->root;
+    while (id != CS_NO_BLOCK) {
+        const bool before = is_before(&a->blocks[id], key);
+        found = before ? found : id;
+        id = before ? a->blocks[id].right : a->blocks[id].left;
+    }
+    return found;
+}
+
+/* The last block that is before `key`, or CS_NO_BLOCK. */
+static uint32_t last_before(const cs_caching_allocator *a, const block_set *set, const block *key)
+{
+    uint32_t found = CS_NO_BLOCK, id = set->root;
+    while (id != CS_NO_BLOCK) {
+        const bool before = is_before(&a->blocks[id], key);
+        found = before ? id : found;
+        id = before ? a->blocks[id].right : a->blocks[id].left;
+    }
+    return found;
+}
+
+/* The next block of the set after one that is, or was, in it. */
+static uint32_t after(const cs_caching_allocator *a, const block_set *set, const block *b)
+{
+    const block key = {.stream = b->stream, .size = b->size, .address = b->address + 1};
+    return lower_bound(a, set, &key);
+}
+
+static void insert(cs_caching_allocator *a, block_set *set, uint32_t id)
+{
+    block *b = &a->blocks[id];
+    uint32_t *link = &set->root, *left = &b->left, *right = &b->right;
+    while (*link != CS_NO_BLOCK && rank_of(*link) >= rank_of(id))
+        link = is_before(&a->blocks[*link], b) ? &a->blocks[*link].right : &a->blocks[*link].left;
+    uint32_t other = *link; /* the subtree from here on becomes those before and those after b */
+    while (other != CS_NO_BLOCK) {
+        const bool before = is_before(&a->blocks[other], b);
+        *(before ? left : right) = other;
+        if (before)
+            left = &a->blocks[other].right;
+        else
+            right = &a->blocks[other].left;
+        other = before ? *left : *right;
+    }
+    *left = *right = CS_NO_BLOCK;
+    *link = id;
     set->n++;
-    return CS_OK;
 }
 
 static void take_out(cs_caching_allocator *a, block_set *set, uint32_t id)
 {
-    const uint32_t at = lower_bound(a, set, &a->blocks[id]);
+    const block *b = &a->blocks[id];
+    uint32_t *link = &set->root, left = b->left, right = b->right;
+    while (*link != id)
+        link = is_before(&a->blocks[*link], b) ? &a->blocks[*link].right : &a->blocks[*link].left;
+    while (left != CS_NO_BLOCK && right != CS_NO_BLOCK) {
+        const bool is_left = rank_of(left) >= rank_of(right);
+        *link = is_left ? left : right;
+        link = is_left ? &a->blocks[left].right : &a->blocks[right].left;
+        *(is_left ? &left : &right) = *link;
+    }
+    *link = left != CS_NO_BLOCK ? left : right;
     set->n--;
-    memmove(set->ids + at, set->ids + at + 1, (set->n - at) * sizeof(*set->ids));
 }
 
 static block_set *set_of(cs_caching_allocator *a, const block *b)
@@ -247,7 +293,8 @@ static cs_status settle(cs_caching_allocator *a, uint32_t id, cs_error *error)
     CS_TRY(join(a, id, a->blocks[id].prev, error));
     CS_TRY(join(a, id, a->blocks[id].next, error));
     a->blocks[id].free_from = pool_of(a, a->blocks[id].small)->searches;
-    return insert(a, set_of(a, &a->blocks[id]), id, error);
+    insert(a, set_of(a, &a->blocks[id]), id);
+    return CS_OK;
 }
 
 static void reserve(cs_caching_allocator *a, int64_t bytes)
@@ -304,9 +351,9 @@ static cs_status unmap(cs_caching_allocator *a, uint32_t id, cs_error *error)
     tell(a, CS_CACHING_SEGMENT_UNMAP, first, end - first, a->blocks[middle].stream,
          a->blocks[middle].small);
     if (middle != id)
-        CS_TRY(insert(a, set_of(a, &a->blocks[id]), id, error));
+        insert(a, set_of(a, &a->blocks[id]), id);
     if (rest != CS_NO_BLOCK)
-        CS_TRY(insert(a, set_of(a, &a->blocks[rest]), rest, error));
+        insert(a, set_of(a, &a->blocks[rest]), rest);
     return settle(a, middle, error);
 }
 
@@ -316,8 +363,11 @@ static cs_status release_pool(cs_caching_allocator *a, const pool *p, cs_error *
     const uint32_t n = p->blocks.n;
     uint32_t *ids = malloc((n + 1ULL) * sizeof(*ids));
     cs_status status = ids ? CS_OK : cs_error_no_memory(error);
-    if (ids && n > 0)
-        memcpy(ids, p->blocks.ids, n * sizeof(*ids));
+    uint32_t id = lower_bound(a, &p->blocks, &least);
+    for (uint32_t i = 0; ids && i < n; i++) {
+        ids[i] = id;
+        id = after(a, &p->blocks, &a->blocks[id]);
+    }
     for (uint32_t i = 0; i < n && status == CS_OK; i++) {
         if (a->blocks[ids[i]].expandable)
             status = unmap(a, ids[i], error);
@@ -341,26 +391,27 @@ static cs_status release_large(cs_caching_allocator *a, int64_t size, uint32_t s
 {
     const int64_t limit = a->options.max_split_size;
     block_set *set = &pool_of(a, small)->blocks;
-    const block key = {.stream = stream, .size = size > limit ? size : limit};
+    const int64_t wanted = size > limit ? size : limit;
+    block key = {.stream = stream, .size = wanted};
     int64_t gained = 0;
     *done = false;
     if (limit == INT64_MAX)
         return CS_OK;
-    uint32_t at = lower_bound(a, set, &key);
-    if (at < set->n && a->blocks[set->ids[at]].stream == stream) {
+    uint32_t id = lower_bound(a, set, &key);
+    if (id != CS_NO_BLOCK && a->blocks[id].stream == stream) {
         *done = true;
-        return release_segment(a, set->ids[at], error);
+        return release_segment(a, id, error);
     }
-    while (at > 0 && gained < key.size) {
-        const uint32_t id = set->ids[--at];
-        if (a->blocks[id].stream != stream || a->blocks[id].size < limit)
+    while (gained < wanted && (id = last_before(a, set, &key)) != CS_NO_BLOCK) {
+        key = a->blocks[id];
+        if (key.stream != stream || key.size < limit)
             break;
-        if (!is_whole(&a->blocks[id]) || a->blocks[id].expandable)
+        if (!is_whole(&key) || key.expandable)
             continue;
-        gained += a->blocks[id].size;
+        gained += key.size;
         CS_TRY(release_segment(a, id, error));
     }
-    *done = gained >= key.size;
+    *done = gained >= wanted;
     return CS_OK;
 }
 
@@ -384,24 +435,23 @@ static cs_status collect(cs_caching_allocator *a, cs_error *error)
     uint64_t ages = 0, n = 0;
     int64_t gained = 0;
     bool freed = true;
-    for (uint32_t i = 0; i < p->blocks.n; i++) {
-        const block *b = &a->blocks[p->blocks.ids[i]];
+    const uint32_t first = lower_bound(a, &p->blocks, &least);
+    for (uint32_t id = first; id != CS_NO_BLOCK; id = after(a, &p->blocks, &a->blocks[id])) {
+        const block *b = &a->blocks[id];
         ages += is_garbage(b) ? age_of(p, b) : 0;
         n += is_garbage(b);
     }
     while (target > 0 && gained < target && freed && n > 0) {
         const double mean = (double)ages / (double)n;
         freed = false;
-        for (uint32_t i = 0; i < p->blocks.n;) {
-            const uint32_t id = p->blocks.ids[i];
-            const block *b = &a->blocks[id];
-            if (!is_garbage(b) || (double)age_of(p, b) < mean) {
-                i++;
+        block b = least;
+        for (uint32_t id; (id = after(a, &p->blocks, &b)) != CS_NO_BLOCK;) {
+            b = a->blocks[id];
+            if (!is_garbage(&b) || (double)age_of(p, &b) < mean)
                 continue;
-            }
             freed = true;
-            gained += b->size;
-            ages -= age_of(p, b);
+            gained += b.size;
+            ages -= age_of(p, &b);
             n--;
             CS_TRY(release_segment(a, id, error));
         }
@@ -418,27 +468,27 @@ static int64_t size_grown(const cs_caching_allocator *a, const block *b)
     return b->size + (next && !next->mapped ? next->size : 0);
 }
 
-/* The position of the block that fits best; n: there is none. */
+/* The block that fits best; CS_NO_BLOCK: there is none. */
 static uint32_t find_block(cs_caching_allocator *a, int64_t size, uint32_t stream, bool small)
 {
     pool *p = pool_of(a, small);
     const block_set *set = &p->blocks;
     const int64_t limit = a->options.max_split_size;
-    uint32_t at = lower_bound(a, set, &(block){.stream = stream, .size = size});
+    uint32_t id = lower_bound(a, set, &(block){.stream = stream, .size = size});
     p->searches++;
-    if (at == set->n || a->blocks[set->ids[at]].stream != stream)
-        return set->n;
-    const block *b = &a->blocks[set->ids[at]];
-    for (uint32_t next = at + 1; b->expandable && next < set->n; next++) {
-        const block *other = &a->blocks[set->ids[next]];
+    if (id == CS_NO_BLOCK || a->blocks[id].stream != stream)
+        return CS_NO_BLOCK;
+    const block *b = &a->blocks[id];
+    for (uint32_t next; b->expandable && (next = after(a, set, b)) != CS_NO_BLOCK;) {
+        const block *other = &a->blocks[next];
         if (other->stream != stream || size_grown(a, other) >= size_grown(a, b))
             break;
-        at = next;
+        id = next;
         b = other;
     }
     if (size < limit ? b->size >= limit : b->size - size >= NON_SPLIT_ROUNDING)
-        return set->n;
-    return at;
+        return CS_NO_BLOCK;
+    return id;
 }
 
 static cs_status new_segment(cs_caching_allocator *a, int64_t size, uint32_t stream, bool small,
@@ -483,15 +533,17 @@ static cs_status new_space(cs_caching_allocator *a, uint32_t stream, bool small,
     CS_TRY(new_block(a, &made, id, error));
     a->next_address = made.address + made.size;
     a->stats.n_segments++;
-    return insert(a, set_of(a, &a->blocks[*id]), *id, error);
+    insert(a, set_of(a, &a->blocks[*id]), *id);
+    return CS_OK;
 }
 
 /* Where `size` bytes could stand, mapped or not: an unmapped block, or the free one before it. */
 static uint32_t find_space(cs_caching_allocator *a, int64_t size, uint32_t stream, bool small)
 {
     const block_set *set = &pool_of(a, small)->unmapped;
-    for (uint32_t i = lower_bound(a, set, &(block){.stream = stream}); i < set->n; i++) {
-        uint32_t first = set->ids[i];
+    uint32_t next = lower_bound(a, set, &(block){.stream = stream});
+    for (; next != CS_NO_BLOCK; next = after(a, set, &a->blocks[next])) {
+        uint32_t first = next;
         int64_t bytes = 0;
         if (a->blocks[first].stream != stream)
             break;
@@ -522,7 +574,7 @@ static cs_status map(cs_caching_allocator *a, uint32_t *id, int64_t size, cs_err
     take_out(a, set_of(a, &a->blocks[*id]), *id);
     if (bytes < all) {
         CS_TRY(cut(a, *id, bytes, &rest, error));
-        CS_TRY(insert(a, set_of(a, &a->blocks[rest]), rest, error));
+        insert(a, set_of(a, &a->blocks[rest]), rest);
     }
     a->blocks[*id].mapped = true;
     reserve(a, bytes);
@@ -565,12 +617,10 @@ static cs_status get_block(cs_caching_allocator *a, int64_t size, uint32_t strea
                            cs_error *error)
 {
     const bool small = size <= SMALL_SIZE;
-    block_set *set = &pool_of(a, small)->blocks;
-    const uint32_t at = find_block(a, size, stream, small);
     bool again;
-    if (at < set->n) {
-        *id = set->ids[at];
-        take_out(a, set, *id);
+    *id = find_block(a, size, stream, small);
+    if (*id != CS_NO_BLOCK) {
+        take_out(a, &pool_of(a, small)->blocks, *id);
         return CS_OK;
     }
     if (a->options.gc_threshold > 0)
@@ -614,7 +664,7 @@ cs_status cs_caching_allocate(cs_caching_allocator *a, int64_t bytes, uint32_t s
     }
     if (is_split(a, &a->blocks[id], size)) {
         CS_TRY(cut(a, id, size, &rest, error));
-        CS_TRY(insert(a, set_of(a, &a->blocks[rest]), rest, error));
+        insert(a, set_of(a, &a->blocks[rest]), rest);
     }
     block *b = &a->blocks[id];
     b->allocated = true;
@@ -664,8 +714,9 @@ void cs_caching_free_room(const cs_caching_allocator *a, int64_t bytes, uint32_t
 {
     const block_set *set = &a->pools[block_size(bytes) <= SMALL_SIZE].blocks;
     *largest = *all = 0;
-    for (uint32_t i = 0; i < set->n; i++) {
-        const block *b = &a->blocks[set->ids[i]];
+    uint32_t id = lower_bound(a, set, &least);
+    for (; id != CS_NO_BLOCK; id = after(a, set, &a->blocks[id])) {
+        const block *b = &a->blocks[id];
         if (b->stream != stream)
             continue;
         *all += b->size;

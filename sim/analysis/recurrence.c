@@ -126,6 +126,32 @@ static bool same_last(const run *r, uint32_t b, uint32_t p, cs_time period)
            (b > p && same_batch(r, b, p, period, true) && same_batch(r, b - 1, p, period, false));
 }
 
+/* Whether the earliest mini-batches that must be compared are complete: those before `b`, and those
+ * before mini-batch b - p. */
+static bool is_covered(const run *r, uint32_t b, uint32_t p, cs_time period)
+{
+    return r->ends[b - 1] <= r->at && (b <= p || r->ends[b - p - 1] <= r->at - period);
+}
+
+/* Whether mini-batch b entered `period` after mini-batch b - p, as it does if both are the same. */
+static bool entered_alike(const run *r, uint32_t b, uint32_t p, cs_time period)
+{
+    return r->enters[b] > r->at || r->enters[b] - r->enters[b - p] == period;
+}
+
+/* The cheap part of the comparison, which looks at no task: most wrong periods end here, before
+ * the tasks of many mini-batches have been compared. */
+static bool enter_alike(const run *r, uint32_t p, cs_time period)
+{
+    uint32_t b = r->graph->n_batches - 1;
+    while (b >= p && entered_alike(r, b, p, period)) {
+        if (is_covered(r, b, p, period))
+            return true;
+        b--;
+    }
+    return false;
+}
+
 /* Whether the run has a period of p mini-batches; all that are in flight, now or a period before,
  * are compared, and then those before them for as long as they are equal. */
 static bool repeats(const run *r, uint32_t p, cs_recurrence *found)
@@ -133,13 +159,13 @@ static bool repeats(const run *r, uint32_t p, cs_recurrence *found)
     const uint32_t last = r->graph->n_batches - 1;
     const cs_time period = r->at - r->enters[last - p];
     uint32_t b = last + 1;
-    if (period <= 0)
+    if (period <= 0 || !enter_alike(r, p, period))
         return false;
     if (same_last(r, last, p, period))
         b--;
     while (b <= last && b > p && same_batch(r, b - 1, p, period, false))
         b--;
-    if (b == last + 1 || r->ends[b - 1] > r->at || (b > p && r->ends[b - p - 1] > r->at - period))
+    if (b == last + 1 || !is_covered(r, b, p, period))
         return false;
     found->n = p;
     found->period = period;

@@ -14,9 +14,10 @@ typedef struct slot_state {
     uint32_t live;   /* versions alive, the current one included */
     uint32_t before; /* current when the instant `updated` began */
     cs_time updated; /* when the current version was made; -1 for the initial one */
-    hold *holds;     /* by version, rising; few */
-    uint32_t n_holds, cap_holds;
-    bool others_behind; /* another slot retains what this one has as current */
+    hold *holds;     /* entries first_hold .. first_hold + n_holds - 1, by version, rising */
+    uint32_t first_hold, n_holds, cap_holds;
+    uint32_t first_behind; /* the first other slot that retains what this one has as current, */
+    uint32_t next_behind;  /* and the next slot that retains what the same one has; or CS_NONE */
 } slot_state;
 
 struct cs_versions {
@@ -42,10 +43,16 @@ static bool reserve(cs_versions *versions, const cs_graph *graph)
         return false;
     memset(versions->registers, 0xff, cells * sizeof(*versions->registers));
     for (uint32_t i = 0; i < graph->n_slots; i++) {
-        versions->slots[i].live = 1;
-        versions->slots[i].updated = -1;
-        versions->slots[graph->slots[i].behind].others_behind |= graph->slots[i].behind != i;
+        versions->slots[i] =
+            (slot_state){.live = 1, .updated = -1, .first_behind = CS_NONE, .next_behind = CS_NONE};
         versions->records[i].peak_live = 1;
+    }
+    for (uint32_t i = graph->n_slots; i-- > 0;) {
+        slot_state *of = &versions->slots[graph->slots[i].behind];
+        if (graph->slots[i].behind == i)
+            continue;
+        versions->slots[i].next_behind = of->first_behind;
+        of->first_behind = i;
     }
     return true;
 }
@@ -91,14 +98,31 @@ static uint32_t oldest_retained(const cs_versions *versions, uint32_t slot)
     return from + 1 > of->newest ? from + 1 - of->newest : 0;
 }
 
+/* How many of the slot's holds are of versions below this one. */
+static uint32_t find_hold(const slot_state *state, uint32_t version)
+{
+    uint32_t low = 0, high = state->n_holds;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (state->holds[state->first_hold + middle].version < version)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
+}
+
+static bool is_held(const slot_state *state, uint32_t at, uint32_t version)
+{
+    return at < state->n_holds && state->holds[state->first_hold + at].version == version;
+}
+
 /* Counts what lives, and gives memory the difference. */
 static cs_status recount(cs_versions *versions, uint32_t slot, uint32_t task, cs_time now)
 {
     slot_state *state = &versions->slots[slot];
     uint32_t oldest = oldest_retained(versions, slot), before = state->live;
-    state->live = versions->current[slot] - oldest + 1;
-    for (uint32_t h = 0; h < state->n_holds && state->holds[h].version < oldest; h++)
-        state->live++;
+    state->live = versions->current[slot] - oldest + 1 + find_hold(state, oldest);
     if (state->live > versions->records[slot].peak_live)
         versions->records[slot].peak_live = state->live;
     if (state->live == before)
@@ -112,38 +136,51 @@ static cs_status recount(cs_versions *versions, uint32_t slot, uint32_t task, cs
     return cs_memory_apply(versions->memory, &effect, 1, task, now);
 }
 
-static uint32_t find_hold(const slot_state *state, uint32_t version)
-{
-    uint32_t at = 0;
-    while (at < state->n_holds && state->holds[at].version < version)
-        at++;
-    return at;
-}
-
 static bool is_alive(const cs_versions *versions, uint32_t slot, uint32_t version)
 {
     const slot_state *state = &versions->slots[slot];
-    uint32_t at = find_hold(state, version);
-    bool held = at < state->n_holds && state->holds[at].version == version;
     return version <= versions->current[slot] &&
-           (held || version >= oldest_retained(versions, slot));
+           (version >= oldest_retained(versions, slot) ||
+            is_held(state, find_hold(state, version), version));
+}
+
+/* Most new holds have the newest version, and the oldest holds are dropped first: neither moves the
+ * others. */
+static bool insert_hold(slot_state *state, uint32_t at, uint32_t version)
+{
+    if (state->first_hold > state->n_holds) {
+        memcpy(state->holds, state->holds + state->first_hold,
+               state->n_holds * sizeof(*state->holds));
+        state->first_hold = 0;
+    }
+    if (!cs_vector_reserve((void **)&state->holds, &state->cap_holds,
+                           (uint64_t)state->first_hold + state->n_holds + 1, sizeof(*state->holds)))
+        return false;
+    hold *place = state->holds + state->first_hold + at;
+    memmove(place + 1, place, (state->n_holds - at) * sizeof(*place));
+    *place = (hold){version, 0};
+    state->n_holds++;
+    return true;
+}
+
+static void remove_hold(slot_state *state, uint32_t at)
+{
+    hold *place = state->holds + state->first_hold + at;
+    state->n_holds--;
+    if (at == 0)
+        state->first_hold++;
+    else
+        memmove(place, place + 1, (state->n_holds - at) * sizeof(*place));
 }
 
 static cs_status take_hold(cs_versions *versions, uint32_t slot, uint32_t version, uint32_t task,
                            cs_time now)
 {
     slot_state *state = &versions->slots[slot];
-    uint32_t at = find_hold(state, version);
-    if (at == state->n_holds || state->holds[at].version != version) {
-        if (!cs_vector_reserve((void **)&state->holds, &state->cap_holds,
-                               state->n_holds + UINT64_C(1), sizeof(*state->holds)))
-            return CS_NO_MEMORY;
-        memmove(state->holds + at + 1, state->holds + at,
-                (state->n_holds - at) * sizeof(*state->holds));
-        state->holds[at] = (hold){version, 0};
-        state->n_holds++;
-    }
-    state->holds[at].count++;
+    const uint32_t at = find_hold(state, version);
+    if (!is_held(state, at, version) && !insert_hold(state, at, version))
+        return CS_NO_MEMORY;
+    state->holds[state->first_hold + at].count++;
     return recount(versions, slot, task, now);
 }
 
@@ -208,14 +245,12 @@ cs_status cs_versions_drop(cs_versions *versions, uint32_t task, uint32_t versio
     if (cls->policy == 0 || !versions->graph->policies[cls->policy - 1].drops)
         return CS_OK;
     slot_state *state = &versions->slots[cls->weights];
-    uint32_t at = find_hold(state, version);
-    if (at == state->n_holds || state->holds[at].version != version)
+    const uint32_t at = find_hold(state, version);
+    if (!is_held(state, at, version))
         return CS_OK; /* nothing held it */
-    if (--state->holds[at].count > 0)
+    if (--state->holds[state->first_hold + at].count > 0)
         return CS_OK;
-    state->n_holds--;
-    memmove(state->holds + at, state->holds + at + 1,
-            (state->n_holds - at) * sizeof(*state->holds));
+    remove_hold(state, at);
     return recount(versions, cls->weights, task, now);
 }
 
@@ -229,10 +264,9 @@ cs_status cs_versions_update(cs_versions *versions, uint32_t slot, uint32_t task
     state->updated = now;
     versions->records[slot].made = versions->current[slot];
     cs_status status = recount(versions, slot, task, now);
-    for (uint32_t s = 0; state->others_behind && s < versions->graph->n_slots; s++) {
-        if (status == CS_OK && s != slot && versions->graph->slots[s].behind == slot)
-            status = recount(versions, s, task, now);
-    }
+    for (uint32_t s = state->first_behind; s != CS_NONE && status == CS_OK;
+         s = versions->slots[s].next_behind)
+        status = recount(versions, s, task, now);
     return status;
 }
 

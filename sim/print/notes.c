@@ -48,6 +48,20 @@ static void note_growth(const cs_scenario *scenario, const cs_simulation *simula
         found->half, n, found->end);
 }
 
+/* The time of a run is proportional to the number of messages. */
+static void note_messages(const cs_scenario *scenario, const cs_simulation *simulation,
+                          const cs_log *log)
+{
+    enum { MANY = 1000000 };
+    const cs_lower_report *lowering = &simulation->lowering;
+    if (scenario->foregone && lowering->fidelity == CS_FIDELITY_FLOW && lowering->n_flows >= MANY)
+        cs_log_write(log, CS_LOG_INFO,
+                     "note: %llu messages of collectives were simulated one by one; with "
+                     "\"/parallel/fold\": \"yes\" each collective is one delay, and one of several "
+                     "identical devices is simulated, which is much faster",
+                     (unsigned long long)lowering->n_flows);
+}
+
 void cs_notes_write(const cs_scenario *scenario, const cs_simulation *simulation, const cs_log *log)
 {
     if (simulation->lowering.one_nic)
@@ -57,4 +71,5 @@ void cs_notes_write(const cs_scenario *scenario, const cs_simulation *simulation
             "same number of ranks in every node, numbered node by node");
     note_iterations(scenario, simulation, log);
     note_growth(scenario, simulation, log);
+    note_messages(scenario, simulation, log);
 }

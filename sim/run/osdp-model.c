@@ -74,26 +74,26 @@ static cs_status check_patterns(const cs_osdp_options *options, const cs_model *
     return CS_OK;
 }
 
-/* One layer; `before` is what the layers before it keep together, and then includes it. */
+/* One layer; `kept` is what the layers before it keep together, and then includes it. */
 static cs_status fill(const cs_scenario *scenario, const cs_osdp_options *options, uint32_t l,
-                      int64_t *before, cs_osdp_operator *op, cs_error *error)
+                      cs_model_kept *kept, cs_osdp_operator *op, cs_error *error)
 {
     const cs_job *job = &scenario->job;
     const cs_model *model = scenario->model;
-    cs_layer_sum one, until;
+    const int64_t before = kept->bytes;
+    cs_layer_sum one;
     double speed = job->speeds[0]; /* slowest device, which the others wait for */
     for (uint32_t d = 1; d < job->n_devices; d++)
         speed = fmin(speed, job->speeds[d]);
     CS_TRY(cs_model_sum(model, l, l + 1, job->micro_samples, &one, error));
-    CS_TRY(cs_model_sum(model, 0, l + 1, job->micro_samples, &until, error));
+    CS_TRY(cs_model_keep(model, l, job->micro_samples, kept, error));
     *op = (cs_osdp_operator){.weights = one.weight_bytes,
                              .gradients = one.gradient_bytes,
                              .states = one.weight_bytes + one.gradient_bytes +
                                        cs_optimizer_bytes(job, one.weight_bytes, one.matrix_bytes),
-                             .kept = until.kept_bytes - *before, /* what layers share, once */
+                             .kept = kept->bytes - before, /* what layers share, once */
                              .workspace = one.workspace_bytes,
                              .slices = slices_of(options, model->layers[l].name)};
-    *before = until.kept_bytes;
     if (!cs_time_at_speed(one.forward + one.backward_input + one.backward_weight, speed,
                           &op->compute))
         return cs_error_add(error, CS_OVERFLOW, "%s: layer %u takes too long at a speed of %g",
@@ -168,13 +168,14 @@ cs_status cs_osdp_model_of(const cs_scenario *scenario, const cs_osdp_options *o
     const cs_model *chain = scenario->model;
     cs_osdp_operator *operators = cs_arena_alloc(arena, chain->n_layers, sizeof(*operators));
     cs_ring_hop hop;
-    int64_t before = 0, frozen = 0;
+    cs_model_kept kept = {0};
+    int64_t frozen = 0;
     if (!operators)
         return cs_error_no_memory(error);
     CS_TRY(check(scenario, error));
     CS_TRY(check_patterns(options, chain, error));
     for (uint32_t l = 0; l < chain->n_layers; l++) {
-        CS_TRY(fill(scenario, options, l, &before, &operators[l], error));
+        CS_TRY(fill(scenario, options, l, &kept, &operators[l], error));
         frozen += cs_layer_besides(&chain->layers[l]);
     }
     CS_TRY(find_ring(scenario, operators, &hop, error));

@@ -12,32 +12,44 @@ enum { COMPUTE_STREAM, GATHER_STREAM, REDUCE_STREAM };
 
 /* A tensor of an effect. */
 typedef struct tensor {
-    int64_t bytes;
+    int64_t bytes; /* -1: freed */
     uint32_t block;
+    uint32_t next; /* the next one of as many bytes, or CS_NONE */
 } tensor;
+
+/* Tensors of the same size, from the oldest to the newest; CS_NONE: none. */
+typedef struct size_list {
+    int64_t bytes;
+    uint32_t first, last;
+} size_list;
 
 typedef struct tensors {
     uint32_t n, capacity;
-    tensor *items; /* the oldest first */
+    tensor *items;  /* the oldest first */
+    uint32_t first; /* no item before it is there */
+    uint32_t n_there;
+    size_list *sizes; /* by bytes, rising */
+    uint32_t n_sizes, cap_sizes;
 } tensors;
 
 /* What there is of a micro-batch in a stage, by the numbers of the tapes. */
 typedef struct passage {
-    uint32_t stage, item;
-    bool live;
-    uint32_t *blocks; /* or CS_NO_BLOCK */
-    uint16_t *keeps;  /* operators that keep it */
+    uint32_t next_spare; /* next unused passage, if this one is unused; or CS_NONE */
+    uint32_t *blocks;    /* or CS_NO_BLOCK */
+    uint16_t *keeps;     /* operators that keep it */
 } passage;
 
 typedef struct passages {
     uint32_t n, capacity;
     passage *items;
+    uint32_t spare; /* the first that no micro-batch has, or CS_NONE */
 } passages;
 
 /* A pass of a micro-batch over the layers of a stage, in one or several tasks. */
 typedef struct pass {
     uint32_t tasks;       /* that have not ended */
     uint32_t layers;      /* that were played */
+    uint32_t passage;     /* forward passes: 1 + passage of the micro-batch; 0: none */
     cs_time all, started; /* durations of all its tasks, and of those that have begun */
 } pass;
 
@@ -103,10 +115,10 @@ static uint32_t most_number(const cs_tape_event *events, uint32_t n, uint32_t mo
     return most;
 }
 
-static size_t pass_at(const cs_player *p, const cs_class *cls, uint32_t item)
+static size_t pass_at(const cs_player *p, uint32_t stage, uint32_t kind, uint32_t item)
 {
-    const size_t row = (size_t)cls->stage * cs_graph_items(p->graph) + item;
-    return 2 * row + (cls->kind == CS_BACKWARD);
+    const size_t row = (size_t)stage * cs_graph_items(p->graph) + item;
+    return 2 * row + (kind == CS_BACKWARD);
 }
 
 static bool is_pass(const cs_player *p, const cs_class *cls)
@@ -124,7 +136,7 @@ static void count_passes(cs_player *p)
         const cs_class *cls = cs_graph_class(p->graph, t);
         if (!is_pass(p, cls))
             continue;
-        pass *of = &p->passes[pass_at(p, cls, p->graph->tasks[t].item)];
+        pass *of = &p->passes[pass_at(p, cls->stage, cls->kind, p->graph->tasks[t].item)];
         of->tasks++;
         of->all += cls->duration;
     }
@@ -169,6 +181,7 @@ cs_status cs_player_create(const cs_scenario *scenario, const cs_graph *graph, u
                      .watch = watch,
                      .task = CS_NONE,
                      .result = CS_NONE,
+                     .passages.spare = CS_NONE,
                      .labels = p->labels};
     p->allocator = cs_caching_create(&options, watch ? &(cs_caching_observer){see, p} : NULL);
     if (!p->allocator || !find_tapes(p)) {
@@ -183,8 +196,10 @@ void cs_player_destroy(cs_player *p)
 {
     if (!p)
         return;
-    for (uint32_t c = 0; c < CS_N_CATEGORIES; c++)
+    for (uint32_t c = 0; c < CS_N_CATEGORIES; c++) {
         free(p->effects[c].items);
+        free(p->effects[c].sizes);
+    }
     for (uint32_t i = 0; i < p->passages.n; i++) {
         free(p->passages.items[i].blocks);
         free(p->passages.items[i].keeps);
@@ -332,24 +347,81 @@ static cs_status give(cs_player *p, uint32_t block, cs_error *error)
 
 /* ---- effects ---- */
 
+/* Finds or makes the list of tensors of this size; NULL when memory runs out. */
+static size_list *list_of(tensors *of, int64_t bytes)
+{
+    uint32_t low = 0, high = of->n_sizes;
+    while (low < high) {
+        const uint32_t middle = low + (high - low) / 2;
+        if (of->sizes[middle].bytes < bytes)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    if (low < of->n_sizes && of->sizes[low].bytes == bytes)
+        return &of->sizes[low];
+    if (!cs_vector_reserve((void **)&of->sizes, &of->cap_sizes, of->n_sizes + UINT64_C(1),
+                           sizeof(*of->sizes)))
+        return NULL;
+    memmove(of->sizes + low + 1, of->sizes + low, (of->n_sizes - low) * sizeof(*of->sizes));
+    of->sizes[low] = (size_list){bytes, CS_NONE, CS_NONE};
+    of->n_sizes++;
+    return &of->sizes[low];
+}
+
+static bool append(tensors *of, int64_t bytes, uint32_t block)
+{
+    size_list *list = list_of(of, bytes);
+    if (!list || !cs_vector_reserve((void **)&of->items, &of->capacity, of->n + UINT64_C(1),
+                                    sizeof(*of->items)))
+        return false;
+    of->items[of->n] = (tensor){bytes, block, CS_NONE};
+    *(list->first == CS_NONE ? &list->first : &of->items[list->last].next) = of->n;
+    list->last = of->n++;
+    of->n_there++;
+    return true;
+}
+
+/* Removes freed items from the array once they are more than half of it. */
+static bool close_up(tensors *of)
+{
+    enum { FEW = 64 };
+    const uint32_t n = of->n;
+    bool enough = true;
+    if (n < FEW || of->n_there > n / 2)
+        return true;
+    of->n = of->first = of->n_there = of->n_sizes = 0;
+    for (uint32_t i = 0; i < n && enough; i++)
+        if (of->items[i].bytes >= 0)
+            enough = append(of, of->items[i].bytes, of->items[i].block);
+    return enough;
+}
+
 static cs_status add_tensor(cs_player *p, uint32_t category, int64_t bytes, cs_error *error)
 {
     tensors *of = &p->effects[category];
     uint32_t block;
     CS_TRY(take(p, bytes, category, &block, error));
-    if (!cs_vector_reserve((void **)&of->items, &of->capacity, of->n + UINT64_C(1),
-                           sizeof(*of->items)))
-        return cs_error_no_memory(error);
-    of->items[of->n++] = (tensor){bytes, block};
-    return CS_OK;
+    return close_up(of) && append(of, bytes, block) ? CS_OK : cs_error_no_memory(error);
 }
 
-static cs_status drop_tensor(cs_player *p, tensors *of, uint32_t i, cs_error *error)
+/* The oldest of a list. */
+static cs_status drop_first(cs_player *p, tensors *of, size_list *list, cs_error *error)
 {
-    const uint32_t block = of->items[i].block;
-    of->n--;
-    memmove(of->items + i, of->items + i + 1, (of->n - i) * sizeof(*of->items));
-    return give(p, block, error);
+    tensor *oldest = &of->items[list->first];
+    list->first = oldest->next;
+    oldest->bytes = -1;
+    of->n_there--;
+    return give(p, oldest->block, error);
+}
+
+/* The oldest of all; its bytes are added to *bytes. */
+static cs_status drop_oldest(cs_player *p, tensors *of, int64_t *bytes, cs_error *error)
+{
+    while (of->items[of->first].bytes < 0)
+        of->first++;
+    *bytes += of->items[of->first].bytes;
+    return drop_first(p, of, list_of(of, of->items[of->first].bytes), error);
 }
 
 /* The oldest of that size; or else the oldest ones until the bytes are reached, the rest of the
@@ -357,14 +429,23 @@ static cs_status drop_tensor(cs_player *p, tensors *of, uint32_t i, cs_error *er
 static cs_status free_tensors(cs_player *p, uint32_t category, int64_t bytes, cs_error *error)
 {
     tensors *of = &p->effects[category];
-    for (uint32_t i = 0; i < of->n; i++)
-        if (of->items[i].bytes == bytes)
-            return drop_tensor(p, of, i, error);
-    while (bytes > 0 && of->n > 0) {
-        bytes -= of->items[0].bytes;
-        CS_TRY(drop_tensor(p, of, 0, error));
-    }
-    return bytes < 0 ? add_tensor(p, category, -bytes, error) : CS_OK;
+    size_list *list = list_of(of, bytes);
+    int64_t freed = 0;
+    if (!list)
+        return cs_error_no_memory(error);
+    if (list->first != CS_NONE)
+        return drop_first(p, of, list, error);
+    while (freed < bytes && of->n_there > 0)
+        CS_TRY(drop_oldest(p, of, &freed, error));
+    return freed > bytes ? add_tensor(p, category, freed - bytes, error) : CS_OK;
+}
+
+static cs_status drop_all(cs_player *p, uint32_t category, cs_error *error)
+{
+    int64_t bytes = 0;
+    while (p->effects[category].n_there > 0)
+        CS_TRY(drop_oldest(p, &p->effects[category], &bytes, error));
+    return CS_OK;
 }
 
 /* Tapes say more of what a pass keeps, and works with: workspaces of layers are there from their
@@ -391,36 +472,35 @@ static cs_status apply(cs_player *p, const cs_class *cls, bool at_end, bool free
 
 /* ---- passes ---- */
 
-static cs_status find_passage(cs_player *p, uint32_t stage, uint32_t item, passage **out,
+/* That of a micro-batch in the stage of the class, which gets one with its first pass. */
+static cs_status find_passage(cs_player *p, const cs_class *cls, uint32_t item, passage **out,
                               cs_error *error)
 {
     passages *of = &p->passages;
-    uint32_t spare = of->n;
-    for (uint32_t i = 0; i < of->n; i++) {
-        passage *at = &of->items[i];
-        if (at->live && at->stage == stage && at->item == item) {
-            *out = at;
-            return CS_OK;
-        }
-        spare = at->live ? spare : i;
-    }
-    if (spare == of->n) {
+    uint32_t *at = &p->passes[pass_at(p, cls->stage, CS_FORWARD, item)].passage;
+    if (*at == 0 && of->spare != CS_NONE) {
+        *at = 1 + of->spare;
+        of->spare = of->items[of->spare].next_spare;
+    } else if (*at == 0) {
         if (!cs_vector_reserve((void **)&of->items, &of->capacity, of->n + UINT64_C(1),
                                sizeof(*of->items)))
             return cs_error_no_memory(error);
         passage *made = &of->items[of->n];
         *made = (passage){.blocks = malloc(p->n_memories * sizeof(*made->blocks)),
                           .keeps = calloc(p->n_memories, sizeof(*made->keeps))};
-        of->n++;
+        *at = ++of->n;
         if (!made->blocks || !made->keeps)
             return cs_error_no_memory(error);
         memset(made->blocks, 0xff, p->n_memories * sizeof(*made->blocks));
     }
-    *out = &of->items[spare];
-    (*out)->live = true;
-    (*out)->stage = stage;
-    (*out)->item = item;
+    *out = &of->items[*at - 1];
     return CS_OK;
+}
+
+static void leave_passage(passages *of, uint32_t which)
+{
+    of->items[which].next_spare = of->spare;
+    of->spare = which;
 }
 
 static cs_status free_memory(cs_player *p, passage *at, uint32_t memory, cs_error *error)
@@ -550,10 +630,10 @@ static cs_status play_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_
 {
     const cs_stage *stage = &p->scenario->job.plan->stages[cls->stage];
     const bool backward = cls->kind == CS_BACKWARD;
-    pass *of = &p->passes[pass_at(p, cls, item)];
+    pass *of = &p->passes[pass_at(p, cls->stage, cls->kind, item)];
     passage *at;
     of->started += cls->duration;
-    CS_TRY(find_passage(p, cls->stage, item, &at, error));
+    CS_TRY(find_passage(p, cls, item, &at, error));
     for (const uint32_t end = begun_layers(p, stage, of, backward); of->layers < end;
          of->layers++) {
         const cs_layer *layer = layer_at(p, stage, of->layers, backward);
@@ -567,13 +647,16 @@ static cs_status play_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_
 static cs_status end_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_error *error)
 {
     passage *at;
-    if (--p->passes[pass_at(p, cls, item)].tasks > 0)
+    if (--p->passes[pass_at(p, cls->stage, cls->kind, item)].tasks > 0)
         return CS_OK;
-    CS_TRY(find_passage(p, cls->stage, item, &at, error));
+    CS_TRY(find_passage(p, cls, item, &at, error));
     for (uint32_t i = 0; i < p->n_memories; i++)
         if (at->blocks[i] != CS_NO_BLOCK && (cls->kind == CS_BACKWARD || at->keeps[i] == 0))
             CS_TRY(free_memory(p, at, i, error));
-    at->live = cls->kind == CS_FORWARD;
+    if (cls->kind == CS_BACKWARD) {
+        p->passes[pass_at(p, cls->stage, CS_FORWARD, item)].passage = 0;
+        leave_passage(&p->passages, (uint32_t)(at - p->passages.items));
+    }
     return CS_OK;
 }
 
@@ -696,12 +779,10 @@ static cs_status make_weights(cs_player *p, cs_error *error)
 
 cs_status cs_player_begin(cs_player *p, cs_error *error)
 {
-    tensors *weights = &p->effects[CS_MEMORY_WEIGHTS];
     if (p->scenario->weight_buffer)
         CS_TRY(make_weights(p, error));
     CS_TRY(take_residents(p, NO_STATES, error));
-    while (weights->n > 0)
-        CS_TRY(drop_tensor(p, weights, 0, error));
+    CS_TRY(drop_all(p, CS_MEMORY_WEIGHTS, error));
     return take_residents(p, EARLY_STATES, error);
 }
 
@@ -721,14 +802,14 @@ cs_status cs_player_step(cs_player *p, uint32_t task, bool ends, cs_time time, c
 cs_status cs_player_end_round(cs_player *p, cs_error *error)
 {
     for (uint32_t c = 0; c < CS_N_CATEGORIES; c++)
-        while (p->effects[c].n > 0)
-            CS_TRY(drop_tensor(p, &p->effects[c], 0, error));
+        CS_TRY(drop_all(p, c, error));
+    p->passages.spare = CS_NONE;
     for (uint32_t i = 0; i < p->passages.n; i++) {
         passage *at = &p->passages.items[i];
         for (uint32_t m = 0; m < p->n_memories; m++)
             if (at->blocks[m] != CS_NO_BLOCK)
                 CS_TRY(free_memory(p, at, m, error));
-        at->live = false;
+        leave_passage(&p->passages, i);
     }
     if (p->n_memories > 0)
         count_passes(p);

@@ -27,24 +27,21 @@ static cs_status one_layer_each(uint32_t n_stages, cs_plan *plan, cs_error *erro
     return status;
 }
 
-/* Steps of the search that the user is let wait for: about half a minute. */
-static const double most_steps = 1e10;
+/* The search keeps a double for each stage and each layer that it may end with: 2 GiB at most. */
+static const double most_entries = 1 << 28;
 
-/* The search compares, for every stage and every layer that it may end with, all layers that it may
- * start with. A single stage needs none. */
 static cs_status check_effort(uint32_t n_layers, uint32_t n_stages, const cs_json_place *root,
                               cs_error *error)
 {
-    double layers = n_layers, free_layers = layers - n_stages;
-    double steps = (layers * layers * layers - free_layers * free_layers * free_layers) / 6;
+    const double layers = n_layers, stages = n_stages;
     cs_json_place section = {.up = root, .key = "schedule"};
     cs_json_place place = {.up = &section, .key = "partition"};
-    if (n_stages == 1 || steps <= most_steps)
+    if (stages * (layers - stages + 1) <= most_entries)
         return CS_OK;
     return cs_json_invalid(&place, error,
-                           "balancing %.0f layers over %u stages takes too long; give the cuts as "
-                           "a list or a plan",
-                           layers, n_stages);
+                           "balancing %u layers over %u stages takes too much memory; give the "
+                           "cuts as a list or a plan",
+                           n_layers, n_stages);
 }
 
 /* The model for a mini-batch whose forward comes in micro-batches, and whose backward is one. */

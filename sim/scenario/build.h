@@ -180,6 +180,7 @@ typedef struct cs_folded {
     const char *reason;         /* what tells devices apart: why each is simulated by itself, where
                                  * that was not asked for; or, with stands_for, what is left out */
     const char *difference;     /* as in cs_scenario */
+    bool foregone;              /* "auto" does not fold these identical devices: there are few */
 } cs_folded;
 
 /* Of a mesh, or without one (`parallel` NULL) of a schedule each of whose devices holds a copy of

@@ -382,8 +382,8 @@ static folding folding_of(const cs_sections *sections, const cs_parallel *parall
                      .devices = parallel ? parallel->devices : plan->devices};
 }
 
-/* "auto" is for many devices. Where collectives may become messages each copy is simulated, as
- * folding would make delays of them. */
+/* "auto" folds many devices only. On few devices, collectives may be simulated message by message,
+ * contention included; folding makes delays of them. */
 static bool is_wanted(const cs_sections *sections, const cs_parallel *parallel, uint32_t n_devices)
 {
     const uint32_t fidelity = sections->collectives.fidelity;
@@ -410,7 +410,8 @@ cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *paral
     cs_grid copies;
     folding f = folding_of(sections, parallel, platform, plan, &copies);
     *folded = (cs_folded){0};
-    if (f.places == 1 || !is_wanted(sections, parallel, platform->n_devices))
+    const bool wanted = is_wanted(sections, parallel, platform->n_devices);
+    if (f.places == 1 || (!wanted && (!parallel || sections->parallel.fold == CS_FOLD_NO)))
         return CS_OK;
     CS_TRY(look_for_obstacle(sections, &f, error));
     const bool possible = !f.reason[0];
@@ -418,6 +419,9 @@ cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *paral
         snprintf(f.reason, sizeof(f.reason), "%s", difference);
     else if (possible)
         CS_TRY(look_for_difference(&f, error));
+    folded->foregone = !wanted && !f.reason[0];
+    if (!wanted)
+        return CS_OK;
     if (possible && !(folded->difference = cs_arena_copy(arena, f.reason)))
         return cs_error_no_memory(error);
     if (!f.reason[0] || (possible && is_estimated(sections, &f)))

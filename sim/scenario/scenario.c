@@ -182,6 +182,7 @@ static cs_status build_job(const cs_sections *sections, const cs_loaded *loaded,
     made->unfolded = folded.stands_for ? NULL : folded.reason;
     made->estimated = folded.stands_for ? folded.reason : NULL;
     made->difference = folded.difference;
+    made->foregone = folded.foregone;
     return cs_scenario_job(sections, &made->platform, batch, unplanned, made->plan, made->pattern,
                            folded.stands_for, arena, &made->job, error);
 }

@@ -99,6 +99,7 @@ typedef struct cs_scenario {
                              * none; NULL: not checked */
     const char *estimated;  /* "fold": "slowest": what tells the devices apart that one is simulated
                             * for; NULL: nothing does */
+    bool foregone;          /* a small mesh of identical devices is not folded */
     cs_platform platform;
     cs_plan *plan;       /* NULL: it was read without one */
     cs_pattern *pattern; /* that came with the plan; NULL: none did */

@@ -205,6 +205,27 @@ cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end, uint
     return CS_OK;
 }
 
+cs_status cs_model_keep(const cs_model *model, uint32_t layer, uint32_t samples,
+                        cs_model_kept *kept, cs_error *error)
+{
+    const priced from = price(model, samples);
+    cs_layer of = from.layers[layer];
+    cs_model_kept made = *kept;
+    made.carried = of.carried_bytes > made.carried ? of.carried_bytes : made.carried;
+    bool fits = (!of.recompute || recomputed(&from, layer, &of)) &&
+                add_scaled(&made.apart, of.kept_bytes, from.by, ROUND_UP);
+    made.bytes = made.apart;
+    fits = fits && add_scaled(&made.bytes, made.carried, from.by, ROUND_UP);
+    if (!fits)
+        return cs_error_add(
+            error, CS_OVERFLOW,
+            "model \"%s\": what layers up to %u keep for %u samples does not fit 64 "
+            "bits (2^63 bytes are 8 EiB)",
+            model->name, layer, samples);
+    *kept = made;
+    return CS_OK;
+}
+
 cs_status cs_model_sum_share(const cs_model *model, uint32_t first, uint32_t end, uint32_t samples,
                              uint32_t n, cs_layer_sum *sum, cs_error *error)
 {

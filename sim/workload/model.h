@@ -249,7 +249,17 @@ const cs_layer *cs_model_layers(const cs_model *model, uint32_t samples);
 CS_MUST_CHECK cs_status cs_model_sum(const cs_model *model, uint32_t first, uint32_t end,
                                      uint32_t samples, cs_layer_sum *sum, cs_error *error);
 
-/* The same for one of `n` equal shares of a micro-batch; n divides `samples`, unless batch_size is
+/* Bytes that layers keep together, as kept_bytes of cs_model_sum. Start with {0}. */
+typedef struct cs_model_kept {
+    int64_t bytes;
+    int64_t apart, carried; /* sum over layers alone; largest carried_bytes */
+} cs_model_kept;
+
+/* Adds a layer to the layers before it. CS_OVERFLOW when it does not fit. */
+CS_MUST_CHECK cs_status cs_model_keep(const cs_model *model, uint32_t layer, uint32_t samples,
+                                      cs_model_kept *kept, cs_error *error);
+
+/* The same as cs_model_sum for one of `n` equal shares of a micro-batch; n divides `samples`, unless batch_size is
  * 0: then a share is an n-th of what is given for any micro-batch. */
 CS_MUST_CHECK cs_status cs_model_sum_share(const cs_model *model, uint32_t first, uint32_t end,
                                            uint32_t samples, uint32_t n, cs_layer_sum *sum,

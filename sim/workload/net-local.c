@@ -1016,7 +1016,8 @@ uint32_t cs_net_local_first_keeper(const cs_net_local *local, uint32_t exchange)
 {
     const cs_net *net = &local->net;
     cs_op_cost cost;
-    for (uint32_t p = exchange + 1; p < net->n_ops; p++) {
+    const uint32_t last = cs_net_tensor(net, net->ops[exchange].output)->last_reader;
+    for (uint32_t p = exchange + 1; last != CS_NO_TENSOR && p <= last; p++) {
         if (!reads(&net->ops[p], net->ops[exchange].output))
             continue;
         cs_op_cost_of(net, &net->ops[p], 1, CS_PRECISION_FP16, &cost);
@@ -1034,7 +1035,8 @@ cs_gathered_bytes cs_net_local_gathered(const cs_net_local *local, uint32_t exch
     const cs_tensor made = net->ops[exchange].output;
     const double elements = (double)cs_net_tensor(net, made)->elements * batch;
     cs_gathered_bytes sum = {0};
-    for (uint32_t p = exchange + 1; p < net->n_ops; p++) {
+    const uint32_t last = cs_net_tensor(net, net->ops[exchange].output)->last_reader;
+    for (uint32_t p = exchange + 1; last != CS_NO_TENSOR && p <= last; p++) {
         cs_op_cost cost;
         if (!reads(&net->ops[p], made))
             continue;

@@ -23,6 +23,9 @@ typedef struct op_memory {
     uint32_t keeps; /* bits of inputs */
     uint32_t gives; /* the storage whose gradient its backward is the last to read, + 1; or 0 */
     cs_gathered_bytes gathered; /* of an exchange */
+    /* exchanges whose results, gathered again, are there from the backward of this op on, and up to
+     * it: 1 + the first of them, and 1 + the next one of the same op; 0: none */
+    uint32_t first_begins, next_begins, first_ends, next_ends;
 } op_memory;
 
 typedef struct maker {
@@ -335,28 +338,33 @@ static bool see(void *context, cs_tape_what what, uint32_t memory, int64_t bytes
 
 /* What was gathered forward and is gathered again is there from the backward of its last reader to
  * that of its first one, or until the gradients of weights are made beside a sum. */
-static bool gather_again(maker *m, uint32_t op, bool begin)
+static void find_gathers(maker *m)
 {
-    bool enough = true;
-    for (uint32_t p = 0; enough && m->local && p < m->net->n_ops; p++) {
+    for (uint32_t p = m->local ? m->net->n_ops : 0; p-- > 0;) {
         if (!m->net->ops[p].gathers_again)
             continue;
         const uint32_t end =
             m->local->ops[p].deferred > 0 ? p : cs_net_local_first_keeper(m->local, p);
         const uint32_t last = cs_net_tensor(m->net, m->net->ops[p].output)->last_reader;
-        const cs_gathered_bytes *of = &m->ops[p].gathered;
-        if (begin && op == last)
-            enough = cs_tape_add(&m->tape, CS_TAPE_TAKE, number_of_gathered(m, p),
-                                 of->tensor + of->cast);
-        else if (!begin && op == end)
-            enough = cs_tape_add(&m->tape, CS_TAPE_GIVE, number_of_gathered(m, p), 0);
+        if (last != CS_NO_TENSOR) {
+            m->ops[p].next_begins = m->ops[last].first_begins;
+            m->ops[last].first_begins = p + 1;
+        }
+        m->ops[p].next_ends = m->ops[end].first_ends;
+        m->ops[end].first_ends = p + 1;
     }
-    return enough;
 }
 
 static bool begin_op(void *context, uint32_t op)
 {
-    return gather_again(((backward *)context)->m, op, true);
+    maker *m = ((backward *)context)->m;
+    bool enough = true;
+    for (uint32_t p = m->ops[op].first_begins; enough && p > 0; p = m->ops[p - 1].next_begins) {
+        const cs_gathered_bytes *of = &m->ops[p - 1].gathered;
+        enough = cs_tape_add(&m->tape, CS_TAPE_TAKE, number_of_gathered(m, p - 1),
+                             of->tensor + of->cast);
+    }
+    return enough;
 }
 
 static bool end_op(void *context, uint32_t op)
@@ -364,7 +372,10 @@ static bool end_op(void *context, uint32_t op)
     backward *b = context;
     const cs_net_layer *of = &b->chain->layers[b->layer];
     cs_layer *to = &b->to[b->layer];
-    if (!gather_again(b->m, op, false) || !add_kept(b->m, op, CS_TAPE_GIVE))
+    for (uint32_t p = b->m->ops[op].first_ends; p > 0; p = b->m->ops[p - 1].next_ends)
+        if (!cs_tape_add(&b->m->tape, CS_TAPE_GIVE, number_of_gathered(b->m, p - 1), 0))
+            return false;
+    if (!add_kept(b->m, op, CS_TAPE_GIVE))
         return false;
     if (op > of->first)
         return true;
@@ -385,6 +396,7 @@ static cs_status make(maker *m, const cs_net_chain *chain, cs_layer *to, cs_aren
     share_products(m);
     for (uint32_t p = 0; p < m->net->n_ops; p++)
         find_op(m, p);
+    find_gathers(m);
     for (uint32_t l = 0; l < chain->n_layers; l++) {
         m->tape.n = 0;
         if (!add_forward(m, l, &chain->layers[l]) ||
