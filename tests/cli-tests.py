@@ -1503,7 +1503,8 @@ class Files(Case):
         """Commands fail on pipes without a reader or writer, and on devices, instead of waiting."""
         commands = [('check', 'pipe'), ('run', 'pipe', '--no-output'), ('plan', 'pipe'),
                     ('advise', 'pipe'), ('sweep', 'pipe', '--vary', '/iterations=1'),
-                    ('plot', 'pipe', '-o', 'a.svg'), ('plot', 'pipe', '--kind', 'fit', '-o', 'a.svg'),
+                    ('plot', 'pipe', '-o', 'a.svg'),
+                    ('plot', 'pipe', '--kind', 'fit', '-o', 'a.svg'),
                     ('report', 'pipe', '-o', 'a.html'), ('compare', 'pipe', 'pipe'),
                     ('export', 'trace', 'pipe', '-o', 'a.json'), ('validate', 'pipe'),
                     ('check', '/dev/zero'), ('plot', '/dev/zero', '-o', 'a.svg'),

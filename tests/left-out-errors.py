@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""Writes points/left-out.json: errors of predicted step times of runs that the fitted figures do not
-know.
+"""Writes points/left-out.json: errors of predicted step times of runs that no figure was fitted
+to.
 
   left-out-errors.py SIM DEVICES --fitted POINTS.json ... --unseen POINTS.json ... > left-out.json
 
-Files after --fitted are those that fit-figures.py fits figures to. The error of each of their points
-is that with the figures fitted to all other sources (fit-figures.py, "by others"). Files after
---unseen have sources that no figure was ever fitted to: their errors are taken as they are. Points
-of quality C are left out. `sim validate --like` reads the result (sim/validate/interval.h).
+Files after --fitted are those that fit-figures.py fits figures to. The error of each of their
+points is that with the figures fitted to all other sources (fit-figures.py, "by others"). Files
+after --unseen have sources that no figure was ever fitted to: their errors are taken as they are.
+Points of quality C are left out. `sim validate --like` reads the result (sim/validate/interval.h).
 """
 import collections
 import importlib
@@ -47,7 +47,8 @@ def errors_left_out(sim, devices, files):
 def main():
     arguments = sys.argv[1:]
     split, last = arguments.index('--fitted'), arguments.index('--unseen')
-    (sim, devices), fitted, unseen = arguments[:split], arguments[split + 1:last], arguments[last + 1:]
+    (sim, devices), fitted = arguments[:split], arguments[split + 1:last]
+    unseen = arguments[last + 1:]
     graded = quality(fitted + unseen)
     found = {i: (traits, error) for i, (traits, error) in predict(sim, unseen).items()
              if not graded[i].startswith('C')}
@@ -63,8 +64,9 @@ def main():
           'know",\n  "made_by": "tests/left-out-errors.py",\n  "traits": "times, network, device, '
           'precision, runtime, sharded weights, pipeline, tensor parallelism",\n  "sources": [')
     for k, (name, groups) in enumerate(sorted(sources.items())):
-        rows = ',\n'.join(f'      {{"traits": {key}, "errors_percent": {json.dumps(sorted(errors))}}}'
-                          for key, errors in sorted(groups.items()))
+        rows = ',\n'.join(
+            f'      {{"traits": {key}, "errors_percent": {json.dumps(sorted(errors))}}}'
+            for key, errors in sorted(groups.items()))
         print(f'    {{"source": "{name}", "groups": [\n{rows}]}}' + ',' * (k + 1 < len(sources)))
     print('  ]\n}')
 

@@ -130,7 +130,8 @@ class Advise(unittest.TestCase):
         self.assertRegex(out, r'\n +1\*? ')
 
     def test_first_answer(self):
-        """Of 27,000 plans on 512 GPUs some fit, and are there within seconds; the rest is counted."""
+        """Of 27,000 plans on 512 GPUs some fit, and are found within seconds; the rest is
+        counted."""
         large = {**SCENARIO, 'model': {
             'name': 'llama', 'parameters': {
                 'layers': 80, 'hidden': 8192, 'heads': 64, 'kv_heads': 8, 'intermediate': 28672,
@@ -407,8 +408,9 @@ class Advise(unittest.TestCase):
             (['-s', '/advise/tenso=2'], 3,
              r's\.json: /advise: unknown key "tenso"; did you mean "tensor"\?'),
             (['-s', '/advise/zero=[0, 4]'], 3, r's\.json: /advise/zero/1: must be from 0 to 3'),
-            (['-s', '/advise/schedules="dapple"'], 3, r's\.json: /advise/schedules: unknown value '
-                                                      r'"dapple"; (did you mean "\w+"\? )?known: sequential, 1f1b'),
+            (['-s', '/advise/schedules="dapple"'], 3,
+             r's\.json: /advise/schedules: unknown value "dapple"; (did you mean "\w+"\? )?'
+             r'known: sequential, 1f1b'),
             (['-s', '/parallel=[0, 1]'], 3,
              r's\.json: /parallel: must be an object \(got an array\)'),
             (['-s', '/schedule=[0, 1]'], 3,

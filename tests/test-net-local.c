@@ -994,6 +994,15 @@ static void test_wrong(void **state)
         make_zoo(wrong[i].name, wrong[i].parameters, &net);
         snprintf(expected, sizeof(expected), "s.json: %s", wrong[i].message);
         const cs_status status = cs_net_split_check(&net, &split, &at, &error);
+        uint32_t at_proposal = 0, proposals = 0;
+        cs_error_proposal proposal;
+        while (cs_error_next_proposal(&error, &at_proposal, &proposal)) {
+            if (!proposal.first)
+                continue;
+            cs_error_append(&error, proposals++ == 0 ? ": " : " or ");
+            cs_error_append(&error, proposal.value);
+        }
+        cs_error_append(&error, proposals > 0 ? " would" : "");
         expect_error(wrong[i].row, CS_INVALID, expected, status, &error);
         cs_net_finish(&net);
     }

@@ -303,7 +303,7 @@ static void refusals(void **state)
         {"{'bandwidth': '1 GB/s'}", "'parallel': {'pipeline': 8},", "",
          "/offload: no stage has two layers that keep something to offload"},
         {"{'bandwidth': '1 GB/s'}", "", "",
-         "/offload: needs the section \"parallel\" (for one device: {\"data\": 1})"},
+         "/offload: needs the section \"parallel\"; use /parallel={\"data\": 1}"},
         {"{}", "'parallel': {'data': 1},", "",
          "/offload: missing key \"bandwidth\": there is no device whose description has it"},
         {"{'operators': ['mlp'], 'bandwidth': '1 GB/s'}", "'parallel': {'data': 1},", "",

@@ -694,8 +694,8 @@ class Replay(Case):
         os.chmod(file.name, 0o755)
         said = self.sim('replay', 'good.json', status=1, PATH=self.folder + ':/usr/bin:/bin').stderr
         self.assertIn('mpirun ended with exit code 7 and gave no error message', said)
-        # what it killed in the middle of writing leaves nothing behind; unmarked files, and temporary
-        # files of other outputs, stay
+        # what it killed in the middle of writing leaves nothing behind; unmarked files, and
+        # temporary files of other outputs, stay
         with open(file.name, 'w', encoding='utf-8') as file:
             file.write('#!/bin/sh\nfor name in .x.h5.sim~AbCdEf .y.h5.sim~AbCdEf; do\n'
                        'mkdir $name; : > $name/.content; { echo "$MARK"; echo $name; '

@@ -457,7 +457,8 @@ static void refuses_what_is_too_large(void **state)
         cs_override sets[3] = {rows[i][0], rows[i][1], {"/iterations", "1000"}};
         expect_int(rows[i][0].pointer, CS_INVALID,
                    read_text(SMALL, sets, i == 3 ? 3 : 2, &scenario, &error));
-        assert_non_null(strstr(error.text, "too l"));
+        if (!strstr(error.text, "too l") && !strstr(error.text, "too much memory"))
+            fail_msg("%s: %s", rows[i][0].pointer, error.text);
     }
 }
 
