@@ -192,8 +192,8 @@ static void test_reader_names_columns(void **state)
     expect_text("name", "a_name", reader.name);
     const cs_reader_column missing = {"tasks/colour", CS_READER_INT64, &values};
     assert_int_equal(cs_reader_read(&reader, &missing, 1, &n, &error), CS_INVALID);
-    snprintf(expected, sizeof(expected),
-             "%s: tasks/colour: missing, must be a column", in(state, "run.h5"));
+    snprintf(expected, sizeof(expected), "%s: tasks/colour: missing, must be a column",
+             in(state, "run.h5"));
     assert_int_equal(strncmp(error.text, expected, strlen(expected)), 0);
     cs_error_init(&error);
     const cs_reader_column uneven[] = {{"tasks/start", CS_READER_INT64, &values},

@@ -98,15 +98,15 @@ static cs_status advise(const cs_context *context, const cs_arguments *arguments
     if (!cs_team_helps(context->team))
         status = show(context, arguments, &advice, document, error);
     if (status == CS_OK && advice.interrupted)
-        status =
-            cs_error_add(error, CS_INTERRUPTED, "interrupted: %u of %u plans not evaluated",
-                         advice.n_states[CS_CANDIDATE_OPEN], advice.candidates.n);
+        status = cs_error_add(error, CS_INTERRUPTED, "interrupted: %u of %u plans not evaluated",
+                              advice.n_states[CS_CANDIDATE_OPEN], advice.candidates.n);
     else if (status == CS_OK && advice.n_rows == 0 && how->budget > 0 && advice.cut &&
              !cs_team_helps(context->team))
-        status = cs_error_add(error, CS_LIMIT,
-                              "%s: the budget ended before a plan that fits was found: give it more "
-                              "time, or narrow the search (/advise)",
-                              arguments->words[0]);
+        status =
+            cs_error_add(error, CS_LIMIT,
+                         "%s: the budget ended before a plan that fits was found: give it more "
+                         "time, or narrow the search (/advise)",
+                         arguments->words[0]);
     else if (status == CS_OK && advice.n_rows == 0 && !advice.cut && !cs_team_helps(context->team))
         status = cs_error_add(error, CS_LIMIT, "%s: no plan fits%s", arguments->words[0],
                               advice.candidates.n_excluded > 0
