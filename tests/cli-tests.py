@@ -432,7 +432,7 @@ class Messages(Case):
                                                     **keys.get(name, {'devices': 4})},
                                  schedule={'kind': 'dp'}))
             sharing = 'fifo' if name == 'ring' else 'max_min'
-            linked = name in ('nvlink_mesh', 'dgx1', 'abci', 'dgx1-v100')
+            linked = name in ('nvlink_mesh', 'dgx1', 'abci', 'dgx1-v100', 'gh200-4')
             by = 'ring_per_link' if linked else 'ring'
             done = run('check', 's.json', '--resolved')
             self.assertEqual(json.loads(done.stdout)['platform']['sharing'], sharing, name)

@@ -774,7 +774,7 @@ class Replay(Case):
             self.assertIn(said, self.network(*words, status=2)[0].stderr)
         self.assertIn('sim was started as 2 processes (PMI_SIZE)',
                       self.network(status=2, PMI_SIZE='2')[0].stderr)
-        self.assertIn('no-such-launcher: No such file',
+        self.assertIn('no-such-launcher: cannot start: No such file',
                       self.network('--launcher', 'no-such-launcher', status=1)[0].stderr)
         self.assertEqual(os.listdir(self.folder), [])
 

@@ -396,7 +396,7 @@ class Sweep(unittest.TestCase):
             self.refused(said, '--set', '/parallel/fold=yes', '--vary',
                          f'{key}={json.dumps(value)}',
                          status=1)
-        self.refused('takes "fold" alone; use "sequential"', '--set', '/parallel/fold=yes',
+        self.refused('cannot be combined with the schedule "dp"', '--set', '/parallel/fold=yes',
                      '--vary',
                      '/parallel/data=4', status=1)
 

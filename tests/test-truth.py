@@ -19,7 +19,7 @@ import unittest
 FOLDER = sys.argv.pop(2) if len(sys.argv) > 2 else ''
 SIM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'sim'
 POINTS_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'points')
-LONG = ('bigscience-a100',)  # minutes
+LONG = ('bigscience-a100', 'nanotron-h100', 'vtrain-a100')  # minutes
 
 MODEL = {'name': 'gpt', 'kind': 'decoder', 'layers': 4, 'hidden': 256, 'heads': 4, 'ffn': 1024,
          'vocab': 1000,
