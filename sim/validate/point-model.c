@@ -496,11 +496,8 @@ static bool shards_gradients(const cs_point *point)
 
 /* Stated; else Megatron-LM sums gradients of bf16 weights in fp32
  * (megatron/training/arguments.py: "accumulate and all-reduce gradients in fp32 for bfloat16 data
- * type"), whether products are in bf16 or in a narrower type, and so does NeMo
- * (nemo/collections/llm/recipes/precision/mixed_precision.py: bf16_with_fp8_mixed has the
- * grad_reduce_in_fp32 of bf16_mixed, True); unless it is told to reduce them in bf16. Those of fp16
- * weights it sums in fp16. torchtitan reduces them
- * in fp32 (mixed_precision_reduce, torchtitan/config_manager.py). FSDP keeps nothing but what it has
+ * type"), whether products are in bf16 or in a narrower type; unless it is told to reduce them in
+ * bf16. Those of fp16 weights it sums in fp16. torchtitan reduces them in fp32 (mixed_precision_reduce, torchtitan/config_manager.py). FSDP keeps nothing but what it has
  * reduced. */
 bool cs_point_rules_sums_in_fp32(const cs_point *point)
 {
@@ -510,8 +507,11 @@ bool cs_point_rules_sums_in_fp32(const cs_point *point)
         return is(point->options->grad_reduce_dtype, "fp32");
     if (starts(point->framework, "torchtitan"))
         return true;
-    return cs_point_rules_megatron(point) && !is(point->precision, "fp16") &&
-           !is(point->precision, "fp32") && !cs_point_rules_argument(point, "fp16") &&
+    const bool narrow = starts(point->precision, "fp8") || starts(point->precision, "mxfp8") ||
+                        starts(point->precision, "nvfp4");
+    const bool bf16 = is(point->precision, "bf16") || cs_point_rules_argument(point, "bf16") ||
+                      (starts(point->framework, "Megatron-LM") && narrow);
+    return cs_point_rules_megatron(point) && bf16 && !cs_point_rules_argument(point, "fp16") &&
            !starts(point->framework, "Megatron-Bridge") &&
            !cs_point_rules_argument(point, "grad-reduce-in-bf16");
 }
