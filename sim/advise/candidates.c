@@ -19,6 +19,7 @@ enum {
     MOST_FILTERS = 64,
     NODE_DEVICES = 8, /* where the platform does not say */
     USUAL_BUCKET = 25 << 20,
+    FULLY_SHARDED = 3,
     EACH_UP_TO = 64, /* devices that are simulated one by one where they are not alike */
 };
 
@@ -380,9 +381,10 @@ static cs_status vary_states(const making *m, cs_candidate c)
                     c.zero = shared ? a->zero.items[z] : 0;
                     c.recompute = a->recompute.items[r];
                     c.inner = placed ? a->inner.items[o] : CS_ORDER_DATA;
-                    c.bucket =
-                        buckets->n > 0 ? ((const int64_t *)buckets->items)[b] : CS_BUCKET_GIVEN;
-                    CS_TRY(add(m, &c));
+                    const bool has_buckets = buckets->n > 0 && c.zero < FULLY_SHARDED;
+                    c.bucket = has_buckets ? ((const int64_t *)buckets->items)[b] : CS_BUCKET_GIVEN;
+                    if (b == 0 || has_buckets)
+                        CS_TRY(add(m, &c));
                 }
     return CS_OK;
 }
@@ -600,6 +602,8 @@ static bool add_space(const cs_advise_base *base, const cs_candidate *c, cJSON *
 static bool add_bucket(const cs_advise_base *base, const cs_candidate *c, cJSON *parallel)
 {
     const cJSON *given = cs_json_member(cs_json_member(base->document, "parallel"), "bucket");
+    if (c->zero == FULLY_SHARDED) /* reduces the gradients of each layer */
+        return true;
     if (c->bucket != CS_BUCKET_GIVEN)
         return cJSON_AddNumberToObject(parallel, "bucket", (double)c->bucket) != NULL;
     if (given)
