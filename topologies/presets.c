@@ -208,7 +208,7 @@ PRESET_ROUTED(gh200_4, "gh200-4",
               .source =
                   "Fusco et al., Understanding data movement in tightly coupled heterogeneous "
                   "systems: a case study with the Grace Hopper superchip, 2024 (arXiv "
-                  "2408.11556), section 2; NVIDIA, GH200 data sheet, 2023")
+                  "2408.11556); NVIDIA, GH200 data sheet, 2023")
 
 /* A server with 8 RTX TITAN and no NVLink bridges: PCIe 3 x16, two sockets with two switches each,
  * a switch for 2 GPUs. 12 GB/s per x16 link and 10 GB/s between the sockets are what NCCL assumes.
