@@ -366,7 +366,7 @@ static void test_refused(void **state)
         {fold_in_a_circle, "devices/simulated_as: row 0 must be a device that was simulated"},
         {fold_on_nothing, "devices/simulated_as: row 1 must be 0 to 1 (got 1000)"},
         {name_thrice, "name: missing, must be a text"},
-        {forget_meanings, "memory/category: row 0 must be 0 to -1"},
+        {forget_meanings, "memory/category: cannot read its flag_meanings"},
     };
     H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
     for (size_t i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {

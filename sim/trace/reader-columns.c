@@ -113,13 +113,6 @@ static uint32_t count_words(const char *text)
     return n;
 }
 
-/* How many words an attribute has for the values of a column. */
-static uint32_t count_meanings(cs_reader *reader, hid_t dataset)
-{
-    const char *text = cs_reader_attribute(reader, dataset, "flag_meanings");
-    return text ? count_words(text) : 0;
-}
-
 /* That the values that were read are what the schema says. */
 static cs_status check_rows(cs_reader *reader, hid_t dataset, const cs_reader_column *column,
                             hssize_t n, cs_error *error)
@@ -132,8 +125,12 @@ static cs_status check_rows(cs_reader *reader, hid_t dataset, const cs_reader_co
                                     .makespan = reader->makespan};
     if (!known || column->type == CS_READER_TEXT)
         return CS_OK;
-    if (known->values == CS_SCHEMA_CODE)
-        values.n_words = count_meanings(reader, dataset);
+    if (known->values == CS_SCHEMA_CODE) {
+        const char *words = cs_reader_attribute(reader, dataset, "flag_meanings");
+        if (!words)
+            return cs_reader_fail(reader, error, column->name, "cannot read its flag_meanings");
+        values.n_words = count_words(words);
+    }
     memcpy(&values.at, column->out, sizeof(values.at));
     return cs_file_layout_check_values(reader->layout, known, column->name, &values, error);
 }
