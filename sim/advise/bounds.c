@@ -693,13 +693,27 @@ static bool unpack(const cs_pool_item *item, cs_priced *priced)
 /* Points of work: a price, and in the bits above it a ZeRO stage, or 0 for the price itself. */
 enum { ZERO_SHIFT = 24, PRICE_MASK = (1 << ZERO_SHIFT) - 1 };
 
+/* Whether this price costs less than it saves. Simulating a plan takes about as long as it, and
+ * twice as long with 64 micro-batches; most plans are left out by the bound. */
+static bool pays(const cs_candidates *candidates, const cs_bounds *bounds, uint32_t i)
+{
+    enum { ALIKE = 64 };
+    const cs_candidate *c = &candidates->items[i];
+    uint64_t saved = 0;
+    for (uint32_t k = bounds->first_candidate[bounds->of[i]]; k != CS_NO_CANDIDATE;
+         k = bounds->next_candidate[k])
+        if (candidates->items[k].zero == c->zero && candidates->items[k].bucket == c->bucket)
+            saved += ALIKE + candidates->items[k].micro_batches;
+    return saved >= 2 * (uint64_t)ALIKE;
+}
+
 uint32_t cs_bounds_sharded_point(const cs_candidates *candidates, const cs_bounds *bounds,
                                  uint32_t i)
 {
     const cs_candidate *c = &candidates->items[i];
     const uint32_t price = bounds->of[i];
     const bool wanted = c->zero >= 2 && c->pipeline > 1 && c->micro_batches > 1 && !c->more;
-    if (!wanted || bounds->priced[price].sharded[c->zero - 2].known)
+    if (!wanted || bounds->priced[price].sharded[c->zero - 2].known || !pays(candidates, bounds, i))
         return CS_NO_CANDIDATE;
     return price | c->zero << ZERO_SHIFT;
 }
