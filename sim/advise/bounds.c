@@ -1,5 +1,6 @@
 #include "sim/advise/bounds.h"
 
+#include "schedules/states.h"
 #include "sim/base/pool.h"
 #include "sim/run/simulate.h"
 #include "sim/scenario/planning.h"
@@ -47,6 +48,36 @@ double cs_bound_time(const cs_candidate *c, const cs_priced *priced)
             passes += stage->forward + stage->backward;
         }
         bound = most(bound, forwards + c->micro_batches * passes + (is_split(c) ? 0 : backwards));
+        forwards += priced->stages[r].forward;
+        backwards += priced->stages[r].backward;
+    }
+    return bound * (1 - margin);
+}
+
+/* The price at the candidate's ZeRO stage; NULL: none is known. */
+static const cs_sharded_price *sharded_of(const cs_candidate *c, const cs_priced *priced)
+{
+    const cs_sharded_price *sharded = c->zero >= 2 ? &priced->sharded[c->zero - 2] : NULL;
+    return sharded && sharded->ranks == c->pipeline && sharded->bucket == c->bucket ? sharded
+                                                                                    : NULL;
+}
+
+/* T with gathers and scatters. */
+static double sharded_time(const cs_candidate *c, const cs_priced *priced)
+{
+    const cs_sharded_price *sharded = sharded_of(c, priced);
+    const double n = c->micro_batches;
+    double bound = 0, forwards = 0, backwards = 0;
+    for (uint32_t r = 0; sharded && r < c->pipeline; r++) {
+        const double behind = is_split(c) ? 0 : backwards, passes = sharded->passes[r];
+        double first = 0;
+        for (uint32_t k = 0; k < c->chunks; k++) {
+            const cs_stage_price *stage = &priced->stages[stage_of(c, r, k)];
+            first += stage->forward + stage->backward;
+        }
+        bound = most(bound, n * passes + behind);
+        bound = most(bound, n * sharded->scatters[r]);
+        bound = most(bound, forwards + first + (n - 1) * passes + behind);
         forwards += priced->stages[r].forward;
         backwards += priced->stages[r].backward;
     }
@@ -246,13 +277,13 @@ static bool price_vee(const cs_candidate *c, cJSON *document)
     return done && price_overlap(c, document);
 }
 
-/* One micro-batch, without ZeRO. */
-static cJSON *pricing_document(const cs_advise_base *base, const cs_candidate *of)
+/* One micro-batch, at a ZeRO stage. */
+static cJSON *pricing_document(const cs_advise_base *base, const cs_candidate *of, uint32_t zero)
 {
     const bool vee = of->pipeline > 1 && cs_candidate_is_vee(of);
     cs_candidate c = *of;
     c.micro_batches = 1;
-    c.zero = 0;
+    c.zero = zero;
     c.schedule = c.pipeline == 1 ? CS_ADVISE_SEQUENTIAL
                  : c.chunks > 1  ? CS_ADVISE_INTERLEAVED
                                  : CS_ADVISE_1F1B;
@@ -319,6 +350,89 @@ static cs_status take_times(const cs_scenario *scenario, const cs_graph *graph,
     return room ? CS_OK : cs_error_no_memory(error);
 }
 
+/* ---- what passes take with gathers and scatters ---- */
+
+/* A step of a pass, or where its parts meet: no message between stages, copy to the host or
+ * update. */
+static bool is_of_pass(const cs_class *cls)
+{
+    if (cls->kind == CS_UPDATE || cls->purpose == CS_PURPOSE_HOST)
+        return false;
+    return cls->kind != CS_TRANSFER || cls->ranks > 0 ||
+           (cls->purpose != CS_PURPOSE_STAGES && cls->device == cls->peer);
+}
+
+static bool is_sum(const cs_class *cls)
+{
+    return cls->kind == CS_TRANSFER && cls->ranks > 0 && cls->purpose == CS_PURPOSE_GRADIENTS;
+}
+
+/* Paths through the steps of each stage's first device; q per stage, y per device. `until`: the
+ * longest path in front of a task, 0 for all. */
+static void take_paths(const cs_plan *plan, const cs_graph *graph, const cs_trace *trace,
+                       double *until, double *q, double *y)
+{
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        const uint32_t next = graph->tasks[task].next;
+        uint32_t n;
+        if (!is_of_pass(cls) || cls->device != cs_plan_device(plan, cls->stage))
+            continue;
+        const uint32_t *after = cs_graph_successors(graph, task, &n);
+        const bool last_only = is_sum(cls) && cls->origin != CS_REDUCE_SCATTER;
+        const cs_span *span = &trace->spans[task];
+        const double seconds = last_only ? 0 : cs_time_seconds(span->end - span->start);
+        const double end = until[task] + seconds;
+        q[cls->stage] += is_sum(cls) ? seconds : 0;
+        if (cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE)
+            y[cls->device] = most(y[cls->device], end);
+        for (uint32_t i = 0; i < n; i++)
+            until[after[i]] = most(until[after[i]], end);
+        if (next != CS_NONE)
+            until[next] = most(until[next], end);
+    }
+}
+
+/* Every pass gathers its weights and scatters its gradients, by delays. */
+static bool repeats_exchanges(const cs_scenario *scenario)
+{
+    const uint32_t fidelity = scenario->collectives.fidelity;
+    bool repeats = !scenario->job.states.accumulate &&
+                   (fidelity == CS_FIDELITY_ANALYTIC || fidelity == CS_FIDELITY_ALPHA_BETA);
+    for (uint32_t s = 0; repeats && s < scenario->plan->n_stages; s++)
+        repeats = !cs_states_keeps(&scenario->job, s);
+    return repeats;
+}
+
+/* Sets the y and then the q of all ranks. */
+static cs_status take_sharded(const cs_candidate *c, const cs_scenario *scenario,
+                              const cs_progress *progress, double *numbers, bool *taken,
+                              cs_error *error)
+{
+    const cs_simulation_options how = {.progress = progress};
+    const cs_plan *plan = scenario->plan;
+    cs_graph graph = {0};
+    cs_trace trace = {0};
+    CS_TRY(cs_simulate_trace(scenario, &how, &graph, &trace, error));
+    double *until =
+        calloc((size_t)graph.n_tasks + graph.n_devices + plan->n_stages + 1, sizeof(*until));
+    double *y = until ? until + graph.n_tasks : NULL, *q = until ? y + graph.n_devices : NULL;
+    *taken = until && graph.n_series == 0 && cs_graph_ids_rise(&graph) &&
+             plan->n_stages == c->pipeline * c->chunks;
+    if (*taken)
+        take_paths(plan, &graph, &trace, until, q, y);
+    for (uint32_t r = 0; *taken && r < c->pipeline; r++) {
+        numbers[r] = y[cs_plan_device(plan, r)];
+        for (uint32_t k = 0; k < c->chunks; k++)
+            numbers[c->pipeline + r] = most(numbers[c->pipeline + r], q[stage_of(c, r, k)]);
+    }
+    cs_graph_finish(&graph);
+    cs_trace_finish(&trace);
+    const bool room = until != NULL;
+    free(until);
+    return room ? CS_OK : cs_error_no_memory(error);
+}
+
 static void take_sizes(const cs_scenario *scenario, cs_priced *to)
 {
     const cs_model *model = scenario->model;
@@ -373,6 +487,8 @@ void cs_priced_finish(cs_priced *priced)
         cs_scenario_finish(priced->scenario);
     free(priced->scenario);
     free(priced->stages);
+    for (uint32_t i = 0; i < CS_SHARDED_STAGES; i++)
+        free(priced->sharded[i].passes);
     *priced = (cs_priced){0};
 }
 
@@ -381,7 +497,7 @@ cs_status cs_bounds_price(const cs_advise_base *base, const cs_candidate *candid
                           cs_priced *priced, cs_error *error)
 {
     *priced = (cs_priced){.scenario = calloc(1, sizeof(*priced->scenario))};
-    cJSON *document = pricing_document(base, candidate);
+    cJSON *document = pricing_document(base, candidate, 0);
     cs_status status = document && priced->scenario ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK)
         status =
@@ -572,11 +688,104 @@ static bool unpack(const cs_pool_item *item, cs_priced *priced)
     return priced->stages || stages == 0;
 }
 
+/* ---- prices at ZeRO stages ---- */
+
+/* Points of work: a price, and in the bits above it a ZeRO stage, or 0 for the price itself. */
+enum { ZERO_SHIFT = 24, PRICE_MASK = (1 << ZERO_SHIFT) - 1 };
+
+/* Whether this price costs less than it saves. Simulating a plan takes about as long as it, and
+ * twice as long with 64 micro-batches; most plans are left out by the bound. */
+static bool pays(const cs_candidates *candidates, const cs_bounds *bounds, uint32_t i)
+{
+    enum { ALIKE = 64 };
+    const cs_candidate *c = &candidates->items[i];
+    uint64_t saved = 0;
+    for (uint32_t k = bounds->first_candidate[bounds->of[i]]; k != CS_NO_CANDIDATE;
+         k = bounds->next_candidate[k])
+        if (candidates->items[k].zero == c->zero && candidates->items[k].bucket == c->bucket)
+            saved += ALIKE + candidates->items[k].micro_batches;
+    return saved >= 2 * (uint64_t)ALIKE;
+}
+
+uint32_t cs_bounds_sharded_point(const cs_candidates *candidates, const cs_bounds *bounds,
+                                 uint32_t i)
+{
+    const cs_candidate *c = &candidates->items[i];
+    const uint32_t price = bounds->of[i];
+    const bool wanted = c->zero >= 2 && c->pipeline > 1 && c->micro_batches > 1 && !c->more;
+    if (!wanted || bounds->priced[price].sharded[c->zero - 2].known || !pays(candidates, bounds, i))
+        return CS_NO_CANDIDATE;
+    return price | c->zero << ZERO_SHIFT;
+}
+
+/* The first candidate with this price at this ZeRO stage. */
+static uint32_t candidate_at(const cs_candidates *candidates, const cs_bounds *bounds,
+                             uint32_t price, uint32_t zero)
+{
+    uint32_t first = CS_NO_CANDIDATE;
+    for (uint32_t i = bounds->first_candidate[price]; i != CS_NO_CANDIDATE;
+         i = bounds->next_candidate[i])
+        if (candidates->items[i].zero == zero && i < first)
+            first = i;
+    return first;
+}
+
+/* The item's value is a number without meaning, then the y and q of all ranks, where known. */
+static void work_at(const cs_advise_base *base, const cs_candidates *candidates,
+                    const cs_bounds *bounds, uint32_t price, uint32_t zero,
+                    const cs_progress *progress, cs_pool_item *item)
+{
+    const uint32_t i = candidate_at(candidates, bounds, price, zero);
+    const cs_candidate *c = &candidates->items[i];
+    const size_t note = note_of(bounds, candidates, i, zero);
+    cs_scenario scenario = {0};
+    cs_scenario_parts parts = cs_bounds_parts(bounds, c);
+    parts.model = model_of(bounds, price);
+    parts.difference = noted(bounds, note);
+    bool taken = false;
+    double *numbers = calloc(2 * (size_t)c->pipeline + 1, sizeof(*numbers));
+    cJSON *document = pricing_document(base, c, zero);
+    cs_status status = document && numbers ? CS_OK : cs_error_no_memory(item->error);
+    if (status == CS_OK)
+        status =
+            cs_scenario_read_brief(document, base->path, &parts, progress, &scenario, item->error);
+    if (status == CS_OK)
+        note_difference(bounds, note, scenario.difference);
+    if (status == CS_OK && !base->has_rules && repeats_exchanges(&scenario))
+        status = take_sharded(c, &scenario, progress, numbers + 1, &taken, item->error);
+    cs_scenario_finish(&scenario);
+    cJSON_Delete(document);
+    item->value = numbers;
+    item->value_bytes = sizeof(*numbers) * (1 + (taken ? 2 * (size_t)c->pipeline : 0));
+    item->status = status == CS_NO_MEMORY || status == CS_INTERRUPTED ? status : CS_OK;
+}
+
+static cs_status collect_at(const cs_candidates *candidates, cs_bounds *bounds, uint32_t price,
+                            uint32_t zero, const cs_pool_item *item, cs_error *error)
+{
+    const uint32_t i = candidate_at(candidates, bounds, price, zero);
+    cs_sharded_price *to = &bounds->priced[price].sharded[zero - 2];
+    const size_t n = item->value_bytes / sizeof(double) - 1;
+    if (item->status == CS_NO_MEMORY || !(to->passes = calloc(n + 1, sizeof(*to->passes))))
+        return cs_error_no_memory(error);
+    memcpy(to->passes, (const double *)item->value + 1, n * sizeof(*to->passes));
+    to->known = true;
+    to->ranks = (uint32_t)(n / 2);
+    to->bucket = candidates->items[i].bucket;
+    to->scatters = to->passes + to->ranks;
+    return CS_OK;
+}
+
 /* Keeps the scenario of a model's first price, whose model others take. */
 void cs_bounds_work(const cs_advise_base *base, const cs_candidates *candidates,
-                    const cs_bounds *bounds, uint32_t price, const cs_progress *progress,
+                    const cs_bounds *bounds, uint32_t point, const cs_progress *progress,
                     cs_pool_item *item)
 {
+    const uint32_t price = point & PRICE_MASK, zero = point >> ZERO_SHIFT;
+    if (zero > 0) {
+        work_at(base, candidates, bounds, price, zero, progress, item);
+        return;
+    }
     const uint32_t i = bounds->prices.first[price];
     const cs_candidate *candidate = &candidates->items[i];
     const size_t note = note_of(bounds, candidates, i, 0);
@@ -603,7 +812,7 @@ static void set_bounds(const cs_advise_base *base, const cs_candidates *candidat
     const cs_priced *own = &bounds->priced[bounds->of[i]];
     const cs_priced *like = &bounds->priced[bounds->model[bounds->of[i]]];
     const bool rough = !own->known && like->possible;
-    bounds->time[i] = own->possible                   ? cs_bound_time(c, own)
+    bounds->time[i] = own->possible ? most(cs_bound_time(c, own), sharded_time(c, own))
                       : rough && bounds->equal_speeds ? cs_rough_time(c, like)
                                                       : 0;
     bounds->memory[i] = own->possible ? cs_bound_memory(base, c, own)
@@ -612,13 +821,16 @@ static void set_bounds(const cs_advise_base *base, const cs_candidates *candidat
 }
 
 cs_status cs_bounds_collect(const cs_advise_base *base, const cs_candidates *candidates,
-                            cs_bounds *bounds, uint32_t price, const cs_pool_item *item,
+                            cs_bounds *bounds, uint32_t point, const cs_pool_item *item,
                             cs_error *error)
 {
+    const uint32_t price = point & PRICE_MASK, zero = point >> ZERO_SHIFT;
     cs_priced *priced = &bounds->priced[price];
-    if (item->status == CS_NO_MEMORY || !unpack(item, priced))
+    if (zero > 0)
+        CS_TRY(collect_at(candidates, bounds, price, zero, item, error));
+    else if (item->status == CS_NO_MEMORY || !unpack(item, priced))
         return cs_error_no_memory(error);
-    if (item->status != CS_OK) {
+    if (zero == 0 && item->status != CS_OK) {
         const char *text = item->error->text;
         priced->why = cs_arena_copy_length(&bounds->arena, text, strcspn(text, "\n"));
         if (!priced->why)

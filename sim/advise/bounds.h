@@ -31,6 +31,25 @@
  *      freed. Where rules or another planner decide for single layers what is divided, S_r is what
  *      there is if all were.
  *
+ * With gradients or weights divided over replicas, at ZeRO stages 2 and 3 in pipelines, passes take
+ * longer: they wait for weights that are gathered, and for gradients that are scattered. Before a
+ * candidate of them is simulated, one micro-batch is simulated at its own ZeRO stage. Let d be the
+ * first device of rank r. y_r is the longest path through the computations and exchanges of d for
+ * that micro-batch, without messages between stages. q_s is the sum of the times of stage s's
+ * scatters. All steps of a pass follow what d did in the pass before (schedules/program.h), so that y_r
+ * is the sum of its passes' own longest paths, and a pass takes at least that long in whatever
+ * order. Where a backward is divided, the path through the whole one is at most those through its
+ * two halves: gathers are in the one, scatters in the other, and either half has the computations
+ * that lead past what it lacks. Sums of gradients that only the last micro-batch has count as no
+ * time. Scatters of one stage follow each other.
+ *
+ *   T  time >= max over r of M y_r + (b_0 + ... + b_(r-1)), M q_s for the stages s of r, and
+ *      (f_0 + ... + f_(r-1)) + x_r + (M - 1) y_r + (b_0 + ... + b_(r-1)): the first pass may have
+ *      gathered its weights while it waited for its message.
+ *
+ * It is left out where weights stay gathered between passes, or gradients are summed whole, and
+ * where collectives are no delays or rules divide some layers.
+ *
  * Both are rounded down by a millionth: sums of doubles are off by less, and S_r by rounding shares
  * of layers to bytes.
  *
@@ -64,6 +83,16 @@ typedef struct cs_stage_price {
     double gradients, frozen, cast, kept;
 } cs_stage_price;
 
+/* Times of a micro-batch at ZeRO stage 2 or 3. */
+typedef struct cs_sharded_price {
+    bool known;                /* it was priced, */
+    uint32_t ranks;            /* number of pipeline ranks; 0: the price gives no bound */
+    int64_t bucket;            /* as its candidates have it */
+    double *passes, *scatters; /* y and the largest q of each rank: s; the caller frees the first */
+} cs_sharded_price;
+
+enum { CS_SHARDED_STAGES = 2 };
+
 /* What candidates with the same mesh, stages and micro-batches have in common. */
 typedef struct cs_priced {
     bool known;      /* else it was not priced yet, and all else is zero */
@@ -75,6 +104,7 @@ typedef struct cs_priced {
     double gradient_ratio, optimizer_ratio;
     bool wide_shards; /* see cs_states */
     bool additive;    /* no cut of the model into stages has less than the sums of these stages */
+    cs_sharded_price sharded[CS_SHARDED_STAGES]; /* at ZeRO stages 2 and 3 */
     cs_scenario
         *scenario; /* the caller's, to finish and free, of that micro-batch; NULL: not kept */
 } cs_priced;
@@ -124,18 +154,24 @@ CS_MUST_CHECK cs_status cs_bounds_begin(const cs_advise_base *base, const cs_can
 CS_MUST_CHECK cs_status cs_bounds_extend(const cs_candidates *candidates, cs_bounds *bounds,
                                          cs_error *error);
 
-/* Prices `price` on behalf of a pool, in any of several threads: fills the item. The first price of
+/* Prices a point, a price or one of cs_bounds_sharded_point, on behalf of a pool, in any of several
+ * threads: fills the item. The first price of
  * a model is priced before the others of it, which take the model from it. */
 void cs_bounds_work(const cs_advise_base *base, const cs_candidates *candidates,
-                    const cs_bounds *bounds, uint32_t price, const cs_progress *progress,
+                    const cs_bounds *bounds, uint32_t point, const cs_progress *progress,
                     cs_pool_item *item);
 
 /* Takes the result of the work, in the thread that owns the bounds, and sets the bounds of all
  * candidates with that price. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_bounds_collect(const cs_advise_base *base,
                                           const cs_candidates *candidates, cs_bounds *bounds,
-                                          uint32_t price, const cs_pool_item *item,
+                                          uint32_t point, const cs_pool_item *item,
                                           cs_error *error);
+
+/* The point of the price at candidate i's own ZeRO stage, for the same work; CS_NO_CANDIDATE: none
+ * is needed, or it is known. */
+uint32_t cs_bounds_sharded_point(const cs_candidates *candidates, const cs_bounds *bounds,
+                                 uint32_t i);
 
 /* Lists prices that are not known yet: the first one of each model, or all others. The caller frees
  * the list. CS_NO_MEMORY. */

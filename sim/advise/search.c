@@ -454,6 +454,11 @@ static bool is_priced(const cs_advice *advice, uint32_t i)
     return advice->bounds.priced[advice->bounds.of[i]].known;
 }
 
+static uint32_t sharded_point(const cs_advice *advice, uint32_t i)
+{
+    return cs_bounds_sharded_point(&advice->candidates, &advice->bounds, i);
+}
+
 /* Whether a candidate whose turn it is can be left out. Bounds only grow when a candidate is priced,
  * so rough ones are enough. */
 static bool leave_out(const cs_advise_search *s, const cs_standing *standing, uint32_t i)
@@ -493,6 +498,9 @@ static void choose(cs_advise_search *s, const cs_standing *standing, points *rou
             s->n_settled++;
         } else if (!is_priced(s->advice, i)) {
             add_price(round, s->advice->bounds.of[i]);
+            waiting[n_waiting++] = i;
+        } else if (sharded_point(s->advice, i) != CS_NO_CANDIDATE) {
+            add_price(round, sharded_point(s->advice, i));
             waiting[n_waiting++] = i;
         } else if (n_waiting > 0) {
             waiting[n_waiting++] = i;
