@@ -17,7 +17,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* One past the terminal's control sequence at `at` (colours, titles); `at` if there is none. */
+/* Returns the end of the terminal control sequence (colour, title) at `at`; `at`: there is none. */
 static const char *skip_escape(const char *at, const char *end)
 {
     if (at == end || *at != '\033')
@@ -49,7 +49,7 @@ static const char *skip_word(const char *at, const char *end)
     return at;
 }
 
-/* A line of Docker's json-file driver, {"log":"TEXT\n","stream":...}, is its text. */
+/* Replaces a line of Docker's json-file driver, {"log":"TEXT\n","stream":...}, by its text. */
 static void unwrap_json(const char **from, const char **to)
 {
     static const char start[] = "{\"log\":\"";
@@ -66,7 +66,8 @@ static void unwrap_json(const char **from, const char **to)
     }
 }
 
-/* The "#" that begins a comment: a word, or the last character of one. NULL without a comment. */
+/* Returns the "#" that begins a comment, which is a word or the last character of a word. NULL: no
+ * comment. */
 static const char *find_comment(const char *from, const char *end)
 {
     for (const char *at = from; at < end; at++)
@@ -90,8 +91,8 @@ static void learn_prefix(cs_log_lines *log, const char *from, const char *commen
     }
 }
 
-/* Where a row begins: after as many words as the prefix has, and after the character that it ends
- * with. `from` if the line has no such prefix. */
+/* Returns the start of a row: skips as many words as the prefix has, and then its last character.
+ * `from`: the line has no such prefix. */
 static const char *skip_prefix(const cs_log_lines *log, const char *from, const char *end)
 {
     const char *at = from;

@@ -1,9 +1,9 @@
 /* Logs of foreign tools, line by line, each divided into words. Internal to calib.
  *
- * Launchers and containers add a prefix to each line: a time stamp of kubectl or journalctl, a label
- * of srun, mpirun, torchrun or Docker Compose, a colour. No prefix is known by its form. The tools
- * begin their headers with a "#": the text before it is the prefix, and the rows below a header have
- * a prefix of as many words.
+ * Launchers and containers add a prefix to each line: a time stamp of kubectl or journalctl, a
+ * label of srun, mpirun, torchrun or Docker Compose, a colour. Prefixes are not recognised by their
+ * form: the tools begin their headers with a "#", and the text before it is the prefix. The rows
+ * below a header have prefixes with the same number of words.
  */
 #ifndef CS_CALIB_LOG_LINES_H
 #define CS_CALIB_LOG_LINES_H
@@ -34,7 +34,7 @@ typedef struct cs_log_lines {
 
 void cs_log_begin(cs_log_lines *log, const char *name, const char *text, size_t length);
 
-/* False after the last line. */
+/* Reads the next line. Returns false after the last line. */
 bool cs_log_next(cs_log_lines *log);
 
 bool cs_log_is(const cs_log_lines *log, uint32_t word, const char *text);

@@ -250,7 +250,8 @@ static cs_status read_row(reader *r)
 
 /* ---- all lines ---- */
 
-/* What begins with a size, or has as many numbers as a row: other lines are somebody else's, as is
+/* Whether a line begins with a size, or has at least as many numbers as a row. Other lines come
+ * from other programs or from NCCL itself, such as
  * "host:4000:4100 [0] NCCL INFO Channel 00/02 : 0 1 2 3 4 5 6 7". */
 static bool is_row(const reader *r)
 {

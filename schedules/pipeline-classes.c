@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A holder of a stage, and its place in the order of groups (rank_in_groups). */
+/* A device that holds a stage, and its position in the order of groups (rank_in_groups). */
 typedef struct holder_rank {
     uint64_t rank;
     uint32_t holder;
@@ -227,8 +227,8 @@ static uint32_t groups_of(maker *m, uint32_t stage, cs_axes_name name)
     return *known;
 }
 
-/* The rank of a place among all groups along the axes: groups are in order of their first places,
- * and places of a group next to each other. */
+/* Returns the position of a place in the order of all groups along the axes: groups are sorted by
+ * their first places, and the places of a group are consecutive. */
 static uint64_t rank_in_groups(cs_axes axes, uint32_t place)
 {
     const uint32_t block = place / axes.stride / axes.size;

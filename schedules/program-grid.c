@@ -687,7 +687,7 @@ static cs_status sum_layers(cs_program_stage *made, cs_error *error)
         cs_layer_sum *sum = &made->sums[l - of->first_layer];
         CS_TRY(cs_model_sum(model, l, l + 1, job->micro_samples, sum, error));
         CS_TRY(cs_model_keep(model, l, job->micro_samples, &until, error));
-        sum->kept_bytes = until.bytes - before; /* what layers share, once */
+        sum->kept_bytes = until.bytes - before; /* tensors that layers share count once */
         before = until.bytes;
         if (!timed && model->layers[l].n_pieces > 0)
             return cs_error_add(error, CS_INVALID,

@@ -273,8 +273,8 @@ class Handle:
         free(self._handle)
 
     def __reduce__(self) -> Any:
-        """A copy in another process, or a deep one, has the file in place of the library's
-        result."""
+        """Pickled results and deep copies contain the results file instead of the library's
+        handle."""
         with tempfile.TemporaryDirectory(prefix='clustersim-') as folder:
             path = os.path.join(folder, 'result.h5')
             self.save(path)
@@ -331,7 +331,7 @@ class Stored:
         return self._json
 
     def save(self, path: str) -> None:
-        """As the library does: whole or not at all, a link is followed, a device written to."""
+        """Writes atomically, follows links, and writes to devices in place, like the library."""
         _encode(path)
         final = os.path.realpath(path)
         try:

@@ -88,7 +88,7 @@ class Table(Mapping[str, Any]):
         return len(self.columns)
 
     def __getstate__(self) -> Dict[str, Any]:
-        """Without the library's memory: with values."""
+        """Pickles the values, not pointers to the library's memory."""
         return {'name': self.name, 'n_rows': self.n_rows, 'columns': self.columns,
                 '_codes': {key: self.codes(key) for key in self.columns}}
 

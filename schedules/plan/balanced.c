@@ -32,7 +32,7 @@ static double larger(double a, double b)
     return a > b ? a : b;
 }
 
-/* Least bottleneck before stage `stage` (from 0) when the stage starts at `first`. */
+/* Returns the least bottleneck of the stages before `stage` (from 0) if it starts at `first`. */
 static double front(const table *t, uint32_t stage, uint32_t first)
 {
     return larger(*best_at(t, stage, first), boundary_time(t, first));
@@ -67,7 +67,7 @@ static void fill_stage(table *t, uint32_t stage)
     }
 }
 
-/* The first start of the last of `stages` stages of the first `end` layers that is optimal. */
+/* Returns the first optimal start of the last of `stages` stages that hold layers 0 to end - 1. */
 static uint32_t first_start(const table *t, uint32_t stages, uint32_t end)
 {
     const double best = *best_at(t, stages, end);

@@ -141,7 +141,7 @@ static uint32_t rank_of(uint32_t id)
     return id ^ id >> 16;
 }
 
-/* The first block that is not before `key`, or CS_NO_BLOCK. */
+/* Returns the first block at or after `key`, or CS_NO_BLOCK. */
 static uint32_t lower_bound(const cs_caching_allocator *a, const block_set *set, const block *key)
 {
     uint32_t found = CS_NO_BLOCK, id = set->root;
@@ -153,7 +153,7 @@ static uint32_t lower_bound(const cs_caching_allocator *a, const block_set *set,
     return found;
 }
 
-/* The last block that is before `key`, or CS_NO_BLOCK. */
+/* Returns the last block before `key`, or CS_NO_BLOCK. */
 static uint32_t last_before(const cs_caching_allocator *a, const block_set *set, const block *key)
 {
     uint32_t found = CS_NO_BLOCK, id = set->root;
@@ -165,7 +165,7 @@ static uint32_t last_before(const cs_caching_allocator *a, const block_set *set,
     return found;
 }
 
-/* The next block of the set after one that is, or was, in it. */
+/* Returns the next block of the set after `b`, which is or was in the set. */
 static uint32_t after(const cs_caching_allocator *a, const block_set *set, const block *b)
 {
     const block key = {.stream = b->stream, .size = b->size, .address = b->address + 1};
@@ -468,7 +468,7 @@ static int64_t size_grown(const cs_caching_allocator *a, const block *b)
     return b->size + (next && !next->mapped ? next->size : 0);
 }
 
-/* The block that fits best; CS_NO_BLOCK: there is none. */
+/* Returns the block with the best fit; CS_NO_BLOCK: no block is large enough. */
 static uint32_t find_block(cs_caching_allocator *a, int64_t size, uint32_t stream, bool small)
 {
     pool *p = pool_of(a, small);

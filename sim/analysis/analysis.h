@@ -50,7 +50,7 @@ typedef struct cs_time_use {
                      * Delays ignore each other: where they overlap, each counts in full */
     cs_time active_for[CS_N_PURPOSES]; /* the same of each purpose; messages for several may be
                                         * under way at once, so all can be more than `active` */
-    cs_time hidden;                    /* the part of `active` in which it computes */
+    cs_time hidden;                    /* the part of `active` during which the device computes */
     cs_time slowed; /* the part of `compute` by which communication made it longer; of a device */
 } cs_time_use;
 

@@ -14,10 +14,10 @@ typedef struct tasks_of_devices {
     uint32_t *tasks;
 } tasks_of_devices;
 
-/* A task's time, and what it is for, if it is a transfer. */
+/* Time span of a task, and the purpose of a transfer. */
 typedef struct use_span {
     cs_time start, end;
-    cs_time before;  /* time that the device has computed before this computation */
+    cs_time before;  /* total time of the device's earlier computations */
     uint8_t purpose; /* cs_purpose */
 } use_span;
 
@@ -136,7 +136,7 @@ static bool list_tasks(const cs_graph *graph, const cs_trace *trace, uint32_t *d
     return list->tasks;
 }
 
-/* How long a device has computed until `time`: `at` are its computations in order, one at a time. */
+/* Returns how long a device has computed until `time`. `at`: its computations, in order. */
 static cs_time computed_until(const use_span *at, size_t n, cs_time time)
 {
     size_t low = 0, high = n; /* the first that begins at that time or later */
@@ -153,8 +153,8 @@ static cs_time computed_until(const use_span *at, size_t n, cs_time time)
     return last->before + (last->end < time ? last->end : time) - last->start;
 }
 
-/* Delays of a device do not slow down each other, so each counts in full: else their bytes would
- * seem to move faster than the links can. */
+/* Delays of a device do not slow each other down, so each counts in full. Otherwise the reported
+ * rate could exceed the bandwidth of the links. */
 static void add_delays(use_span *computed, size_t n_computed, const use_span *delays,
                        size_t n_delays, cs_time_use *use)
 {

@@ -133,7 +133,7 @@ static bool is_covered(const run *r, uint32_t b, uint32_t p, cs_time period)
     return r->ends[b - 1] <= r->at && (b <= p || r->ends[b - p - 1] <= r->at - period);
 }
 
-/* Whether mini-batch b entered `period` after mini-batch b - p, as it does if both are the same. */
+/* Whether mini-batch b started `period` after mini-batch b - p, as a recurrence requires. */
 static bool entered_alike(const run *r, uint32_t b, uint32_t p, cs_time period)
 {
     return r->enters[b] > r->at || r->enters[b] - r->enters[b - p] == period;

@@ -73,7 +73,7 @@ typedef struct cs_error {
     } marks[CS_ERROR_PLACES];   /* of the first messages that are stored */
     uint32_t subject_bytes;     /* that are used */
     char subjects[CS_ERROR_SUBJECT_BYTES];
-    uint32_t proposal_bytes; /* that are used; see cs_error_propose */
+    uint32_t proposal_bytes; /* used bytes; see cs_error_propose */
     char proposals[CS_ERROR_PROPOSAL_BYTES];
 } cs_error;
 
@@ -114,7 +114,7 @@ typedef struct cs_error_proposal {
 /* Reads the proposal at *at (0: the first) and advances *at. False after the last one. */
 bool cs_error_next_proposal(const cs_error *error, uint32_t *at, cs_error_proposal *proposal);
 
-/* Appends to the message that was added last, if there is room. */
+/* Appends to the latest message, if there is room. */
 void cs_error_append(cs_error *error, const char *text);
 
 /* A message, taken apart; what has no place has a file of 0 bytes. */

@@ -192,8 +192,8 @@ static cs_status find_name(const char *text, const cs_field *field, const cs_jso
     return names->find(names->context, text, field->type, place, known, number, error);
 }
 
-/* Quantities outside of these limits are hardly ever meant. The units are those that people forget
- * or confuse, the likeliest first. */
+/* Quantities outside these limits are probably mistakes. `units` lists units that users forget or
+ * confuse, the likeliest first. */
 typedef struct usual_range {
     double least, most; /* SI base units */
     const char *units[6];
@@ -216,7 +216,7 @@ static usual_range usual_range_of(const cs_field *field)
     }
 }
 
-/* Writes `digits` with the first unit that makes a usual quantity of them. False: there is none. */
+/* Writes `digits` with the first unit that gives a usual quantity. Returns false if none does. */
 static bool find_likely(const cs_field *field, const usual_range *usual, const char *digits,
                         char *likely, size_t size)
 {
@@ -232,7 +232,7 @@ static bool find_likely(const cs_field *field, const usual_range *usual, const c
     return false;
 }
 
-/* A quantity with a unit may be so much smaller: its unit was not forgotten. */
+/* A quantity with a unit may be this much smaller: its unit was not forgotten. */
 enum { UNIT_GIVEN = 1000 };
 
 /* Checks the first entry of a list only. Where times are usually far below a second, 1 s and more
@@ -267,7 +267,7 @@ static void warn_unlikely(const cs_field *field, double number, const cJSON *val
                               number > most ? "large" : "small", meant);
 }
 
-/* Returns the unit in which texts give exact whole numbers; NULL: the field has no such unit. */
+/* Returns the unit whose whole multiples are a field's exact values; NULL: there is none. */
 static const char *whole_unit(const cs_field *field)
 {
     return field->type == CS_FIELD_TIME                      ? "ps"

@@ -65,10 +65,10 @@ typedef struct cs_field {
                            * stored as a double, it is NaN; of a COUNT, CS_COUNT_LEFT_OUT */
     double min, max;  /* inclusive, in SI base units; a max of 0 is none, except where min < 0 */
     bool above_min;   /* the minimum itself is excluded */
-    bool large;       /* of BYTES: below 1 MB it gives a warning, as unlikely bandwidths, flop rates
-                      * and times do, where the place has warnings (cs_field_read). Of INTEGER: a
-                       * text of digits may give a number beyond 2^53 */
-    double usual_max; /* of a TIME: a longer one gives a warning; 0: an hour */
+    bool large;       /* BYTES: values below 1 MB give a warning, like unlikely bandwidths, flop
+                       * rates and times, if the place has warnings (cs_field_read). INTEGER:
+                       * numbers beyond 2^53 are allowed, as a text of digits */
+    double usual_max; /* TIME: longer times give a warning; 0: one hour */
     const char *const *choices; /* of CS_FIELD_CHOICE, ended by NULL */
     const cs_field_word *words; /* of numbers, or NULL: texts that may stand for one */
     const struct cs_field *of;  /* of OBJECT: its table; of LIST: one field, the element */

@@ -10,7 +10,7 @@ typedef struct input {
     dev_t device;
     ino_t inode;
     bool written;
-    bool allowed; /* to be replaced */
+    bool allowed; /* may be replaced */
     char path[];
 } input;
 
@@ -25,7 +25,7 @@ void cs_inputs_protect(void)
     atomic_store(&state.protects, true);
 }
 
-/* With the mutex locked. */
+/* The caller has locked the mutex. */
 static input *find(const struct stat *info)
 {
     input *at = state.first;

@@ -14,15 +14,15 @@
 #include <stdbool.h>
 #include <sys/stat.h>
 
-/* From now on inputs are remembered. */
+/* Starts recording inputs. */
 void cs_inputs_protect(void);
 
-/* Remembers the regular file that `info` describes; other kinds of files are ignored. `path` is its name in
+/* Records the regular file that `info` describes; ignores other kinds of files. `path`: its name in
  * messages; `written`: it is an output. */
 CS_MUST_CHECK cs_status cs_inputs_add(const char *path, const struct stat *info, bool written,
                                       cs_error *error);
 
-/* Allows to replace a file although it was read: results are added to it. */
+/* Allows a file that was read to be replaced, because results are added to it. */
 void cs_inputs_allow(const char *path);
 
 /* CS_USAGE if the file `output`, which `info` describes, is one of them. */

@@ -15,8 +15,8 @@
 
 #include <stdbool.h>
 
-/* Descriptors that its maker keeps open, so that the folder can be removed even if no more can be
- * opened. 0: there is none. */
+/* Descriptors that the folder's creator keeps open, so that the folder can be removed even when no
+ * further descriptor can be opened. 0: none. */
 typedef struct cs_marked_folder {
     int folder; /* holds the lock */
     int mark;
@@ -34,7 +34,7 @@ bool cs_marked_folder_list(const cs_marked_folder *made, const char *name);
  * May be called in a signal handler. */
 bool cs_marked_folder_remove(const char *path, const cs_marked_folder *made);
 
-/* Ends the lock. */
+/* Unlocks the folder. */
 void cs_marked_folder_close(cs_marked_folder *made);
 
 /* Removes the marked folders that are this user's, are not locked, and whose names are `beginning`

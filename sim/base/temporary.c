@@ -13,7 +13,7 @@
 static const char chosen[] = "XXXXXX";
 static const char file_name[] = ".content"; /* hidden, for programs that look for whole results */
 
-/* `beginning`: of the folder's path. */
+/* `beginning`: first part of the folder's path. */
 static cs_status make_folder(cs_temporary *temporary, const char *beginning, const char *shown,
                              cs_error *error)
 {

@@ -13,16 +13,16 @@
 
 typedef struct cs_temporary {
     char *folder;
-    char *path; /* the file or folder in it that was asked for; NULL: none was */
+    char *path; /* the requested file or folder in it; NULL: none was requested */
     cs_leftover *leftover;
     cs_marked_folder made;
 } cs_temporary;
 
-/* Makes "NAME-XXXXXX", each X chosen, in $TMPDIR or else /tmp. */
+/* Makes a folder "NAME-XXXXXX" in $TMPDIR, or in /tmp if that is not set. Each X is replaced. */
 CS_MUST_CHECK cs_status cs_temporary_folder(cs_temporary *temporary, const char *name,
                                             cs_error *error);
 
-/* Makes such a folder with a file in it that holds the text. */
+/* Makes such a folder, and in it a file with the text. */
 CS_MUST_CHECK cs_status cs_temporary_file(cs_temporary *temporary, const char *name,
                                           const char *text, size_t length, cs_error *error);
 
@@ -36,7 +36,7 @@ CS_MUST_CHECK cs_status cs_temporary_beside(cs_temporary *temporary, const char 
 CS_MUST_CHECK cs_status cs_temporary_entry(const cs_temporary *temporary, const char *name,
                                            char *path, size_t size, cs_error *error);
 
-/* The same, and makes the entry, an empty folder for other programs. */
+/* Also makes the entry: an empty folder for other programs. */
 CS_MUST_CHECK cs_status cs_temporary_subfolder(const cs_temporary *temporary, const char *name,
                                                char *path, size_t size, cs_error *error);
 

@@ -13,20 +13,20 @@ typedef struct cs_term {
 
 extern const cs_term cs_terms[]; /* ended by a row without words */
 
-/* The term of a word, or NULL. Case does not matter, and a hyphen or a blank is an underscore. */
+/* Returns the term of a word, or NULL. Ignores case; treats hyphens and blanks as underscores. */
 const cs_term *cs_term_find(const char *word);
 
-/* The name in a meaning: the part after its last slash, "zero: 3". */
+/* Returns the name in a meaning: the part after its last slash, "zero: 3". */
 const char *cs_term_name(const char *meaning);
 
-/* The name among the meanings that equals `known`, perhaps with a value after it; or NULL. */
+/* Returns the name among the meanings that equals `known`, with or without a value; or NULL. */
 const char *cs_term_meaning(const cs_term *term, const char *known);
 
 /* Picks the first listed of two names that cs_term_meaning returned; each may be NULL. */
 const char *cs_term_first(const cs_term *term, const char *a, const char *b);
 
-/* The first key of a scenario that a word means, "/parallel/tensor", into `text`; `other` if there
- * is none. */
+/* Writes the first key of a scenario that a word means, "/parallel/tensor", into `text`. Returns
+ * `other` if there is none. */
 const char *cs_term_pointer(const char *word, const char *other, char *text, size_t size);
 
 #endif

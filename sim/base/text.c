@@ -312,7 +312,7 @@ static bool is_plural(const char *word, const char *known)
 
 void cs_guess_add(cs_guess *guess, const char *known)
 {
-    if (guess->term) { /* what it means is known: a word that is written alike is not meant */
+    if (guess->term) { /* a known term: its meaning decides, not how similar the spelling is */
         const char *meaning = cs_term_meaning(guess->term, known);
         guess->closest = cs_term_first(guess->term, guess->closest, meaning);
         if (is_plural(guess->word, known)) {

@@ -366,7 +366,7 @@ static void print_summary(const entry *one, FILE *out)
     cs_wrap(out, used > 0 ? (size_t)used : 0, 6, CS_WRAP_REPORT, one->summary);
 }
 
-/* Whether an entry of a section has keys of that part of a scenario. */
+/* Whether the keys of an entry belong to this part of a scenario. */
 static bool has_keys_of(size_t section, const entry *one, const char *part)
 {
     return (sections[section].at == section_at && strcmp(one->name, part) == 0) ||
@@ -374,8 +374,8 @@ static bool has_keys_of(size_t section, const entry *one, const char *part)
            (sections[section].at == schedule_at && strcmp(part, "schedule") == 0);
 }
 
-/* The description of what a term means, the key "/parallel/zero: 3" of a scenario or the entry
- * "schedules/dp"; or NULL. */
+/* Returns the description of a term's meaning, which is a key of a scenario with a value
+ * ("/parallel/zero: 3") or an entry of a section ("schedules/dp"); NULL: neither exists. */
 static const char *describe_meaning(const char *meaning)
 {
     const char *name = cs_term_name(meaning), *begin = meaning + (*meaning == '/');

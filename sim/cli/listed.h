@@ -13,7 +13,7 @@ bool cs_listed_each(const char *section,
                     void (*found)(void *context, const char *name, const char *summary),
                     void *context);
 
-/* Prints what a word of the field is here (sim/base/terms.h); false if it is none. */
+/* Prints the meaning of a word of the field (sim/base/terms.h). Returns false for other words. */
 bool cs_listed_term(const char *word, FILE *out);
 
 /* The parameters of an entry, ended by {0}; NULL when there is no such entry. */

@@ -251,8 +251,8 @@ static void print_summary(const cs_validation_shown *shown, cs_measure measure, 
                 errors->n, percent(errors->mean, false, mean), percent(errors->bias, true, bias));
 }
 
-/* How far an unseen run may be off; and why that is wider than the errors of runs that the fitted
- * figures know. */
+/* Prints the interval for an unseen run, and why it is wider than the errors of runs that were used
+ * in the fit. */
 static void print_interval(const cs_validation_shown *shown, FILE *out)
 {
     const cs_interval *interval = &shown->interval;

@@ -98,7 +98,7 @@ static uint32_t oldest_retained(const cs_versions *versions, uint32_t slot)
     return from + 1 > of->newest ? from + 1 - of->newest : 0;
 }
 
-/* How many of the slot's holds are of versions below this one. */
+/* Returns the number of the slot's holds with versions below this one. */
 static uint32_t find_hold(const slot_state *state, uint32_t version)
 {
     uint32_t low = 0, high = state->n_holds;
@@ -144,8 +144,8 @@ static bool is_alive(const cs_versions *versions, uint32_t slot, uint32_t versio
             is_held(state, find_hold(state, version), version));
 }
 
-/* Most new holds have the newest version, and the oldest holds are dropped first: neither moves the
- * others. */
+/* Most new holds have the newest version, and the oldest holds are dropped first. Neither moves
+ * other holds. */
 static bool insert_hold(slot_state *state, uint32_t at, uint32_t version)
 {
     if (state->first_hold > state->n_holds) {

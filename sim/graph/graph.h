@@ -144,8 +144,8 @@ typedef struct cs_class {
     uint32_t series; /* 1 + the series that a computation is; else 0 */
     uint32_t first_effect, n_effects;
     cs_time duration; /* of compute, at device speed 1; of a transfer: comes to its latencies */
-    cs_time hidden;   /* if `ranks` > 0: how much longer than this delay the collective takes;
-                     * meanwhile its ranks compute, so no task waits for this time */
+    cs_time hidden;   /* if `ranks` > 0: extra time of the collective after this delay. Its ranks
+                     * compute meanwhile, so no task waits for this time */
     cs_time release, interval; /* no start before release + item * interval; of no collective */
     int64_t bytes;             /* of a transfer; of the whole vector of a collective */
     int64_t bytes_back;        /* of a halo, whose `bytes` go to the next rank: to the one before */

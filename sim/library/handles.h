@@ -36,7 +36,7 @@ struct clustersim_result {
 clustersim_status cs_library_done(cs_status status, const cs_error *said, cs_number_locale caller,
                                   clustersim_error **error);
 
-/* CS_USAGE if an argument that a call needs is NULL. */
+/* Returns CS_USAGE if a required argument is NULL. */
 CS_MUST_CHECK cs_status cs_library_given(const void *argument, const char *name, cs_error *error);
 
 /* ---- options ---- */
@@ -49,11 +49,11 @@ cs_progress cs_library_progress(clustersim_options *options);
 
 /* ---- scenarios ---- */
 
-/* Checks what the caller gave and writes it to *source, with a name if it has none. */
+/* Checks the caller's source and writes it to *source, with a default name if it has none. */
 CS_MUST_CHECK cs_status cs_library_source(const clustersim_source *given, clustersim_source *source,
                                           cs_error *error);
 
-/* CS_USAGE if there are `n` changes with something in them that is NULL. `name`: "changes". */
+/* Returns CS_USAGE if one of `n` changes contains NULL. `name`: "changes". */
 CS_MUST_CHECK cs_status cs_library_changes(const clustersim_change *changes, size_t n,
                                            const char *name, cs_error *error);
 

@@ -80,7 +80,7 @@ static double exposed_share(const cs_lower_options *options, const cs_way *way)
     return (1 - rest * options->tensor_overlap) * (1 - hidden);
 }
 
-/* Delays reach less than the links have, and take a while to begin. */
+/* Delays reach only a part of the links' bandwidth, and have a start-up time. */
 cs_status cs_way_delay(const cs_lower_options *options, cs_way *way, cs_time *time, cs_error *error)
 {
     const double exposed = exposed_share(options, way);

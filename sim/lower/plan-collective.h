@@ -18,7 +18,7 @@ typedef struct cs_way {
     uint32_t n_members;       /* ranks that are simulated */
     uint64_t n_sends;
     cs_time cost;          /* -1: not computed */
-    cs_time hidden;        /* how much longer it takes than `cost`, while its ranks compute */
+    cs_time hidden;        /* extra time of the collective after `cost`, while its ranks compute */
     bool by_nccl;          /* its delay is NCCL's: */
     cs_time links;         /* of it, latencies of the links, which NCCL's are in place of */
     cs_nccl_case facts;    /* but for the bandwidth */
@@ -39,9 +39,8 @@ CS_MUST_CHECK cs_status cs_way_decide(cs_prices *prices, const cs_class *cls, cs
  * while the other groups of its family do the same. */
 CS_MUST_CHECK cs_status cs_way_price(cs_prices *prices, cs_way *way, cs_error *error);
 
-/* Turns the time of the messages into the delay that the options make of it: at a fraction of the
- * bandwidth, with a start, and without the part that is hidden, which is way->hidden.
- * CS_OVERFLOW. */
+/* Computes a delay from the time of the messages: applies the reached fraction of the bandwidth,
+ * adds the start-up time, and moves the overlapped part to way->hidden. CS_OVERFLOW. */
 CS_MUST_CHECK cs_status cs_way_delay(const cs_lower_options *options, cs_way *way, cs_time *time,
                                      cs_error *error);
 

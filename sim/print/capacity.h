@@ -12,15 +12,15 @@
  * predicted to fit may run out of memory. */
 #define CS_TIGHT 0.05
 
-/* "fits", "tight" or "does not fit", of bytes that are free (< 0: lacking) of a device's capacity
- * (INT64_MAX: unlimited). */
+/* Returns "fits", "tight" or "does not fit". `left`: free bytes of the device (< 0: missing bytes);
+ * `capacity` INT64_MAX: unlimited. */
 const char *cs_capacity_verdict(int64_t left, int64_t capacity);
 
-/* The least that is free on a simulated device, by its peak or by what PyTorch's allocator has to
- * hold, and that device's number and capacity. INT64_MAX if memory is unlimited. */
+/* Returns the free bytes of the simulated device with the least free memory, its number and its
+ * capacity. With PyTorch's allocator, its peak counts as well. INT64_MAX: memory is unlimited. */
 int64_t cs_capacity_left(const cs_simulation *simulation, uint32_t *device, int64_t *capacity);
 
-/* Nothing if memory is unlimited, or the run does not fit, which others report. */
+/* Prints a warning if memory is tight. Other functions report runs that do not fit. */
 void cs_capacity_print_tight(const cs_simulation *simulation, FILE *out);
 
 /* Nothing where memory is unlimited. */

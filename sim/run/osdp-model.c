@@ -74,7 +74,8 @@ static cs_status check_patterns(const cs_osdp_options *options, const cs_model *
     return CS_OK;
 }
 
-/* One layer; `kept` is what the layers before it keep together, and then includes it. */
+/* Fills in the operator of layer `l`. `kept`: activations of all layers before it; the layer's are
+ * added. */
 static cs_status fill(const cs_scenario *scenario, const cs_osdp_options *options, uint32_t l,
                       cs_model_kept *kept, cs_osdp_operator *op, cs_error *error)
 {
@@ -82,7 +83,7 @@ static cs_status fill(const cs_scenario *scenario, const cs_osdp_options *option
     const cs_model *model = scenario->model;
     const int64_t before = kept->bytes;
     cs_layer_sum one;
-    double speed = job->speeds[0]; /* slowest device, which the others wait for */
+    double speed = job->speeds[0]; /* slowest device: the others wait for it */
     for (uint32_t d = 1; d < job->n_devices; d++)
         speed = fmin(speed, job->speeds[d]);
     CS_TRY(cs_model_sum(model, l, l + 1, job->micro_samples, &one, error));
@@ -91,7 +92,7 @@ static cs_status fill(const cs_scenario *scenario, const cs_osdp_options *option
                              .gradients = one.gradient_bytes,
                              .states = one.weight_bytes + one.gradient_bytes +
                                        cs_optimizer_bytes(job, one.weight_bytes, one.matrix_bytes),
-                             .kept = kept->bytes - before, /* what layers share, once */
+                             .kept = kept->bytes - before, /* shared tensors count once */
                              .workspace = one.workspace_bytes,
                              .slices = slices_of(options, model->layers[l].name)};
     if (!cs_time_at_speed(one.forward + one.backward_input + one.backward_weight, speed,
@@ -119,8 +120,8 @@ static bool leaves_node(const cs_scenario *scenario, const cs_axes *axes)
     return leaves;
 }
 
-/* A gather that was measured, alpha + beta bytes, as hops of a ring, each of bytes/N: by the regime
- * of the mean operator with weights. */
+/* Converts a measured gather (alpha + beta x bytes) to hops of a ring with bytes/N each. Uses the
+ * regime that contains the mean size of operators with weights. */
 static cs_status take_measured(const cs_measured_collective *measured,
                                const cs_osdp_operator *operators, uint32_t n, cs_ring_hop *hop,
                                cs_error *error)

@@ -14,7 +14,7 @@ enum { COMPUTE_STREAM, GATHER_STREAM, REDUCE_STREAM };
 typedef struct tensor {
     int64_t bytes; /* -1: freed */
     uint32_t block;
-    uint32_t next; /* the next one of as many bytes, or CS_NONE */
+    uint32_t next; /* next tensor of the same size, or CS_NONE */
 } tensor;
 
 /* Tensors of the same size, from the oldest to the newest; CS_NONE: none. */
@@ -25,8 +25,8 @@ typedef struct size_list {
 
 typedef struct tensors {
     uint32_t n, capacity;
-    tensor *items;  /* the oldest first */
-    uint32_t first; /* no item before it is there */
+    tensor *items;  /* oldest first */
+    uint32_t first; /* all earlier items are freed */
     uint32_t n_there;
     size_list *sizes; /* by bytes, rising */
     uint32_t n_sizes, cap_sizes;
@@ -42,7 +42,7 @@ typedef struct passage {
 typedef struct passages {
     uint32_t n, capacity;
     passage *items;
-    uint32_t spare; /* the first that no micro-batch has, or CS_NONE */
+    uint32_t spare; /* first unused passage, or CS_NONE */
 } passages;
 
 /* A pass of a micro-batch over the layers of a stage, in one or several tasks. */
@@ -405,7 +405,7 @@ static cs_status add_tensor(cs_player *p, uint32_t category, int64_t bytes, cs_e
     return close_up(of) && append(of, bytes, block) ? CS_OK : cs_error_no_memory(error);
 }
 
-/* The oldest of a list. */
+/* Frees the oldest tensor of a list. */
 static cs_status drop_first(cs_player *p, tensors *of, size_list *list, cs_error *error)
 {
     tensor *oldest = &of->items[list->first];
@@ -415,7 +415,7 @@ static cs_status drop_first(cs_player *p, tensors *of, size_list *list, cs_error
     return give(p, oldest->block, error);
 }
 
-/* The oldest of all; its bytes are added to *bytes. */
+/* Frees the oldest tensor of all lists and adds its size to *bytes. */
 static cs_status drop_oldest(cs_player *p, tensors *of, int64_t *bytes, cs_error *error)
 {
     while (of->items[of->first].bytes < 0)
@@ -472,7 +472,7 @@ static cs_status apply(cs_player *p, const cs_class *cls, bool at_end, bool free
 
 /* ---- passes ---- */
 
-/* That of a micro-batch in the stage of the class, which gets one with its first pass. */
+/* Returns the passage of a micro-batch through the stage of the class; its first pass makes it. */
 static cs_status find_passage(cs_player *p, const cs_class *cls, uint32_t item, passage **out,
                               cs_error *error)
 {

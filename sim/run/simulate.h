@@ -51,7 +51,7 @@ typedef struct cs_step {
     double time; /* s: of one mini-batch until all weights are updated, and gathered again */
     int64_t peak;
     int64_t over; /* bytes by which the fullest device is over its capacity; 0: all fit */
-    int64_t free; /* the least that a device has free; INT64_MAX: memory is unlimited */
+    int64_t free; /* bytes, least free memory of a device; INT64_MAX: memory is unlimited */
     uint32_t n_tasks;
 } cs_step;
 

@@ -37,7 +37,8 @@ static uint32_t which_within(const cs_parallel *parallel, const uint32_t *device
     return within;
 }
 
-/* The next permutation of the first `n` axes in lexicographic order; false after the last one. */
+/* Advances to the next permutation of the first `n` axes in lexicographic order. Returns false
+ * after the last one. */
 static bool next_order(uint32_t order[CS_N_MESH_AXES], int n)
 {
     int i = n - 2, j = n - 1;

@@ -349,7 +349,7 @@ static cs_parallel take_sizes(const cs_sections *sections, const mesh_sizes *siz
     return made;
 }
 
-/* Schedules that take all sections, with the number of micro-batches that there is. */
+/* Proposes schedules that accept all sections, with the scenario's number of micro-batches. */
 static void propose_schedules(const cs_sections *sections, cs_error *error)
 {
     const cs_schedule_section *schedule = &sections->schedule;

@@ -118,8 +118,8 @@ static cs_status set_devices(const cs_platform_section *given, const cs_json_pla
     return status;
 }
 
-/* Candidates of a search share a platform, but not the number of communicators, for which memory is
- * set aside by default. */
+/* Candidates of a search share a platform but differ in the number of communicators, and so in the
+ * memory that is reserved for them by default. */
 cs_status cs_scenario_take_capacities(const cs_sections *sections, cs_arena *arena,
                                       cs_platform *platform, cs_error *error)
 {

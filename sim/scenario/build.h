@@ -70,7 +70,7 @@ CS_MUST_CHECK cs_status cs_scenario_paradl(const cs_sections *sections, const cs
 CS_MUST_CHECK cs_status cs_scenario_devices(const cs_sections *sections, uint32_t given,
                                             const cs_model *model, uint32_t *n, cs_error *error);
 
-/* Gives a platform that is shared with other scenarios the capacities of this one, in the arena. */
+/* Replaces the capacities of a shared platform by this scenario's own. The arena owns them. */
 CS_MUST_CHECK cs_status cs_scenario_take_capacities(const cs_sections *sections, cs_arena *arena,
                                                     cs_platform *platform, cs_error *error);
 
@@ -185,8 +185,7 @@ typedef struct cs_folded {
 
 /* Of a mesh, or without one (`parallel` NULL) of a schedule each of whose devices holds a copy of
  * the whole model. `difference` is the known result for the same mesh, or NULL.
- * CS_INVALID, naming what tells devices apart, where the scenario asks to fold devices that are not
- * alike. */
+ * CS_INVALID if the scenario asks to fold devices that differ; the message names the difference. */
 CS_MUST_CHECK cs_status cs_scenario_fold(const cs_sections *sections, const cs_parallel *parallel,
                                          const cs_platform *platform, const cs_plan *plan,
                                          const char *difference, cs_arena *arena, cs_folded *folded,

@@ -76,7 +76,7 @@ const cs_runtime_member cs_runtime_members[] = {
 /* A scenario, and the description of its device, which is loaded when a convention first asks. */
 typedef struct facts {
     cJSON *root;
-    const char *path; /* of the scenario */
+    const char *path; /* path of the scenario file */
     cJSON *device;    /* NULL: not loaded, or there is none */
     bool loaded;
 } facts;
@@ -126,7 +126,7 @@ static const cJSON *fact_at(facts *of, const char *pointer)
     return value_at(of->root, pointer, &section);
 }
 
-/* A value as the text of a condition; "" for lists and objects. */
+/* Returns a value in the form that conditions use; "" for lists and objects. */
 static void write_value(const cJSON *value, char *text, size_t size)
 {
     if (cJSON_IsNumber(value))
@@ -139,8 +139,8 @@ static void write_value(const cJSON *value, char *text, size_t size)
                                         : "");
 }
 
-/* Whether a text is one of a condition's, which have '|' between them, or begins with what is in
- * front of a '*'. */
+/* Whether a text is one of the values of a condition. Values are separated by '|'; a value with a
+ * '*' at the end matches every text that begins like it. */
 static bool is_value(const char *text, const char *wanted)
 {
     const size_t size = strlen(text);

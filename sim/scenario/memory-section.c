@@ -128,8 +128,8 @@ cs_status cs_memory_section_read(const cJSON *value, const cs_json_place *root, 
 
 /* ---- workspaces ---- */
 
-/* Hopper, and Blackwell except GeForce's: compute capability 9 or 10, by which PyTorch and
- * TransformerEngine choose sizes of workspaces. */
+/* Whether a device is a Hopper or a Blackwell other than GeForce (compute capability 9 or 10).
+ * PyTorch and TransformerEngine allocate larger workspaces on these. */
 static bool is_recent(const cs_device_facts *device)
 {
     return device->capability >= 9 && device->capability < 11;

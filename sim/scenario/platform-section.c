@@ -90,8 +90,8 @@ static cs_status settle_bytes(int64_t bytes, cs_arena *arena, cs_list *list, cs_
     return CS_OK;
 }
 
-/* Axes of the mesh with more than one rank, each of which has a communicator of its own: replicas
- * and context ranks reduce gradients in one. */
+/* Returns the number of communicators of a device: one per axis of the mesh with more than one
+ * rank. Replicas and context ranks share the communicator that reduces gradients. */
 static int64_t communicators(const cs_parallel_section *parallel, uint32_t n_devices)
 {
     const uint32_t widths[] = {parallel->tensor, parallel->filter, parallel->channel,

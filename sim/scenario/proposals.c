@@ -1,4 +1,4 @@
-/* Numbers that the rule of a mistake accepts: cs_scenario_read tries them before it tells them. */
+/* Proposes numbers that satisfy the violated rule. cs_scenario_read tries each one first. */
 #include "sim/scenario/build.h"
 
 enum { MOST = 8 }; /* numbers in each direction */

@@ -61,7 +61,7 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
                   "scaled_dot_product_attention prefers cuDNN's attention " source_                \
     }
 
-/* In 16 bits. PyTorch took cuDNN's attention back twice. */
+/* Attention in 16 bits. PyTorch disabled cuDNN's attention again in two releases. */
 #define IN_16_BITS "/model/precision!=fp32|tf32 "
 #define PYTORCH_FLASH                                                                              \
     CUDNN_IN(IN_16_BITS "/runtime/release>=2.11 " CAPABILITY "=9|10",                              \
@@ -132,7 +132,8 @@ const char *const cs_runtime_names[] = {"ideal",        "megatron-core", "megatr
     FOREACH("torch/optim/optimizer.py, _default_to_fused_or_foreach: where neither is asked for, " \
             "optimizers are foreach")
 
-/* Types in which bf16 weights are multiplied: gradients are those of the weights (precision.h). */
+/* Precisions whose weights are stored in bf16; gradients have the type of the weights
+ * (precision.h). */
 #define OF_BF16 "bf16|fp8|mxfp8|nvfp4"
 
 #define FP32_GRADIENTS(source_)                                                                    \
@@ -456,7 +457,7 @@ static const cs_convention ddp[] = {
     LOSS_WITHIN,
     {0}};
 
-/* Of the type that is sent. */
+/* `bytes`: elements of the buffer times the size of the type that is sent */
 #define REDUCE_BUFFER(bytes, with_)                                                                \
     KEEPS_WITH(                                                                                    \
         "reduce_buffer", "\"" bytes "\"", with_,                                                   \

@@ -17,7 +17,7 @@ uint32_t cs_runtime_number(const cJSON *document)
     return 0;
 }
 
-/* Whether a value is one of several, with '|' between them; one may end in '*'. */
+/* Whether a value is in a list separated by '|', whose entries may end in '*'. */
 static bool is_one_of(const char *value, const char *wanted)
 {
     while (*wanted) {
@@ -31,7 +31,7 @@ static bool is_one_of(const char *value, const char *wanted)
     return false;
 }
 
-/* Whether a number is a multiple of another key's, which "2:" before it doubles. */
+/* Whether a number is a multiple of another key's number, which the prefix "2:" doubles. */
 static bool is_multiple(double number, const char *of, cs_rule_value *value, const void *context)
 {
     char text[CS_RULE_VALUE_BYTES];
@@ -120,7 +120,7 @@ typedef struct own_plan {
     const cs_scenario *scenario;
 } own_plan;
 
-/* Sizes of the mesh are those that were made, whether or not they are given. */
+/* Sizes of the mesh are the resolved ones, given or not. */
 static bool size_of(const cs_scenario *scenario, const char *key, uint32_t *size)
 {
     const cs_parallel *parallel = scenario->parallel;

@@ -13,7 +13,7 @@
 
 typedef struct cs_runtime_section {
     uint32_t name;       /* position in its choices; 0: "ideal" */
-    const char *release; /* of PyTorch; NULL or "": not given */
+    const char *release; /* release of PyTorch; NULL or "": not given */
     bool compile, fused, separate_products, written_out, cuda_graphs, expert_loop, expert_modules,
         fused_experts, current_scaling, deterministic, eager_ring, summed_ring, foreach_optimizer,
         counts_zeros, launch_blocking, early_stop;
@@ -25,33 +25,33 @@ typedef struct cs_runtime_section {
 /* "ideal", "megatron-core", ..., ended by NULL. */
 extern const char *const cs_runtime_names[];
 
-/* One convention of a runtime: the value of a key where a scenario does not give it. */
+/* One convention of a runtime: the value of a key that a scenario does not set. */
 typedef struct cs_convention {
-    const char *key;    /* JSON pointer; of a section that the scenario has */
-    const char *value;  /* JSON; "/device/...": what the device's description has there */
-    const char *source; /* who says so */
-    const char *with;   /* conditions, with blanks between them, that all hold; NULL: always.
+    const char *key;    /* JSON pointer into a section that the scenario has */
+    const char *value;  /* JSON; "/device/...": the value there in the device's description */
+    const char *source; /* source of the value */
+    const char *with;   /* conditions, separated by blanks, that must all hold; NULL: always.
                          * "/model/name": the key is given; "/schedule/kind=1f1b": it has this
-                         * value, text, number, true or false; "/platform/topology=dgx1*": one that
-                         * begins so; "/model/precision=bf16|fp8": one of these;
-                         * "/parallel/pipeline>1", "/runtime/release<2.10" (also >= and
-                         * <=, by the numbers between dots); "/runtime/fused!=true": it has another
-                         * value, or is not given; "/device/architecture/capability>=9": the same of
-                         * the description of the scenario's device */
+                         * value (text, number, true or false); "/platform/topology=dgx1*": its
+                         * value begins with "dgx1"; "/model/precision=bf16|fp8": one of these;
+                         * "/parallel/pipeline>1", "/runtime/release<2.10" (also >= and <=; the
+                         * numbers between dots are compared); "/runtime/fused!=true": it has
+                         * another value, or is not given; "/device/architecture/capability>=9":
+                         * the same for the description of the scenario's device */
 } cs_convention;
 
 /* Of a runtime, ended by {NULL}. */
 const cs_convention *cs_runtime_conventions(uint32_t name);
 
-/* A rule of plans that a runtime can run: if all of `with` holds, all of `needs` must hold. */
+/* One rule for the plans that a runtime can run: if `with` holds, `needs` must hold. */
 typedef struct cs_runtime_rule {
     const char *with;   /* as in cs_convention */
     const char *needs;  /* conditions, too; they hold for keys that are not given. Also allowed:
                          * "/schedule/kind=1f1b|gpipe": one of these; "/parallel/zero<2";
                          * "/schedule/micro_batches%/parallel/pipeline": a multiple of the number of
                          * another key, with "%2:" of twice that; "!/parallel/rules": not given */
-    const char *text;   /* the rule, as a sentence that goes on after "it" */
-    const char *source; /* who says so */
+    const char *text;   /* the rule, as the rest of a sentence that begins with "it" */
+    const char *source; /* source of the rule */
 } cs_runtime_rule;
 
 enum { CS_RUNTIME_RULES_MOST = 8 }; /* rules per runtime */
@@ -59,19 +59,19 @@ enum { CS_RUNTIME_RULES_MOST = 8 }; /* rules per runtime */
 /* The rules of a runtime, ended by {0}. */
 const cs_runtime_rule *cs_runtime_rules(uint32_t name);
 
-/* The number of the runtime that a document names; 0: "ideal", none, or an unknown one. */
+/* Returns the number of the runtime that a document names; 0: "ideal", none, or unknown. */
 uint32_t cs_runtime_number(const cJSON *document);
 
-/* A plan as rules see it: the value of a key as text, into `text`; NULL where it is not given. */
+/* How rules read a plan: writes the value of a key into `text`; returns NULL if it is not given. */
 enum { CS_RULE_VALUE_BYTES = 64 };
 typedef const char *cs_rule_value(const void *context, const char *key,
                                   char text[CS_RULE_VALUE_BYTES]);
 
-/* The same of a document that gives it. */
+/* Reads the value from a document. */
 const char *cs_rule_value_at(const cJSON *document, const char *key,
                              char text[CS_RULE_VALUE_BYTES]);
 
-/* The first rule that the plan breaks, by its position; CS_RUNTIME_RULES_MOST: none. */
+/* Returns the position of the first rule that the plan breaks; CS_RUNTIME_RULES_MOST: none. */
 uint32_t cs_runtime_broken_rule(uint32_t name, cs_rule_value *value, const void *context);
 
 CS_MUST_CHECK cs_status cs_runtime_section_read(const cJSON *value, const cs_json_place *root,

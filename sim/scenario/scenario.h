@@ -88,8 +88,8 @@ typedef struct cs_scenario {
     cs_model *model;
     struct cs_net *net;     /* that a named model was built from; NULL of others */
     uint32_t granularity;   /* cs_granularity of its chain */
-    cs_device_facts device; /* of the named model; zeroed: it has none */
-    uint32_t n_recomputed;  /* of its operators, names of those that backward computes again */
+    cs_device_facts device; /* device of the named model; zeroed: it has none */
+    uint32_t n_recomputed;  /* names of operators that the backward recomputes */
     cs_optimizer_storage storage;
     const cs_parallel *parallel; /* NULL: the scenario has no such section */
     const char

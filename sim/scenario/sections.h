@@ -47,7 +47,7 @@ typedef struct cs_model_section {
     uint32_t gradients;            /* position in its choices; 0: as the weights */
     uint32_t main_weights, states; /* positions in their choices; 0: float32 */
     cs_workload workload;          /* of a model that is built from its architecture */
-    cs_device_facts device;        /* of the named model; zeroed: it has none */
+    cs_device_facts device;        /* device of the named model; zeroed: it has none */
 } cs_model_section;
 
 enum { CS_PHI_COUNT = 0 }; /* "phi": "count" */
@@ -280,7 +280,7 @@ CS_MUST_CHECK cs_status cs_memory_section_read(const cJSON *value, const cs_json
 /* The allocator that the section asks for, without a capacity; false: none. */
 bool cs_memory_section_allocator(const cs_memory_section *section, cs_caching_options *options);
 
-/* Which rules the section asks for, on a device with these facts. */
+/* Resolves the rules of the section for a device with these facts. */
 cs_kept_rules cs_memory_section_rules(const cs_memory_section *section,
                                       const cs_device_facts *device);
 

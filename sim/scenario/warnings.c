@@ -97,7 +97,7 @@ void cs_scenario_warn_of_recompute(const cs_sections *sections, const cs_scenari
     cs_accelerator_finish(&device);
 }
 
-/* Devices that hold no stage cost as much as the others and compute nothing. Those with background
+/* Devices without a stage cost as much as the others but compute nothing. Devices with background
  * traffic have a use. */
 static void warn_idle(const cs_sections *sections, const cs_scenario *scenario, cs_error *warnings)
 {

@@ -109,7 +109,7 @@ cs_status cs_journal_read(const cs_journal *journal, cs_journal_place place, cha
 typedef struct earlier {
     char *text;
     size_t length;
-    size_t first; /* where its points begin; 0: it has no header, or there was no file */
+    size_t first; /* offset of its first point; 0: it has no header, or there was no file */
     bool same;    /* it is of this sweep */
 } earlier;
 
@@ -118,7 +118,7 @@ static void header_text(char *text, size_t size, uint64_t identity)
     snprintf(text, size, "%s%016" PRIx64, magic, identity);
 }
 
-/* The whole first line; returns its length. */
+/* Writes the complete first line. Returns its length. */
 static size_t header_line(char line[PREFIX + HEADER_BYTES], uint64_t identity)
 {
     char *text = line + PREFIX;
@@ -202,7 +202,7 @@ static cs_status go_on(cs_journal *journal, earlier *e, cs_journal_reader *reade
     return CS_OK;
 }
 
-/* Whether a file without a header is what a power cut can leave of this sweep's journal. */
+/* Whether a file without a header may be this sweep's journal after a power failure. */
 static bool is_torn(const earlier *e, uint64_t identity, bool resume)
 {
     char line[PREFIX + HEADER_BYTES];

@@ -51,7 +51,7 @@ CS_MUST_CHECK cs_status cs_journal_open(cs_journal *journal, const char *what, c
 /* Closes it, and keeps the file. Accepts one that was not opened but zeroed with file -1. */
 void cs_journal_close(cs_journal *journal);
 
-/* Removes the file: its work is done. A file that has taken its name since stays. */
+/* Removes the file when the sweep is complete. A different file that now has its name stays. */
 void cs_journal_remove(cs_journal *journal);
 
 /* Appends a record, text on one line. */

@@ -37,7 +37,7 @@ typedef struct cs_figure_column {
     char *name;
     double *values; /* of each point; NaN where there is none */
     bool boolean;   /* 0 and 1 */
-    bool number;    /* some point has a number, so the column has no words */
+    bool number;    /* a point has a number, so the column contains only numbers */
     char **words;   /* of a column of texts, whose values are positions here; or NULL */
     uint32_t n_words, cap_words;
     uint32_t point, position; /* of its first appearance: what columns are sorted by */

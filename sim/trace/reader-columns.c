@@ -113,7 +113,7 @@ static uint32_t count_words(const char *text)
     return n;
 }
 
-/* That the values that were read are what the schema says. */
+/* Checks that the values agree with the schema. */
 static cs_status check_rows(cs_reader *reader, hid_t dataset, const cs_reader_column *column,
                             hssize_t n, cs_error *error)
 {
@@ -135,7 +135,7 @@ static cs_status check_rows(cs_reader *reader, hid_t dataset, const cs_reader_co
     return cs_file_layout_check_values(reader->layout, known, column->name, &values, error);
 }
 
-/* Whether the values can be had as the type: texts as no number, and others not as whole ones. */
+/* Whether the values can be converted to the type: not texts to numbers, not reals to integers. */
 static bool has_type(const cs_file_layout_dataset *dataset, cs_reader_type type)
 {
     return (dataset->type == CS_FILE_LAYOUT_TEXT) == (type == CS_READER_TEXT) &&

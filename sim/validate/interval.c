@@ -18,8 +18,8 @@ static bool has_trait(const group *from, cs_trait trait, const cs_likeness *like
     return text && strcmp(text, likeness->traits[trait]) == 0;
 }
 
-/* Keeps the groups that share a trait if they are of at least `least` sources, whose groups follow
- * one another; returns how many groups are left. */
+/* Keeps only the groups that share a trait, if they come from at least `least` sources. Groups of a
+ * source are consecutive. Returns the number of groups that are left. */
 static uint32_t keep(group *groups, uint32_t n, cs_trait trait, const cs_likeness *likeness,
                      uint32_t least, cs_interval *interval)
 {
@@ -92,8 +92,8 @@ static bool is_numbers(const cJSON *list)
     return is;
 }
 
-/* Puts the groups of all sources one after another; NULL: the document has another form, or memory
- * ran out. */
+/* Returns the groups of all sources, source by source. NULL: the document has another form, or
+ * memory ran out. */
 static group *read_groups(const cJSON *document, uint32_t *n)
 {
     const cJSON *sources = cs_json_member(document, "sources"), *source, *from;

@@ -28,7 +28,7 @@ enum { CS_TRAIT_BYTES = 64, CS_LIKE_LEAST = 10 };
 typedef char cs_traits[CS_N_TRAITS][CS_TRAIT_BYTES];
 
 typedef struct cs_likeness {
-    cs_traits traits;         /* of the scenario */
+    cs_traits traits;         /* traits of the scenario */
     bool shared[CS_N_TRAITS]; /* by all points that were found */
     uint32_t n;
     const cs_point **points; /* some of those asked about, in their order */

@@ -388,8 +388,9 @@ static void write_measured_links(cs_point_rules *rules, bool blocking, FILE *out
     }
 }
 
-/* The size of the device is the default, of which the driver reports a part; "288 GB" is one of 270 GiB.
- * GPUs that exist with several sizes of memory report the same share of each. */
+/* Writes the memory only if it differs from the device's by more than 10 %: vendors call 270 GiB
+ * "288 GB". If a GPU is sold with several sizes of memory, the driver is assumed to report the same
+ * share of each size. */
 static void write_memory(const cs_point *point, FILE *out)
 {
     static const double gib = 1024.0 * 1024 * 1024;

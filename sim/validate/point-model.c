@@ -494,11 +494,11 @@ static bool shards_gradients(const cs_point *point)
            starts(point->framework, "torchtitan");
 }
 
-/* Stated; else Megatron-LM sums gradients of bf16 weights in fp32
- * (megatron/training/arguments.py: "accumulate and all-reduce gradients in fp32 for bfloat16 data
- * type"), whether products are in bf16 or in a narrower type; unless it is told to reduce them in
- * bf16. Those of fp16 weights it sums in fp16. torchtitan reduces them in fp32 (mixed_precision_reduce, torchtitan/config_manager.py). FSDP keeps nothing but what it has
- * reduced. */
+/* The type that the point states, if any. Otherwise Megatron-LM sums gradients of bf16 weights in
+ * fp32 (megatron/training/arguments.py: "accumulate and all-reduce gradients in fp32 for bfloat16
+ * data type"), also with products in a narrower type, except with --grad-reduce-in-bf16. It sums
+ * gradients of fp16 weights in fp16. torchtitan reduces gradients in fp32 (mixed_precision_reduce,
+ * torchtitan/config_manager.py). FSDP keeps only reduced gradients. */
 bool cs_point_rules_sums_in_fp32(const cs_point *point)
 {
     if (point->options->grad_dtype)

@@ -127,7 +127,7 @@ void cs_point_rules_memory(cs_point_rules *rules, FILE *out);
 /* The device of `sim list devices` that the point's GPU is; "" where it is none. */
 const char *cs_point_rules_gpu(const cs_point *point);
 
-/* Facts of that device; zeroed where it is none. */
+/* Returns the facts of the point's device; zeroed if it has none. */
 cs_device_facts cs_point_rules_facts(const cs_point *point);
 
 /* Whether the point's GPUs are joined by NVLinks in a rack, and not only in nodes of eight. */

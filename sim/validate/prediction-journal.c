@@ -68,7 +68,7 @@ cs_status cs_prediction_take(cs_predictions *predictions, uint32_t point, const 
 
 /* ---- the journal ---- */
 
-/* Whether they are what cs_prediction_record was given. */
+/* Whether the JSON has the form that cs_prediction_record writes. */
 static bool are_figures(const cJSON *figures)
 {
     const cJSON *parts = cs_json_member(figures, "parts"), *part;

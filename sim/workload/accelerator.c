@@ -254,7 +254,7 @@ cs_status cs_accelerator_read(const cJSON *root, const cs_json_place *place, cs_
     return CS_OK;
 }
 
-/* Whether a device is a file, and not the name of a description within the program. */
+/* Whether a device is a file rather than a description that is built into the program. */
 static bool is_file(const char *name)
 {
     static const char extension[] = ".json";

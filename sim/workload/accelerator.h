@@ -109,7 +109,7 @@ typedef struct cs_host_link {
 
 typedef enum cs_vendor { CS_VENDOR_OTHER, CS_VENDOR_NVIDIA, CS_VENDOR_AMD } cs_vendor;
 
-/* What libraries decide by which kernels they have for a device, and how much memory they take. */
+/* Facts that decide which kernels and workspace sizes libraries choose. */
 typedef struct cs_architecture {
     uint32_t vendor;        /* cs_vendor */
     const char *generation; /* "hopper", "cdna3"; "" if not stated */
@@ -128,7 +128,7 @@ typedef struct cs_driver {
 typedef struct cs_device_facts {
     int64_t memory;        /* bytes, by the data sheet */
     cs_driver driver;      /* reported = memory and nothing else if not stated */
-    double host_bandwidth; /* of the link to its host, bytes/s; 0: not known */
+    double host_bandwidth; /* bytes/s, of the link to its host; 0: not known */
     double capability;     /* CUDA's compute capability; 0: none */
 } cs_device_facts;
 
@@ -164,7 +164,8 @@ CS_MUST_CHECK cs_status cs_accelerator_load(const char *name, const char *from,
 CS_MUST_CHECK cs_status cs_accelerator_read(const cJSON *root, const cs_json_place *place,
                                             cs_accelerator *device, cs_error *error);
 
-/* The JSON of a device, found like that of cs_accelerator_load; the caller deletes it. */
+/* Parses the description of a device, which is found as by cs_accelerator_load. The caller deletes
+ * the JSON. */
 CS_MUST_CHECK cs_status cs_accelerator_document(const char *name, const char *from, cJSON **root,
                                                 cs_error *error);
 

@@ -25,7 +25,7 @@ typedef struct cs_torch_event {
     int64_t sequence;       /* of an operator, -1 without */
     int64_t correlation;    /* of launches and kernels, -1 without */
     bool is_operator;       /* an exchange: false if it is an annotation */
-    bool communication;     /* of operators, by name; of kernels, also by what launches them */
+    bool communication;     /* operators: by name; kernels: by name or by launching operator */
     const cJSON *arguments; /* NULL without */
 } cs_torch_event;
 
@@ -50,7 +50,8 @@ CS_MUST_CHECK cs_status cs_torch_events_read(const cJSON *root, const char *file
                                              cs_torch_events *events, cs_error *error);
 void cs_torch_events_finish(cs_torch_events *events);
 
-/* The first event of a list, other than that of kernels, that is not before (thread, time). */
+/* Returns the index of the first event at or after (thread, time); n: there is none. Not for the
+ * list of kernels, which is in a different order. */
 uint32_t cs_torch_first(const cs_torch_list *list, int64_t thread, double time);
 
 /* The kernels of a launch, several if it launches a graph: the first, and *n of them. */
