@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Git has no files that a program made: check-built.py SOURCE_ROOT
+"""No built file is committed to Git: check-built.py SOURCE_ROOT
 
 Compiled Python and C, archives, packages and editors' leftovers are refused by name and by their
 first bytes, and so is every file that .gitignore names. Skipped outside of a Git working tree.
@@ -27,7 +27,7 @@ def tracked(root, *options):
 
 
 def made_by(root, path):
-    """How it can be seen that a program made the file; None if it cannot."""
+    """Returns why a file counts as built; None: it does not."""
     if BUILT.search(path):
         return 'has the name of a built file'
     try:

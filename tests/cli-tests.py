@@ -506,8 +506,8 @@ class Messages(Case):
                           ('applies', 'promised', 'promised2')], [[1, 1], [0, 0], [1, 1]])
 
     def test_memory_of_the_device(self):
-        """A V100 of 16 GiB: the driver reports 15.78 GiB, of which a context takes 300 MB and a
-        communicator 344 MB. A stated memory is the capacity."""
+        """A V100 of 16 GiB: the driver reports 15.78 GiB. A context takes 300 MB and a communicator
+        344 MB. A stated memory is the capacity."""
         write('named.json',
               dict(UNIFORM, model={'name': 'vgg16', 'device': 'v100', 'batch_size': 64},
                                  platform={'topology': 'ideal', 'devices': 4}))
@@ -531,9 +531,9 @@ class Messages(Case):
             self.assertEqual(len(result['devices']), 8)
 
     def test_large_times_and_sizes(self):
-        """Whole picoseconds and bytes come back from a resolved scenario, also where a double in
-        seconds (from 8192 s on) or bytes (2^53) has no room for them: the same values, the same
-        hash, and the same text when it is resolved again."""
+        """A resolved scenario keeps times exact to the picosecond and sizes to the byte, also if a
+        double in seconds (from 8192 s on) or in bytes (from 2^53 on) cannot hold them: the values,
+        the hash and the text of a second resolution are the same."""
         draw = random.Random(5)
         limits = (2**53, 8192 * 10**12, 4096 * 10**12, 2**56)
 
@@ -962,7 +962,7 @@ class Terms(Case):
             self.assertEqual(run('list', *words).returncode, 0, words)
 
     def test_meanings(self):
-        """Every meaning exists, and looked up where it stands, the word leads to it."""
+        """Every meaning of a term exists, and looking up its words in that section finds it."""
         listed = json.loads(run('list', '--json').stdout)
         names = {part: {entry['name'] for entry in entries}
                  for part, entries in listed.items() if isinstance(entries, list)}
@@ -1047,7 +1047,7 @@ class Remedies(Case):
     """What an error proposes, "; use 4 or 8, or /platform/devices=32", is accepted as it stands."""
 
     def remedies(self, line):
-        """(pointer, value) of each."""
+        """Yields (pointer, value) of each remedy in an error message."""
         found = re.search(r'\.json: (/\S*): .*; use (.*)$', line)
         parts = re.split(r', or (?=/)', found[2]) if found else []
         for part in parts:
@@ -1063,7 +1063,7 @@ class Remedies(Case):
             'schedule': {'kind': 'sequential', 'micro_batches': 1}, 'parallel': {'zero': 1}}
         pipeline = '/schedule={"kind": "1f1b", "micro_batches": 8}'
         moe = '/model/name=mixtral'
-        # sets; how many remedies at least, 0: none; a part of the message
+        # arguments of --set; least number of remedies, 0: none; part of the message
         rows = (
             (['/parallel/tensor=3'], 2, 'tensor 3 needs a multiple of 3 devices'),
             (['/parallel/tensor=3', '/model/batch_size=7', '/platform/devices=7'], 1, 'tensor 3'),
@@ -2024,8 +2024,8 @@ class Carried(Case):
 
 class Division(Case):
     def test_wrong(self):
-        """What cannot be divided is one line with the place; Remedies tries the numbers that are
-        proposed."""
+        """A number that does not divide gives one line that names its place. The class Remedies
+        tries the proposed numbers."""
         gpt = '{"name": "gpt", "device": "h100", "batch_size": 16}'
         rows = [
             ('abci-resnet50', ['/parallel={"filter": 128}', '/platform/devices=128'],
@@ -2306,7 +2306,7 @@ class Traps(Case):
 
 class Shipped(Case):
     def test_no_warnings(self):
-        """Users copy these scenarios, so nothing in them is doubtful."""
+        """Users copy these scenarios, so none of them may give a warning."""
         for name in sorted(n for n in os.listdir(SCENARIOS) if n.endswith('.json')):
             done = run('check', os.path.join(SCENARIOS, name))
             self.assertNotIn('warning', done.stderr, name)

@@ -16,9 +16,9 @@ import math
 import subprocess
 import sys
 
-FIT = importlib.import_module('fit-figures')  # beside this file
+FIT = importlib.import_module('fit-figures')  # next to this file
 
-# Studies that are one source: the same people measured on the same machine.
+# Studies that count as one source: the same people measured on the same machine.
 SAME = {'vtrain-a100-cluster': 'vtrain-a100'}
 
 

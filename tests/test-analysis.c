@@ -230,8 +230,8 @@ static bool is_rank(const cs_graph *graph, const cs_class *cls, uint32_t device)
     return found;
 }
 
-/* How often the instant counts as communication for a purpose: once if messages are under way, and
- * once for each collective that is a delay. All purposes together: of messages once at most. */
+/* Returns how often an instant counts as communication for a purpose: once if messages are in
+ * flight, and once for each collective that is a delay. Over all purposes, messages count once. */
 static int count_active(const instant *at, int counts[CS_N_PURPOSES])
 {
     bool messages[CS_N_PURPOSES] = {false}, any = false;

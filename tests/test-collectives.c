@@ -779,7 +779,7 @@ static void test_bus_bandwidth(void **state)
     "s.json: /collectives/algorithm: must fit the " kind                                           \
     " of 8 ranks, as \"auto\" and \"usual\" do for all collectives (got "
 
-/* An algorithm that was named and does not fit is an error, which says where. */
+/* A named algorithm that does not fit is an error; the message names the place. */
 static void test_named_and_unfit(void **state)
 {
     (void)state;

@@ -44,7 +44,7 @@ SCENARIOS = [
 
 
 def precisions(device):
-    """The widest type of 16 bits or more in which the device computes, and fp8 if it does."""
+    """The first of bf16, fp16, fp32 that the device supports, and fp8 if it has bf16 and fp8."""
     peaks = device['peaks']
     wide = [name for name in ('bf16', 'fp16', 'fp32') if name in peaks][0]
     return [wide] + (['fp8'] if 'fp8' in peaks and wide == 'bf16' else [])

@@ -76,7 +76,7 @@ static void write_run(const char *path)
 
 typedef void change(hid_t file);
 
-/* As another column: `n` rows in each of `rank` dimensions. */
+/* Replaces a column by one with `n` rows in each of `rank` dimensions. */
 static void put(hid_t file, const char *name, hid_t type, int rank, hsize_t n, const void *values)
 {
     const hsize_t sizes[] = {n, n};
@@ -103,7 +103,7 @@ static void put_made(hid_t file, const char *name, hid_t properties, hsize_t n)
     H5Pclose(properties);
 }
 
-/* One value of a column of whole numbers. */
+/* Changes one value of a column of whole numbers. */
 static void poke(hid_t file, const char *name, uint32_t row, int64_t value)
 {
     int64_t values[256] = {0};

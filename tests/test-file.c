@@ -538,8 +538,8 @@ static void listed_entries_are_removed_and_no_others(void **state)
     assert_int_equal(unsetenv("TMPDIR"), 0);
 }
 
-/* With cs_inputs_protect, in a child, because it affects the whole process: an input cannot be an output, under
- * any of its names; a file that was read elsewhere may be. */
+/* With cs_inputs_protect, no name of an input may be an output; files that were read
+ * before the call may. Runs in a child, because cs_inputs_protect affects the whole process. */
 static void an_input_is_not_replaced(void **state)
 {
     (void)state;
@@ -721,7 +721,7 @@ static void pipes_are_written_in_place(void **state)
     assert_true(S_ISFIFO(info.st_mode));
 }
 
-/* Nobody has the pipe open. */
+/* A pipe that no process has opened. */
 static void pipes_are_not_waited_for(void **state)
 {
     (void)state;
@@ -739,7 +739,7 @@ static void pipes_are_not_waited_for(void **state)
                  cs_file_draft_begin(&draft, "lonely", &error), &error);
 }
 
-/* One who writes late and slowly is. */
+/* A pipe whose writer is late and slow. */
 static void pipes_are_read_to_their_end(void **state)
 {
     (void)state;

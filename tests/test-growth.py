@@ -70,7 +70,7 @@ ROWS = (
 
 class Growth(unittest.TestCase):
     def time(self, document, options):
-        """Of a run, in s of the processor."""
+        """Returns the processor time of a run in s."""
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, 's.json')
             with open(path, 'w', encoding='utf-8') as file:

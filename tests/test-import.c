@@ -446,7 +446,7 @@ static void wrap(text *to, const text *from, size_t row)
             (int)(end - at), at, wrappings[row].suffix);
 }
 
-/* A log gives the same costs with and without something around its lines. */
+/* A log gives the same costs with and without prefixes and suffixes. */
 static void test_wrapped(void **state)
 {
     (void)state;

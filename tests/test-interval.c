@@ -102,9 +102,10 @@ static void weighs_sources(void **state)
     }
 }
 
-/* Nine sources with runs on H100 (1 %) and A100 (20 %), one of which has fp8 as well, and a tenth
- * with A100 only: a scenario on H100 shares the device, and not fp8; one on a device that nobody has
- * takes all runs in bf16, 10 on A100 and 8 on H100. Nobody has mixtures of experts. */
+/* Nine sources have runs on H100 (errors of 1 %) and A100 (20 %), one of them on H100 in fp8; a
+ * tenth has A100 only. For a scenario on H100 the device is shared, but not fp8. For a device
+ * without runs, all runs in bf16 count, 10 on A100 and 8 on H100. No source has mixtures of
+ * experts. */
 static void keeps_traits_that_enough_share(void **state)
 {
     (void)state;
@@ -142,10 +143,10 @@ static void keeps_traits_that_enough_share(void **state)
     free(text);
 }
 
-/* Sources with a bias of their own (spread 10 %) and runs around it (5 %), one to twelve of each:
- * over 2,000 draws of 15 sources and one more, a run of the latter is within in at least 90 %, less
- * three standard errors (2 %). That it is not always within shows that the interval is not just
- * wide: the same bound from above, at 97 %. */
+/* Each source has its own bias (spread 10 %) and one to twelve runs around it (5 %). In 2,000 draws
+ * of 15 sources and a new one, the interval must contain a run of the new source in at least 90 %
+ * of the draws, less three standard errors (2 %). It must not contain it in more than 97 %, so that
+ * the interval is not simply too wide. */
 static void holds_for_a_new_source(void **state)
 {
     (void)state;

@@ -440,7 +440,7 @@ static int count_null_messages(clustersim_status status, clustersim_error **erro
     return right;
 }
 
-/* Each argument that a function needs, in turn. */
+/* Passes NULL for each required argument in turn. */
 static void null_is_refused(void **state)
 {
     (void)state;

@@ -78,9 +78,9 @@ static void operators_are_the_layers(void **state)
     cJSON_Delete(root);
 }
 
-/* A profile that was measured: 300 us and 2 ns a byte for a gather among 4 devices are 100 us for
- * each of 3 hops, which send a quarter of the bytes each: 3/4 of the bytes in 2 ns a byte. A device
- * of half the speed takes 18 ms for 9. */
+/* A measured gather among 4 devices takes 300 us and 2 ns per byte. It has 3 hops of 100 us, each
+ * with a quarter of the bytes: 3/4 of the bytes take 2 ns per byte of the whole. A device with half
+ * the speed takes 18 ms instead of 9 ms. */
 static void a_measured_profile_is_taken(void **state)
 {
     cJSON *

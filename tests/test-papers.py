@@ -110,7 +110,7 @@ def gnuplot():
 class Page(unittest.TestCase):
     @staticmethod
     def write(paper, report, made):
-        """A page with the figures that were made; with no names given, anew from the report."""
+        """Writes a page with the new figures; without names, the report replaces all of them."""
         text = read(PAGES[paper])
         begin, end = text.index(BEGIN) + len(BEGIN), text.index(END)
         body = text[begin:end]

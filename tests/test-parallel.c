@@ -136,7 +136,7 @@ static const struct {
      "s.json: /model/batch_size: must be a multiple of 32, 8 micro-batches on each of 4 "
      "data-parallel "
      "ranks (got 8); use 32, or /schedule/micro_batches=2"},
-    /* what is proposed also divides the 16 devices */
+    /* the proposed size also divides the 16 devices */
     {"more ranks than layers",
      {{"/model/uniform/layers", "6"}, {"/parallel/pipeline", "8"}},
      "s.json: /parallel/pipeline: gives the schedule \"1f1b\" 8 stages, more than the 6 layers of "
@@ -199,8 +199,8 @@ static const struct {
      "s.json: /schedule/partition: must be \"balanced\", a list of layers or a plan with the "
      "section "
      "\"parallel\": the planner \"pipedream\" puts stages on devices by itself"},
-    /* of 12 heads 6 and 12 are the divisors around 8, but 4 divides the 16 devices, too; Mixtral
-     * has 8 experts */
+    /* the divisors of 12 heads closest to 8 are 6 and 12, but only 4 also divides the 16 devices;
+     * Mixtral has 8 experts */
     {"heads",
      {{"/model", gpt}, {"/schedule", sequential}, {"/parallel/tensor", "8"}},
      "s.json: /parallel/tensor: must divide the 12 heads of h.0.attn.attention (got 8); use 4"},

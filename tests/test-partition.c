@@ -357,8 +357,8 @@ static void check_stages(const instance *c, bool communication, uint32_t stages)
     cs_model_finish(&model);
 }
 
-/* The least bottleneck of the first `end` layers on `stages` stages, by trying every start of the
- * last stage, and the first start that attains it: what plan.h promises, with nothing kept. */
+/* Finds the least bottleneck of the first `end` layers on `stages` stages by trying every start of
+ * the last stage, and the first start that attains it (see plan.h). Stores no earlier results. */
 static double slow_cut(const cs_balance *of, uint32_t stages, uint32_t end, uint32_t *start)
 {
     double least = INFINITY;

@@ -146,7 +146,7 @@ static void forwards_hide_gathers(void **state)
     }
 }
 
-/* How long the delays of tensor-parallel collectives take; *active: the collectives themselves. */
+/* Returns the time of tensor-parallel delays; *active: time of the collectives. */
 static double tensor_seconds(uint32_t ranks, double overlap, double *active)
 {
     scenario_run run;

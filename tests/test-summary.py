@@ -41,7 +41,7 @@ def leaving(topology):
 
 
 def devices_of(run):
-    """Those that are stood for included."""
+    """Returns the number of devices, including those represented by others."""
     return run['mesh']['devices'] if run.get('mesh') else len(run['devices'])
 
 

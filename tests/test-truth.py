@@ -392,7 +392,7 @@ class Shipped(unittest.TestCase):
         self.assertGreater(len(expected), 300)
 
     def test_errors_are_those_that_the_project_aims_at(self):
-        """Of the kinds of runs in docs/reference/accuracy.md, and of sources of one kind."""
+        """Mean errors meet the targets in docs/reference/accuracy.md, per kind and per source."""
         kinds = importlib.import_module('error-tables')
         errors = {row['id']: row['step_time_error'] for row in self.report['points']}
         points = [p for path in self.files.values() for p in kinds.read_points(path)['points']

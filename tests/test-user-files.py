@@ -124,7 +124,7 @@ class Deletes(Case):
         self.expect_kept('out', *commands)
 
     def test_journals(self):
-        """What is at the name of a journal and is none."""
+        """A file that has the name of a journal but is not one stays."""
         sweep = ['sweep', 's.json', '-v', '/seed=1,2', '-o', 'x.h5']
         for content in ('notes\n', 'notes without an end', '', '{"json": 1}',
                         '0123456789abcdef sim sweep journal 1 0123456789abcdef\n'):
@@ -315,7 +315,7 @@ class Inputs(Case):
         self.sim(*words, 'x.pickle')
 
     def test_dangling_links(self):
-        """They stay, and the file that they name is made."""
+        """Links to missing files stay, and outputs create the files."""
         os.mkdir('other')
         for name, words in (('a.h5', ['run', 's.json']), ('a.json', ['plan', 's.json']),
                             ('b.json', ['export', 'trace', 'r.h5']), ('a.html', ['report', 'r.h5']),
@@ -365,7 +365,7 @@ class Limits(Case):
         self.assertNotIn('not installed', said)
 
     def test_signals_from_the_beginning(self):
-        """From when sim handles one of them, it handles all: none ends it in its own way."""
+        """As soon as sim handles one signal, it handles all; none kills it by default action."""
         ends = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP, signal.SIGUSR1)
         seen = 0
         for _ in range(20):

@@ -45,7 +45,7 @@ def run(*words, **how):
 
 
 def check_contents(wheel, folder):
-    """Nothing in it names the folders of the build, which others do not have."""
+    """No file in the wheel names folders of the build, which users do not have."""
     with zipfile.ZipFile(wheel) as archive:
         names = archive.namelist()
         for name in names:

@@ -51,7 +51,7 @@ def mix(lane, word):
 
 
 def xxh64(data):
-    """Of the seed 0 (https://github.com/Cyan4973/xxHash, doc/xxhash_spec.md)."""
+    """Returns the XXH64 hash with seed 0 (github.com/Cyan4973/xxHash, doc/xxhash_spec.md)."""
     at, length = 0, len(data)
     result = PRIMES[4]
     if length >= 32:
@@ -335,7 +335,7 @@ RUN_PLOTS = ('timeline', 'boxes', 'memory', 'mean-memory', 'segments', 'utilisat
 
 
 def commands_of(kind, name, draw):
-    """Commands that read such files."""
+    """Returns commands that read files of this kind."""
     if kind == 'run':
         return (('report', name, '-o', 'a.html'), ('export', 'trace', name, '-o', 'a.json'),
                 ('export', 'trace', name, '-o', 'a.pftrace'), ('compare', name, name),
@@ -430,7 +430,7 @@ class Campaign:
                 file.write(seal(data))
         words = commands_of(self.kinds[name], 'changed.h5', self.draw)
         for command in self.draw.sample(words, min(len(words), self.asked.commands)):
-            # a figure that is not there, too few runs: misuse of a file that is as it should be
+            # exit code 2: the file is valid, but lacks the plotted metric or has too few runs
             self.judge(command, said, (0, 1, 2, 3) if command[0] == 'plot' else (0, 3))
 
     def journals(self):

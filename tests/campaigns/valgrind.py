@@ -43,7 +43,7 @@ class Campaign:
             print(f'{name}: {made.returncode}\n' + '\n'.join(lines[:60]) + '\n', flush=True)
 
     def jobs(self):
-        """Names and command lines."""
+        """Returns the names and command lines of the jobs."""
         build, root = self.asked.build, self.asked.root
         sim = os.path.join(build, 'sim/cli/sim')
         scenarios = sorted(glob.glob(os.path.join(root, 'scenarios/**/*.json'), recursive=True))
