@@ -171,8 +171,8 @@ configure()
         while [ -e "$aside" ] || [ -L "$aside" ]; do aside=$aside+; done
         say "build/ was set up as $elsewhere; setting it up anew, with its options; it is kept as $aside/"
         show mv build "$aside"
-        # meson reads the options from these two files; wiping a folder with nothing else in it
-        # deletes no file of yours
+        # meson reads the options from these two files; the folder contains nothing else, so wiping
+        # it deletes no file of yours
         mkdir -p build/meson-private
         cp "$aside/meson-private/coredata.dat" "$aside/meson-private/cmd_line.txt" build/meson-private
         show meson setup --wipe build "$@" || die "remove build/, and run this again"

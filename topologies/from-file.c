@@ -117,7 +117,7 @@ static cs_status refuse_nvswitch(const file_params *of, const char *why, cs_erro
                         cs_text_show(of->path, shown, sizeof(shown)), why);
 }
 
-/* *found: in our own JSON, nothing that a warning is about. */
+/* *found: for our own JSON, values that give no warning. */
 static cs_status read_text(const file_params *of, cs_fabric **net, uint32_t *relays,
                            cs_fabric_nccl *found, cs_error *error)
 {

@@ -40,12 +40,13 @@ typedef struct item {
     char host[ID_BYTES]; /* hash of the socket's host, "" in a file of one host */
 } item;
 
-/* Direct links of a GPU: one element nvlink, xgmi or c2c, later all that lead to the same place. */
+/* Direct links of a GPU: first one nvlink, xgmi or c2c element; merge_ties merges the elements that
+ * lead to the same place. */
 typedef struct tie {
     uint32_t gpu, count;
     bool c2c;
     char target[ID_BYTES], target_class[ID_BYTES]; /* "" if not given */
-    double rate;  /* bytes/s; of NVLink and xGMI known only when the whole GPU was read */
+    double rate;  /* bytes/s; for NVLink and xGMI known only after the GPU was read */
     uint32_t end; /* item of a GPU or socket; HUB: NVSwitches; NONE: a GPU that the file lacks */
 } tie;
 

@@ -12,17 +12,16 @@
  *   sockets  by arch, vendor and model: 6 to 40 GB/s
  *   network  speed in Mbit/s; 10,000 where it is missing, 0 or negative
  *
- * Of the elements these are read: system, cpu, pci, gpu, nvlink, xgmi, c2c, nic, net; others are
- * skipped. A pci of class 0x03 or 0x12 is a GPU also when it has no gpu element, and one of class
- * 0x02 a NIC also when it has no nic; GPUs are numbered by `dev`, those without one after the
- * others. Ports of one card (bus ids equal except for the function) are one NIC with several
- * networks.
+ * The elements system, cpu, pci, gpu, nvlink, xgmi, c2c, nic and net are read, others are skipped.
+ * A pci of class 0x03 or 0x12 is a GPU even without a gpu element, and a pci of class 0x02 is a NIC
+ * even without a nic element. GPUs are numbered by `dev`; GPUs without it come last. Ports of one
+ * card (bus ids equal except for the function) are one NIC with several networks.
  *
- * A link of a GPU leads to the GPU whose busid is its target, to the own socket if its tclass is
- * 0x068001, and else to the NVSwitches, which together are one crossbar; a link to a GPU that the
- * file lacks (a job that used some GPUs of a node) is left out. Links of a GPU that lead to the same
- * place are added. Where cpu elements have different host_hash (NVLink across nodes), sockets are
- * joined within a host only.
+ * A link of a GPU leads to the GPU whose busid is its target, to its own socket if its tclass is
+ * 0x068001, and otherwise to the NVSwitches, which together are one crossbar. A link to a GPU that
+ * the file lacks (a job that used some GPUs of a node) is left out. Links of a GPU to one place are
+ * merged. If cpu elements have different host_hash (NVLink across nodes), sockets are joined
+ * only within a host.
  *
  * expat reads it: NCCL's files need neither schemas nor name spaces nor a tree in memory, which is
  * what libxml2 has more (and is ten times as large); expat gives the line of every element, limits
@@ -38,9 +37,9 @@ typedef struct cs_fabric_nccl {
     uint32_t n_missing; /* NVLinks and xGMI links to GPUs that the file lacks */
 } cs_fabric_nccl;
 
-/* Draws what the text says; the net is the caller's to destroy. If the file has neither NVLinks
- * nor xGMI links and `nvswitch` is > 0, all GPUs are joined by a crossbar with that many bytes/s for each. Messages are
- * "name:line: ...". */
+/* Builds the network that the text describes; the caller destroys it. If the file has neither
+ * NVLinks nor xGMI links and `nvswitch` is > 0, a crossbar with that many bytes/s per GPU joins all
+ * GPUs. Messages are "name:line: ...". */
 CS_MUST_CHECK cs_status cs_fabric_from_nccl(const char *name, const char *text, size_t length,
                                             double nvswitch, cs_fabric **net, cs_fabric_nccl *found,
                                             cs_error *error);

@@ -187,11 +187,11 @@ PRESET_ROUTED(
         "NVIDIA, GB200 NVL72 datasheet, 2024; DGX SuperPOD (GB200) reference architecture, 2024; "
         "NCCL, src/graph/topo.h")
 
-/* A node of four GH200, as in Alps and JUPITER: 18 NVLinks of each GPU, six to each of the other
- * three, 25 GB/s each way; each superchip has a NIC of 200 Gbit/s on PCIe 5 of its own processor, and
- * the four processors are joined by the chips' own links, which no message between GPUs needs. More
- * than one are joined by a leaf for each of the four NICs and full bandwidth above it: Slingshot's
- * dragonfly and JUPITER's are not simulated. */
+/* A node of four GH200, as in Alps and JUPITER. Each GPU has 18 NVLinks of 25 GB/s each way, six to
+ * each of the other three GPUs. Each superchip has a NIC of 200 Gbit/s on PCIe 5 of its processor.
+ * Links between the four processors exist, but no message between GPUs uses them. Nodes are joined
+ * by one leaf switch per NIC, with full bandwidth above the leaves; the dragonflies of Slingshot
+ * and of JUPITER are not simulated. */
 static const char gh200_4[] =
     "{\"topology\": \"cluster\", \"gpus_per_node\": 4,"
     " \"node\": {\"topology\": \"nvlink_mesh\", \"links\": 6, \"link_bandwidth\": \"25 GB/s\","
