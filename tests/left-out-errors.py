@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Writes points/left-out.json: errors of predicted step times of runs that no figure was fitted
+"""Writes facts/left-out.json: errors of predicted step times of runs that no figure was fitted
 to.
 
   left-out-errors.py SIM DEVICES --fitted POINTS.json ... --unseen POINTS.json ... > left-out.json

@@ -102,9 +102,9 @@ static void weighs_sources(void **state)
     }
 }
 
-/* Nine sources have runs on H100 (errors of 1 %) and A100 (20 %), one of them on H100 in fp8; a
- * tenth has A100 only. For a scenario on H100 the device is shared, but not fp8. For a device
- * without runs, all runs in bf16 count, 10 on A100 and 8 on H100. No source has mixtures of
+/* 14 sources have runs on H100 (errors of 1 %) and A100 (20 %), one of them on H100 in fp8; a
+ * 15th has A100 only. For a scenario on H100 the device is shared, but not fp8. For a device
+ * without runs, all runs in bf16 count, 15 on A100 and 13 on H100. No source has mixtures of
  * experts. */
 static void keeps_traits_that_enough_share(void **state)
 {
@@ -114,11 +114,11 @@ static void keeps_traits_that_enough_share(void **state)
     FILE *out = cs_text_stream(&text, &length);
     assert_non_null(out);
     fputs("{\"sources\": [", out);
-    for (unsigned s = 0; s < 10; s++) {
+    for (unsigned s = 0; s < 15; s++) {
         open_source(out, s);
         open_group(out, "estimated transformer a100 bf16 megatron-core no yes yes", true);
         fputs("20]}", out);
-        if (s < 9) {
+        if (s < 14) {
             open_group(
                 out, s == 0 ? "estimated transformer h100 fp8 megatron-core no yes yes" : like_h100,
                 false);
@@ -130,14 +130,17 @@ static void keeps_traits_that_enough_share(void **state)
     const cs_interval narrow =
         find("estimated transformer h100 fp8 megatron-core no yes yes", text);
     expect_double("H100", 0.01, narrow.within);
-    expect_int("sources", 9, narrow.n_sources);
-    expect_int("runs", 9, narrow.n_runs);
+    expect_int("sources", 14, narrow.n_sources);
+    expect_int("runs", 14, narrow.n_runs);
     assert_true(narrow.shared[CS_TRAIT_DEVICE] && !narrow.shared[CS_TRAIT_PRECISION]);
     const cs_interval wide = find("estimated transformer v100 bf16 megatron-core no yes yes", text);
     expect_double("V100", 0.2, wide.within);
-    expect_int("all sources", 10, wide.n_sources);
-    expect_int("runs in bf16", 18, wide.n_runs);
-    const cs_interval none = find("estimated experts h100 bf16 megatron-core no yes yes", text);
+    expect_int("all sources", 15, wide.n_sources);
+    expect_int("runs in bf16", 28, wide.n_runs);
+    const cs_interval others = find("estimated experts h100 fp8 megatron-core no yes yes", text);
+    assert_true(!others.shared[CS_TRAIT_NETWORK] && others.shared[CS_TRAIT_DEVICE]);
+    expect_double("experts", 0.01, others.within);
+    const cs_interval none = find("given any any any ideal no yes no", text);
     assert_true(isnan(none.within));
     expect_int("no source", 0, none.n_sources);
     free(text);

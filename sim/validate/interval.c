@@ -126,17 +126,17 @@ cs_status cs_interval_find(const cs_likeness *likeness, const char *errors, cs_i
     uint32_t n = 0;
     errors = errors ? errors : cs_shipped_left_out;
     *interval = (cs_interval){.within = (double)NAN};
-    CS_TRY(cs_json_parse("points/left-out.json", errors, strlen(errors), &document, error));
+    CS_TRY(cs_json_parse("facts/left-out.json", errors, strlen(errors), &document, error));
     group *groups = read_groups(document, &n);
     if (!groups) {
         cJSON_Delete(document);
         return cs_error_add(error, CS_INVALID,
-                            "points/left-out.json: must have the form that "
+                            "facts/left-out.json: must have the form that "
                             "tests/left-out-errors.py writes");
     }
     for (cs_trait trait = 0; trait < CS_N_TRAITS; trait++) {
-        const bool required = trait < CS_N_REQUIRED_TRAITS;
-        n = keep(groups, n, trait, likeness, required ? 0 : CS_INTERVAL_SOURCES, interval);
+        const bool required = trait == CS_TRAIT_TIMES;
+        n = keep(groups, n, trait, likeness, required ? 0 : CS_INTERVAL_ALIKE, interval);
     }
     const cs_status status = find_quantile(groups, n, interval, error);
     free(groups);

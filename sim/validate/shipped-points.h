@@ -7,7 +7,7 @@ typedef struct cs_shipped_points {
     const char *text;
 } cs_shipped_points;
 
-/* Errors of predictions whose figures were fitted to other sources: points/left-out.json, as text. */
+/* Errors of predictions whose figures were fitted to other sources: facts/left-out.json, as text. */
 extern const char cs_shipped_left_out[];
 
 /* In the order of names, ended by {0}. */
