@@ -23,8 +23,8 @@ COMMON_NAMES = {
     'registry.c': 'one of schedules and one of topologies, always named with the folder',
 }
 ROOT = {'.ci', '.clang-format', '.editorconfig', '.gitignore', 'CONTRIBUTING.md', 'LICENSE',
-        'README.md', 'calib', 'devices', 'docs', 'facts', 'meson.build', 'meson_options.txt',
-        'models', 'plots', 'points', 'pyproject.toml', 'python', 'scenarios', 'schedules',
+        'README.md', 'calib', 'docs', 'facts', 'meson.build', 'meson_options.txt',
+        'plots', 'pyproject.toml', 'python', 'scenarios', 'schedules',
         'setup.sh', 'sim', 'tests', 'topologies'}
 CODE = ('.c', '.h', '.cu')
 TEXT = CODE + ('.py', '.sh', '.gp', '.md', '.build')

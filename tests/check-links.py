@@ -17,7 +17,7 @@ NAMING = ('.c', '.h', '.py', '.sh', '.json', '.md', '.build')
 
 LONGEST = 600
 
-OTHERS = ('tests/fuzz/corpus/', 'points/')  # name files of other trees
+OTHERS = ('tests/fuzz/corpus/', 'facts/points/')  # name files of other trees
 
 
 def files_of(root):

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """A device's name changes no prediction: test-device-names.py SIM SOURCE_ROOT.
 
-Each file of devices/ is copied under another name. Scenarios of several runtimes, with the options
-whose conventions depend on facts of the device, have to give the same results on the copy, to the
-last bit. No C file that predicts may compare a device's name: a search over the sources.
+Each file of facts/devices is copied under another name. Scenarios of several runtimes, with the
+options whose conventions depend on facts of the device, have to give the same results on the copy,
+to the last bit. No C file that predicts may compare a device's name: a search over the sources.
 """
 import glob
 import json
@@ -15,7 +15,7 @@ import tempfile
 import unittest
 
 SIM, ROOT = [os.path.abspath(word) for word in sys.argv[1:3]]
-DEVICES = sorted(glob.glob(os.path.join(ROOT, 'devices', '*.json')))
+DEVICES = sorted(glob.glob(os.path.join(ROOT, 'facts/devices', '*.json')))
 FOLDERS = ['sim/workload', 'sim/scenario', 'sim/run', 'sim/advise']
 
 PARAMETERS = {'layers': 2, 'hidden': 512, 'heads': 8, 'kv_heads': 8, 'intermediate': 1024,
@@ -105,7 +105,7 @@ class Names(unittest.TestCase):
                     for number, line in enumerate(file, 1):
                         if quoted.search(line) or compared.search(line):
                             found.append(f'{os.path.relpath(path, ROOT)}:{number}: {line.strip()}')
-        self.assertEqual(found, [], 'names of devices: state a fact in devices/ in their place')
+        self.assertEqual(found, [], 'names of devices: state a fact of the device in their place')
 
 
 if __name__ == '__main__':

@@ -41,7 +41,7 @@ FEATURES = ('stated: ', 'the network ', 'the device ', 'the schedule ', 'network
 
 def peak(gpu, precision):
     """Of a device's file, flop/s."""
-    with open(f'{GIVEN.root}/devices/{GPUS[gpu][0]}.json', encoding='utf-8') as file:
+    with open(f'{GIVEN.root}/facts/devices/{GPUS[gpu][0]}.json', encoding='utf-8') as file:
         peaks = json.load(file)['peaks']
     number, unit = peaks.get(precision, peaks['fp32']).split()
     return float(number) * {'Tflop/s': 1e12, 'Gflop/s': 1e9}[unit]

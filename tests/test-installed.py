@@ -48,9 +48,10 @@ class Installed(unittest.TestCase):
         with open(self.sim, 'rb') as file: # messages, too
             text += file.read().decode('ascii', errors='replace')
         pattern = (
-            r'(?<![\w./-])((?:docs|scenarios|schedules|topologies)/[\w./-]+\.(?:md|json)|devices/)')
+            r'(?<![\w./-])((?:docs|scenarios|schedules|topologies)/[\w./-]+\.(?:md|json)'
+            r'|facts/devices/)')
         named = set(re.findall(pattern, text))
-        for path in glob.glob(self.share + '/points/*.json'):  # name files of their sources
+        for path in glob.glob(self.share + '/facts/points/*.json'):  # name files of their sources
             with open(path, encoding='utf-8') as file:
                 named -= set(re.findall(pattern, file.read()))
         self.assertGreater(len(named), 8)

@@ -18,7 +18,8 @@ import unittest
 
 FOLDER = sys.argv.pop(2) if len(sys.argv) > 2 else ''
 SIM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'sim'
-POINTS_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'points')
+POINTS_FOLDER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))),
+                             'facts', 'points')
 ALL = os.environ.get('SIM_TESTS') == 'long'
 MOST_GPUS = 64  # unless all
 EACH = 6  # points of a file, unless all
@@ -260,7 +261,7 @@ class Like(InFolder):
         """The interval, computed again from the shipped errors of left-out sources: runs that share
         traits as long as 14 sources have some, the quantile 0.9 (K + 1) / K with equal weights of
         the K sources."""
-        facts = os.path.join(os.path.dirname(POINTS_FOLDER), 'facts')
+        facts = os.path.dirname(POINTS_FOLDER)
         with open(os.path.join(facts, 'left-out.json'), encoding='utf-8') as file:
             sources = json.load(file)['sources']
         runs = [(s['source'], group['traits'], abs(e)) for s in sources for group in s['groups']

@@ -23,7 +23,7 @@ def bytes_of(text):
 
 
 def driver_of(device):
-    with open(os.path.join(ROOT, 'devices', device + '.json'), encoding='utf-8') as file:
+    with open(os.path.join(ROOT, 'facts/devices', device + '.json'), encoding='utf-8') as file:
         return {key: bytes_of(value) for key, value in json.load(file)['driver'].items()
                 if key != 'source'}
 
@@ -94,9 +94,9 @@ class Capacity(unittest.TestCase):
 
     def test_reported(self):
         """No device reports more than its data sheet states, or less than 0.9 of it."""
-        for name in sorted(os.listdir(os.path.join(ROOT, 'devices'))):
+        for name in sorted(os.listdir(os.path.join(ROOT, 'facts/devices'))):
             if name.endswith('.json'):
-                with open(os.path.join(ROOT, 'devices', name), encoding='utf-8') as file:
+                with open(os.path.join(ROOT, 'facts/devices', name), encoding='utf-8') as file:
                     device = json.load(file)
                 share = bytes_of(device['driver']['reported']) / bytes_of(device['memory'])
                 self.assertTrue(0.9 < share <= 1, (name, share))

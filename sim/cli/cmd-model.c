@@ -251,7 +251,7 @@ const cs_command cs_command_model = {
            "parameters, multiply-accumulates, the sizes that each layer passes on and keeps for "
            "its backward, and estimated times.\n\n"
            "--output writes the chain to a model file (docs/reference/model-file.md). Times come "
-           "from a roofline with the device's description (devices/): they are estimates, not "
+           "from a roofline with the device's description (facts/devices/): they are estimates, not "
            "measurements. --compare prints them beside a profile in PipeDream's format.",
     .options = options,
     .run = run,

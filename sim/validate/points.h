@@ -126,7 +126,7 @@ CS_MUST_CHECK cs_status cs_points_load(const char *path, cs_points *points, cs_e
 CS_MUST_CHECK cs_status cs_points_parse(const char *name, const char *text, size_t length,
                                         cs_points *points, cs_error *error);
 
-/* Adds those that come with the program (points/README.md). */
+/* Adds those that come with the program (facts/points/README.md). */
 CS_MUST_CHECK cs_status cs_points_load_shipped(cs_points *points, cs_error *error);
 
 /* The point with that id, or NULL with a message that lists near ones. */

@@ -1,9 +1,9 @@
-/* The measured runs that come with the program (points/README.md), as text. */
+/* The measured runs that come with the program (facts/points/README.md), as text. */
 #ifndef CS_VALIDATE_SHIPPED_POINTS_H
 #define CS_VALIDATE_SHIPPED_POINTS_H
 
 typedef struct cs_shipped_points {
-    const char *name; /* of the file: "points/zero-bubble.json" */
+    const char *name; /* of the file: "facts/points/zero-bubble.json" */
     const char *text;
 } cs_shipped_points;
 

@@ -21,7 +21,7 @@
  *   by Winograd's minimal filtering (winograd.h), of 3 x 3 convolutions, where the device has the
  *                group "winograd"
  *
- * Descriptions are JSON files (devices/); those that the project ships are part of the
+ * Descriptions are JSON files (facts/devices/); those that the project ships are part of the
  * program and known by name.
  */
 #ifndef CS_WORKLOAD_ACCELERATOR_H

@@ -25,7 +25,7 @@
  *   in a step       all of it times a factor of the device: clocks under a lasting load, caches that
  *                   the kernel before has filled
  *
- * The figures are those of the device's description ("training" in devices/), each with its
+ * The figures are those of the device's description ("training" in facts/devices/), each with its
  * source; what it does not have is taken from its groups of operators. Runtimes that fuse have no
  * kernels of their own for the parts of norms, for the activation in front of a gate, for dropout
  * in front of a residual sum, and have one product where several linear layers read the same

@@ -300,7 +300,7 @@ DOCUMENTS = {'chain.json': CHAIN, 'model.json': MODEL, 'zoo.json': ZOO, 'points.
 def read_documents(asked):
     """More of them: few of their entries."""
     for name, path, keep in (('costs', 'calib/measured/made-up-8.json', None),
-                             ('device', 'devices/v100.json', None)):
+                             ('device', 'facts/devices/v100.json', None)):
         with open(os.path.join(asked.root, path), encoding='utf-8') as file:
             DOCUMENTS[f'{name}.json'] = json.load(file)
     for name, words in (('platform', ['export', 'topology', 'pcie-8gpu']),

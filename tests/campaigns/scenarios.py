@@ -179,7 +179,7 @@ def main():
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix='sim-campaign-') as folder:
         mutants = Mutants(asked.root)
-        for name in ('models', 'devices', 'calib'):  # what scenarios name
+        for name in ('facts', 'calib'):  # what scenarios name
             os.symlink(os.path.join(asked.root, name), os.path.join(folder, name))
         folders = {os.path.dirname(name) for name in mutants.documents}
         for name in folders:  # all of them first: a link to one would lead into the tree
