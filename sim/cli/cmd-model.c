@@ -246,13 +246,14 @@ const cs_command cs_command_model = {
     .max_words = 1,
     .names = {"models"},
     .summary = "build a model from an architecture, with estimated times",
-    .doc = "Builds the network of that name (sim list models), or the one that the config.json "
-           "of a Hugging Face transformers model describes. Prints its chain of layers: "
-           "parameters, multiply-accumulates, the sizes that each layer passes on and keeps for "
-           "its backward, and estimated times.\n\n"
-           "--output writes the chain to a model file (docs/reference/model-file.md). Times come "
-           "from a roofline with the device's description (facts/devices/): they are estimates, not "
-           "measurements. --compare prints them beside a profile in PipeDream's format.",
+    .doc =
+        "Builds the network of that name (sim list models), or the one that the config.json "
+        "of a Hugging Face transformers model describes. Prints its chain of layers: "
+        "parameters, multiply-accumulates, the sizes that each layer passes on and keeps for "
+        "its backward, and estimated times.\n\n"
+        "--output writes the chain to a model file (docs/reference/model-file.md). Times come "
+        "from a roofline with the device's description (facts/devices/): they are estimates, not "
+        "measurements. --compare prints them beside a profile in PipeDream's format.",
     .options = options,
     .run = run,
 };
