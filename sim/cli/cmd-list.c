@@ -115,10 +115,11 @@ static bool figure_at(size_t i, entry *out)
 static bool device_at(size_t i, entry *out)
 {
     cs_accelerator device = {0};
-    if (!cs_accelerators[i].name)
+    const char *name = cs_facts_name(cs_device_kind.folder, i);
+    if (!name)
         return false;
-    *out = (entry){.name = cs_accelerators[i].name, .fields = none};
-    if (cs_accelerator_load(cs_accelerators[i].name, NULL, &device, NULL) == CS_OK)
+    *out = (entry){.name = name, .fields = none};
+    if (cs_accelerator_load(name, NULL, &device, NULL) == CS_OK)
         describe_device(&device, out);
     cs_accelerator_finish(&device);
     out->summary = out->text;

@@ -109,7 +109,7 @@ static const cJSON *device_of(facts *of)
     cs_error ignored;
     cs_error_init(&ignored);
     if (!of->loaded && cJSON_IsString(name) &&
-        cs_accelerator_document(name->valuestring, of->path, &of->device, &ignored) != CS_OK)
+        cs_facts_load(&cs_device_kind, name->valuestring, of->path, &of->device, &ignored) != CS_OK)
         of->device = NULL;
     of->loaded = true;
     return of->device;

@@ -1,6 +1,7 @@
 #include "sim/validate/interval.h"
 
-#include "sim/validate/shipped-points.h"
+#include "sim/base/facts.h"
+
 
 #include <math.h>
 #include <stdlib.h>
@@ -124,7 +125,7 @@ cs_status cs_interval_find(const cs_likeness *likeness, const char *errors, cs_i
 {
     cJSON *document;
     uint32_t n = 0;
-    errors = errors ? errors : cs_shipped_left_out;
+    errors = errors ? errors : cs_facts_text("", "left-out");
     *interval = (cs_interval){.within = (double)NAN};
     CS_TRY(cs_json_parse("facts/left-out.json", errors, strlen(errors), &document, error));
     group *groups = read_groups(document, &n);

@@ -1,10 +1,10 @@
 #define _GNU_SOURCE /* strcasestr */
 #include "sim/validate/points.h"
 
+#include "sim/base/facts.h"
 #include "sim/base/file.h"
 #include "sim/base/text.h"
 #include "sim/base/vector.h"
-#include "sim/validate/shipped-points.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -444,9 +444,12 @@ cs_status cs_points_load(const char *path, cs_points *points, cs_error *error)
 cs_status cs_points_load_shipped(cs_points *points, cs_error *error)
 {
     cs_status status = CS_OK;
-    for (const cs_shipped_points *file = cs_shipped_points_files; file->name && status == CS_OK;
-         file++)
-        status = cs_points_parse(file->name, file->text, strlen(file->text), points, error);
+    for (const cs_facts_file *file = cs_facts_files; file->name && status == CS_OK; file++)
+        if (strcmp(file->folder, "points") == 0) {
+            char name[128];
+            snprintf(name, sizeof(name), "points/%s.json", file->name);
+            status = cs_points_parse(name, file->text, strlen(file->text), points, error);
+        }
     return status;
 }
 

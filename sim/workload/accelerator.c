@@ -254,41 +254,14 @@ cs_status cs_accelerator_read(const cJSON *root, const cs_json_place *place, cs_
     return CS_OK;
 }
 
-/* Whether a device is a file rather than a description that is built into the program. */
-static bool is_file(const char *name)
-{
-    static const char extension[] = ".json";
-    const size_t length = strlen(name), cut = strlen(extension);
-    return length > cut && strcmp(name + length - cut, extension) == 0;
-}
-
-cs_status cs_accelerator_document(const char *name, const char *from, cJSON **root, cs_error *error)
-{
-    if (is_file(name)) {
-        char *path = from ? cs_file_relative(from, name) : strdup(name);
-        if (!path)
-            return cs_error_no_memory(error);
-        const cs_status status = cs_json_load(path, root, error);
-        free(path);
-        return status;
-    }
-    cs_guess guess;
-    cs_guess_init(&guess, name);
-    for (const cs_accelerator_text *text = cs_accelerators; text->name; text++) {
-        if (strcmp(text->name, name) == 0)
-            return cs_json_parse(text->name, text->json, strlen(text->json), root, error);
-        cs_guess_add(&guess, text->name);
-    }
-    return cs_error_add(error, CS_INVALID, "unknown device %s, or a file FILE.json",
-                        cs_guess_text(&guess));
-}
+const cs_facts_kind cs_device_kind = {"devices", "device", "docs/how-to/own-device.md", NULL};
 
 cs_status cs_accelerator_load(const char *name, const char *from, cs_accelerator *device,
                               cs_error *error)
 {
     cJSON *root;
-    CS_TRY(cs_accelerator_document(name, from, &root, error));
-    char *path = is_file(name) && from ? cs_file_relative(from, name) : strdup(name);
+    CS_TRY(cs_facts_load(&cs_device_kind, name, from, &root, error));
+    char *path = from ? cs_file_relative(from, name) : strdup(name);
     const cs_status status =
         path ? cs_accelerator_read(root, &(cs_json_place){.file = path}, device, error)
              : cs_error_no_memory(error);

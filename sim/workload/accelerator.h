@@ -27,6 +27,7 @@
 #ifndef CS_WORKLOAD_ACCELERATOR_H
 #define CS_WORKLOAD_ACCELERATOR_H
 
+#include "sim/base/facts.h"
 #include "sim/base/field.h"
 #include "sim/base/time.h"
 #include "sim/workload/op-cost.h"
@@ -147,12 +148,8 @@ typedef struct cs_accelerator {
     cs_arena arena;
 } cs_accelerator;
 
-/* The descriptions within the program; ended by {NULL}. */
-typedef struct cs_accelerator_text {
-    const char *name, *json;
-} cs_accelerator_text;
-
-extern const cs_accelerator_text cs_accelerators[];
+/* Descriptions of devices (sim/base/facts.h). */
+extern const cs_facts_kind cs_device_kind;
 
 /* Zeroed devices can be finished. */
 void cs_accelerator_finish(cs_accelerator *device);
@@ -163,11 +160,6 @@ CS_MUST_CHECK cs_status cs_accelerator_load(const char *name, const char *from,
                                             cs_accelerator *device, cs_error *error);
 CS_MUST_CHECK cs_status cs_accelerator_read(const cJSON *root, const cs_json_place *place,
                                             cs_accelerator *device, cs_error *error);
-
-/* Parses the description of a device, which is found as by cs_accelerator_load. The caller deletes
- * the JSON. */
-CS_MUST_CHECK cs_status cs_accelerator_document(const char *name, const char *from, cJSON **root,
-                                                cs_error *error);
 
 cs_device_facts cs_accelerator_facts(const cs_accelerator *device);
 

@@ -1,5 +1,6 @@
 #include "sim/workload/foreign/torch-events.h"
 
+#include "sim/base/facts.h"
 #include "sim/base/vector.h"
 
 #include <math.h>
@@ -275,9 +276,9 @@ cs_status cs_torch_events_read(const cJSON *root, const char *file, bool times_o
                             "%s: must have an array \"traceEvents\": a trace that "
                             "export_chrome_trace of torch.profiler wrote",
                             file);
+    const char *names = cs_facts_text("", "communication");
     cJSON *communication;
-    CS_TRY(cs_json_parse("facts/communication.json", cs_torch_communication,
-                         strlen(cs_torch_communication), &communication, error));
+    CS_TRY(cs_json_parse("facts/communication.json", names, strlen(names), &communication, error));
     cs_status status = read_all(list, communication, &made, error);
     cJSON_Delete(communication);
     if (status == CS_OK)

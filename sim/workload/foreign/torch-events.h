@@ -40,10 +40,6 @@ typedef struct cs_torch_events {
     bool shapes;                           /* some operator has them */
 } cs_torch_events;
 
-/* Names of operators (their beginning) and of kernels (a part) that communicate: the text of
- * facts/communication.json. */
-extern const char cs_torch_communication[];
-
 /* Names and arguments point into the document. Errors name the file; without `times_only` there
  * must be shapes. Zeroed events can be finished. */
 CS_MUST_CHECK cs_status cs_torch_events_read(const cJSON *root, const char *file, bool times_only,

@@ -1,0 +1,56 @@
+/* What the program knows about the world: the JSON files of facts/, which are compiled in, and
+ * users' own files of the same form.
+ *
+ * A description of a device, a runtime, a machine or a model is a file in the folder of its kind:
+ *
+ *     {"name": "h100-nvl", "like": "h100", "aliases": ["H100 NVL"], ...}
+ *
+ * "like" names the description whose values hold where this one states none: objects are merged
+ * key by key, all else is replaced, and null removes a value. The lists that a kind joins are those
+ * of the file, and then those of the description that it is like. "name", "title", "aliases" and
+ * "except" are never taken over.
+ *
+ * "aliases" are other ways to write the name. One fits if each of its words is a word of what was
+ * written, in any case and any order; a number fits with "GB" behind it. The alias with the most
+ * words wins, of several files the first. A file whose "except" has a word of what was written is
+ * not meant. So "NVIDIA A100-PCIE-40GB" is the device with the alias "A100 PCIe 40", and not the one
+ * with "A100".
+ */
+#ifndef CS_BASE_FACTS_H
+#define CS_BASE_FACTS_H
+
+#include "sim/base/json.h"
+
+typedef struct cs_facts_file {
+    const char *folder; /* "devices"; "": facts/ itself */
+    const char *name;   /* without ".json" */
+    const char *text;
+} cs_facts_file;
+
+/* All that are compiled in, by folder and name; ended by {NULL}. */
+extern const cs_facts_file cs_facts_files[];
+
+/* A kind of descriptions. */
+typedef struct cs_facts_kind {
+    const char *folder;        /* its folder: "devices" */
+    const char *what;          /* for messages: "device" */
+    const char *page;          /* that says how to describe one's own */
+    const char *const *joined; /* lists that are joined, ended by NULL; NULL: none */
+} cs_facts_kind;
+
+/* The text of a file that is compiled in, or NULL. */
+const char *cs_facts_text(const char *folder, const char *name);
+
+/* The name of file `i` of a folder, NULL behind the last one. */
+const char *cs_facts_name(const char *folder, size_t i);
+
+/* The name of the description that is called `name`, or that an alias fits; NULL: none. */
+const char *cs_facts_find(const cs_facts_kind *kind, const char *name);
+
+/* Loads a description by its name, by an alias, or from FILE.json (relative to the folder of the
+ * file `from`; NULL: to the current folder), with all that it takes over by "like". *root is the
+ * caller's. CS_INVALID: it is not known, its message names the nearest ones; CS_IO, CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_facts_load(const cs_facts_kind *kind, const char *name, const char *from,
+                                      cJSON **root, cs_error *error);
+
+#endif
