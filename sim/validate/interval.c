@@ -2,7 +2,6 @@
 
 #include "sim/base/facts.h"
 
-
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
