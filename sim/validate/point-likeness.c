@@ -1,7 +1,7 @@
 #include "sim/validate/point-likeness.h"
 
 #include "sim/base/text.h"
-#include "sim/validate/point-scenario.h"
+#include "sim/recipe/point-scenario.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,9 +1,9 @@
 #include "sim/validate/predict.h"
 
 #include "sim/base/hash.h"
+#include "sim/recipe/point-rules.h"
 #include "sim/run/figures.h"
 #include "sim/run/simulate.h"
-#include "sim/validate/point-rules.h"
 #include "sim/validate/prediction-journal.h"
 
 #include <math.h>

@@ -3,10 +3,10 @@
 #define CS_VALIDATE_PREDICT_H
 
 #include "sim/base/progress.h"
+#include "sim/recipe/point-scenario.h"
 #include "sim/run/step-parts.h"
 #include "sim/sweep/journal.h"
 #include "sim/team/team.h"
-#include "sim/validate/point-scenario.h"
 
 typedef enum cs_prediction_state {
     CS_PREDICTION_MADE,

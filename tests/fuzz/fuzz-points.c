@@ -1,8 +1,8 @@
 /* Measured points: each one that is read either names what is missing or makes a scenario, which is
  * read or refused with a message. Left out are scenarios of so many devices or layers that they only
  * take long. */
+#include "sim/recipe/point-scenario.h"
 #include "sim/scenario/scenario.h"
-#include "sim/validate/point-scenario.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -4,12 +4,12 @@
  * of the network, E for the embedding, t for a block, m for a module of multi-token prediction, L
  * for the loss with the matrix in front of it, and | between stages. "t*3" stands for three letters,
  * "(tt|)*6" for six groups; commas and blanks mean nothing. Stage s is on rank s mod P. Internal to
- * sim/validate.
+ * sim/recipe.
  */
 #ifndef CS_VALIDATE_POINT_LAYOUT_H
 #define CS_VALIDATE_POINT_LAYOUT_H
 
-#include "sim/validate/point-rules.h"
+#include "sim/recipe/point-rules.h"
 
 enum { CS_LAYOUT_STAGES = 1024 };
 

@@ -1,5 +1,5 @@
 /* Rules for what is trained on: samples that share a sequence, tokens that are dropped. */
-#include "sim/validate/point-rules.h"
+#include "sim/recipe/point-rules.h"
 
 #include <string.h>
 

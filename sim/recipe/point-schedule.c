@@ -1,5 +1,5 @@
 /* Rules for the section "schedule": which order, and which blocks make a stage. */
-#include "sim/validate/point-layout.h"
+#include "sim/recipe/point-layout.h"
 
 #include <string.h>
 

@@ -1,6 +1,6 @@
 /* Rules for the section "runtime": what trained, and what is switched on of it. */
 #include "sim/base/fitted.h"
-#include "sim/validate/point-rules.h"
+#include "sim/recipe/point-rules.h"
 
 #include <string.h>
 

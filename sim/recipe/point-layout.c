@@ -1,4 +1,4 @@
-#include "sim/validate/point-layout.h"
+#include "sim/recipe/point-layout.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,7 @@
 /* Rules for the section "platform": which GPU, in which nodes, joined by what. */
 #include "sim/base/fitted.h"
 #include "sim/base/number.h"
-#include "sim/validate/point-rules.h"
+#include "sim/recipe/point-rules.h"
 
 #include <ctype.h>
 #include <math.h>

@@ -1,5 +1,5 @@
 /* Rules for the section "parallel": over how many ranks layers, samples and states are divided. */
-#include "sim/validate/point-rules.h"
+#include "sim/recipe/point-rules.h"
 
 #include <string.h>
 

@@ -1,5 +1,5 @@
 /* Rules for the section "memory": what the framework and its libraries keep. */
-#include "sim/validate/point-rules.h"
+#include "sim/recipe/point-rules.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 #include "sim/base/text-stream.h"
 #include "sim/base/text.h"
-#include "sim/validate/point-layout.h"
-#include "sim/validate/point-rules.h"
+#include "sim/recipe/point-layout.h"
+#include "sim/recipe/point-rules.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

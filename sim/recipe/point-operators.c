@@ -1,6 +1,6 @@
 /* Rules for single operators of the network: which are computed again, which have adapters, and
  * what is offloaded of what they keep. */
-#include "sim/validate/point-rules.h"
+#include "sim/recipe/point-rules.h"
 
 #include <ctype.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* Rules for the section "model": which network, of which sizes, in which numbers. */
 #include "sim/base/number.h"
-#include "sim/validate/point-rules.h"
+#include "sim/recipe/point-rules.h"
 #include "sim/workload/accelerator.h"
 
 #include <stdlib.h>

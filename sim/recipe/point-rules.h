@@ -1,4 +1,4 @@
-/* The rules by which a point becomes a scenario, each for one section. Internal to sim/validate.
+/* The rules by which a point becomes a scenario, each for one section. Internal to sim/recipe.
  *
  * A rule writes its section as JSON, with the key and without a comma, and notes what is missing or
  * assumed. What it writes of a point that misses something is not read.
@@ -6,7 +6,7 @@
 #ifndef CS_VALIDATE_POINT_RULES_H
 #define CS_VALIDATE_POINT_RULES_H
 
-#include "sim/validate/point-scenario.h"
+#include "sim/recipe/point-scenario.h"
 #include "sim/workload/accelerator.h"
 
 #include <stdio.h>

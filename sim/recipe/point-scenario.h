@@ -8,7 +8,7 @@
 #ifndef CS_VALIDATE_POINT_SCENARIO_H
 #define CS_VALIDATE_POINT_SCENARIO_H
 
-#include "sim/validate/points.h"
+#include "sim/recipe/points.h"
 
 enum { CS_SCENARIO_NOTES = 16 };
 

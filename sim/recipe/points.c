@@ -1,5 +1,5 @@
 #define _GNU_SOURCE /* strcasestr */
-#include "sim/validate/points.h"
+#include "sim/recipe/points.h"
 
 #include "sim/base/facts.h"
 #include "sim/base/file.h"
