@@ -43,6 +43,20 @@ SCENARIOS = [
 ]
 
 
+def described(path):
+    """A description with what it takes over by "like"."""
+    with open(path, encoding='utf-8') as file:
+        own = json.load(file)
+
+    def merge(value, base):
+        return {**base, **{key: merge(member, base[key]) if isinstance(member, dict)
+                           and isinstance(base.get(key), dict) else member
+                           for key, member in value.items()}}
+    if 'like' in own:
+        return merge(own, described(os.path.join(ROOT, 'facts/devices', own['like'] + '.json')))
+    return own
+
+
 def precisions(device):
     """The first of bf16, fp16, fp32 that the device supports, and fp8 if it has bf16 and fp8."""
     peaks = device['peaks']
@@ -82,7 +96,7 @@ class Names(unittest.TestCase):
                 with open(copy, 'w', encoding='utf-8') as file:
                     json.dump(device, file)
                 for made in SCENARIOS:
-                    for precision in precisions(device):
+                    for precision in precisions(described(path)):
                         asked = {**made, 'model': {**made['model'], 'precision': precision}}
                         with self.subTest(device=name, runtime=made['runtime'],
                                           precision=precision):

@@ -125,6 +125,118 @@ static void test_files(void **state)
     assert_null(cs_facts_text("devices", "abacus"));
 }
 
+/* Names as programs print them and people write them. CUDA's and ROCm's are those of
+ * torch.cuda.get_device_name; Google Cloud's are its accelerator types, Azure's its sizes. NULL:
+ * another product than those that are described, or none by itself. */
+static const struct {
+    const char *name, *device;
+} called[] = {
+    {"h100", "h100"},
+    {"NVIDIA H100 80GB HBM3", "h100"},
+    {"NVIDIA_H100_80GB_HBM3", "h100"},
+    {"H100-SXM5-80GB", "h100"},
+    {"nvidia-h100-mega-80gb", "h100"},
+    {"Standard_ND96isr_H100_v5", "h100"},
+    {"NVIDIA H100 PCIe", "h100-pcie"},
+    {"NVIDIA H100 NVL", "h100-nvl"},
+    {"H100 96GB HBM2e, 500 W", "h100-96gb"},
+    {"NVIDIA H100 80GB HBM3 MIG 1g.10gb", NULL},
+    {"NVIDIA H200", "h200"},
+    {"NVIDIA H200 NVL", "h200-nvl"},
+    {"H200-SXM-141GB", "h200"},
+    {"NVIDIA H20", "h20"},
+    {"NVIDIA H20-3e", NULL}, /* 141 GB */
+    {"NVIDIA H800", "h800"},
+    {"NVIDIA H800 PCIe", NULL},
+    {"NVIDIA GH200 480GB", "gh200"}, /* 480 GB is the memory of its processor */
+    {"GH200 96GB", "gh200"},
+    {"NVIDIA GH200 144G HBM3e", NULL},
+    {"GB200 (NVL72)", "gb200"},
+    {"NVIDIA B200", "b200"},
+    {"B200-SXM-180GB", "b200"},
+    {"NVIDIA B300 SXM6 AC", "b300"},
+    {"NVIDIA A100-SXM4-80GB", "a100"},
+    {"NVIDIA A100-SXM4-40GB", "a100-40gb"},
+    {"A100 40G", "a100-40gb"},
+    {"p4d.24xlarge", "a100-40gb"},
+    {"p4de.24xlarge", "a100"},
+    {"NVIDIA A100 80GB PCIe", "a100-80gb-pcie"},
+    {"NVIDIA_A100_80GB_PCIe", "a100-80gb-pcie"},
+    {"NVIDIA A100-PCIE-40GB", "a100-40gb-pcie"},
+    {"A100-SXM-64GB", NULL}, /* of CINECA's Leonardo */
+    {"A800-SXM4-80GB", "a800"},
+    {"NVIDIA A800 40GB Active", NULL},
+    {"NVIDIA A800 80GB PCIe", NULL},
+    {"NVIDIA A10", "a10"},
+    {"NVIDIA A10G", NULL},
+    {"Tesla V100-SXM2-16GB", "v100"},
+    {"Tesla V100-SXM2-32GB", "v100-32gb"},
+    {"Tesla V100-PCIE-16GB", "v100-pcie"},
+    {"Tesla V100-PCIE-32GB", "v100-pcie-32gb"},
+    {"Tesla V100S-PCIE-32GB", NULL},
+    {"Tesla P100-SXM2-16GB", "p100"},
+    {"Tesla P100-PCIE-16GB", "p100-pcie"},
+    {"Tesla P100-PCIE-12GB", NULL},
+    {"Tesla P40 24GB", "p40"},
+    {"Tesla T4", "t4"},
+    {"NVIDIA L4", "l4"},
+    {"NVIDIA L40S", "l40s"},
+    {"NVIDIA TITAN RTX", "titan-rtx"},
+    {"Titan X (12 GB)", NULL},
+    {"NVIDIA GeForce RTX 2080 Ti", "rtx-2080-ti"},
+    {"NVIDIA GeForce RTX 3090", "rtx-3090"},
+    {"NVIDIA GeForce RTX 3090 Ti", NULL},
+    {"NVIDIA GeForce RTX 4090", "rtx-4090"},
+    {"RTX4090", "rtx-4090"},
+    {"NVIDIA GeForce RTX 4090 D", NULL},
+    {"NVIDIA GeForce RTX 4090 Laptop GPU", NULL},
+    {"NVIDIA GeForce RTX 5090", "rtx-5090"},
+    {"NVIDIA RTX A6000", "rtx-a6000"},
+    {"NVIDIA RTX 6000 Ada Generation", "rtx-6000-ada"},
+    {"Quadro RTX 6000", NULL},
+    {"AMD Instinct MI300X", "mi300x"},
+    {"AMD_Instinct_MI210", "mi210"},
+    {"AMD Instinct MI250X", "mi250x"},
+    {"AMD Instinct MI250X / MI250", NULL},
+    {"MI300X-192GB", "mi300x"},
+    {"h100.json", NULL},
+    {"", NULL},
+    {"NVIDIA", NULL},
+};
+
+static void test_names(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(called); i++)
+        expect_text(called[i].name, called[i].device ? called[i].device : "none",
+                    cs_facts_find(&kind, called[i].name) ? cs_facts_find(&kind, called[i].name)
+                                                         : "none");
+}
+
+static const struct {
+    const char *name, *expected;
+} unknown[] = {
+    {"h1000", "unknown device \"h1000\"; did you mean \"h100\"? known: a10, "},
+    {"NVIDIA RTX 4080",
+     "unknown device \"NVIDIA RTX 4080\"; the nearest: rtx-2080-ti, rtx-4090; known: a10, "},
+    {"abacus of 80GB", "unknown device \"abacus of 80GB\"; known: a10, "},
+    {"AMD Instinct MI250X / MI250", "device \"AMD Instinct MI250X / MI250\" is ambiguous: must be "
+                                    "\"mi250\" or \"mi250x\""},
+};
+
+static void test_unknown(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(unknown); i++) {
+        cJSON *root;
+        cs_error error;
+        cs_error_init(&error);
+        assert_int_equal(cs_facts_load(&kind, unknown[i].name, NULL, &root, &error), CS_INVALID);
+        if (strncmp(error.text, unknown[i].expected, strlen(unknown[i].expected)) != 0)
+            fail_msg("%s\n%s", unknown[i].expected, error.text);
+    }
+}
+
 static int make_folder(void **state)
 {
     (void)state;
@@ -146,8 +258,9 @@ static int remove_folder(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_like),   cmocka_unit_test(test_chain), cmocka_unit_test(test_cycle),
-        cmocka_unit_test(test_errors), cmocka_unit_test(test_files),
+        cmocka_unit_test(test_like),    cmocka_unit_test(test_chain), cmocka_unit_test(test_cycle),
+        cmocka_unit_test(test_errors),  cmocka_unit_test(test_files), cmocka_unit_test(test_names),
+        cmocka_unit_test(test_unknown),
     };
     return cmocka_run_group_tests(tests, make_folder, remove_folder);
 }

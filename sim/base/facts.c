@@ -28,11 +28,18 @@ const char *cs_facts_name(const char *folder, size_t i)
 
 /* ---- aliases ---- */
 
-/* The length of the next word, letters and digits; `*at` is moved behind it. 0: there is none. */
+static bool ends_in(const char *name, const char *extension)
+{
+    const size_t n = strlen(name), m = strlen(extension);
+    return n > m && strcmp(name + n - m, extension) == 0;
+}
+
+/* The length of the next word, letters and digits, before the end of the line; `*at` is moved to
+ * its end. 0: there is none. */
 static size_t next_word(const char **at)
 {
     const char *from = *at;
-    while (*from && !isalnum((unsigned char)*from))
+    while (*from && *from != '\n' && !isalnum((unsigned char)*from))
         from++;
     const char *to = from;
     while (isalnum((unsigned char)*to))
@@ -41,64 +48,130 @@ static size_t next_word(const char **at)
     return (size_t)(to - from);
 }
 
+/* Whether `unit` is that of a number of gigabytes: "", "G" or "GB". */
+static bool is_unit(const char *unit, size_t length)
+{
+    return length <= 2 && strncasecmp(unit, "gb", length) == 0;
+}
+
 static bool has_word(const char *text, const char *word, size_t length)
 {
+    const bool number = strspn(word, "0123456789") >= length;
     size_t n;
     for (const char *at = text; (n = next_word(&at)) > 0;)
-        if (strncasecmp(at - n, word, length) == 0 &&
-            (n == length || (n == length + 2 && isdigit((unsigned char)word[length - 1]) &&
-                             strncasecmp(at - 2, "gb", 2) == 0)))
+        if (n >= length && strncasecmp(at - n, word, length) == 0 &&
+            (n == length || (number && is_unit(at - n + length, n - length))))
             return true;
     return false;
 }
 
-/* How many words an alias has; 0: it does not fit. */
-static uint32_t fitting_words(const char *alias, const char *text)
-{
-    uint32_t words = 0;
-    size_t n;
-    for (const char *at = alias; (n = next_word(&at)) > 0; words++)
-        if (!has_word(text, at - n, n))
-            return 0;
-    return words;
-}
-
-/* Most words of an alias of this file that fits; 0: none does. */
-static uint32_t fit(const cJSON *root, const char *text)
+/* Most words of one of the names, one per line, that fits; 0: none does. */
+static uint32_t most_words(const char *names, const char *text)
 {
     uint32_t most = 0;
-    const cJSON *each;
-    cJSON_ArrayForEach(each, cs_json_member(root, "except")) if (cJSON_IsString(each) &&
-                                                                 fitting_words(each->valuestring,
-                                                                               text) > 0) return 0;
-    cJSON_ArrayForEach(each, cs_json_member(root, "aliases"))
-    {
-        const uint32_t words = cJSON_IsString(each) ? fitting_words(each->valuestring, text) : 0;
-        most = words > most ? words : most;
+    for (const char *at = names; *at;) {
+        uint32_t words = 0;
+        bool fits = true;
+        for (size_t n; (n = next_word(&at)) > 0; words++)
+            fits = fits && has_word(text, at - n, n);
+        if (fits && words > most)
+            most = words;
+        at += *at == '\n';
     }
     return most;
 }
 
-const char *cs_facts_find(const cs_facts_kind *kind, const char *name)
+/* The file that is called `name` or whose alias fits best; *also is another one that fits as well,
+ * or NULL. */
+static const cs_facts_file *find(const char *folder, const char *name, const cs_facts_file **also)
 {
-    const char *found = NULL;
+    const cs_facts_file *found = NULL;
     uint32_t most = 0;
-    if (cs_facts_text(kind->folder, name))
-        return name;
+    *also = NULL;
+    if (ends_in(name, ".json"))
+        return NULL;
     for (const cs_facts_file *file = cs_facts_files; file->name; file++) {
-        cJSON *root;
-        if (strcmp(file->folder, kind->folder) != 0)
+        if (strcmp(file->folder, folder) != 0)
             continue;
-        if (cs_json_parse(file->name, file->text, strlen(file->text), &root, NULL) != CS_OK)
-            return NULL;
-        const uint32_t words = fit(root, name);
+        if (strcmp(file->name, name) == 0) {
+            *also = NULL;
+            return file;
+        }
+        const uint32_t words =
+            most_words(file->except, name) > 0 ? 0 : most_words(file->aliases, name);
+        if (words > 0 && words == most)
+            *also = file;
         if (words > most) {
             most = words;
-            found = file->name;
+            found = file;
+            *also = NULL;
         }
-        cJSON_Delete(root);
     }
     return found;
+}
+
+const char *cs_facts_find(const cs_facts_kind *kind, const char *name)
+{
+    const cs_facts_file *also;
+    const cs_facts_file *found = find(kind->folder, name, &also);
+    return found && !also ? found->name : NULL;
+}
+
+/* Whether a word of the text that has a digit, and is no size of memory, is nearly a word of the
+ * name: "RTX 4080" is near "rtx-4090". */
+static bool is_near(const char *text, const char *name)
+{
+    size_t n, m;
+    for (const char *at = text; (n = next_word(&at)) > 0;) {
+        char word[32] = "", other[32] = "";
+        bool digit = false;
+        const size_t digits = strspn(at - n, "0123456789");
+        if (n >= sizeof(word) || n < 2 || (digits < n && is_unit(at - n + digits, n - digits)))
+            continue;
+        for (size_t i = 0; i < n; i++) {
+            word[i] = (char)tolower((unsigned char)at[i - n]);
+            digit |= isdigit((unsigned char)word[i]) != 0;
+        }
+        for (const char *in = name; digit && (m = next_word(&in)) > 0;) {
+            cs_guess guess;
+            cs_guess_init(&guess, word);
+            snprintf(other, sizeof(other), "%.*s", (int)m, in - m);
+            cs_guess_add(&guess, other);
+            if (guess.closest)
+                return true;
+        }
+    }
+    return false;
+}
+
+static cs_status refuse(const cs_facts_kind *kind, const char *name, cs_error *error)
+{
+    enum { NEAREST = 6 };
+    char quoted[CS_TEXT_QUOTED_BYTES], nearest[256] = "";
+    const cs_facts_file *also, *found = find(kind->folder, name, &also);
+    size_t used = 0, n = 0;
+    cs_guess guess;
+    if (found)
+        return cs_error_add(error, CS_INVALID, "%s %s is ambiguous: must be \"%s\" or \"%s\"",
+                            kind->what, cs_text_quote(name, quoted, sizeof(quoted)), found->name,
+                            also->name);
+    cs_guess_init(&guess, name);
+    for (const cs_facts_file *file = cs_facts_files; file->name; file++) {
+        if (strcmp(file->folder, kind->folder) != 0)
+            continue;
+        cs_guess_add(&guess, file->name);
+        if (n < NEAREST && is_near(name, file->name))
+            used += (size_t)cs_text_format(nearest + used, sizeof(nearest) - used, "%s%s",
+                                           n++ > 0 ? ", " : "", file->name);
+    }
+    if (n > 0 && !guess.closest)
+        return cs_error_add(error, CS_INVALID,
+                            "unknown %s %s; the nearest: %s; known: %s; or describe it in a file "
+                            "FILE.json (%s)",
+                            kind->what, cs_text_quote(name, quoted, sizeof(quoted)), nearest,
+                            guess.known, kind->page);
+    return cs_error_add(error, CS_INVALID, "unknown %s %s; or describe it in a file FILE.json (%s)",
+                        kind->what, cs_guess_text(&guess), kind->page);
 }
 
 /* ---- like ---- */
@@ -189,9 +262,7 @@ static cs_status inherit(const cs_facts_kind *kind, const char *path, int depth,
 static cs_status load(const cs_facts_kind *kind, const char *name, const char *from, int depth,
                       cJSON **root, cs_error *error)
 {
-    static const char extension[] = ".json";
-    const size_t length = strlen(name), cut = strlen(extension);
-    const bool is_file = length > cut && strcmp(name + length - cut, extension) == 0;
+    const bool is_file = ends_in(name, ".json");
     char *path = is_file && from ? cs_file_relative(from, name) : strdup(name);
     cs_status status = CS_OK;
     if (!path)
@@ -201,18 +272,8 @@ static cs_status load(const cs_facts_kind *kind, const char *name, const char *f
     } else {
         const char *found = cs_facts_find(kind, name);
         const char *text = found ? cs_facts_text(kind->folder, found) : NULL;
-        if (text) {
-            status = cs_json_parse(found, text, strlen(text), root, error);
-        } else {
-            cs_guess guess;
-            cs_guess_init(&guess, name);
-            for (const cs_facts_file *file = cs_facts_files; file->name; file++)
-                if (strcmp(file->folder, kind->folder) == 0)
-                    cs_guess_add(&guess, file->name);
-            status = cs_error_add(error, CS_INVALID,
-                                  "unknown %s %s; or describe it in a file FILE.json (%s)",
-                                  kind->what, cs_guess_text(&guess), kind->page);
-        }
+        status = text ? cs_json_parse(found, text, strlen(text), root, error)
+                      : refuse(kind, name, error);
     }
     if (status == CS_OK && cJSON_IsObject(*root)) {
         status = inherit(kind, path, depth, *root, error);

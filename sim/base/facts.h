@@ -10,11 +10,11 @@
  * of the file, and then those of the description that it is like. "name", "title", "aliases" and
  * "except" are never taken over.
  *
- * "aliases" are other ways to write the name. One fits if each of its words is a word of what was
- * written, in any case and any order; a number fits with "GB" behind it. The alias with the most
- * words wins, of several files the first. A file whose "except" has a word of what was written is
- * not meant. So "NVIDIA A100-PCIE-40GB" is the device with the alias "A100 PCIe 40", and not the one
- * with "A100".
+ * "aliases" are other ways to write the name. An alias fits if each of its words is a word of what
+ * was written, in any case and any order; a number fits with "GB" or "G" after it. The alias with
+ * the most words wins. A file is not meant if one of its "except" fits. So "NVIDIA A100-PCIE-40GB"
+ * is the device with the alias "A100 PCIe 40", not the one with "A100". If aliases of two files fit
+ * equally well, the name is ambiguous and finds neither.
  */
 #ifndef CS_BASE_FACTS_H
 #define CS_BASE_FACTS_H
@@ -22,8 +22,9 @@
 #include "sim/base/json.h"
 
 typedef struct cs_facts_file {
-    const char *folder; /* "devices"; "": facts/ itself */
-    const char *name;   /* without ".json" */
+    const char *folder;           /* "devices"; "": facts/ itself */
+    const char *name;             /* without ".json" */
+    const char *aliases, *except; /* its lists of these names, one per line */
     const char *text;
 } cs_facts_file;
 
@@ -44,12 +45,14 @@ const char *cs_facts_text(const char *folder, const char *name);
 /* The name of file `i` of a folder, NULL behind the last one. */
 const char *cs_facts_name(const char *folder, size_t i);
 
-/* The name of the description that is called `name`, or that an alias fits; NULL: none. */
+/* The name of the description that is called `name` or that has an alias that fits; NULL: none, or
+ * several, or `name` is FILE.json. */
 const char *cs_facts_find(const cs_facts_kind *kind, const char *name);
 
 /* Loads a description by its name, by an alias, or from FILE.json (relative to the folder of the
  * file `from`; NULL: to the current folder), with all that it takes over by "like". *root is the
- * caller's. CS_INVALID: it is not known, its message names the nearest ones; CS_IO, CS_NO_MEMORY. */
+ * caller's. CS_INVALID: the name is unknown or ambiguous, and the message has the nearest ones;
+ * CS_IO, CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_facts_load(const cs_facts_kind *kind, const char *name, const char *from,
                                       cJSON **root, cs_error *error);
 

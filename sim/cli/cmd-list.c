@@ -34,6 +34,7 @@ typedef struct entry {
     const cs_runtime_rule *rules;     /* the runtime's; or NULL */
     const char *stands_for;           /* of a preset, JSON; or NULL */
     const cs_term *term;              /* or NULL */
+    const cs_facts_kind *kind;        /* of a description that has aliases; or NULL */
     char text[300], more[400];        /* of an entry whose texts are made up */
 } entry;
 
@@ -118,7 +119,7 @@ static bool device_at(size_t i, entry *out)
     const char *name = cs_facts_name(cs_device_kind.folder, i);
     if (!name)
         return false;
-    *out = (entry){.name = name, .fields = none};
+    *out = (entry){.name = name, .fields = none, .kind = &cs_device_kind};
     if (cs_accelerator_load(name, NULL, &device, NULL) == CS_OK)
         describe_device(&device, out);
     cs_accelerator_finish(&device);
@@ -273,7 +274,8 @@ static bool wants(const cs_arguments *arguments, size_t section, const entry *on
         return false;
     const char *word = arguments->n_words > 0 ? arguments->words[arguments->n_words - 1] : "";
     return wants_section(arguments, section) || strcmp(word, one->name) == 0 ||
-           (one->term && cs_term_find(word) == one->term);
+           (one->term && cs_term_find(word) == one->term) ||
+           (one->kind && cs_facts_find(one->kind, word) == one->name);
 }
 
 static bool wants_any(const cs_arguments *arguments, size_t section)

@@ -184,6 +184,8 @@ static cs_status read_named(const cJSON *value, const cs_json_place *model, bool
     const cs_json_place batch = {.up = model, .key = "batch_size"};
     cs_workload *workload = &section->workload;
     cs_status status = CS_OK;
+    const char *called = workload->device ? cs_facts_find(&cs_device_kind, workload->device) : NULL;
+    workload->device = called ? called : workload->device;
     workload->from = model->up->file;
     workload->float_gradients = section->gradients != 0;
     workload->storage = cs_model_section_storage(section);

@@ -13,9 +13,15 @@ enum { SCHEMA_VERSION = 1 };
 
 /* ---- reading ---- */
 
+static const cs_field word_field = {"word", CS_FIELD_TEXT};
+
 static const cs_field head_fields[] = {
     {"name", CS_FIELD_TEXT, offsetof(cs_accelerator, name), .doc = "what scenarios call it"},
     {"title", CS_FIELD_TEXT, offsetof(cs_accelerator, title), .doc = "vendor, product, form"},
+    {"aliases", CS_FIELD_LIST, offsetof(cs_accelerator, aliases), .fallback = "[]",
+     .of = &word_field, .doc = "other names: one fits a text that has all of its words"},
+    {"except", CS_FIELD_LIST, offsetof(cs_accelerator, except), .fallback = "[]", .of = &word_field,
+     .doc = "words of the names of other products that aliases would fit"},
     {"memory", CS_FIELD_BYTES, offsetof(cs_accelerator, memory), .doc = "capacity of its memory"},
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_accelerator, bandwidth), .above_min = true,
      .doc = "peak bandwidth of its memory"},

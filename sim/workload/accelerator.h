@@ -135,6 +135,7 @@ typedef struct cs_device_facts {
 
 typedef struct cs_accelerator {
     const char *name, *title;
+    cs_list aliases, except;       /* texts (sim/base/facts.h) */
     cs_architecture architecture;  /* zeroed: not stated */
     cs_driver driver;              /* the same */
     int64_t memory;                /* bytes */
