@@ -252,12 +252,8 @@ static const struct {
     const char *message;
 } errors[] = {
     {"a typo", "v10",
-     "unknown device \"v10\"; did you mean \"v100\"? known: a10, a100, a100-40gb, a100-40gb-pcie, "
-     "a100-80gb-pcie, a30, a40, a800, b200, b300, gb200, gb300, gh200, h100, h100-96gb, h100-nvl, "
-     "h100-pcie, h20, h200, h200-nvl, h800, l4, l40, l40s, mi100, mi210, mi250, mi250x, mi300x, "
-     "mi325x, mi350x, mi355x, p100, p100-pcie, p4, p40, rtx-2080-ti, rtx-3090, rtx-4090, rtx-5090, "
-     "rtx-6000-ada, rtx-a6000, t4, titan-rtx, v100, v100-pcie; or describe it in a "
-     "file FILE.json (docs/how-to/own-device.md)"},
+     "unknown device \"v10\"; did you mean \"v100\"? known: `sim list devices` has them; or "
+     "describe it in a file FILE.json (docs/how-to/own-device.md)"},
 };
 
 static void test_errors(void **state)

@@ -216,10 +216,12 @@ static void test_names(void **state)
 static const struct {
     const char *name, *expected;
 } unknown[] = {
-    {"h1000", "unknown device \"h1000\"; did you mean \"h100\"? known: a10, "},
-    {"NVIDIA RTX 4080",
-     "unknown device \"NVIDIA RTX 4080\"; the nearest: rtx-2080-ti, rtx-4090; known: a10, "},
-    {"abacus of 80GB", "unknown device \"abacus of 80GB\"; known: a10, "},
+    {"h1000",
+     "unknown device \"h1000\"; did you mean \"h100\"? known: `sim list devices` has them; or"},
+    {"NVIDIA RTX 4080", "unknown device \"NVIDIA RTX 4080\"; known: `sim list devices` has them; "
+                        "the nearest: rtx-2080-ti, rtx-4090; or "},
+    {"abacus of 80GB",
+     "unknown device \"abacus of 80GB\"; known: `sim list devices` has them; or "},
     {"AMD Instinct MI250X / MI250", "device \"AMD Instinct MI250X / MI250\" is ambiguous: must be "
                                     "\"mi250\" or \"mi250x\""},
 };

@@ -146,7 +146,7 @@ static bool is_near(const char *text, const char *name)
 
 static cs_status refuse(const cs_facts_kind *kind, const char *name, cs_error *error)
 {
-    enum { NEAREST = 6 };
+    enum { NEAREST = 6, MOST_LISTED = 200 };
     char quoted[CS_TEXT_QUOTED_BYTES], nearest[256] = "";
     const cs_facts_file *also, *found = find(kind->folder, name, &also);
     size_t used = 0, n = 0;
@@ -164,14 +164,12 @@ static cs_status refuse(const cs_facts_kind *kind, const char *name, cs_error *e
             used += (size_t)cs_text_format(nearest + used, sizeof(nearest) - used, "%s%s",
                                            n++ > 0 ? ", " : "", file->name);
     }
-    if (n > 0 && !guess.closest)
-        return cs_error_add(error, CS_INVALID,
-                            "unknown %s %s; the nearest: %s; known: %s; or describe it in a file "
-                            "FILE.json (%s)",
-                            kind->what, cs_text_quote(name, quoted, sizeof(quoted)), nearest,
-                            guess.known, kind->page);
-    return cs_error_add(error, CS_INVALID, "unknown %s %s; or describe it in a file FILE.json (%s)",
-                        kind->what, cs_guess_text(&guess), kind->page);
+    if (strlen(guess.known) > MOST_LISTED)
+        snprintf(guess.known, sizeof(guess.known), "`sim list %s` has them", kind->folder);
+    const bool lists = n > 0 && !guess.closest;
+    return cs_error_add(
+        error, CS_INVALID, "unknown %s %s%s%s; or describe it in a file FILE.json (%s)", kind->what,
+        cs_guess_text(&guess), lists ? "; the nearest: " : "", lists ? nearest : "", kind->page);
 }
 
 /* ---- like ---- */
