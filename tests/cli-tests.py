@@ -1314,7 +1314,7 @@ class Output(Case):
         self.assertEqual(read('a.h5'), read('b.h5'))
 
     def test_plan_round_trip(self):
-        model = os.path.join(ROOT, 'models', 'vgg16.json')
+        model = os.path.join(ROOT, 'facts/models/vgg16.json')
         scenario = dict(UNIFORM, model={'file': model, 'batch_size': 32}, platform={
             'topology': 'ring', 'devices': 3, 'bandwidth': '1 GB/s'})
         write('a.json', scenario)
@@ -1795,7 +1795,7 @@ class Documentation(Case):
         scenarios = [e for e in re.findall(r'```json\n(.*?)```', text, re.DOTALL)
                      if e.startswith('{\n  "schema_version"') and '"platform"' in e]
         self.assertTrue(scenarios)
-        os.symlink(os.path.join(ROOT, 'models'), 'models')
+        os.symlink(os.path.join(ROOT, 'facts'), 'facts')
         for name, content in re.findall(r'<!-- file (\S+) -->\n```json\n(.*?)```', text, re.DOTALL):
             write(name, content)
         for example in scenarios:
