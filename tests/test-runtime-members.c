@@ -334,7 +334,7 @@ static bool has_row(const char *key)
     return found;
 }
 
-/* Each convention is of a member, and each member has a row and is a key of its section. */
+/* Each member has a row and is a key of its section. */
 static void are_complete(void **state)
 {
     (void)state;
@@ -342,14 +342,6 @@ static void are_complete(void **state)
         if (!has_row(m->key) || strcmp(cs_runtime_member_default(m->key), "?") == 0)
             fail_msg("%s has no row", m->key);
     }
-    for (uint32_t r = 0; cs_runtime_names[r]; r++)
-        for (const cs_convention *c = cs_runtime_conventions(r); c->key; c++) {
-            const cs_runtime_member *m = cs_runtime_members;
-            while (m->key && strcmp(m->key, c->key) != 0)
-                m++;
-            if (!m->key)
-                fail_msg("%s of %s is no member", c->key, cs_runtime_names[r]);
-        }
 }
 
 /* Slower by that many passes; each layer's update is rounded to a picosecond. */

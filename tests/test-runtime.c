@@ -1,5 +1,4 @@
 /* Runtimes: bundles of defaults, and what their kernels take. */
-#include "sim/base/fitted.h"
 #include "sim/scenario/figure-origins.h"
 #include "sim/scenario/runtime-section.h"
 
@@ -50,7 +49,7 @@ static const struct {
      "1f1b", "runtime", "fused", "false"},
     {"and the others", "{\"name\": \"megatron-core\", \"fused\": false}", "bf16", "", "", "1f1b",
      "runtime", "flash", "\"cudnn\""},
-    /* sdp_utils.cpp by release, as runtime-bundles.c cites it */
+    /* sdp_utils.cpp by release, as facts/runtimes/pytorch-eager.json cites it */
     {"attention: newest on Hopper", "{\"name\": \"pytorch-fsdp\"}", "bf16", ON("h100"), "", "1f1b",
      "runtime", "flash", "\"cudnn\""},
     {"attention: newest before it", "{\"name\": \"pytorch-fsdp\"}", "bf16", ON("a100"), "", "1f1b",
@@ -207,7 +206,7 @@ static const struct {
     {"each copy", "\"megatron-core\"", "bf16", "", MESH("\"expert\": 2"), "1f1b", "collectives",
      "dispatch", "-"},
     {"kernels of PyTorch on Hopper", "\"pytorch-fsdp\"", "bf16", ", \"device\": \"h100\"", "",
-     "1f1b", "runtime", "kernels", CS_FITTED_FSDP},
+     "1f1b", "runtime", "kernels", "1.06"},
     {"not on A100", "\"pytorch-fsdp\"", "bf16", ", \"device\": \"a100\"", "", "1f1b", "runtime",
      "kernels", "-"},
     {"nor in fp32", "\"pytorch-fsdp\"", "fp32", ", \"device\": \"h100\"", "", "1f1b", "runtime",
@@ -245,15 +244,27 @@ static void test_bundles(void **state)
     }
 }
 
-/* Each convention has a source, and is of a section. */
-static void test_sources(void **state)
+/* Each description that is compiled in, written as a user's file, is accepted; each convention and
+ * each rule has a source. */
+static void test_descriptions(void **state)
 {
     (void)state;
-    for (uint32_t r = 0; cs_runtime_names[r]; r++)
-        for (const cs_convention *c = cs_runtime_conventions(r); c->key; c++) {
-            assert_non_null(strchr(c->key + 1, '/'));
-            assert_true(strlen(c->source) > 10);
+    const char *name;
+    for (size_t i = 0; (name = cs_facts_name("runtimes", i)); i++) {
+        const char *text = cs_facts_text("runtimes", name);
+        cJSON *root = parse(text);
+        cs_error error;
+        cs_error_init(&error);
+        if (cs_runtime_kind.check(root, name, &error) != CS_OK)
+            fail_msg("%s", error.text);
+        expect_text("its file's name", name, cJSON_GetStringValue(cs_json_at(root, "/name")));
+        for (const char *const *list = cs_runtime_kind.joined; *list; list++) {
+            const cJSON *each;
+            cJSON_ArrayForEach(each, cs_json_member(root, *list))
+                assert_true(strlen(cJSON_GetStringValue(cs_json_member(each, "source"))) > 10);
         }
+        cJSON_Delete(root);
+    }
 }
 
 /* ---- kernels ---- */
@@ -483,7 +494,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_bundles),
-        cmocka_unit_test(test_sources),
+        cmocka_unit_test(test_descriptions),
         cmocka_unit_test(test_seconds),
         cmocka_unit_test(test_host),
         cmocka_unit_test(test_host_of_some_passes),

@@ -58,17 +58,15 @@ static uint32_t count(const cs_advice *advice, cs_candidate_state state)
 static void print_excluded(const cs_advice *advice, FILE *out)
 {
     const cs_candidates *all = &advice->candidates;
-    const uint32_t runtime = advice->base.runtime;
+    const cs_runtime_rules *rules = &advice->base.rules;
     if (all->n_excluded == 0)
         return;
-    fprintf(out, "%u more plans left out, which %s cannot run:\n", all->n_excluded,
-            cs_runtime_names[runtime]);
+    fprintf(out, "%u more plans left out, which %s cannot run:\n", all->n_excluded, rules->runtime);
     for (uint32_t i = 0; i < CS_RUNTIME_RULES_MOST; i++) {
         char line[START];
         if (all->excluded[i] == 0)
             continue;
-        snprintf(line, sizeof(line), "  %u: it %s", all->excluded[i],
-                 cs_runtime_rules(runtime)[i].text);
+        snprintf(line, sizeof(line), "  %u: it %s", all->excluded[i], rules->items[i].text);
         cs_wrap(out, 0, 4, CS_WRAP_REPORT, line);
     }
 }
@@ -639,10 +637,10 @@ static bool add_excluded(const cs_advice *advice, cJSON *root)
         const uint32_t n = advice->candidates.excluded[i];
         if (n == 0)
             continue;
-        const cs_runtime_rule *rule = &cs_runtime_rules(advice->base.runtime)[i];
+        const cs_runtime_rule *rule = &advice->base.rules.items[i];
         cJSON *object = cs_json_add_item(list);
         done = object && cs_json_add_number(object, "plans", n) &&
-               add_text(object, "runtime", cs_runtime_names[advice->base.runtime]) &&
+               add_text(object, "runtime", advice->base.rules.runtime) &&
                add_text(object, "rule", rule->text) && add_text(object, "source", rule->source);
     }
     return done;

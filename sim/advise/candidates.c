@@ -151,7 +151,6 @@ static void take_model(const cs_scenario *scenario, const cJSON *document, cs_ad
     base->space_rank = scenario->net ? cs_paradl_space_rank(scenario->net) : 0;
     base->lists_operators = cJSON_GetArraySize(listed) > 0;
     base->has_rules = cs_json_member(cs_json_member(document, "parallel"), "rules") != NULL;
-    base->runtime = cs_runtime_number(document);
     base->says_bucket = cs_json_member(cs_json_member(document, "parallel"), "bucket") ||
                         cs_json_member(document, "runtime");
 }
@@ -164,6 +163,7 @@ cs_status cs_advise_base_read(const cJSON *document, const char *path, cs_arena 
     *base = (cs_advise_base){.document = document, .path = path};
     CS_TRY(cs_advise_section_read(cs_json_member(document, "advise"), path, arena, &base->section,
                                   error));
+    CS_TRY(cs_runtime_rules_load(document, path, arena, &base->rules, error));
     CS_TRY(cs_advise_read_itself(document, path, true, &scenario, &replaced, error));
     take_model(&scenario, document, base);
     cs_status status = CS_OK;
@@ -306,10 +306,9 @@ typedef struct ruled {
 } ruled;
 
 /* Values that the candidate decides; the scenario's for all other keys. */
-static const char *value_of(const void *context, const char *key, char text[CS_RULE_VALUE_BYTES])
+static const cJSON *value_of(void *context, const char *key, cJSON *made)
 {
     const cs_candidate *c = ((const ruled *)context)->candidate;
-    const cJSON *at = ((const ruled *)context)->base->document;
     const struct {
         const char *key;
         uint32_t size;
@@ -323,22 +322,27 @@ static const char *value_of(const void *context, const char *key, char text[CS_R
                  {"/parallel/expert", c->expert},
                  {"/parallel/zero", c->zero},
                  {"/schedule/micro_batches", c->micro_batches}};
-    if (strcmp(key, "/schedule/kind") == 0)
-        return cs_advise_schedule_names[c->schedule];
+    *made = (cJSON){.type = cJSON_True};
+    if (strcmp(key, "/schedule/kind") == 0) {
+        made->type = cJSON_String;
+        made->valuestring = (char *)(uintptr_t)cs_advise_schedule_names[c->schedule];
+        return made;
+    }
     if (strcmp(key, "/parallel/rules") == 0 && c->more)
-        return "true";
+        return made;
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         if (strcmp(sizes[i].key, key) == 0) {
-            snprintf(text, CS_RULE_VALUE_BYTES, "%u", sizes[i].size);
-            return text;
+            made->type = cJSON_Number;
+            made->valuedouble = sizes[i].size;
+            return made;
         }
-    return cs_rule_value_at(at, key, text);
+    return cs_json_at(((const ruled *)context)->base->document, key);
 }
 
 uint32_t cs_candidate_broken_rule(const cs_advise_base *base, const cs_candidate *candidate)
 {
-    const ruled of = {base, candidate};
-    return cs_runtime_broken_rule(base->runtime, value_of, &of);
+    ruled of = {base, candidate};
+    return cs_runtime_broken_rule(&base->rules, value_of, &of);
 }
 
 static cs_status add(const making *m, const cs_candidate *candidate)

@@ -182,6 +182,21 @@ static bool is_in(const char *const *names, const char *name)
     return false;
 }
 
+/* Whether an item of a joined list has the "name" of one that is there. */
+static bool is_replaced(const cJSON *list, const cJSON *item)
+{
+    const char *name = cJSON_GetStringValue(cs_json_member(item, "name"));
+    const cJSON *each;
+    if (name)
+        cJSON_ArrayForEach(each, list)
+        {
+            const char *other = cJSON_GetStringValue(cs_json_member(each, "name"));
+            if (other && strcmp(other, name) == 0)
+                return true;
+        }
+    return false;
+}
+
 /* Adds the values of `base` that `own` does not state. False when memory runs out. */
 static bool take_over(cJSON *own, const cJSON *base, const char *const *joined, bool root)
 {
@@ -205,6 +220,8 @@ static bool take_over(cJSON *own, const cJSON *base, const char *const *joined, 
             const cJSON *item;
             cJSON_ArrayForEach(item, each)
             {
+                if (is_replaced(stated, item))
+                    continue;
                 cJSON *copy = cJSON_Duplicate(item, true);
                 if (!copy || !cJSON_AddItemToArray(stated, copy)) {
                     cJSON_Delete(copy);
@@ -267,8 +284,10 @@ static cs_status load(const cs_facts_kind *kind, const char *name, const char *f
         return cs_error_no_memory(error);
     if (is_file) {
         status = cs_json_load(path, root, error);
+        if (status == CS_OK && kind->check && (status = kind->check(*root, path, error)) != CS_OK)
+            cJSON_Delete(*root);
     } else {
-        const char *found = cs_facts_find(kind, name);
+        const char *found = kind->exact ? name : cs_facts_find(kind, name);
         const char *text = found ? cs_facts_text(kind->folder, found) : NULL;
         status = text ? cs_json_parse(found, text, strlen(text), root, error)
                       : refuse(kind, name, error);

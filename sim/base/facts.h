@@ -7,7 +7,8 @@
  *
  * "like" names the description whose values hold where this one states none: objects are merged
  * key by key, all else is replaced, and null removes a value. The lists that a kind joins are those
- * of the file, and then those of the description that it is like. "name", "title", "aliases" and
+ * of the file, and then those of the description that it is like, without the items whose "name" the
+ * file's own items have. "name", "title", "aliases" and
  * "except" are never taken over.
  *
  * "aliases" are other ways to write the name. An alias fits if each of its words is a word of what
@@ -37,6 +38,10 @@ typedef struct cs_facts_kind {
     const char *what;          /* for messages: "device" */
     const char *page;          /* that says how to describe one's own */
     const char *const *joined; /* lists that are joined, ended by NULL; NULL: none */
+    bool exact; /* cs_facts_load takes names only; aliases are what other programs call it */
+    /* Checks a user's file before it takes over anything, so that messages name the file that is
+     * wrong; NULL: whoever loads a description does. */
+    cs_status (*check)(const cJSON *root, const char *path, cs_error *error);
 } cs_facts_kind;
 
 /* The text of a file that is compiled in, or NULL. */

@@ -189,24 +189,52 @@ static cs_status put(const setter *s, cJSON *parent, cJSON *child, cJSON *value)
     return CS_OK;
 }
 
+static cs_status set(setter *s, cJSON *root, const char *text, const cJSON *copied)
+{
+    cJSON *value = NULL, *parent = NULL, *child = NULL;
+    CS_TRY(check_pointer(s));
+    s->token = malloc(strlen(s->pointer) + 1);
+    if (!s->token)
+        return cs_error_no_memory(s->error);
+    cs_status status = CS_OK;
+    if (text)
+        status = read_value(s, text, &value);
+    else if (!(value = cJSON_Duplicate(copied, true)))
+        status = cs_error_no_memory(s->error);
+    if (status == CS_OK)
+        status = walk(s, root, &parent, &child);
+    if (status == CS_OK)
+        status = put(s, parent, child, value);
+    if (status != CS_OK) {
+        cJSON_Delete(value);
+        cJSON_Delete(s->grown ? cJSON_DetachItemViaPointer(s->grown_in, s->grown) : NULL);
+    }
+    free(s->token);
+    return status;
+}
+
 cs_status cs_json_set(cJSON *root, const char *pointer, const char *text, const char *origin,
                       cs_error *error)
 {
     setter s = {.origin = origin, .pointer = pointer, .error = error, .rest = pointer, .depth = 1};
-    cJSON *value = NULL, *parent = NULL, *child = NULL;
-    CS_TRY(check_pointer(&s));
-    s.token = malloc(strlen(pointer) + 1);
-    if (!s.token)
-        return cs_error_no_memory(error);
-    cs_status status = read_value(&s, text, &value);
-    if (status == CS_OK)
-        status = walk(&s, root, &parent, &child);
-    if (status == CS_OK)
-        status = put(&s, parent, child, value);
-    if (status != CS_OK) {
-        cJSON_Delete(value);
-        cJSON_Delete(s.grown ? cJSON_DetachItemViaPointer(s.grown_in, s.grown) : NULL);
+    return set(&s, root, text, NULL);
+}
+
+cs_status cs_json_copy_to(cJSON *root, const char *pointer, const cJSON *value, const char *origin,
+                          cs_error *error)
+{
+    setter s = {.origin = origin, .pointer = pointer, .error = error, .rest = pointer, .depth = 1};
+    return set(&s, root, NULL, value);
+}
+
+const cJSON *cs_json_at(const cJSON *root, const char *pointer)
+{
+    char key[128];
+    while (root && *pointer == '/') {
+        const size_t length = strcspn(pointer + 1, "/");
+        snprintf(key, sizeof(key), "%.*s", (int)length, pointer + 1);
+        root = length < sizeof(key) ? cs_json_member(root, key) : NULL;
+        pointer += 1 + length;
     }
-    free(s.token);
-    return status;
+    return root;
 }

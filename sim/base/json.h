@@ -87,6 +87,13 @@ void cs_json_replace(cJSON *parent, cJSON *child, cJSON *value);
 CS_MUST_CHECK cs_status cs_json_set(cJSON *root, const char *pointer, const char *text,
                                     const char *origin, cs_error *error);
 
+/* The same with a copy of `value`. */
+CS_MUST_CHECK cs_status cs_json_copy_to(cJSON *root, const char *pointer, const cJSON *value,
+                                        const char *origin, cs_error *error);
+
+/* The value in nested objects at a pointer without escapes, or NULL. */
+const cJSON *cs_json_at(const cJSON *root, const char *pointer);
+
 /* The document as indented text, ended by a newline; the caller frees it. NULL when memory runs
  * out. Numbers print so that reading them back gives the same double, whole ones up to 2^53 without
  * an exponent; NaN and infinite numbers print as null. */

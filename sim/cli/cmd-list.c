@@ -16,6 +16,7 @@
 #include "sim/workload/zoo/zoo.h"
 
 #include <ctype.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const cs_option options[] = {
@@ -28,14 +29,13 @@ static const cs_option options[] = {
 typedef struct entry {
     const char *name, *summary, *source;
     const cs_field *fields;
-    const cs_formula *formulas;       /* of a schedule's closed forms; or NULL */
-    const char *unit;                 /* of a figure; or NULL */
-    const cs_convention *conventions; /* of a runtime; or NULL */
-    const cs_runtime_rule *rules;     /* the runtime's; or NULL */
-    const char *stands_for;           /* of a preset, JSON; or NULL */
-    const cs_term *term;              /* or NULL */
-    const cs_facts_kind *kind;        /* of a description that has aliases; or NULL */
-    char text[300], more[400];        /* of an entry whose texts are made up */
+    const cs_formula *formulas; /* of a schedule's closed forms; or NULL */
+    const char *unit;           /* of a figure; or NULL */
+    const char *stands_for;     /* of a preset, JSON; or NULL */
+    const cs_term *term;        /* or NULL */
+    bool is_runtime;
+    const cs_facts_kind *kind; /* of a description that has aliases; or NULL */
+    char text[300], more[400]; /* of an entry whose texts are made up */
 } entry;
 
 static bool schedule_at(size_t i, entry *out)
@@ -159,16 +159,28 @@ static bool section_at(size_t i, entry *out)
     return i < sizeof(entries) / sizeof(entries[0]);
 }
 
+/* The description of a runtime, with what it takes over from others or, `own`, without; NULL: it
+ * cannot be loaded. */
+static cJSON *load_runtime(const char *name, bool own)
+{
+    const char *text = own ? cs_facts_text(cs_runtime_kind.folder, name) : NULL;
+    cJSON *root = NULL;
+    const cs_status status = text ? cs_json_parse(name, text, strlen(text), &root, NULL)
+                                  : cs_facts_load(&cs_runtime_kind, name, NULL, &root, NULL);
+    return status == CS_OK ? root : NULL;
+}
+
 static bool runtime_at(size_t i, entry *out)
 {
-    if (!cs_runtime_names[i])
+    const char *name = cs_facts_name(cs_runtime_kind.folder, i);
+    if (!name)
         return false;
-    *out = (entry){.name = cs_runtime_names[i],
-                   .summary = i == 0 ? "each operator is a roofline by itself"
-                                     : "values that keys have where a scenario does not give them",
-                   .fields = none,
-                   .conventions = cs_runtime_conventions((uint32_t)i),
-                   .rules = cs_runtime_rules((uint32_t)i)};
+    *out = (entry){.name = name, .fields = none, .is_runtime = true};
+    cJSON *root = load_runtime(name, true);
+    const char *title = cJSON_GetStringValue(cs_json_member(root, "title"));
+    snprintf(out->text, sizeof(out->text), "%s", title ? title : "");
+    out->summary = out->text;
+    cJSON_Delete(root);
     return true;
 }
 
@@ -330,9 +342,8 @@ enum { ONE_LINE = 0 }; /* of Markdown */
 
 /* Its conditions: "with /parallel/zero 1, /model/device a100*"; in lines, where `column` is where
  * the first one has got to, or in one. */
-static void print_condition(const cs_convention *convention, size_t column, FILE *out)
+static void print_condition(const char *text, size_t column, FILE *out)
 {
-    const char *text = convention->with ? convention->with : "";
     for (const char *before = "with"; *text; before = ",") {
         const size_t key = strcspn(text, "!=<> "), sign = strspn(text + key, "!=<>");
         const size_t value = strcspn(text + key + sign, " ");
@@ -352,13 +363,46 @@ static void print_condition(const cs_convention *convention, size_t column, FILE
     }
 }
 
-static void print_convention(const cs_convention *convention, FILE *out)
+/* The text of a member; "" where there is none. */
+static const char *text_at(const cJSON *object, const char *key)
 {
-    const int used = fprintf(out, "      %s: %s%s", convention->key, convention->value,
-                             convention->with ? ", " : "");
-    print_condition(convention, used > 0 ? (size_t)used + strlen("with") : 1, out);
-    fprintf(out, "\n%*s", CONVENTION_INDENT, "");
-    cs_wrap(out, CONVENTION_INDENT, CONVENTION_INDENT, CS_WRAP_REPORT, convention->source);
+    const char *text = cJSON_GetStringValue(cs_json_member(object, key));
+    return text ? text : "";
+}
+
+/* The value of a convention, as JSON or, where it is a fact of the device, the place of that. */
+static void print_value(const cJSON *convention, const char *before, const char *after, FILE *out)
+{
+    const cJSON *value = cs_json_member(convention, "value");
+    const char *text = cJSON_GetStringValue(value);
+    char *json = cs_json_line(value);
+    fprintf(out, "%s%s%s", before, text && *text == '/' ? text : json ? json : "", after);
+    free(json);
+}
+
+static void print_runtime(const char *name, FILE *out)
+{
+    const cJSON *each;
+    cJSON *runtime = load_runtime(name, false);
+    cJSON_ArrayForEach(each, cs_json_member(runtime, "conventions"))
+    {
+        const char *with = text_at(each, "with");
+        print_value(each, (fprintf(out, "      %s", text_at(each, "key")), ": "), *with ? ", " : "",
+                    out);
+        print_condition(with, CS_WRAP_REPORT, out);
+        fprintf(out, "\n%*s", CONVENTION_INDENT, "");
+        cs_wrap(out, CONVENTION_INDENT, CONVENTION_INDENT, CS_WRAP_REPORT, text_at(each, "source"));
+    }
+    cJSON_ArrayForEach(each, cs_json_member(runtime, "rules"))
+    {
+        char line[512];
+        if (!*text_at(each, "text"))
+            continue;
+        snprintf(line, sizeof(line), "%s (%s)", text_at(each, "text"), text_at(each, "source"));
+        fputs("      ", out);
+        cs_wrap(out, 6, CONVENTION_INDENT, CS_WRAP_REPORT, line);
+    }
+    cJSON_Delete(runtime);
 }
 
 static void print_summary(const entry *one, FILE *out)
@@ -449,14 +493,8 @@ static void print_details(const entry *one, FILE *out)
         print_formula(formula, out);
     for (const cs_field *field = one->fields; field->name; field++)
         print_field(field, out);
-    for (const cs_convention *each = one->conventions; each && each->key; each++)
-        print_convention(each, out);
-    for (const cs_runtime_rule *each = one->rules; each && each->text; each++) {
-        char line[512];
-        snprintf(line, sizeof(line), "%s (%s)", each->text, each->source);
-        fputs("      ", out);
-        cs_wrap(out, 6, CONVENTION_INDENT, CS_WRAP_REPORT, line);
-    }
+    if (one->is_runtime)
+        print_runtime(one->name, out);
 }
 
 static const char letters_of_forms[] =
@@ -514,36 +552,39 @@ static void print_term_row(const entry *one, FILE *out)
     fputs(" |\n", out);
 }
 
-/* With their sources. */
-static void print_conventions(const cs_convention *convention, FILE *out)
+/* Its own conventions, and its own rules, with their sources. */
+static void print_markdown_runtime(const char *name, FILE *out)
 {
-    if (!convention->key)
-        fputs("No conventions.\n", out);
-    else
-        fputs("| key | value | where | source |\n|---|---|---|---|\n", out);
-    for (; convention->key; convention++) {
-        fprintf(out, "| `%s` | `%s` | ", convention->key, convention->value);
-        print_condition(convention, ONE_LINE, out);
-        fputs(convention->with ? " | " : "| ", out);
-        print_escaped(convention->source, out);
+    cJSON *runtime = load_runtime(name, true);
+    const cJSON *each, *conventions = cs_json_member(runtime, "conventions");
+    const cJSON *rules = cs_json_member(runtime, "rules");
+    const char *like = text_at(runtime, "like");
+    if (*like)
+        fprintf(out, "As [%s](#%s) otherwise.\n\n", like, like);
+    fputs(conventions ? "| key | value | where | source |\n|---|---|---|---|\n"
+                      : "No conventions of its own.\n",
+          out);
+    cJSON_ArrayForEach(each, conventions)
+    {
+        fprintf(out, "| `%s` | ", text_at(each, "key"));
+        print_value(each, "`", "` | ", out);
+        print_condition(text_at(each, "with"), ONE_LINE, out);
+        fputs(*text_at(each, "with") ? " | " : "| ", out);
+        print_escaped(text_at(each, "source"), out);
         fputs(" |\n", out);
     }
-}
-
-/* The rules that plans must keep, with their sources. */
-static void print_rules(const cs_runtime_rule *rule, FILE *out)
-{
-    if (rule->text)
+    if (rules)
         fputs("\nRules of plans that it runs:\n\n| rule | where | source |\n|---|---|---|\n", out);
-    for (; rule->text; rule++) {
-        fputs("| it ", out);
-        print_escaped(rule->text, out);
-        fputs(rule->with ? " | `" : " | ", out);
-        fputs(rule->with ? rule->with : "", out);
-        fputs(rule->with ? "` | " : "| ", out);
-        print_escaped(rule->source, out);
+    cJSON_ArrayForEach(each, rules)
+    {
+        const char *text = text_at(each, "text"), *with = text_at(each, "with");
+        fputs(*text ? "| it " : "| no rule on the ", out);
+        print_escaped(*text ? text : text_at(each, "name"), out);
+        fprintf(out, *with ? " | `%s` | " : " %s| ", *with ? with : "|");
+        print_escaped(text_at(each, "source"), out);
         fputs(" |\n", out);
     }
+    cJSON_Delete(runtime);
 }
 
 static void print_markdown_entry(const entry *one, FILE *out)
@@ -566,9 +607,8 @@ static void print_markdown_entry(const entry *one, FILE *out)
         print_escaped(formula->text, out);
         fputs(formula[1].text ? "\n" : "\n\n", out);
     }
-    if (one->conventions) {
-        print_conventions(one->conventions, out);
-        print_rules(one->rules, out);
+    if (one->is_runtime) {
+        print_markdown_runtime(one->name, out);
         return;
     }
     if (!one->fields->name) {
@@ -624,22 +664,6 @@ static bool add_formula(cJSON *list, const cs_formula *formula)
            cJSON_AddBoolToObject(object, "comparison", formula->comparison);
 }
 
-static bool add_conventions(cJSON *object, const cs_convention *convention)
-{
-    cJSON *list = cJSON_AddArrayToObject(object, "conventions");
-    for (; list && convention->key; convention++) {
-        cJSON *item = cs_json_add_item(list);
-        cJSON *value = *convention->value == '/' ? cJSON_CreateString(convention->value)
-                                                 : cJSON_Parse(convention->value);
-        if (!cs_json_add_text(item, "key", convention->key) ||
-            !cJSON_AddItemToObject(item, "value", value) ||
-            !cs_json_add_text(item, "with", convention->with) ||
-            !cs_json_add_text(item, "source", convention->source))
-            return false;
-    }
-    return list != NULL;
-}
-
 static bool add_words(cJSON *object, const char *key, const char *const *words)
 {
     cJSON *list = cJSON_AddArrayToObject(object, key);
@@ -649,18 +673,17 @@ static bool add_words(cJSON *object, const char *key, const char *const *words)
     return list != NULL;
 }
 
-static bool add_rules(cJSON *object, const cs_runtime_rule *rule)
+/* The lists of a runtime, with what it takes over. */
+static bool add_runtime(cJSON *object, const char *name)
 {
-    cJSON *list = cJSON_AddArrayToObject(object, "rules");
-    for (; list && rule->text; rule++) {
-        cJSON *item = cs_json_add_item(list);
-        if (!cs_json_add_text(item, "rule", rule->text) ||
-            !cs_json_add_text(item, "with", rule->with) ||
-            !cs_json_add_text(item, "needs", rule->needs) ||
-            !cs_json_add_text(item, "source", rule->source))
-            return false;
+    cJSON *runtime = load_runtime(name, false);
+    bool done = runtime != NULL;
+    for (const char *const *list = cs_runtime_kind.joined; *list && done; list++) {
+        cJSON *items = cJSON_DetachItemFromObjectCaseSensitive(runtime, *list);
+        done = cJSON_AddItemToObject(object, *list, items ? items : cJSON_CreateArray());
     }
-    return list != NULL;
+    cJSON_Delete(runtime);
+    return done;
 }
 
 static bool add_entry(cJSON *list, const entry *one)
@@ -674,8 +697,8 @@ static bool add_entry(cJSON *list, const entry *one)
                add_words(object, "means", one->term->means);
     if (complete && one->unit)
         return cJSON_AddStringToObject(object, "unit", one->unit) != NULL;
-    if (complete && one->conventions)
-        return add_conventions(object, one->conventions) && add_rules(object, one->rules);
+    if (complete && one->is_runtime)
+        return add_runtime(object, one->name);
     if (complete && one->stands_for)
         complete = cJSON_AddItemToObject(object, "stands_for", cJSON_Parse(one->stands_for));
     cJSON *formulas = complete ? cJSON_AddArrayToObject(object, "closed_forms") : NULL;

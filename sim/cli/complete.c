@@ -70,7 +70,8 @@ static const struct {
     const char *pointer, *section;
 } named_values[] = {{"/schedule/kind", "schedules"}, {"/schedule/partition", "planners"},
                     {"/platform", "topologies"},     {"/platform/topology", "topologies"},
-                    {"/model/name", "models"},       {"/model/device", "devices"}};
+                    {"/model/name", "models"},       {"/model/device", "devices"},
+                    {"/runtime", "runtimes"},        {"/runtime/name", "runtimes"}};
 
 static const cJSON *child_of(const cJSON *at, const char *key)
 {

@@ -268,7 +268,7 @@ static void write_nothing(FILE *out)
           out);
 }
 
-/* Of a framework of PyTorch that is no runtime: what its modules keep (runtime-bundles.c). */
+/* Of a framework of PyTorch that is no runtime: what its modules keep (facts/runtimes/pytorch-eager.json). */
 static void write_pytorch(FILE *out)
 {
     fputs(", \"weight_gradients\": \"apart\", \"libraries\": [\"cublas\"]", out);

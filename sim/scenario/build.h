@@ -213,7 +213,7 @@ void cs_scenario_warn_of_order(const cs_sections *sections, const cs_parallel *p
 
 /* Warns of a plan that the scenario's runtime cannot run. */
 void cs_scenario_warn_of_runtime(const cs_sections *sections, const cJSON *root,
-                                 const cs_scenario *scenario, cs_error *warnings);
+                                 cs_scenario *scenario, cs_error *warnings);
 
 /* Warns of keys that the scenario itself gives, and that change nothing without another one. */
 void cs_scenario_warn_of_ignored_keys(const cs_sections *sections, const cs_origins *origins);

@@ -1,5 +1,6 @@
 #include "sim/scenario/figure-origins.h"
 
+#include "sim/base/conventions.h"
 #include "sim/scenario/build.h"
 #include "sim/scenario/runtime-section.h"
 #include "sim/workload/accelerator.h"
@@ -73,140 +74,54 @@ const cs_runtime_member cs_runtime_members[] = {
 
 /* ---- the document ---- */
 
-/* A scenario, and the description of its device, which is loaded when a convention first asks. */
-typedef struct facts {
+/* A scenario whose runtime's conventions are applied. */
+typedef struct applying {
     cJSON *root;
     const char *path; /* path of the scenario file */
-    cJSON *device;    /* NULL: not loaded, or there is none */
+    cJSON *device;    /* description of its device, loaded when a convention first asks */
     bool loaded;
-} facts;
-
-/* The value that a pointer of two keys or more leads to; NULL where there is none. `section` gets
- * the object on the way. */
-static const cJSON *value_at(const cJSON *root, const char *pointer, const cJSON **section)
-{
-    char first[64];
-    const char *second = strchr(pointer + 1, '/');
-    snprintf(first, sizeof(first), "%.*s", (int)(second - pointer - 1), pointer + 1);
-    *section = cs_json_member(root, first);
-    if (!cJSON_IsObject(*section))
-        return NULL;
-    const cJSON *inner;
-    return strchr(second + 1, '/') ? value_at(*section, second, &inner)
-                                   : cs_json_member(*section, second + 1);
-}
+    cs_origins *origins; /* NULL: nobody asks */
+    cs_arena *arena;
+    bool failed; /* memory ran out */
+} applying;
 
 static bool starts(const char *text, const char *with)
 {
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* A device that cannot be loaded has no facts: the reader of the model says what is wrong. */
-static const cJSON *device_of(facts *of)
+/* Answers conditions. "/device/..." is a place in the description of the scenario's device. A device
+ * that cannot be loaded has no values: the reader of the model says what is wrong. */
+static const cJSON *value_of(void *context, const char *key, cJSON *made)
 {
-    const cJSON *section;
-    const cJSON *name = value_at(of->root, "/model/device", &section);
+    static const char prefix[] = "/device";
+    applying *of = context;
     cs_error ignored;
+    (void)made;
+    if (!starts(key, prefix) || key[strlen(prefix)] != '/')
+        return cs_json_at(of->root, key);
+    const char *name = cJSON_GetStringValue(cs_json_at(of->root, "/model/device"));
     cs_error_init(&ignored);
-    if (!of->loaded && cJSON_IsString(name) &&
-        cs_facts_load(&cs_device_kind, name->valuestring, of->path, &of->device, &ignored) != CS_OK)
+    if (!of->loaded && name &&
+        cs_facts_load(&cs_device_kind, name, of->path, &of->device, &ignored) != CS_OK)
         of->device = NULL;
     of->loaded = true;
-    return of->device;
+    return cs_json_at(of->device, key + strlen(prefix));
 }
 
-/* "/device/..." is a place in the description of the scenario's device. */
-static const cJSON *fact_at(facts *of, const char *pointer)
+/* The section of a key, or NULL. */
+static const cJSON *section_of(const cJSON *root, const char *key)
 {
-    static const char device[] = "/device";
-    const cJSON *section;
-    const size_t length = strlen(device);
-    if (starts(pointer, device) && pointer[length] == '/')
-        return value_at(device_of(of), pointer + length, &section);
-    return value_at(of->root, pointer, &section);
-}
-
-/* Returns a value in the form that conditions use; "" for lists and objects. */
-static void write_value(const cJSON *value, char *text, size_t size)
-{
-    if (cJSON_IsNumber(value))
-        snprintf(text, size, "%.9g", value->valuedouble);
-    else
-        snprintf(text, size, "%s",
-                 cJSON_IsString(value)  ? value->valuestring
-                 : cJSON_IsTrue(value)  ? "true"
-                 : cJSON_IsFalse(value) ? "false"
-                                        : "");
-}
-
-/* Whether a text is one of the values of a condition. Values are separated by '|'; a value with a
- * '*' at the end matches every text that begins like it. */
-static bool is_value(const char *text, const char *wanted)
-{
-    const size_t size = strlen(text);
-    for (;;) {
-        const size_t length = strcspn(wanted, "|");
-        const bool open = length > 0 && wanted[length - 1] == '*';
-        if (open ? strncmp(text, wanted, length - 1) == 0
-                 : size == length && strncmp(text, wanted, length) == 0)
-            return true;
-        if (wanted[length] == '\0')
-            return false;
-        wanted += length + 1;
-    }
-}
-
-/* The order of numbers and releases: 2.10 comes after 2.9, and 2.5.1 after 2.5. */
-static int compare_releases(const char *a, const char *b)
-{
-    while (*a || *b) {
-        char *rest_a, *rest_b;
-        const unsigned long x = strtoul(a, &rest_a, 10), y = strtoul(b, &rest_b, 10);
-        if (x != y)
-            return x < y ? -1 : 1;
-        a = *rest_a == '.' ? rest_a + 1 : "";
-        b = *rest_b == '.' ? rest_b + 1 : "";
-    }
-    return 0;
-}
-
-/* Whether one condition holds (cs_convention, `with`). */
-static bool holds_one(facts *of, const char *condition)
-{
-    char pointer[128], text[64];
-    const size_t length = strcspn(condition, "!=<>");
-    const char *relation = condition + length;
-    snprintf(pointer, sizeof(pointer), "%.*s", (int)length, condition);
-    const cJSON *value = fact_at(of, pointer);
-    write_value(value, text, sizeof(text));
-    if (*relation == '!')
-        return !is_value(text, relation + strlen("!="));
-    if (!value || *relation == '\0')
-        return value != NULL;
-    if (*relation == '=')
-        return text[0] && is_value(text, relation + 1);
-    const bool or_equal = relation[1] == '=';
-    const int order = compare_releases(text, relation + 1 + or_equal);
-    return text[0] && (order == 0 ? or_equal : (order > 0) == (*relation == '>'));
-}
-
-static bool holds(facts *of, const char *conditions)
-{
-    char one[128];
-    bool all = true;
-    while (all && *conditions) {
-        const size_t length = strcspn(conditions, " ");
-        snprintf(one, sizeof(one), "%.*s", (int)length, conditions);
-        all = holds_one(of, one);
-        conditions += length + strspn(conditions + length, " ");
-    }
-    return all;
+    char name[64];
+    snprintf(name, sizeof(name), "%.*s", (int)strcspn(key + 1, "/"), key + 1);
+    return cs_json_member(root, name);
 }
 
 /* Whether the document has the section of a key, or may get it: that of collectives and of memory
  * have defaults for all their keys. */
-static bool has_section(const char *key, const cJSON *section)
+static bool has_section(const cJSON *root, const char *key)
 {
+    const cJSON *section = section_of(root, key);
     return cJSON_IsObject(section) ||
            (!section && (starts(key, "/collectives/") || starts(key, "/memory/")));
 }
@@ -215,7 +130,7 @@ static bool has_section(const char *key, const cJSON *section)
 
 enum { MEASURED_ROWS = 3 }; /* behind the members */
 
-const char *cs_runtime_member_default(const char *key)
+const cs_field *cs_runtime_member_field(const char *key)
 {
     static const struct {
         const char *section;
@@ -225,13 +140,19 @@ const char *cs_runtime_member_default(const char *key)
         {"/parallel/", cs_scenario_parallel_fields}, {"/platform/", cs_scenario_platform_fields},
         {"/collectives/", cs_lower_fields},          {"/memory/", cs_scenario_memory_fields},
     };
-    for (size_t i = 0; i < sizeof(tables) / sizeof(tables[0]); i++) {
-        if (!starts(key, tables[i].section))
-            continue;
-        const cs_field *field = cs_field_find(tables[i].fields, key + strlen(tables[i].section));
-        return field && field->fallback ? field->fallback : "";
-    }
-    return "";
+    const cs_runtime_member *m = cs_runtime_members;
+    while (m->key && strcmp(m->key, key) != 0)
+        m++;
+    for (size_t i = 0; m->key && i < sizeof(tables) / sizeof(tables[0]); i++)
+        if (starts(key, tables[i].section))
+            return cs_field_find(tables[i].fields, key + strlen(tables[i].section));
+    return NULL;
+}
+
+const char *cs_runtime_member_default(const char *key)
+{
+    const cs_field *field = cs_runtime_member_field(key);
+    return field && field->fallback ? field->fallback : "";
 }
 
 static cs_figure_source *find(const cs_origins *origins, const char *key)
@@ -246,8 +167,7 @@ static cs_figure_source *find(const cs_origins *origins, const char *key)
 static cs_status list_members(const cJSON *root, cs_arena *arena, cs_origins *origins,
                               cs_error *error)
 {
-    const cJSON *section;
-    const bool network = value_at(root, "/model/name", &section) != NULL;
+    const bool network = cs_json_at(root, "/model/name") != NULL;
     uint32_t n = 0;
     while (cs_runtime_members[n].key)
         n++;
@@ -255,8 +175,8 @@ static cs_status list_members(const cJSON *root, cs_arena *arena, cs_origins *or
     if (!origins->figures)
         return cs_error_no_memory(error);
     for (const cs_runtime_member *m = cs_runtime_members; m->key; m++) {
-        const cJSON *given = value_at(root, m->key, &section);
-        if (!given && ((m->network && !network) || !has_section(m->key, section)))
+        const cJSON *given = cs_json_at(root, m->key);
+        if (!given && ((m->network && !network) || !has_section(root, m->key)))
             continue;
         origins->figures[origins->n++] = (cs_figure_source){
             .key = m->key, .origin = given ? CS_ORIGIN_GIVEN : CS_ORIGIN_DEFAULT};
@@ -268,10 +188,9 @@ static cs_status list_members(const cJSON *root, cs_arena *arena, cs_origins *or
 static cs_status note_values(const cJSON *root, cs_arena *arena, cs_origins *origins,
                              cs_error *error)
 {
-    const cJSON *section;
     for (uint32_t i = 0; i < origins->n; i++) {
         cs_figure_source *figure = &origins->figures[i];
-        const cJSON *value = value_at(root, figure->key, &section);
+        const cJSON *value = cs_json_at(root, figure->key);
         const char *fallback = cs_runtime_member_default(figure->key);
         char *printed = value ? cJSON_PrintUnformatted(value) : NULL;
         if (value && !printed)
@@ -284,31 +203,26 @@ static cs_status note_values(const cJSON *root, cs_arena *arena, cs_origins *ori
     return CS_OK;
 }
 
-/* ---- applying a bundle ---- */
+/* ---- applying a runtime ---- */
 
-static cs_status apply(facts *of, const cs_convention *convention, cs_origins *origins,
-                       cs_error *error)
+/* What a convention that applies sets: its value, or the fact of the device that it names. */
+static const cJSON *use(void *context, const cJSON *convention, const char *key)
 {
-    const cJSON *section;
-    char text[64];
-    const bool played = strcmp(convention->key, "/memory/allocator") == 0;
-    if ((played && !origins) || value_at(of->root, convention->key, &section) ||
-        !has_section(convention->key, section) ||
-        (convention->with && !holds(of, convention->with)))
-        return CS_OK;
-    const char *value = convention->value;
-    if (*value == '/') { /* a fact of the device, if its description states it */
-        write_value(fact_at(of, value), text, sizeof(text));
-        if (!text[0])
-            return CS_OK;
-        value = text;
-    }
-    cs_figure_source *figure = find(origins, convention->key);
-    if (figure) {
+    applying *of = context;
+    if ((!of->origins && strcmp(key, "/memory/allocator") == 0) || !has_section(of->root, key))
+        return NULL;
+    const cJSON *value = cs_json_member(convention, "value");
+    const char *text = cJSON_GetStringValue(value);
+    if (text && *text == '/')
+        value = value_of(of, text, NULL);
+    cs_figure_source *figure = find(of->origins, key);
+    if (figure && value && !cJSON_IsNull(value)) {
         figure->origin = CS_ORIGIN_ASSUMED;
-        figure->source = convention->source;
+        figure->source =
+            cs_arena_copy(of->arena, cJSON_GetStringValue(cs_json_member(convention, "source")));
+        of->failed |= !figure->source;
     }
-    return cs_json_set(of->root, convention->key, value, of->path, error);
+    return value;
 }
 
 /* "megatron-core" becomes {"name": "megatron-core"}. */
@@ -330,28 +244,26 @@ cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena, cs_or
                            cs_error *error)
 {
     cs_origins made = {0};
+    cJSON *runtime;
     if (!cJSON_IsObject(root) || !cs_json_member(root, "runtime"))
         return CS_OK;
     CS_TRY(lengthen(root, error));
-    const char *name =
-        cJSON_GetStringValue(cs_json_member(cs_json_member(root, "runtime"), "name"));
-    uint32_t i = 0;
-    while (name && cs_runtime_names[i] && strcmp(cs_runtime_names[i], name) != 0)
-        i++;
-    if (!name || !cs_runtime_names[i])
-        return CS_OK; /* who reads the section says what is wrong */
-    made.runtime = cs_runtime_names[i];
-    if (origins)
-        CS_TRY(list_members(root, arena, &made, error));
-    facts of = {.root = root, .path = path};
-    cs_status status = CS_OK;
-    for (const cs_convention *each = cs_runtime_conventions(i); each->key && status == CS_OK;
-         each++)
-        status = apply(&of, each, origins ? &made : NULL, error);
+    if (!cJSON_IsString(cs_json_at(root, "/runtime/name")))
+        return CS_OK; /* the reader of the section says what is wrong */
+    CS_TRY(cs_runtime_load(root, path, &runtime, error));
+    applying of = {.root = root, .path = path, .arena = arena, .origins = origins ? &made : NULL};
+    cs_status status = origins ? list_members(root, arena, &made, error) : CS_OK;
+    if (status == CS_OK)
+        status = cs_conventions_apply(cs_json_member(runtime, "conventions"), root, value_of, use,
+                                      &of, path, error);
+    cJSON_Delete(runtime);
     cJSON_Delete(of.device);
     CS_TRY(status);
     if (!origins)
         return CS_OK;
+    made.runtime = cs_arena_copy(arena, cJSON_GetStringValue(cs_json_at(root, "/runtime/name")));
+    if (of.failed || !made.runtime)
+        return cs_error_no_memory(error);
     *origins = made;
     return note_values(root, arena, origins, error);
 }

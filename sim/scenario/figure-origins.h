@@ -5,6 +5,7 @@
 
 #include "sim/base/arena.h"
 #include "sim/base/error.h"
+#include "sim/base/field.h"
 
 #include <cjson/cJSON.h>
 #include <stdint.h>
@@ -43,6 +44,9 @@ typedef struct cs_runtime_member {
 } cs_runtime_member;
 
 extern const cs_runtime_member cs_runtime_members[];
+
+/* The field of a member; NULL: the key is no member. */
+const cs_field *cs_runtime_member_field(const char *key);
 
 /* The default of a key, as a user would write it; "" where it has none. */
 const char *cs_runtime_member_default(const char *key);

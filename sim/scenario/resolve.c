@@ -71,7 +71,7 @@ static bool add_parallel(const cs_sections *sections, const cs_scenario *scenari
 /* With all its members, so that no convention is left to be applied. */
 static bool add_runtime(const cs_sections *sections, cJSON *root)
 {
-    return sections->runtime.name == 0 ||
+    return !sections->runtime.named ||
            add_section(root, "runtime", cs_scenario_runtime_fields, &sections->runtime, NULL, NULL);
 }
 

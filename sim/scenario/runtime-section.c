@@ -1,15 +1,22 @@
 #include "sim/scenario/runtime-section.h"
 
+#include "schedules/pipeline.h"
+#include "sim/base/text.h"
+#include "sim/scenario/build.h"
+
 #include <ctype.h>
+#include <stdio.h>
+#include <string.h>
 
 /* ---- the section ---- */
 
 #define AT(member) offsetof(cs_runtime_section, member)
 
 const cs_field cs_scenario_runtime_fields[] = {
-    {"name", CS_FIELD_CHOICE, AT(name), .fallback = "ideal", .choices = cs_runtime_names,
-     .doc = "framework whose conventions are the defaults of the keys below and of other sections; "
-            "ideal: none, each operator takes the time of its roofline"},
+    {"name", CS_FIELD_TEXT, AT(name), .fallback = "ideal",
+     .doc = "framework whose conventions are the defaults of the keys below and of other sections "
+            "(sim list runtimes), or FILE.json, which describes one; ideal: none, each operator "
+            "takes the time of its roofline"},
     {"release", CS_FIELD_TEXT, AT(release), .fallback = "",
      .doc = "release of PyTorch, such as \"2.7\" or \"2.5.1\", for runtimes whose conventions "
             "depend on "
@@ -113,6 +120,7 @@ cs_status cs_runtime_section_read(const cJSON *value, const cs_json_place *root,
     const cs_json_place release = {.up = &place, .key = "release"};
     CS_TRY(cs_field_read(value, &place, (const cs_field *const[]){cs_scenario_runtime_fields, NULL},
                          (void *const[]){section}, arena, error));
+    section->named = strcmp(section->name, "ideal") != 0;
     return is_release(section->release)
                ? CS_OK
                : cs_json_invalid(&release, error,
@@ -123,7 +131,7 @@ cs_status cs_runtime_section_read(const cJSON *value, const cs_json_place *root,
 
 cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
 {
-    return (cs_runtime_kernels){.given = section->name != 0,
+    return (cs_runtime_kernels){.given = section->named,
                                 .fused = section->fused,
                                 .separate_products = section->separate_products,
                                 .written_out = section->written_out,
@@ -144,4 +152,261 @@ cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
                                 .summed_ring = section->summed_ring,
                                 .factor = section->kernels,
                                 .gradient_passes = section->gradient_passes};
+}
+
+/* ---- descriptions ---- */
+
+typedef struct convention {
+    const char *key, *with, *source;
+    bool fitted;
+} convention;
+
+static const cs_field convention_fields[] = {
+    {"key", CS_FIELD_TEXT, offsetof(convention, key), .doc = "key that gets the value"},
+    {"with", CS_FIELD_TEXT, offsetof(convention, with), .fallback = "", .doc = "conditions"},
+    {"source", CS_FIELD_TEXT, offsetof(convention, source), .doc = "source of the value"},
+    {"fitted", CS_FIELD_BOOL, offsetof(convention, fitted), .fallback = "false",
+     .doc = "tests/fit-figures.py has fitted the value"},
+    {0},
+};
+
+static const cs_field rule_fields[] = {
+    {"name", CS_FIELD_TEXT, offsetof(cs_runtime_rule, name), .fallback = "",
+     .doc = "a rule with the same name is not taken over"},
+    {"with", CS_FIELD_TEXT, offsetof(cs_runtime_rule, with), .fallback = "", .doc = "conditions"},
+    {"needs", CS_FIELD_TEXT, offsetof(cs_runtime_rule, needs), .fallback = "",
+     .doc = "conditions that must hold then"},
+    {"text", CS_FIELD_TEXT, offsetof(cs_runtime_rule, text), .fallback = "",
+     .doc = "the rule, as the rest of a sentence that begins with \"it\""},
+    {"source", CS_FIELD_TEXT, offsetof(cs_runtime_rule, source), .doc = "source of the rule"},
+    {0},
+};
+
+typedef struct description {
+    uint32_t schema_version;
+    const char *name, *title, *like;
+    const cJSON *conventions, *rules, *aliases, *except;
+} description;
+
+static const cs_field description_fields[] = {
+    {"schema_version", CS_FIELD_COUNT, offsetof(description, schema_version), .fallback = "1",
+     .min = 1, .max = 1, .doc = "version of the format"},
+    {"name", CS_FIELD_TEXT, offsetof(description, name), .fallback = "", .doc = "its name"},
+    {"title", CS_FIELD_TEXT, offsetof(description, title), .fallback = "", .doc = "what it is"},
+    {"like", CS_FIELD_TEXT, offsetof(description, like), .fallback = "",
+     .doc = "description whose conventions and rules hold, too"},
+    {"aliases", CS_FIELD_JSON, offsetof(description, aliases), .fallback = "",
+     .doc = "how measured points and other programs write its name"},
+    {"except", CS_FIELD_JSON, offsetof(description, except), .fallback = "",
+     .doc = "words that mean another one"},
+    {"conventions", CS_FIELD_JSON, offsetof(description, conventions), .fallback = "",
+     .doc = "values of keys that a scenario does not give"},
+    {"rules", CS_FIELD_JSON, offsetof(description, rules), .fallback = "",
+     .doc = "rules of the plans that it can run"},
+    {0},
+};
+
+static cs_status check_convention(const cJSON *item, const cs_json_place *place, cs_arena *arena,
+                                  cs_error *error)
+{
+    convention read = {0};
+    max_align_t value[64];
+    cs_guess guess;
+    const cs_json_place key = {.up = place, .key = "key"}, with = {.up = place, .key = "with"};
+    const char *name = cJSON_GetStringValue(cs_json_member(item, "key"));
+    const cJSON *given = cs_json_member(item, "value");
+    const cs_field *member = name ? cs_runtime_member_field(name) : NULL;
+    /* "value" is read as the field of its key; null, and a fact of the device, need no reading */
+    const char *text = cJSON_GetStringValue(given);
+    const bool plain = !member || cJSON_IsNull(given) || (text && *text == '/');
+    cs_field field[] = {{"value", CS_FIELD_JSON, 0, .doc = "value"}, {0}};
+    if (!plain) {
+        field[0] = *member;
+        field[0].name = "value";
+        field[0].offset = 0;
+        field[0].fallback = NULL;
+        if (cs_field_size(&field[0]) > sizeof(value))
+            return cs_error_add(error, CS_LIMIT, "%s: larger than expected", name);
+    }
+    memset(value, 0, sizeof(value));
+    CS_TRY(cs_field_read(item, place, (const cs_field *const[]){convention_fields, field, NULL},
+                         (void *const[]){&read, value}, arena, error));
+    if (!member) {
+        cs_guess_init(&guess, name);
+        for (const cs_runtime_member *m = cs_runtime_members; m->key; m++)
+            cs_guess_add(&guess, m->key);
+        return cs_json_invalid(&key, error, "runtimes have no convention for %s",
+                               cs_guess_text(&guess));
+    }
+    return cs_conditions_check(read.with, &with, error);
+}
+
+static cs_status check_rule(const cJSON *item, const cs_json_place *place, cs_arena *arena,
+                            cs_error *error)
+{
+    cs_runtime_rule rule;
+    const cs_json_place with = {.up = place, .key = "with"}, needs = {.up = place, .key = "needs"};
+    const cs_json_place text = {.up = place, .key = "text"};
+    CS_TRY(cs_field_read(item, place, (const cs_field *const[]){rule_fields, NULL},
+                         (void *const[]){&rule}, arena, error));
+    CS_TRY(cs_conditions_check(rule.with, &with, error));
+    if (rule.needs && !rule.text)
+        return cs_json_invalid(&text, error, "is missing: the rule in words");
+    return cs_conditions_check(rule.needs, &needs, error);
+}
+
+static cs_status check_each(const cJSON *list, const char *key, const cs_json_place *root,
+                            cs_status (*check)(const cJSON *, const cs_json_place *, cs_arena *,
+                                               cs_error *),
+                            cs_arena *arena, cs_error *error)
+{
+    const cs_json_place place = {.up = root, .key = key};
+    cs_status status = CS_OK;
+    if (list && !cJSON_IsArray(list))
+        return cs_json_invalid(&place, error, "must be a list (got %s)", cs_json_kind(list));
+    for (int i = 0; list && i < cJSON_GetArraySize(list); i++) {
+        const cs_json_place at = {.up = &place, .index = i};
+        const cs_status one = check(cJSON_GetArrayItem(list, i), &at, arena, error);
+        status = status == CS_OK ? one : status;
+    }
+    return status;
+}
+
+static cs_status check_description(const cJSON *root, const char *path, cs_error *error)
+{
+    const cs_json_place place = {.file = path};
+    cs_arena arena;
+    description read = {0};
+    cs_arena_init(&arena);
+    cs_status status =
+        cs_field_read(root, &place, (const cs_field *const[]){description_fields, NULL},
+                      (void *const[]){&read}, &arena, error);
+    const cs_status conventions =
+        check_each(read.conventions, "conventions", &place, check_convention, &arena, error);
+    const cs_status rules = check_each(read.rules, "rules", &place, check_rule, &arena, error);
+    cs_arena_finish(&arena);
+    return status != CS_OK ? status : conventions != CS_OK ? conventions : rules;
+}
+
+static const char *const joined[] = {"conventions", "rules", NULL};
+
+const cs_facts_kind cs_runtime_kind = {.folder = "runtimes",
+                                       .what = "runtime",
+                                       .page = "docs/how-to/own-framework.md",
+                                       .joined = joined,
+                                       .exact = true,
+                                       .check = check_description};
+
+cs_status cs_runtime_load(const cJSON *document, const char *path, cJSON **runtime, cs_error *error)
+{
+    const cs_json_place root = {.file = path}, place = {.up = &root, .key = "runtime"};
+    const cJSON *section = cs_json_member(document, "runtime");
+    const char *name =
+        cJSON_GetStringValue(cJSON_IsObject(section) ? cs_json_member(section, "name") : section);
+    cs_error why;
+    *runtime = NULL;
+    if (!name)
+        return CS_OK;
+    cs_error_init(&why);
+    return cs_facts_load(&cs_runtime_kind, name, path, runtime, &why) == CS_OK
+               ? CS_OK
+               : cs_json_pass_on(&place, &why, error);
+}
+
+/* ---- rules ---- */
+
+cs_status cs_runtime_rules_load(const cJSON *document, const char *path, cs_arena *arena,
+                                cs_runtime_rules *rules, cs_error *error)
+{
+    const cs_json_place place = {.file = path};
+    const cJSON *each;
+    cJSON *runtime;
+    *rules = (cs_runtime_rules){0};
+    CS_TRY(cs_runtime_load(document, path, &runtime, error));
+    const cJSON *section = cs_json_member(document, "runtime");
+    const cJSON *list = cs_json_member(runtime, "rules");
+    const int n = cJSON_GetArraySize(list);
+    cs_runtime_rule *items = cs_arena_alloc(arena, (size_t)n + 1, sizeof(*items));
+    cs_status status = !items ? cs_error_no_memory(error)
+                       : n > CS_RUNTIME_RULES_MOST - 1
+                           ? cs_json_invalid(&place, error,
+                                             "the runtime has more than "
+                                             "%d rules",
+                                             CS_RUNTIME_RULES_MOST - 1)
+                           : CS_OK;
+    if (runtime && status == CS_OK) {
+        rules->runtime = cs_arena_copy(
+            arena, cJSON_GetStringValue(cJSON_IsObject(section) ? cs_json_member(section, "name")
+                                                                : section));
+        status = rules->runtime ? CS_OK : cs_error_no_memory(error);
+    }
+    rules->items = items;
+    cJSON_ArrayForEach(each, list)
+    {
+        if (status == CS_OK)
+            status = cs_field_read(each, &place, (const cs_field *const[]){rule_fields, NULL},
+                                   (void *const[]){&items[rules->n++]}, arena, error);
+    }
+    cJSON_Delete(runtime);
+    return status;
+}
+
+uint32_t cs_runtime_broken_rule(const cs_runtime_rules *rules, cs_key_value *value, void *context)
+{
+    for (uint32_t i = 0; i < rules->n; i++)
+        if (cs_conditions_hold(rules->items[i].with, false, value, context) &&
+            !cs_conditions_hold(rules->items[i].needs, true, value, context))
+            return i;
+    return CS_RUNTIME_RULES_MOST;
+}
+
+/* ---- a scenario's own plan ---- */
+
+typedef struct own_plan {
+    const cJSON *root;
+    const cs_scenario *scenario;
+} own_plan;
+
+/* Sizes of the mesh are the resolved ones, given or not. */
+static const cJSON *own_value(void *context, const char *key, cJSON *made)
+{
+    const own_plan *own = context;
+    const cs_scenario *scenario = own->scenario;
+    const cs_parallel *parallel = scenario->parallel;
+    const cs_grid single = cs_grid_single();
+    const cs_grid *grid = parallel ? &parallel->split.grid : &single;
+    const struct {
+        const char *key;
+        uint32_t size;
+    } sizes[] = {{"/parallel/pipeline", parallel ? parallel->n_ranks
+                                        : scenario->plan->n_stages > 1
+                                            ? cs_pipeline_ranks(&scenario->job)
+                                            : 1},
+                 {"/parallel/tensor", grid->tensor},
+                 {"/parallel/context", grid->context},
+                 {"/parallel/data", grid->data},
+                 {"/parallel/expert", grid->expert}};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        if (strcmp(sizes[i].key, key) == 0) {
+            *made = (cJSON){.type = cJSON_Number, .valuedouble = sizes[i].size};
+            return made;
+        }
+    return cs_json_at(own->root, key);
+}
+
+void cs_scenario_warn_of_runtime(const cs_sections *sections, const cJSON *root,
+                                 cs_scenario *scenario, cs_error *warnings)
+{
+    const cs_json_place place = {.up = &sections->root, .key = "runtime"};
+    own_plan own = {root, scenario};
+    cs_runtime_rules rules;
+    if (!scenario->plan ||
+        cs_runtime_rules_load(root, sections->root.file, &scenario->arena, &rules, NULL) != CS_OK)
+        return;
+    const uint32_t broken = cs_runtime_broken_rule(&rules, own_value, &own);
+    if (broken == CS_RUNTIME_RULES_MOST)
+        return;
+    const cs_runtime_rule *rule = &rules.items[broken];
+    (void)cs_json_invalid(&place, warnings, "%s cannot run this plan: it %s (%s)", rules.runtime,
+                          rule->text, rule->source);
 }
