@@ -127,7 +127,8 @@ class Gradients(unittest.TestCase):
                     self.assertAlmostEqual(made / result['model_parameters'], width, places=3)
 
     def test_reduce_buffer(self):
-        """DeepSpeed's buffer of 5e8 elements of 2 bytes: none with ZeRO 1 (facts/runtimes/deepspeed.json)."""
+        """DeepSpeed's buffer of 5e8 elements of 2 bytes: none with ZeRO 1
+        (facts/runtimes/deepspeed.json)."""
         for zero, expected in ((1, 0), (2, 1e9), (3, 1e9)):
             peaks = [run('a100', 'deepspeed', {'zero': zero}, model={'precision': 'fp16'},
                          kept=kept)['devices'][0]['peak_memory_bytes']

@@ -121,9 +121,9 @@ cs_status cs_conditions_check(const char *conditions, const cs_json_place *place
         const char *key = one + absent;
         const char *relation = key + strcspn(key, "!=<>%");
         const char *wanted = relation + strspn(relation, "!=<>%");
-        char written[4] = "";
-        if (wanted - relation < (ptrdiff_t)sizeof(written))
-            snprintf(written, sizeof(written), "%.*s", (int)(wanted - relation), relation);
+        char written[6] = "";
+        if (wanted - relation <= 2)
+            snprintf(written, sizeof(written), " %.*s ", (int)(wanted - relation), relation);
         const bool known =
             absent ? *relation == '\0'
                    : wanted == relation || (*written && strstr(" = != < <= > >= % ", written));

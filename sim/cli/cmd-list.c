@@ -370,14 +370,20 @@ static const char *text_at(const cJSON *object, const char *key)
     return text ? text : "";
 }
 
-/* The value of a convention, as JSON or, where it is a fact of the device, the place of that. */
-static void print_value(const cJSON *convention, const char *before, const char *after, FILE *out)
+/* Prints the value of a convention, as JSON or, where it is a fact of the device, its
+ * place. Returns the number of characters. */
+static int print_value(const cJSON *convention, const char *before, const char *after, FILE *out)
 {
     const cJSON *value = cs_json_member(convention, "value");
     const char *text = cJSON_GetStringValue(value);
     char *json = cs_json_line(value);
-    fprintf(out, "%s%s%s", before, text && *text == '/' ? text : json ? json : "", after);
+    const int used = fprintf(out, "%s%s%s", before,
+                             text && *text == '/' ? text
+                             : json               ? json
+                                                  : "",
+                             after);
     free(json);
+    return used;
 }
 
 static void print_runtime(const char *name, FILE *out)
@@ -387,9 +393,9 @@ static void print_runtime(const char *name, FILE *out)
     cJSON_ArrayForEach(each, cs_json_member(runtime, "conventions"))
     {
         const char *with = text_at(each, "with");
-        print_value(each, (fprintf(out, "      %s", text_at(each, "key")), ": "), *with ? ", " : "",
-                    out);
-        print_condition(with, CS_WRAP_REPORT, out);
+        int used = fprintf(out, "      %s", text_at(each, "key"));
+        used += print_value(each, ": ", *with ? ", " : "", out);
+        print_condition(with, used > 0 ? (size_t)used + strlen("with") : 1, out);
         fprintf(out, "\n%*s", CONVENTION_INDENT, "");
         cs_wrap(out, CONVENTION_INDENT, CONVENTION_INDENT, CS_WRAP_REPORT, text_at(each, "source"));
     }
