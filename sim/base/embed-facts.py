@@ -21,6 +21,7 @@ def main():
             needed.append(path)
             with open(path, encoding='utf-8') as file:
                 lines = file.read().splitlines(keepends=True)
+            json.loads(''.join(lines))
             root_value = json.loads(''.join(lines))
             described = root_value if isinstance(root_value, dict) else {}
             names_of = [json.dumps('\n'.join(described.get(key, [])), ensure_ascii=False)
