@@ -267,6 +267,63 @@ static void test_descriptions(void **state)
     }
 }
 
+/* How measured points and people write frameworks, and what each is; NULL: not known. */
+static void test_names(void **state)
+{
+    static const struct {
+        const char *written, *name;
+    } rows[] = {
+        {"Composer/PyTorch FSDP", "llm-foundry"},
+        {"Megatron-Bridge 0.4.2 (nemo 26.04.01)", "megatron-bridge"},
+        {"Megatron-Bridge 26.06", "megatron-bridge"},
+        {"Megatron-DeepSpeed", "deepspeed"},
+        {"Megatron-DeepSpeed 2024", "deepspeed"},
+        {"DeepSpeed (LLaMA-Factory)", "deepspeed"},
+        {"gpt-neox", "deepspeed"},
+        {"Megatron-LM", "megatron-lm-2021"},
+        {"Megatron-LM (zero-bubble fork)", "megatron-zero-bubble"},
+        {"Megatron-LM (dev)", "megatron-core"},
+        {"Megatron-LM (lts container)", "megatron-core"},
+        {"Megatron-LM (Megatron Core 0.7)", "megatron-core"},
+        {"Megatron-LM 23e00ed0 + TransformerEngine 2.11", "megatron-core"},
+        {"Megatron-LM 2025 (Pai-Megatron-Patch 2b201af, TransformerEngine)", "megatron-core"},
+        {"Megatron-LM 2026 (core_v0.16.1, TransformerEngine)", "megatron-core"},
+        {"Primus (Megatron-LM)", "megatron-core"},
+        {"NeMo", "nemo"},
+        {"NeMo 24.07", "nemo"},
+        {"NeMo (Megatron Core)", "nemo"},
+        {"NeMo/Megatron", "nemo"},
+        {"Red_Hat", "nemo-mlperf"},
+        {"Quanta_Cloud_Technology", "nemo-mlperf"},
+        {"University-of-Florida", "nemo-mlperf"},
+        {"PyTorch FSDP2 (NeMo AutoModel)", "nemo-automodel"},
+        {"PyTorch FSDP", "pytorch-fsdp"},
+        {"PyTorch (FSDP2)", "pytorch-fsdp"},
+        {"PyTorch FSDP (transformers Trainer)", "pytorch-fsdp"},
+        {"lit-gpt (Lightning Fabric, FSDP)", "pytorch-fsdp"},
+        {"PyTorch DDP", "pytorch-ddp"},
+        {"PyTorch (nanoGPT, autocast)", "pytorch-ddp"},
+        {"PyTorch eager", "transformers"},
+        {"PyTorch eager (transformers)", "transformers"},
+        {"transformers Trainer", "transformers"},
+        {"torchtitan", "torchtitan"},
+        {"torchtitan 0.0.2, PyTorch 2.7.0a0+gitb98af95, torchao 0.10.0+git890e0ac8", "torchtitan"},
+        {"torchgpipe", "torchgpipe"},
+        {"LiBai", "libai"},
+        {"MaxText (JAX/XLA)", "maxtext"},
+        {"PaxML (JAX/XLA)", "paxml"},
+        {"InternEvo 0.2.1", NULL},
+        {"Chainer + ChainerMN", NULL},
+        {"", NULL},
+    };
+    (void)state;
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        const char *found = cs_facts_find(&cs_runtime_kind, rows[i].written);
+        if (!found != !rows[i].name || (found && strcmp(found, rows[i].name) != 0))
+            fail_msg("%s: expected %s, got %s", rows[i].written, rows[i].name, found);
+    }
+}
+
 /* ---- kernels ---- */
 
 static const cs_time MICROSECOND = 1000 * 1000;
@@ -493,13 +550,10 @@ static void test_fills(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bundles),
-        cmocka_unit_test(test_descriptions),
-        cmocka_unit_test(test_seconds),
-        cmocka_unit_test(test_host),
-        cmocka_unit_test(test_host_of_some_passes),
-        cmocka_unit_test(test_zeros),
-        cmocka_unit_test(test_fills),
+        cmocka_unit_test(test_bundles), cmocka_unit_test(test_descriptions),
+        cmocka_unit_test(test_names),   cmocka_unit_test(test_seconds),
+        cmocka_unit_test(test_host),    cmocka_unit_test(test_host_of_some_passes),
+        cmocka_unit_test(test_zeros),   cmocka_unit_test(test_fills),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -185,7 +185,7 @@ static const cs_field rule_fields[] = {
 typedef struct description {
     uint32_t schema_version;
     const char *name, *title, *like;
-    const cJSON *conventions, *rules, *aliases, *except;
+    const cJSON *conventions, *rules, *assumes, *is, *aliases, *except;
 } description;
 
 static const cs_field description_fields[] = {
@@ -201,6 +201,10 @@ static const cs_field description_fields[] = {
      .doc = "words that mean another one"},
     {"conventions", CS_FIELD_JSON, offsetof(description, conventions), .fallback = "",
      .doc = "values of keys that a scenario does not give"},
+    {"assumes", CS_FIELD_JSON, offsetof(description, assumes), .fallback = "",
+     .doc = "values of keys that a run description does not give"},
+    {"is", CS_FIELD_JSON, offsetof(description, is), .fallback = "",
+     .doc = "facts that rules for run descriptions ask for"},
     {"rules", CS_FIELD_JSON, offsetof(description, rules), .fallback = "",
      .doc = "rules of the plans that it can run"},
     {0},
@@ -288,7 +292,7 @@ static cs_status check_description(const cJSON *root, const char *path, cs_error
     return status != CS_OK ? status : conventions != CS_OK ? conventions : rules;
 }
 
-static const char *const joined[] = {"conventions", "rules", NULL};
+static const char *const joined[] = {"conventions", "rules", "assumes", NULL};
 
 const cs_facts_kind cs_runtime_kind = {.folder = "runtimes",
                                        .what = "runtime",
