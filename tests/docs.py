@@ -4,7 +4,8 @@
 - Between the lines <!-- sim list --markdown SECTION NAME --> and <!-- end --> stands what the
   command prints; --update puts it there. So every key, its unit, range and default is written once,
   in the program's table of fields.
-- Every schedule, planner, topology and section has its table on one page, and on no second one.
+- Every schedule, planner, topology and section has its table on one page, and on no second one;
+  machines may be left out.
 - Commands of the tutorial, and of other pages with the line <!-- run -->, print what stands below
   them. They are run one after the other in a folder that holds `scenarios`; a file that a page
   shows below a line <!-- file NAME --> is there under that name. A page that draws is left out
@@ -106,7 +107,7 @@ def check_complete(marked):
     listed = json.loads(printed('list --json'))
     entries = [f'{group} {entry["name"]}' for group in ('schedules', 'planners', 'topologies',
                                                         'sections')
-               for entry in listed[group]] + [f'models {name}'
+               for entry in listed[group] if 'stands_for' not in entry] + [f'models {name}'
                                               for name in ('file', 'uniform', 'name')]
     for entry in entries:
         places = [page for page, words in marked if words == f'list --markdown {entry}']

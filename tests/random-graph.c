@@ -131,7 +131,7 @@ static cs_status make_shared(generator *make, cs_platform *platform, cs_error *e
         "{\"topology\": \"cluster\", \"gpus_per_node\": 2, \"node\": {\"topology\": \"ring\","
         " \"bandwidth\": 3e9}, \"network\": {\"topology\": \"leaf_spine\","
         " \"hosts_per_leaf\": 2, \"spines\": 1, \"bandwidth\": 1e9}, \"nic_bandwidth\": 2e9}"};
-    return cs_topology_preset("random", PICK(make, texts), make->n_devices, platform, error);
+    return cs_topology_build_text("random", PICK(make, texts), make->n_devices, platform, error);
 }
 
 static cs_status make_platform(generator *make, cs_platform *platform, cs_error *error)

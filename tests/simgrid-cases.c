@@ -63,8 +63,8 @@ static void add_flow(job *j, cs_builder *builder, gsl_rng *random, bool even)
 static cs_status simulate(job *j, uint64_t seed, cs_error *error)
 {
     const size_t p = seed / 2 % (sizeof(platforms) / sizeof(platforms[0]));
-    cs_status status =
-        cs_topology_preset("case", platforms[p].text, platforms[p].n_devices, &j->platform, error);
+    cs_status status = cs_topology_build_text("case", platforms[p].text, platforms[p].n_devices,
+                                              &j->platform, error);
     if (status != CS_OK)
         return status;
     j->platform.sharing = CS_SHARING_MAX_MIN;

@@ -527,8 +527,8 @@ static void test_backward_ids(void **state)
     cs_analysis analysis;
     cs_platform platform;
     cs_builder *builder = cs_builder_create(2, 1, 1, 1);
-    assert_int_equal(cs_topology_preset("test", "{\"topology\": \"ideal\"}", 2, &platform, NULL),
-                     CS_OK);
+    assert_int_equal(
+        cs_topology_build_text("test", "{\"topology\": \"ideal\"}", 2, &platform, NULL), CS_OK);
     cs_builder_queue(builder, 0, CS_QUEUE_PRIORITY);
     const uint32_t compute = cs_builder_compute(builder, CS_FORWARD, 0, 0, CS_NONE, 1000);
     const uint32_t message = cs_builder_class(builder, &(cs_class){.kind = CS_TRANSFER,

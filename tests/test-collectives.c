@@ -285,7 +285,7 @@ static cs_platform make_platform(const run_row *row, uint32_t n_devices)
     cs_platform platform;
     cs_error error;
     cs_error_init(&error);
-    check(row->name, cs_topology_preset("test", row->platform, n_devices, &platform, &error),
+    check(row->name, cs_topology_build_text("test", row->platform, n_devices, &platform, &error),
           &error);
     platform.sharing = row->sharing;
     return platform;

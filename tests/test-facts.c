@@ -25,10 +25,10 @@ static const struct {
     const char *row, *base, *own, *expected;
 } likes[] = {
     {"what is not stated", "{\"a\": 1, \"b\": 2}", "{\"like\": \"base.json\", \"b\": 3}",
-     "{\"b\":3,\"a\":1}"},
+     "{\"a\":1,\"b\":3}"},
     {"objects are merged", "{\"a\": {\"x\": 1, \"y\": {\"z\": 2}}}",
      "{\"like\": \"base.json\", \"a\": {\"y\": {\"w\": 3}}}",
-     "{\"a\":{\"y\":{\"w\":3,\"z\":2},\"x\":1}}"},
+     "{\"a\":{\"x\":1,\"y\":{\"z\":2,\"w\":3}}}"},
     {"an object in place of a number", "{\"a\": 1}", "{\"like\": \"base.json\", \"a\": {\"x\": 1}}",
      "{\"a\":{\"x\":1}}"},
     {"lists are replaced", "{\"other\": [1, 2]}", "{\"like\": \"base.json\", \"other\": [3]}",
@@ -40,7 +40,7 @@ static const struct {
     {"null removes", "{\"a\": 1, \"b\": {\"x\": 1, \"y\": 2}}",
      "{\"like\": \"base.json\", \"a\": null, \"b\": {\"x\": null}}", "{\"b\":{\"y\":2}}"},
     {"names are its own", "{\"name\": \"base\", \"aliases\": [\"B\"], \"a\": 1}",
-     "{\"like\": \"base.json\", \"name\": \"own\"}", "{\"name\":\"own\",\"a\":1}"},
+     "{\"like\": \"base.json\", \"name\": \"own\"}", "{\"a\":1,\"name\":\"own\"}"},
 };
 
 static void test_like(void **state)
@@ -71,7 +71,7 @@ static void test_chain(void **state)
     const char *path = write_file("own.json", "{\"like\": \"middle.json\", \"c\": 3}");
     assert_int_equal(cs_facts_load(&kind, path, NULL, &root, NULL), CS_OK);
     char *text = cJSON_PrintUnformatted(root);
-    expect_text("null in the middle", "{\"c\":3,\"b\":2}", text);
+    expect_text("null in the middle", "{\"b\":2,\"c\":3}", text);
     free(text);
     cJSON_Delete(root);
 }

@@ -221,9 +221,9 @@ static void test_platforms(void **state)
     cs_link_memory *memory = cs_link_memory_create();
     const cs_noise noise = {.jitter = {.kind = CS_SPREAD_UNIFORM, .mean = 0.2, .probability = 1}};
     assert_non_null(memory);
-    assert_int_equal(cs_topology_preset("t", "{\"topology\":\"dgx1-v100\"}", 24, &platform, NULL),
-                     CS_OK);
-    assert_int_equal(cs_topology_preset("t", "{\"topology\":\"dgx-a100\"}", 8, &crossbar, NULL),
+    assert_int_equal(
+        cs_topology_build_text("t", "{\"topology\":\"dgx1-v100\"}", 24, &platform, NULL), CS_OK);
+    assert_int_equal(cs_topology_build_text("t", "{\"topology\":\"dgx-a100\"}", 8, &crossbar, NULL),
                      CS_OK);
     assert_int_equal(cs_noise_platform(&noise, &platform, 1, &noisy, NULL), CS_OK);
     assert_true(platform.linked_gpus && noisy.linked_gpus && !crossbar.linked_gpus);
@@ -267,8 +267,8 @@ static void test_hops(void **state)
         {"five", {.n = 5, .size = 5, .stride = 1, .over_links = true}, 25e9},
     };
     cs_platform platform;
-    assert_int_equal(cs_topology_preset("t", "{\"topology\":\"dgx1-v100\"}", 16, &platform, NULL),
-                     CS_OK);
+    assert_int_equal(
+        cs_topology_build_text("t", "{\"topology\":\"dgx1-v100\"}", 16, &platform, NULL), CS_OK);
     for (size_t i = 0; i < ROWS(rows); i++) {
         cs_ring_hop hop;
         assert_int_equal(cs_rings_slowest(&platform, &rows[i].rings, &hop, NULL), CS_OK);

@@ -168,7 +168,7 @@ static void begin(small *s)
     cs_error error = {0};
     *s = (small){0};
     expect_int("platform", CS_OK,
-               cs_topology_preset("two", "{\"topology\": \"ideal\"}", 2, &s->platform, &error));
+               cs_topology_build_text("two", "{\"topology\": \"ideal\"}", 2, &s->platform, &error));
     s->builder = cs_builder_create(2, 1, 1, 1);
     s->window = cs_task_window_create(&s->platform, NULL);
     assert_non_null(s->builder);

@@ -636,7 +636,7 @@ static void test_shipped(void **state)
         cs_layer_sum sum;
         cs_error error;
         cs_error_init(&error);
-        snprintf(path, sizeof(path), CS_SOURCE_ROOT "/facts/models/%s.json", shipped[i].file);
+        snprintf(path, sizeof(path), CS_SOURCE_ROOT "/facts/layers/%s.json", shipped[i].file);
         check(cs_model_load(path, &model, &error), &error);
         check(cs_model_sum(&model, 0, model.n_layers, 128, &sum, &error), &error);
         assert_string_equal(model.name, shipped[i].file);

@@ -45,7 +45,7 @@ static void open_scene(scene *s, const char *platform, uint32_t n_devices, cs_sh
     cs_error error;
     cs_error_init(&error);
     *s = (scene){.n_flows = n_flows};
-    check(cs_topology_preset("test", platform, n_devices, &s->platform, &error), &error);
+    check(cs_topology_build_text("test", platform, n_devices, &s->platform, &error), &error);
     s->platform.sharing = sharing;
     s->platform.independent_messages = true; /* the shares are those of any set of flows */
     cs_builder *builder = cs_builder_create(n_devices, 1, 1, 1);

@@ -13,7 +13,7 @@ static cs_status try_build(const char *json, uint32_t n_devices, cs_platform *pl
                            cs_error *error)
 {
     cs_error_init(error);
-    return cs_topology_preset("test", json, n_devices, platform, error);
+    return cs_topology_build_text("test", json, n_devices, platform, error);
 }
 
 static cs_platform build(const char *json, uint32_t n_devices)

@@ -29,7 +29,7 @@ static cs_platform make_platform(const char *text, uint32_t n_devices, cs_sharin
     cs_platform platform;
     cs_error error;
     cs_error_init(&error);
-    check(cs_topology_preset("test", text, n_devices, &platform, &error), &error);
+    check(cs_topology_build_text("test", text, n_devices, &platform, &error), &error);
     platform.sharing = sharing;
     return platform;
 }

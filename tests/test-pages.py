@@ -29,7 +29,7 @@ FOLDERS = {'docs/how-to/replay.md': 'scenarios/replay'}
 PROFILE = os.path.join('..', 'shared', 'profiles', 'pipedream', 'resnet50', 'graph.txt')
 
 # Files that pages show the use of, and not the text.
-TYPO = {'schema_version': 1, 'model': {'file': 'facts/models/vgg16.json', 'batch_size': 128},
+TYPO = {'schema_version': 1, 'model': {'file': 'facts/layers/vgg16.json', 'batch_size': 128},
         'platform': {'topology': 'nvlink_switch', 'devices': 4, 'bandwith': '150 GB/s'},
         'schedule': {'kind': 'gpipe', 'micro_batches': 0}}
 BROADCAST = ('# OSU MPI Broadcast Latency Test v7.3\n# Size       Avg Latency(us)\n' +
@@ -67,7 +67,7 @@ def agree(page, printed):
 
 def prepare(root, folder):
     """What commands in pages read, in an empty folder. Returns what cannot be had."""
-    for needed in ('scenarios', 'facts/models', 'calib/measured', 'tests/fuzz/corpus/torch'):
+    for needed in ('scenarios', 'facts/layers', 'calib/measured', 'tests/fuzz/corpus/torch'):
         shutil.copytree(os.path.join(root, needed), os.path.join(folder, needed))
     os.mkdir(os.path.join(folder, 'out'))
     with open(os.path.join(folder, 'typo.json'), 'w', encoding='utf-8') as file:

@@ -169,7 +169,7 @@ static void make_platform(setup *on, gsl_rng *rng, uint32_t n_devices)
                        "\"latency\": \"1 ps\"}";
     cs_error error;
     cs_error_init(&error);
-    cs_status status = cs_topology_preset("test", text, n_devices, &on->platform, &error);
+    cs_status status = cs_topology_build_text("test", text, n_devices, &on->platform, &error);
     expect_error("platform", CS_OK, "", status, &error);
     on->platform.sharing = sharings[random_up_to(rng, 3)];
     double speed = random_up_to(rng, 1) ? 1 : 2.5;

@@ -100,7 +100,8 @@ static void test_round_trips(void **state)
         cs_error error;
         cJSON *root;
         cs_error_init(&error);
-        check(cs_topology_preset("t", rows[i].json, rows[i].n_devices, &platform, &error), &error);
+        check(cs_topology_build_text("t", rows[i].json, rows[i].n_devices, &platform, &error),
+              &error);
         check(cs_platform_json(&platform, &root, &error), &error);
         char *text = cs_json_print(root);
         cJSON_Delete(root);
@@ -451,8 +452,8 @@ static void test_no_nvlinks(void **state)
         cs_platform platform;
         cs_error error;
         cs_error_init(&error);
-        check(cs_topology_preset(CS_SOURCE_ROOT "/tests/data/x.json", rows[i].topology, rows[i].n,
-                                 &platform, &error),
+        check(cs_topology_build_text(CS_SOURCE_ROOT "/tests/data/x.json", rows[i].topology,
+                                     rows[i].n, &platform, &error),
               &error);
         expect_int(rows[i].topology, rows[i].warns, platform.warning != NULL);
         if (rows[i].warns && !strstr(platform.warning, wanted))
@@ -487,7 +488,7 @@ static void test_nvswitch_is_refused(void **state)
         snprintf(text, sizeof(text), "{\"topology\":\"file\",\"file\":\"%s\",\"nvswitch\":%s}",
                  rows[i].file, rows[i].value);
         const cs_status status =
-            cs_topology_preset(CS_SOURCE_ROOT "/tests/data/x.json", text, 4, &platform, &error);
+            cs_topology_build_text(CS_SOURCE_ROOT "/tests/data/x.json", text, 4, &platform, &error);
         expect_int(rows[i].value, CS_INVALID, status);
         if (!strstr(error.text, rows[i].message))
             fail_msg("%s: %s, not %s", rows[i].value, error.text, rows[i].message);
@@ -508,15 +509,15 @@ static void test_topology_file(void **state)
         cs_platform platform;
         cs_error error;
         cs_error_init(&error);
-        check(
-            cs_topology_preset(CS_SOURCE_ROOT "/tests/data/x.json", texts[i], 4, &platform, &error),
-            &error);
+        check(cs_topology_build_text(CS_SOURCE_ROOT "/tests/data/x.json", texts[i], 4, &platform,
+                                     &error),
+              &error);
         cs_platform_finish(&platform);
     }
     cs_platform platform;
     cs_error error;
     cs_error_init(&error);
-    assert_int_equal(cs_topology_preset("/nowhere/x.json", texts[0], 4, &platform, &error),
+    assert_int_equal(cs_topology_build_text("/nowhere/x.json", texts[0], 4, &platform, &error),
                      CS_INVALID);
     assert_non_null(strstr(error.text, "/nowhere/nccl-dgx1.xml"));
 }
@@ -531,7 +532,7 @@ static char *picture_of(const char *topology, uint32_t n_devices)
     size_t length;
     cs_error_init(&error);
     snprintf(json, sizeof(json), "{\"topology\":%s}", topology);
-    check(cs_topology_preset("t", json, n_devices, &platform, &error), &error);
+    check(cs_topology_build_text("t", json, n_devices, &platform, &error), &error);
     FILE *out = open_memstream(&text, &length);
     assert_non_null(out);
     check(cs_platform_dot(&platform, out, &error), &error);

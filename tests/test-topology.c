@@ -126,6 +126,15 @@ static uint32_t most_devices(const char *topology)
     return strcmp(topology, "dgx1") == 0 || strstr(topology, "-8gpu") ? 8 : 9;
 }
 
+/* Topologies, then machines. */
+static const char *name_at(size_t i)
+{
+    size_t n = 0;
+    while (cs_topologies[n] && n < i)
+        n++;
+    return cs_topologies[n] ? cs_topologies[n]->name : cs_facts_name(cs_machine_kind.folder, i - n);
+}
+
 /* "gpu0 to gpu1, gpu1 to gpu2" */
 static void route_text(const cs_platform *platform, uint32_t source, uint32_t target, char *text,
                        size_t size)
@@ -212,10 +221,9 @@ static void check_pair(const cs_platform *platform, uint32_t source, uint32_t ta
 static void test_all_pairs_are_connected(void **state)
 {
     (void)state;
-    for (const cs_topology *const *topology = cs_topologies; *topology; topology++)
-        for (uint32_t n = 1;
-             strcmp((*topology)->name, "file") != 0 && n <= most_devices((*topology)->name); n++) {
-            const char *name = (*topology)->name;
+    const char *name;
+    for (size_t i = 0; (name = name_at(i)); i++)
+        for (uint32_t n = 1; strcmp(name, "file") != 0 && n <= most_devices(name); n++) {
             cs_platform platform = build(name, common_params(name), n);
             assert_int_equal(platform.n_devices, n);
             assert_string_equal(platform.topology, name);
@@ -414,12 +422,12 @@ static void test_wrong_numbers_of_devices(void **state)
 {
     (void)state;
     static const uint32_t wrong[] = {0, (1 << 24) + 1, UINT32_MAX};
-    for (const cs_topology *const *topology = cs_topologies; *topology; topology++)
-        for (size_t i = 0; strcmp((*topology)->name, "file") != 0 && i < 3; i++) {
+    const char *name;
+    for (size_t t = 0; (name = name_at(t)); t++)
+        for (size_t i = 0; strcmp(name, "file") != 0 && i < 3; i++) {
             cs_error error;
             cs_platform platform;
             char text[512];
-            const char *name = (*topology)->name;
             with_name(name, common_params(name), text, sizeof(text));
             assert_int_equal(try_build(text, wrong[i], &platform, &error), CS_INVALID);
             if (!strstr(error.text, "number of devices must be from 1 to 16777216"))

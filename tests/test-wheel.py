@@ -52,7 +52,7 @@ def check_contents(wheel, folder):
             for path in {folder, os.path.realpath(folder)}:
                 assert os.fsencode(path) not in archive.read(name), f'{name} names {path}'
     assert not [name for name in names if '__pycache__' in name], names
-    for part in ('/sim/scenarios/papers/', '/sim/facts/models/', '/sim/plots/timeline.gp'):
+    for part in ('/sim/scenarios/papers/', '/sim/facts/layers/', '/sim/plots/timeline.gp'):
         assert [name for name in names if part in name], part
 
 

@@ -1,58 +1,110 @@
 /* Nodes whose GPUs are joined by NVSwitches, above a PCIe tree. Each GPU has one link (DGX-2), two
  * (DGX A100) or several to every switch, and spreads what it sends over all of them, so that the
- * switches of a board work as one crossbar with all of a GPU's links together.
- *
- *   model     GPUs  NVLinks per GPU, rate  per GPU, one way  boards
- *   dgx2      16    6 of 25 GB/s           150 GB/s          2, joined by 48 NVLinks
- *   dgx-a100  8     12 of 25 GB/s          300 GB/s          1
- *   hgx-a800  8     8 of 25 GB/s           200 GB/s          1
- *   dgx-h100  8     18 of 25 GB/s          450 GB/s          1
- *   hgx-h800  8     8 of 25 GB/s           200 GB/s          1
- *   dgx-b200  8     18 of 50 GB/s          900 GB/s          1
- *   nvl72     72    18 of 50 GB/s          900 GB/s          1, of 18 NVSwitches, one per link
- *
- * The boards of a DGX-2 are joined by 8 links of each of 6 switches: 48 * 25 GB/s are the
- * 8 * 150 GB/s of the GPUs of one board, so nothing is lost between them.
+ * switches of a board work as one crossbar with all of a GPU's links together. A DGX-2 has two
+ * boards, whose switches are joined by NVLinks.
  */
 #include "topologies/nvlink.h"
 
 #include <inttypes.h>
 
-static const char *const model_names[] = {"dgx2",     "dgx-a100", "hgx-a800", "dgx-h100",
-                                          "hgx-h800", "dgx-b200", "nvl72",    NULL};
-static const struct {
-    uint32_t gpus, links, boards, trunk_links;
-    double rate; /* bytes/s of a link, one way: NVLink 2, 3 and 4; NVLink 5 */
-} models[] = {{16, 6, 2, 48, 25e9}, {8, 12, 1, 0, 25e9}, {8, 8, 1, 0, 25e9},  {8, 18, 1, 0, 25e9},
-              {8, 8, 1, 0, 25e9},   {8, 18, 1, 0, 50e9}, {72, 18, 1, 0, 50e9}};
+extern const cs_topology cs_topology_nvswitch;
 
 typedef struct nvswitch_params {
     cs_nvlink nvlink;
-    uint32_t model;
+    const char *model;
+    uint32_t gpus, links, boards, trunk_links;
 } nvswitch_params;
 
+#define OF_MODEL "; 0: as in the model"
+
 static const cs_field fields[] = {
-    {"model", CS_FIELD_CHOICE, offsetof(nvswitch_params, model), .fallback = "dgx-a100",
-     .choices = model_names, .doc = "the machine, which determines the number of GPUs and NVLinks"},
+    {"model", CS_FIELD_TEXT, offsetof(nvswitch_params, model), .fallback = "dgx-a100",
+     .doc = "a machine with NVSwitches, whose nodes have the GPUs and NVLinks that the keys below "
+            "do not state"},
+    {"gpus", CS_FIELD_COUNT, offsetof(nvswitch_params, gpus), .fallback = "0",
+     .max = CS_NVLINK_GPUS, .doc = "GPUs" OF_MODEL},
+    {"links", CS_FIELD_COUNT, offsetof(nvswitch_params, links), .fallback = "0", .max = 1024,
+     .doc = "NVLinks per GPU, to all switches together" OF_MODEL},
+    {"boards", CS_FIELD_COUNT, offsetof(nvswitch_params, boards), .fallback = "0", .max = 2,
+     .doc = "boards, each with the switches of its GPUs" OF_MODEL},
+    {"trunk_links", CS_FIELD_COUNT, offsetof(nvswitch_params, trunk_links), .fallback = "0",
+     .max = 65536, .doc = "NVLinks between two boards" OF_MODEL},
     CS_NVLINK_FIELDS,
     {0}};
+
+static const cs_field topology_field[] = {{"topology", CS_FIELD_TEXT, 0, .doc = "of the node"},
+                                          {0}};
+
+/* Takes over the model's values for keys that are 0. */
+static cs_status read_model(nvswitch_params *of, const cs_json_place *place, cs_arena *arena,
+                            cs_error *error)
+{
+    const cs_json_place key = {.up = place, .key = "model"};
+    const cs_json_place *document = place;
+    const cs_json_place machine = {.file = of->model}, node = {.up = &machine, .key = "node"};
+    nvswitch_params model = {0};
+    const char *topology = "";
+    cJSON *root;
+    cs_error why;
+    while (document->up)
+        document = document->up;
+    cs_error_init(&why);
+    cs_status status = cs_facts_load(&cs_machine_kind, of->model, document->file, &root, &why);
+    if (status != CS_OK)
+        return cs_json_pass_on(&key, &why, error);
+    const cJSON *value = cs_json_member(cs_json_member(root, "platform"), "node");
+    const cJSON *name = cs_json_member(value, "topology");
+    if (!cJSON_IsString(name) || cs_topology_find(name->valuestring) != &cs_topology_nvswitch)
+        status = cs_json_invalid(&key, error, "must be a machine with NVSwitches (got \"%s\")",
+                                 of->model);
+    else
+        status =
+            cs_field_read(value, &node, (const cs_field *const[]){topology_field, fields, NULL},
+                          (void *const[]){&topology, &model}, arena, error);
+    cJSON_Delete(root);
+    if (status != CS_OK)
+        return status;
+    of->gpus = of->gpus > 0 ? of->gpus : model.gpus;
+    of->links = of->links > 0 ? of->links : model.links;
+    of->boards = of->boards > 0 ? of->boards : model.boards;
+    of->trunk_links = of->trunk_links > 0 ? of->trunk_links : model.trunk_links;
+    if (!(of->nvlink.link_bandwidth > 0))
+        of->nvlink.link_bandwidth = model.nvlink.link_bandwidth;
+    return CS_OK;
+}
+
+static cs_status read(void *params, const cs_json_place *place, cs_arena *arena, cs_error *error)
+{
+    nvswitch_params *of = params;
+    const cs_json_place gpus = {.up = place, .key = "gpus"};
+    CS_TRY(read_model(of, place, arena, error));
+    if (of->gpus == 0 || of->links == 0 || of->boards == 0 || !(of->nvlink.link_bandwidth > 0) ||
+        (of->boards > 1 && of->trunk_links == 0))
+        return cs_json_invalid(place, error,
+                               "must give gpus, links, link_bandwidth, boards and, with two "
+                               "boards, trunk_links: \"%s\" lacks one of them",
+                               of->model);
+    if (of->gpus % of->boards != 0)
+        return cs_json_invalid(&gpus, error,
+                               "must be divisible by the boards, %" PRIu32 " (got %" PRIu32 ")",
+                               of->boards, of->gpus);
+    return cs_nvlink_read(params, place, arena, error);
+}
 
 /* The latency of the whole way stands on the links up, of which every route has one. */
 static void draw_switches(const nvswitch_params *of, const uint32_t *gpus, cs_fabric *net)
 {
-    const double rate =
-        of->nvlink.link_bandwidth > 0 ? of->nvlink.link_bandwidth : models[of->model].rate;
-    const uint32_t n = models[of->model].gpus, boards = models[of->model].boards;
+    const double rate = of->nvlink.link_bandwidth;
     uint32_t switches[2] = {CS_FABRIC_NONE, CS_FABRIC_NONE};
-    for (uint32_t b = 0; b < boards; b++)
+    for (uint32_t b = 0; b < of->boards; b++)
         switches[b] = cs_fabric_vertex(net, CS_VERTEX_SWITCH, "nvswitch%" PRIu32, b);
-    for (uint32_t i = 0; i < n; i++) {
-        const uint32_t board = switches[i / (n / boards)];
-        cs_fabric_link(net, gpus[i], board, models[of->model].links * rate, of->nvlink.latency,
-                       true);
-        cs_fabric_link(net, board, gpus[i], models[of->model].links * rate, 0, true);
+    for (uint32_t i = 0; i < of->gpus; i++) {
+        const uint32_t board = switches[i / (of->gpus / of->boards)];
+        cs_fabric_link(net, gpus[i], board, of->links * rate, of->nvlink.latency, true);
+        cs_fabric_link(net, board, gpus[i], of->links * rate, 0, true);
     }
-    cs_fabric_links(net, switches[0], switches[1], models[of->model].trunk_links * rate, 0, true);
+    if (of->boards > 1)
+        cs_fabric_links(net, switches[0], switches[1], of->trunk_links * rate, 0, true);
 }
 
 static cs_status build(const void *params, uint32_t n_devices, cs_platform *platform,
@@ -61,8 +113,7 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
     const nvswitch_params *of = params;
     uint32_t gpus[CS_NVLINK_GPUS];
     cs_fabric *net = cs_fabric_create("nvswitch");
-    cs_status status =
-        cs_nvlink_draw(&of->nvlink, "nvswitch", models[of->model].gpus, net, gpus, error);
+    cs_status status = cs_nvlink_draw(&of->nvlink, "nvswitch", of->gpus, net, gpus, error);
     if (status == CS_OK) {
         draw_switches(of, gpus, net);
         status = cs_fabric_finish(net, n_devices, 0, platform, error);
@@ -73,15 +124,13 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
 
 const cs_topology cs_topology_nvswitch = {
     .name = "nvswitch",
-    .summary =
-        "GPUs around NVSwitches (DGX-2, DGX A100, H100 and B200, HGX A800 and H800, GB200 NVL72), "
-        "above a PCIe tree",
-    .source = "NVIDIA: NVSwitch technical overview, 2018 (DGX-2); A100 and H100 Tensor Core GPU "
-              "architecture white papers, 2020 and 2022; A800 and H800 data sheets, 2022 and "
-              "2023 (NVLink 400 GB/s "
-              "both ways); Blackwell architecture technical brief, 2024",
+    .summary = "GPUs around NVSwitches (DGX-2, DGX A100, H100 and B200, GB200 NVL72), above a PCIe "
+               "tree",
+    .source = "NVIDIA: NVSwitch technical overview, 2018; A100 and H100 Tensor Core GPU "
+              "architecture white papers, 2020 and 2022; Blackwell architecture technical brief, "
+              "2024",
     .fields = fields,
     .params_size = sizeof(nvswitch_params),
-    .read = cs_nvlink_read,
+    .read = read,
     .build = build,
 };

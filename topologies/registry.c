@@ -15,19 +15,7 @@
     X(leaf_spine)                                                                                  \
     X(fat_tree)                                                                                    \
     X(cluster)                                                                                     \
-    X(file)                                                                                        \
-    X(abci)                                                                                        \
-    X(dgx1_v100)                                                                                   \
-    X(dgx_a100)                                                                                    \
-    X(hgx_a800)                                                                                    \
-    X(dgx_h100)                                                                                    \
-    X(hgx_h800)                                                                                    \
-    X(dgx_b200)                                                                                    \
-    X(gb200_nvl72)                                                                                 \
-    X(gh200_4)                                                                                     \
-    X(pcie_8gpu)                                                                                   \
-    X(pcie4_8gpu)                                                                                  \
-    X(pcie5_8gpu)
+    X(file)
 
 #define DECLARE(name) extern const cs_topology cs_topology_##name;
 TOPOLOGY_MAP(DECLARE)

@@ -7,7 +7,7 @@ typedef struct kind {
 } kind;
 
 static const kind kinds[CS_N_DOCUMENT_KINDS] = {
-    {"a scenario", {"schedule", "platform"}, "`sim run SCENARIO.json -o RESULTS.h5` simulates it"},
+    {"a scenario", {"schedule", "model"}, "`sim run SCENARIO.json -o RESULTS.h5` simulates it"},
     {"a model file", {"layers", NULL}, "a scenario names it with {\"model\": {\"file\": ...}}"},
     {"a device", {"peaks", NULL}, "a scenario names it with {\"model\": {\"device\": ...}}"},
     {"a costs file", {"sources", NULL}, "a scenario names it with {\"costs\": ...}"},
@@ -17,6 +17,9 @@ static const kind kinds[CS_N_DOCUMENT_KINDS] = {
     {"a platform",
      {"vertices", NULL},
      "a scenario names it with {\"platform\": {\"topology\": \"file\", \"file\": ...}}"},
+    {"a machine",
+     {"platform", NULL},
+     "a scenario names it with {\"platform\": {\"topology\": \"FILE.json\"}}"},
     {"a config.json of transformers",
      {"architectures", "model_type"},
      "a scenario names it with {\"model\": {\"name\": ...}}"},

@@ -13,6 +13,7 @@ typedef enum cs_document_kind {
     CS_DOCUMENT_COSTS,
     CS_DOCUMENT_PLAN,
     CS_DOCUMENT_PLATFORM,
+    CS_DOCUMENT_MACHINE,
     CS_DOCUMENT_HUGGING_FACE, /* a config.json of transformers */
     CS_DOCUMENT_TRACE,
     CS_N_DOCUMENT_KINDS

@@ -197,11 +197,13 @@ static bool is_replaced(const cJSON *list, const cJSON *item)
     return false;
 }
 
-/* Adds the values of `base` that `own` does not state. False when memory runs out. */
+/* Adds the values of `base` that `own` does not state. The keys get the order of `base`; those that
+ * only `own` has are last. False when memory runs out. */
 static bool take_over(cJSON *own, const cJSON *base, const char *const *joined, bool root)
 {
     static const char *const kept[] = {"name", "title", "aliases", "except", NULL};
     const cJSON *each;
+    int alone = cJSON_GetArraySize(own);
     cJSON_ArrayForEach(each, base)
     {
         cJSON *stated = cJSON_GetObjectItemCaseSensitive(own, each->string);
@@ -213,7 +215,11 @@ static bool take_over(cJSON *own, const cJSON *base, const char *const *joined, 
                 cJSON_Delete(copy);
                 return false;
             }
-        } else if (cJSON_IsObject(stated) && cJSON_IsObject(each)) {
+            continue;
+        }
+        alone--;
+        if (cJSON_AddItemToArray(own, cJSON_DetachItemViaPointer(own, stated)) &&
+            cJSON_IsObject(stated) && cJSON_IsObject(each)) {
             if (!take_over(stated, each, joined, false))
                 return false;
         } else if (root && is_in(joined, each->string) && cJSON_IsArray(stated)) {
@@ -230,6 +236,8 @@ static bool take_over(cJSON *own, const cJSON *base, const char *const *joined, 
             }
         }
     }
+    for (; alone > 0; alone--)
+        cJSON_AddItemToArray(own, cJSON_DetachItemFromArray(own, 0));
     return true;
 }
 

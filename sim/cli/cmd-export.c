@@ -128,7 +128,7 @@ static cs_status export_named(const cs_arguments *arguments, const char *name, c
     cs_platform platform;
     CS_TRY(cs_arguments_count(arguments, "devices", 8, &n_devices, error));
     snprintf(text, sizeof(text), "{\"topology\": \"%.64s\"}", name);
-    CS_TRY(cs_topology_preset(name, text, n_devices, &platform, error));
+    CS_TRY(cs_topology_build_text(name, text, n_devices, &platform, error));
     cs_status status = write_platform(&platform, output, error);
     cs_platform_finish(&platform);
     return status;
@@ -139,8 +139,7 @@ static cs_status unknown_topology(const char *name, cs_error *error)
 {
     cs_guess guess;
     cs_guess_init(&guess, name);
-    for (size_t i = 0; cs_topologies[i]; i++)
-        cs_guess_add(&guess, cs_topologies[i]->name);
+    cs_topology_guess(&guess);
     return cs_error_add(error, CS_USAGE, "export: unknown topology %s, or a scenario's file",
                         cs_guess_text(&guess));
 }
@@ -150,7 +149,7 @@ static cs_status export_topology(const cs_context *context, const cs_arguments *
 {
     const char *what = arguments->words[1];
     CS_TRY(cs_output_check(arguments, "output", cs_endings_of_topologies, error));
-    if (cs_topology_find(what))
+    if (cs_topology_find(what) || cs_facts_find(&cs_machine_kind, what))
         return export_named(arguments, what, output, error);
     if (!strchr(what, '.') && !strchr(what, '/') && access(what, F_OK) != 0)
         return unknown_topology(what, error);
@@ -198,7 +197,7 @@ const cs_command cs_command_export = {
     .names = {NULL, "topologies"},
     .summary = "export a topology, or a run for trace viewers",
     .doc = "topology: writes the devices, switches and links of a topology without required "
-           "parameters (such as a preset), or of a scenario's platform, as JSON that the "
+           "parameters (such as a machine), or of a scenario's platform, as JSON that the "
            "topology \"file\" reads (topologies/README.md), or as a graph for Graphviz.\n\n"
            "trace: writes the tasks, messages and memory of a results file for Perfetto "
            "(ui.perfetto.dev): as JSON in the Trace Event Format, which chrome://tracing also "

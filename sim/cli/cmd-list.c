@@ -31,12 +31,15 @@ typedef struct entry {
     const cs_field *fields;
     const cs_formula *formulas; /* of a schedule's closed forms; or NULL */
     const char *unit;           /* of a figure; or NULL */
-    const char *stands_for;     /* of a preset, JSON; or NULL */
+    const char *stands_for;     /* of a machine, JSON; or NULL */
     const cs_term *term;        /* or NULL */
     bool is_runtime;
     const cs_facts_kind *kind; /* of a description that has aliases; or NULL */
-    char text[300], more[400]; /* of an entry whose texts are made up */
+    char text[300], more[500]; /* texts that are made for the entry */
+    char platform[1000];       /* where stands_for points */
 } entry;
+
+static const cs_field none[] = {{0}};
 
 static bool schedule_at(size_t i, entry *out)
 {
@@ -54,12 +57,46 @@ static bool planner_at(size_t i, entry *out)
     return at != NULL;
 }
 
+/* A machine, by its name. */
+static void describe_machine(const char *name, entry *out)
+{
+    cs_arena arena;
+    const cs_topology *made = NULL;
+    const cs_json_place place = {.file = NULL};
+    cs_arena_init(&arena);
+    *out = (entry){.name = name, .fields = none, .kind = &cs_machine_kind};
+    if (cs_topology_named(name, &place, &arena, &made, NULL) == CS_OK) {
+        snprintf(out->text, sizeof(out->text), "%s", made->summary);
+        snprintf(out->more, sizeof(out->more), "%s", made->source ? made->source : "");
+        bool quoted = false;
+        char *to = out->platform, *end = to + sizeof(out->platform) - 2;
+        for (const char *from = made->stands_for; *from && to < end; from++) {
+            quoted = (*from == '"') != quoted;
+            *to++ = *from;
+            if (*from == ',' && !quoted)
+                *to++ = ' ';
+        }
+        out->fields = made->fields;
+        out->stands_for = out->platform;
+    }
+    out->summary = out->text;
+    out->source = out->more;
+    cs_arena_finish(&arena);
+}
+
+/* Topologies, then machines. */
 static bool topology_at(size_t i, entry *out)
 {
-    const cs_topology *at = cs_topologies[i];
+    size_t n = 0;
+    while (cs_topologies[n] && n < i)
+        n++;
+    const cs_topology *at = cs_topologies[n];
+    const char *machine = at ? NULL : cs_facts_name(cs_machine_kind.folder, i - n);
     if (at)
-        *out = (entry){at->name, at->summary, at->source, at->fields, .stands_for = at->stands_for};
-    return at != NULL;
+        *out = (entry){at->name, at->summary, at->source, at->fields};
+    else if (machine)
+        describe_machine(machine, out);
+    return at || machine;
 }
 
 enum { MODEL_KINDS = 3 }; /* that come before the models with names */
@@ -102,8 +139,6 @@ static void describe_device(const cs_accelerator *device, entry *out)
                  ", Winograd convolutions at %g of fp32", winograd);
     snprintf(out->more, sizeof(out->more), "%s; %s", device->peak_source, device->bandwidth_source);
 }
-
-static const cs_field none[] = {{0}};
 
 static bool figure_at(size_t i, entry *out)
 {

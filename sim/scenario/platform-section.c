@@ -159,10 +159,10 @@ static cs_status settle_messages(cs_platform_section *platform, const cs_json_pl
     return CS_OK;
 }
 
-/* Which topology it is has to be known before the section's keys can be. "ideal" stands for
- * {"topology": "ideal"}. */
-static cs_status find_kind(const cJSON *value, const cs_json_place *place, const cs_topology **kind,
-                           cs_error *error)
+/* Finds the topology, which has to be known before the section's keys can be read. "ideal" is short
+ * for {"topology": "ideal"}. */
+static cs_status find_kind(const cJSON *value, const cs_json_place *place, cs_arena *arena,
+                           const cs_topology **kind, cs_error *error)
 {
     cs_json_place key = {.up = place, .key = "topology"};
     const cJSON *name = cJSON_IsString(value) ? value : cs_json_member(value, "topology");
@@ -170,21 +170,16 @@ static cs_status find_kind(const cJSON *value, const cs_json_place *place, const
     if (!cJSON_IsString(value) && !cJSON_IsObject(value))
         return cs_json_invalid(place, error, "must be an object or the name of a topology (got %s)",
                                cs_json_describe(value, got, sizeof(got)));
-    *kind = cJSON_IsString(name) ? cs_topology_find(name->valuestring) : NULL;
-    if (*kind)
-        return CS_OK;
+    if (cJSON_IsString(name))
+        return cs_topology_named(name->valuestring, name == value ? place : &key, arena, kind,
+                                 error);
     cs_guess guess;
-    cs_guess_init(&guess, cJSON_IsString(name) ? name->valuestring : "");
-    for (size_t i = 0; cs_topologies[i]; i++)
-        cs_guess_add(&guess, cs_topologies[i]->name);
-    if (!name)
-        return cs_json_invalid(place, error, "missing key \"topology\": must be one of %s",
-                               guess.known);
-    if (!cJSON_IsString(name))
-        return cs_json_invalid(&key, error, "must be one of %s (got %s)", guess.known,
-                               cs_json_describe(name, got, sizeof(got)));
-    return cs_json_invalid(name == value ? place : &key, error, "unknown topology %s",
-                           cs_guess_text(&guess));
+    cs_guess_init(&guess, "");
+    cs_topology_guess(&guess);
+    return name ? cs_json_invalid(&key, error, "must be one of %s (got %s)", guess.known,
+                                  cs_json_describe(name, got, sizeof(got)))
+                : cs_json_invalid(place, error, "missing key \"topology\": must be one of %s",
+                                  guess.known);
 }
 
 cs_status cs_platform_section_read(const cJSON *value, const cs_json_place *root,
@@ -193,7 +188,7 @@ cs_status cs_platform_section_read(const cJSON *value, const cs_json_place *root
 {
     const cs_field_names measured = cs_scenario_measured_links(costs);
     const cs_json_place place = {.up = root, .key = "platform", .names = &measured};
-    CS_TRY(find_kind(value, &place, &section->kind, error));
+    CS_TRY(find_kind(value, &place, arena, &section->kind, error));
     cJSON name_only = {.type = cJSON_Object}, name = {.type = cJSON_String};
     if (cJSON_IsString(value)) {
         name.string = (char *)(uintptr_t) "topology";

@@ -28,7 +28,8 @@ static double seconds_since(clock_t start)
 
 static cs_status make_platform(uint32_t n_devices, cs_platform *platform, cs_error *error)
 {
-    CS_TRY(cs_topology_preset("bench", "{\"topology\": \"dgx-h100\"}", n_devices, platform, error));
+    CS_TRY(cs_topology_build_text("bench", "{\"topology\": \"dgx-h100\"}", n_devices, platform,
+                                  error));
     platform->sharing = CS_SHARING_MAX_MIN;
     return CS_OK;
 }

@@ -154,7 +154,7 @@ static cs_status make_platform(const ring_case *ring, uint32_t n_hosts, cs_platf
     char text[256];
     const unsigned radix = n_hosts <= SMALL_HOSTS && !ring->stepped ? SMALL_RADIX : RADIX;
     snprintf(text, sizeof(text), two_levels, radix, (unsigned)ring->oversubscription);
-    return cs_topology_preset("bench", text, n_hosts, platform, error);
+    return cs_topology_build_text("bench", text, n_hosts, platform, error);
 }
 
 /* What is run: a ring, as messages or as one delay, or flows at once. */
@@ -169,9 +169,9 @@ static cs_status run(const bench_case *of, cs_error *error)
     cs_platform platform = {0};
     cs_graph graph = {0};
     cs_trace trace = {0};
-    cs_status status = of->ring
-                           ? make_platform(of->ring, of->n_hosts, &platform, error)
-                           : cs_topology_preset("bench", fat_tree, of->n_hosts, &platform, error);
+    cs_status status =
+        of->ring ? make_platform(of->ring, of->n_hosts, &platform, error)
+                 : cs_topology_build_text("bench", fat_tree, of->n_hosts, &platform, error);
     if (status == CS_OK)
         status = of->ring ? make_ring(of->ring, of->n_hosts, of->steps, &graph, error)
                           : make_graph(of->n_flows, of->n_hosts, &graph, error);
