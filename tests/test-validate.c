@@ -823,11 +823,11 @@ static void takes_arguments(void **state)
     (void)state;
     for (size_t i = 0; i < ROWS(rules); i++) {
         cs_points points = {0};
-        cs_point_scenario made = {0};
+        cs_recipe made = {0};
         cs_error error;
         cs_error_init(&error);
         read_point(rules[i].name, rules[i].members, &points);
-        assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
+        assert_int_equal(cs_recipe_make(&points.points[0].run, &made, &error), CS_OK);
         if (!made.document)
             fail_msg("%s: %s", rules[i].name, made.missing[0]);
         assert_int_equal(cs_runtime_apply(made.document, "test", NULL, NULL, &error), CS_OK);
@@ -838,7 +838,7 @@ static void takes_arguments(void **state)
         assert_non_null(got);
         expect_text(rules[i].name, rules[i].value, got);
         free(got);
-        cs_point_scenario_finish(&made);
+        cs_recipe_finish(&made);
         cs_points_finish(&points);
     }
 }
@@ -865,7 +865,7 @@ static void reads_ids_last(void **state)
     for (size_t i = 0; i < ROWS(rows); i++) {
         char text[TEXT_BYTES];
         cs_points points = {0};
-        cs_point_scenario made = {0};
+        cs_recipe made = {0};
         cs_error error;
         const bool experts = strstr(rows[i].framework, "Bridge");
         snprintf(text, sizeof(text),
@@ -879,7 +879,7 @@ static void reads_ids_last(void **state)
                  experts ? ", 'ep': 4" : "");
         cs_arena_init(&points.arena);
         assert_int_equal(read_file(text, &points, &error), CS_OK);
-        assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
+        assert_int_equal(cs_recipe_make(&points.points[0].run, &made, &error), CS_OK);
         if (!made.document)
             fail_msg("%s: %s", rows[i].id, made.missing[0]);
         char *got = cJSON_PrintUnformatted(made.document);
@@ -889,7 +889,7 @@ static void reads_ids_last(void **state)
         expect_text(rows[i].id, rows[i].value, strstr(got, rows[i].section) ? "there" : "not");
         assert_int_equal(noted, rows[i].noted);
         free(got);
-        cs_point_scenario_finish(&made);
+        cs_recipe_finish(&made);
         cs_points_finish(&points);
     }
 }
@@ -918,11 +918,11 @@ static void notes_how_old_torchtitan_is(void **state)
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         cs_points points = {0};
-        cs_point_scenario made = {0};
+        cs_recipe made = {0};
         cs_error error;
         const char *noted = NULL;
         read_point(rows[i].name, rows[i].members, &points);
-        assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
+        assert_int_equal(cs_recipe_make(&points.points[0].run, &made, &error), CS_OK);
         assert_non_null(made.document);
         const cJSON *loss = cs_json_member(cs_json_member(made.document, "memory"), "loss");
         expect_text(rows[i].name, rows[i].loss, loss ? cJSON_GetStringValue(loss) : as_in_runtime);
@@ -932,7 +932,7 @@ static void notes_how_old_torchtitan_is(void **state)
         assert_int_equal(noted != NULL, rows[i].noted != NULL);
         if (rows[i].noted && strncmp(noted, rows[i].noted, strlen(rows[i].noted)) != 0)
             fail_msg("%s: noted is \"%s\"", rows[i].name, noted);
-        cs_point_scenario_finish(&made);
+        cs_recipe_finish(&made);
         cs_points_finish(&points);
     }
 }
@@ -990,7 +990,7 @@ static void knows_gpus_by_their_words(void **state)
     for (size_t i = 0; i < ROWS(gpu_names); i++) {
         char members[TEXT_BYTES];
         cs_points points = {0};
-        cs_point_scenario made = {0};
+        cs_recipe made = {0};
         cs_error error;
         cs_error_init(&error);
         snprintf(members, sizeof(members),
@@ -998,7 +998,7 @@ static void knows_gpus_by_their_words(void **state)
                      "'measured': {}, " REST,
                  gpu_names[i].gpu);
         read_point(gpu_names[i].gpu, members, &points);
-        assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
+        assert_int_equal(cs_recipe_make(&points.points[0].run, &made, &error), CS_OK);
         expect_int(gpu_names[i].gpu, gpu_names[i].device != NULL, made.document != NULL);
         if (gpu_names[i].device) {
             const char *device = cJSON_GetStringValue(
@@ -1008,7 +1008,7 @@ static void knows_gpus_by_their_words(void **state)
             expect_text(gpu_names[i].gpu, gpu_names[i].device, device);
             expect_text(gpu_names[i].gpu, gpu_names[i].memory, memory ? memory : "-");
         }
-        cs_point_scenario_finish(&made);
+        cs_recipe_finish(&made);
         cs_points_finish(&points);
     }
 }
@@ -1018,14 +1018,14 @@ static void names_what_is_missing(void **state)
     (void)state;
     for (size_t i = 0; i < ROWS(lacks); i++) {
         cs_points points = {0};
-        cs_point_scenario made = {0};
+        cs_recipe made = {0};
         cs_error error;
         cs_error_init(&error);
         read_point(lacks[i].missing, lacks[i].members, &points);
-        assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
+        assert_int_equal(cs_recipe_make(&points.points[0].run, &made, &error), CS_OK);
         assert_null(made.document);
         expect_text(lacks[i].missing, lacks[i].missing, made.missing[0]);
-        cs_point_scenario_finish(&made);
+        cs_recipe_finish(&made);
         cs_points_finish(&points);
     }
 }
@@ -1303,7 +1303,7 @@ static void sums_errors_up(void **state)
 {
     (void)state;
     static const double predicted[] = {1.1, 0.8, 1.05, 1};
-    cs_point_hardware hardware = {.gpu = "g"};
+    cs_description_hardware hardware = {.gpu = "g"};
     const char *x[] = {"x"};
     cs_point points[4];
     cs_prediction items[4];
