@@ -325,12 +325,11 @@ static void put_precision(cs_rules *rules, const char *name)
     cs_accelerator_finish(&loaded);
 }
 
-/* Which operators are computed again, have adapters, or are offloaded. */
+/* Which operators are computed again, and which have adapters. */
 static void put_operators(cs_rules *rules)
 {
     const cs_description *run = rules->run;
     const cs_list *targets = &run->options->lora_targets;
-    const cJSON *modules = cs_json_member(run->args, "offload-modules");
     if (strncmp(run->recompute, "selective", strlen("selective")) == 0) {
         const bool known = cs_rules_knows_words(rules, "recompute", run->recompute,
                                                 "nothing is computed again for \"%.*s\"");
@@ -355,10 +354,6 @@ static void put_operators(cs_rules *rules)
         if (!cs_rules_operators(rules, "adapters", words, false, "/scenario/model/lora/targets"))
             cs_rules_miss(rules, "adapters of this network beside:%s", words);
     }
-    if (cs_rules_is(rules, "/args/fine-grained-activation-offloading", "true") &&
-        (!cJSON_IsString(modules) || !cs_rules_operators(rules, "offload", modules->valuestring,
-                                                         false, "/scenario/offload/operators")))
-        cs_rules_miss(rules, "stated: which modules are offloaded");
 }
 
 /* The model of measured passes: a stage is one layer with the rank's times over its stages. A message
@@ -393,6 +388,7 @@ static void build(cs_rules *rules)
 {
     const cs_description *run = rules->run;
     const bool profiled = run->options->profiled_ms;
+    const cJSON *modules = cs_json_member(run->args, "offload-modules");
     cJSON *description = cJSON_CreateObject();
     if (!description || !cs_field_write(cs_description_fields, run, description))
         rules->status = cs_error_no_memory(rules->error);
@@ -426,6 +422,10 @@ static void build(cs_rules *rules)
                         ((const char *const *)run->unread.items)[i]);
     cs_rules_check(rules, "checks", "simulated");
     cs_rules_use(rules, "parallel", "rows");
+    if (cs_rules_is(rules, "/args/fine-grained-activation-offloading", "true") &&
+        (!cJSON_IsString(modules) || !cs_rules_operators(rules, "offload", modules->valuestring,
+                                                         false, "/scenario/offload/operators")))
+        cs_rules_miss(rules, "stated: which modules are offloaded");
     cs_rules_partition(rules);
 }
 
