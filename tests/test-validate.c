@@ -108,10 +108,10 @@ static void ignores_other_keys(void **state)
                    "'where': 'table 4', " REST,
                &points);
     assert_int_equal(points.n, 1);
-    expect_int("no batch", 0, points.points[0].batch->global);
-    expect_int("micro-batch", 2, points.points[0].batch->micro);
-    assert_true(isnan(points.points[0].hardware->memory_gb));
-    expect_text("default", "grad-accumulation", points.points[0].schedule);
+    expect_int("no batch", 0, points.points[0].run.batch->global);
+    expect_int("micro-batch", 2, points.points[0].run.batch->micro);
+    assert_true(isnan(points.points[0].run.hardware->memory_gb));
+    expect_text("default", "grad-accumulation", points.points[0].run.schedule);
     cs_points_finish(&points);
 }
 
@@ -434,11 +434,7 @@ static const struct rule {
      NORMED("'tied': false") "'hardware': {'gpu': 'NVIDIA GH200 480GB', 'gpus': 8, "
                              "'gpus_per_node': 4}, 'parallel': {'dp': 8, 'zero': 3}, " TOLD,
      "platform", "topology", NULL, "\"gh200-4\""},
-    {"peaks of PyTorch's allocator tell the framework",
-     GPT ", 'batch': {'global': 8, 'micro': 1}, " GPUS(
-         1) "'measured': {'peak_reserved_bytes': 1e9}, 'precision': 'fp32', 'recompute': 'none'",
-     "memory", "allocator", NULL, "\"pytorch\""},
-    {"without them nothing does",
+    {"without a framework no allocator is known",
      GPT ", 'batch': {'global': 8, 'micro': 1}, " GPUS(
          1) "'measured': {'peak_device_bytes': 1e9}, 'precision': 'fp32', 'recompute': 'none'",
      "memory", "allocator", NULL, "\"none\""},
@@ -823,11 +819,11 @@ static void takes_arguments(void **state)
     (void)state;
     for (size_t i = 0; i < ROWS(rules); i++) {
         cs_points points = {0};
-        cs_point_scenario made = {0};
+        cs_recipe made = {0};
         cs_error error;
         cs_error_init(&error);
         read_point(rules[i].name, rules[i].members, &points);
-        assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
+        assert_int_equal(cs_recipe_make(&points.points[0].run, &made, &error), CS_OK);
         if (!made.document)
             fail_msg("%s: %s", rules[i].name, made.missing[0]);
         assert_int_equal(cs_runtime_apply(made.document, "test", NULL, NULL, &error), CS_OK);
@@ -838,60 +834,56 @@ static void takes_arguments(void **state)
         assert_non_null(got);
         expect_text(rules[i].name, rules[i].value, got);
         free(got);
-        cs_point_scenario_finish(&made);
+        cs_recipe_finish(&made);
         cs_points_finish(&points);
     }
 }
 
-/* What the id says where no key does, which two public tables need, is noted as assumed; a key
- * comes first, and ids of others say nothing. Samples of 200 tokens: 100 of the sequence's 512. */
-static void reads_ids_last(void **state)
+/* A scenario follows from the description alone: names of the point, of its file's dataset and of the
+ * network, and what was measured, change nothing. Names of networks of convolutions are those of
+ * `sim list models`, so they stay. */
+static void reads_no_names(void **state)
 {
     (void)state;
-    static const struct {
-        const char *id, *framework, *options, *section, *value;
-        bool noted;
-    } rows[] = {
-        {"d/a-sft-8", "NeMo 24.07", "", "\"window\":100,", "there", true},
-        {"d/a-sft-8", "NeMo 24.07", "'packed_tokens': 512", "\"window\"", "not", false},
-        {"d/a-sft-8", "NeMo 24.07", "'lora': true", "\"window\":100,", "there", false},
-        {"d/a-sft-8", "torchtitan", "", "\"window\"", "not", false},
-        {"d/a-8", "NeMo 24.07", "", "\"window\"", "not", false},
-        {"d/a (tokendrop)", "Megatron-Bridge", "", "once_per_node", "not", true},
-        {"d/a (tokendrop)", "Megatron-Bridge", "'moe_drop_tokens': false", "once_per_node", "there",
-         false},
-        {"d/a", "Megatron-Bridge", "", "once_per_node", "there", false},
-    };
-    for (size_t i = 0; i < ROWS(rows); i++) {
-        char text[TEXT_BYTES];
-        cs_points points = {0};
-        cs_point_scenario made = {0};
-        cs_error error;
-        const bool experts = strstr(rows[i].framework, "Bridge");
-        snprintf(text, sizeof(text),
-                 "{'schema': 'truth/1', 'dataset': 'd', 'points': [{'id': '%s', 'framework': '%s', "
-                 "'model': {'name': 'm', 'kind': '%s', 'layers': 4, 'hidden': 256, 'heads': 4, "
-                 "'ffn': 1024, 'vocab': 1000, 'seq': 512, 'act': 'swiglu', 'norm': 'rmsnorm', "
-                 "'pos': 'rope'%s}, 'options': {%s}, 'batch': {'global': 8, 'micro': 1}, "
-                 "'parallel': {'dp': 4%s}, " GPUS(4) TOLD "}]}",
-                 rows[i].id, rows[i].framework, experts ? "decoder-moe" : "decoder",
-                 experts ? ", 'experts': 4, 'topk': 2, 'moe_ffn': 512" : "", rows[i].options,
-                 experts ? ", 'ep': 4" : "");
-        cs_arena_init(&points.arena);
-        assert_int_equal(read_file(text, &points, &error), CS_OK);
-        assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
-        if (!made.document)
-            fail_msg("%s: %s", rows[i].id, made.missing[0]);
-        char *got = cJSON_PrintUnformatted(made.document);
-        bool noted = false;
-        for (uint32_t n = 0; n < made.n_assumed; n++)
-            noted |= strstr(made.assumed[n], "in the id of a point") != NULL;
-        expect_text(rows[i].id, rows[i].value, strstr(got, rows[i].section) ? "there" : "not");
-        assert_int_equal(noted, rows[i].noted);
-        free(got);
-        cs_point_scenario_finish(&made);
-        cs_points_finish(&points);
+    cs_points points = {0};
+    cs_error error;
+    cs_error_init(&error);
+    cs_arena_init(&points.arena);
+    assert_int_equal(cs_points_load_shipped(&points, &error), CS_OK);
+    assert_true(points.n > 400);
+    for (uint32_t i = 0; i < points.n; i++) {
+        const cs_point *point = &points.points[i];
+        cs_recipe of_point = {0}, of_description = {0};
+        cs_description alone;
+        const cs_json_place place = {.file = "alone"};
+        cJSON *json = cJSON_CreateObject();
+        for (const cs_field *field = cs_description_fields; field->name; field++) {
+            const cJSON *member = cs_json_member(point->run.json, field->name);
+            if (member)
+                cJSON_AddItemToObject(json, field->name, cJSON_Duplicate(member, true));
+        }
+        if (strcmp(point->run.model->kind, "cnn") != 0)
+            cJSON_ReplaceItemInObject(cJSON_GetObjectItem(json, "model"), "name",
+                                      cJSON_CreateString("n"));
+        assert_int_equal(
+            cs_description_read(json, &place, NULL, NULL, &points.arena, &alone, &error), CS_OK);
+        alone.name = "x";
+        assert_int_equal(cs_recipe_make(&point->run, &of_point, &error), CS_OK);
+        assert_int_equal(cs_recipe_make(&alone, &of_description, &error), CS_OK);
+        assert_int_equal(of_point.n_missing, of_description.n_missing);
+        if (of_point.document) {
+            cJSON_ReplaceItemInObject(of_point.document, "name", cJSON_CreateString("x"));
+            char *expected = cs_json_line(of_point.document);
+            char *got = cs_json_line(of_description.document);
+            expect_text(point->id, expected, got);
+            free(expected);
+            free(got);
+        }
+        cs_recipe_finish(&of_point);
+        cs_recipe_finish(&of_description);
+        cJSON_Delete(json);
     }
+    cs_points_finish(&points);
 }
 
 /* No point says how old its torchtitan is, so what follows from it is noted, unless it is stated
@@ -918,11 +910,11 @@ static void notes_how_old_torchtitan_is(void **state)
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         cs_points points = {0};
-        cs_point_scenario made = {0};
+        cs_recipe made = {0};
         cs_error error;
         const char *noted = NULL;
         read_point(rows[i].name, rows[i].members, &points);
-        assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
+        assert_int_equal(cs_recipe_make(&points.points[0].run, &made, &error), CS_OK);
         assert_non_null(made.document);
         const cJSON *loss = cs_json_member(cs_json_member(made.document, "memory"), "loss");
         expect_text(rows[i].name, rows[i].loss, loss ? cJSON_GetStringValue(loss) : as_in_runtime);
@@ -932,7 +924,7 @@ static void notes_how_old_torchtitan_is(void **state)
         assert_int_equal(noted != NULL, rows[i].noted != NULL);
         if (rows[i].noted && strncmp(noted, rows[i].noted, strlen(rows[i].noted)) != 0)
             fail_msg("%s: noted is \"%s\"", rows[i].name, noted);
-        cs_point_scenario_finish(&made);
+        cs_recipe_finish(&made);
         cs_points_finish(&points);
     }
 }
@@ -990,7 +982,7 @@ static void knows_gpus_by_their_words(void **state)
     for (size_t i = 0; i < ROWS(gpu_names); i++) {
         char members[TEXT_BYTES];
         cs_points points = {0};
-        cs_point_scenario made = {0};
+        cs_recipe made = {0};
         cs_error error;
         cs_error_init(&error);
         snprintf(members, sizeof(members),
@@ -998,7 +990,7 @@ static void knows_gpus_by_their_words(void **state)
                      "'measured': {}, " REST,
                  gpu_names[i].gpu);
         read_point(gpu_names[i].gpu, members, &points);
-        assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
+        assert_int_equal(cs_recipe_make(&points.points[0].run, &made, &error), CS_OK);
         expect_int(gpu_names[i].gpu, gpu_names[i].device != NULL, made.document != NULL);
         if (gpu_names[i].device) {
             const char *device = cJSON_GetStringValue(
@@ -1008,7 +1000,7 @@ static void knows_gpus_by_their_words(void **state)
             expect_text(gpu_names[i].gpu, gpu_names[i].device, device);
             expect_text(gpu_names[i].gpu, gpu_names[i].memory, memory ? memory : "-");
         }
-        cs_point_scenario_finish(&made);
+        cs_recipe_finish(&made);
         cs_points_finish(&points);
     }
 }
@@ -1018,14 +1010,14 @@ static void names_what_is_missing(void **state)
     (void)state;
     for (size_t i = 0; i < ROWS(lacks); i++) {
         cs_points points = {0};
-        cs_point_scenario made = {0};
+        cs_recipe made = {0};
         cs_error error;
         cs_error_init(&error);
         read_point(lacks[i].missing, lacks[i].members, &points);
-        assert_int_equal(cs_point_scenario_make(&points.points[0], &made, &error), CS_OK);
+        assert_int_equal(cs_recipe_make(&points.points[0].run, &made, &error), CS_OK);
         assert_null(made.document);
         expect_text(lacks[i].missing, lacks[i].missing, made.missing[0]);
-        cs_point_scenario_finish(&made);
+        cs_recipe_finish(&made);
         cs_points_finish(&points);
     }
 }
@@ -1141,7 +1133,7 @@ static void blocks_as_megatron_does(void **state)
         "told",
         "messages between stages block computing, as in Megatron-LM without interleaving, and "
         "before 2023 with it",
-        got.made.assumed[1]);
+        got.made.assumed[0]);
     cs_predictions_finish(&predictions);
     cs_points_finish(&points);
 }
@@ -1237,7 +1229,7 @@ static void predicts_as_by_hand(void **state)
         const cs_outcome outcome = {&run.scenario, &run.simulation, last};
         const cs_run_figure *peak = cs_run_figure_find("peak_memory_bytes");
         const double bytes =
-            points.points[0].args ? peak->get(&outcome) : cs_run_figure_value(peak, &outcome);
+            points.points[0].run.args ? peak->get(&outcome) : cs_run_figure_value(peak, &outcome);
         expect_double(by_hand[i].name, cs_run_figure_value(time, &outcome),
                       got.values[CS_MEASURE_TIME]);
         expect_double(by_hand[i].name, bytes, got.values[CS_MEASURE_ALLOCATED]);
@@ -1303,12 +1295,12 @@ static void sums_errors_up(void **state)
 {
     (void)state;
     static const double predicted[] = {1.1, 0.8, 1.05, 1};
-    cs_point_hardware hardware = {.gpu = "g"};
+    cs_description_hardware hardware = {.gpu = "g"};
     const char *x[] = {"x"};
     cs_point points[4];
     cs_prediction items[4];
     for (int i = 0; i < 4; i++) {
-        points[i] = (cs_point){.id = "i", .dataset = i < 2 ? "d" : "e", .hardware = &hardware};
+        points[i] = (cs_point){.id = "i", .dataset = i < 2 ? "d" : "e", .run.hardware = &hardware};
         if (i % 2 == 0)
             points[i].features = (cs_list){.n = 1, .items = x};
         items[i] = (cs_prediction){.point = &points[i],
@@ -1454,7 +1446,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(refuses_with_a_place),     cmocka_unit_test(ignores_other_keys),
         cmocka_unit_test(finds_the_time_of_a_step), cmocka_unit_test(takes_arguments),
-        cmocka_unit_test(reads_ids_last),           cmocka_unit_test(knows_gpus_by_their_words),
+        cmocka_unit_test(reads_no_names),           cmocka_unit_test(knows_gpus_by_their_words),
         cmocka_unit_test(names_what_is_missing),    cmocka_unit_test(takes_measured_passes),
         cmocka_unit_test(predicts_the_largest),     cmocka_unit_test(notes_how_old_torchtitan_is),
         cmocka_unit_test(blocks_as_megatron_does),  cmocka_unit_test(predicts_as_by_hand),

@@ -8,7 +8,7 @@
 #include "sim/cli/listed.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/print/wrap.h"
-#include "sim/recipe/points.h"
+#include "sim/validate/points.h"
 #include "sim/run/figures.h"
 #include "sim/scenario/runtime-section.h"
 #include "sim/scenario/workload.h"
@@ -222,14 +222,15 @@ static bool runtime_at(size_t i, entry *out)
 static bool point_at(size_t i, entry *out)
 {
     const entry entries[] = {
-        {"point", "a measured run", NULL, cs_point_fields},
-        {"point.model", "the network", NULL, cs_point_model_fields},
-        {"point.hardware", "the GPUs and their links", NULL, cs_point_hardware_fields},
-        {"point.parallel", "parallel sizes", NULL, cs_point_parallel_fields},
-        {"point.batch", "batch sizes", NULL, cs_point_batch_fields},
-        {"point.options", "other options of the run", NULL, cs_point_options_fields},
-        {"point.profiled_ms", "measured times of a pipeline rank for one micro-batch", NULL,
-         cs_point_profile_fields},
+        {"run", "a run description", NULL, cs_description_fields},
+        {"run.model", "the network", NULL, cs_description_model_fields},
+        {"run.hardware", "the GPUs and their links", NULL, cs_description_hardware_fields},
+        {"run.parallel", "parallel sizes", NULL, cs_description_parallel_fields},
+        {"run.batch", "batch sizes", NULL, cs_description_batch_fields},
+        {"run.options", "other options of the run", NULL, cs_description_options_fields},
+        {"run.profiled_ms", "measured times of a pipeline rank for one micro-batch", NULL,
+         cs_description_profile_fields},
+        {"point", "a measured run, beside its description", NULL, cs_point_fields},
         {"point.measured", "measured time and memory", NULL, cs_point_measured_fields},
     };
     if (i < sizeof(entries) / sizeof(entries[0]))

@@ -57,7 +57,7 @@ static cs_status load(const cs_arguments *arguments, cs_points *points, cs_error
 
 /* ---- one scenario ---- */
 
-static cs_status refuse_missing(const cs_point *point, const cs_point_scenario *made,
+static cs_status refuse_missing(const cs_point *point, const cs_recipe *made,
                                 cs_error *error)
 {
     return cs_error_add(error, CS_FAILED, "%s cannot be expressed; it needs: %s", point->id,
@@ -67,11 +67,11 @@ static cs_status refuse_missing(const cs_point *point, const cs_point_scenario *
 static cs_status print_scenario(const cs_context *context, const cs_arguments *arguments,
                                 const cs_points *points, const char *id, cs_error *error)
 {
-    cs_point_scenario made = {0};
+    cs_recipe made = {0};
     const cs_point *point = cs_points_find(points, id, error);
     if (!point)
         return CS_USAGE;
-    cs_status status = cs_point_scenario_make(point, &made, error);
+    cs_status status = cs_recipe_make(&point->run, &made, error);
     if (status == CS_OK && !made.document)
         status = refuse_missing(point, &made, error);
     if (status == CS_OK)
@@ -84,7 +84,7 @@ static cs_status print_scenario(const cs_context *context, const cs_arguments *a
     else if (status == CS_OK)
         status = cs_error_no_memory(error);
     free(text);
-    cs_point_scenario_finish(&made);
+    cs_recipe_finish(&made);
     return status;
 }
 

@@ -96,7 +96,7 @@ static verdicts count_verdicts(const cs_predictions *predictions, bool stated)
     for (uint32_t i = 0; i < predictions->n; i++) {
         const cs_prediction *from = &predictions->items[i];
         if (cs_prediction_has_verdict(from) &&
-            !(stated && strcmp(from->point->recompute, "unknown") == 0))
+            !(stated && strcmp(from->point->run.recompute, "unknown") == 0))
             (*(from->depends ? &counted.depends[from->was_out_of_memory]
                              : &counted.n[from->was_out_of_memory][from->out_of_memory]))++;
     }

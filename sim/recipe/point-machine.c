@@ -1,7 +1,8 @@
 /* Rules for the section "platform": which GPU, in which nodes, joined by what. */
 #include "sim/base/fitted.h"
 #include "sim/base/number.h"
-#include "sim/recipe/point-rules.h"
+#include "sim/base/text-stream.h"
+#include "sim/recipe/rules.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -108,7 +109,7 @@ static bool has_word(const char *name, const char *word)
     return false;
 }
 
-static const machine *find_machine(const cs_point *point)
+static const machine *find_machine(const cs_description *point)
 {
     for (size_t i = 0; i < sizeof(machines) / sizeof(machines[0]); i++) {
         bool all = true;
@@ -122,7 +123,7 @@ static const machine *find_machine(const cs_point *point)
 
 /* GiB: as stated, or as the name of the GPU has it ("32GB"); NaN: neither. The name "GH200 480GB"
  * has the memory of its processor. */
-static double memory_of(const cs_point *point)
+static double memory_of(const cs_description *point)
 {
     size_t n;
     if (isfinite(point->hardware->memory_gb) || has_word(point->hardware->gpu, "gh200"))
@@ -136,15 +137,15 @@ static double memory_of(const cs_point *point)
     return (double)NAN;
 }
 
-const char *cs_point_rules_gpu(const cs_point *point)
+const char *cs_rules_gpu(const cs_description *point)
 {
     const machine *found = find_machine(point);
     return found ? found->device : "";
 }
 
-cs_device_facts cs_point_rules_facts(const cs_point *point)
+cs_device_facts cs_rules_facts(const cs_description *point)
 {
-    const char *name = cs_point_rules_gpu(point);
+    const char *name = cs_rules_gpu(point);
     cs_accelerator device = {0};
     cs_error ignored;
     cs_error_init(&ignored);
@@ -160,18 +161,18 @@ static bool is_rack(const machine *found)
     return found && found->topology && strcmp(found->topology, "gb200-nvl72") == 0;
 }
 
-bool cs_point_rules_rack(const cs_point *point)
+bool cs_rules_rack(const cs_description *point)
 {
     return is_rack(find_machine(point));
 }
 
-const char *cs_point_rules_device(cs_point_rules *rules)
+const char *cs_rules_device(cs_rules *rules)
 {
-    const machine *found = find_machine(rules->point);
+    const machine *found = find_machine(rules->run);
     if (!found)
-        cs_point_rules_miss(rules, "the device %s", rules->point->hardware->gpu);
+        cs_rules_miss(rules, "the device %s", rules->run->hardware->gpu);
     else if (found->note)
-        cs_point_rules_assume(rules, "%s", found->note);
+        cs_rules_assume(rules, "%s", found->note);
     return found ? found->device : NULL;
 }
 
@@ -238,9 +239,9 @@ static void write_cluster(const machine *found, const network *between, FILE *ou
 
 /* Racks of 72 of which jobs take 64, so that meshes of powers of two stay within: four rails of NDR
  * between them, as in the preset gb200-nvl72. */
-static void write_racks(cs_point_rules *rules, FILE *out)
+static void write_racks(cs_rules *rules, FILE *out)
 {
-    cs_point_rules_assume(rules, "64 of a rack's 72 GPUs, where a job takes more");
+    cs_rules_assume(rules, "64 of a rack's 72 GPUs, where a job takes more");
     fputs(
         "\"topology\": \"cluster\", \"gpus_per_node\": 64, \"node\": {\"topology\": "
         "\"nvswitch\", \"model\": \"nvl72\", \"latency\": \"0.6 us\", \"pcie\": {\"sockets\": 36, "
@@ -253,18 +254,18 @@ static void write_racks(cs_point_rules *rules, FILE *out)
 
 /* Eight GPUs, each pair with a link of Infinity Fabric of its own: 64 GB/s each way (AMD, MI300X data
  * sheet: 7 links of 128 GB/s both ways), 76.8 GB/s (MI355X data sheet: 1,075 GB/s of seven). */
-static void write_infinity(cs_point_rules *rules, const char *topology, bool several, FILE *out)
+static void write_infinity(cs_rules *rules, const char *topology, bool several, FILE *out)
 {
     const bool wide = strcmp(topology, "mi355x-8") == 0;
     if (several)
-        cs_point_rules_miss(rules, "several nodes of %s", rules->point->hardware->gpu);
+        cs_rules_miss(rules, "several nodes of %s", rules->run->hardware->gpu);
     fprintf(out,
             "\"topology\": \"nvlink_mesh\", \"links\": 1, \"link_bandwidth\": \"%s\", "
             "\"latency\": \"0.6 us\"",
             wide ? "76.8 GB/s" : "64 GB/s");
 }
 
-static const network *find_network(const cs_point *point)
+static const network *find_network(const cs_description *point)
 {
     const char *words = point->hardware->inter;
     if (strcmp(point->hardware->gpu, "not stated (V100 class)") == 0)
@@ -285,7 +286,7 @@ static bool says_preset(const char *words)
 
 /* Pipelines of which one of many like places is simulated: their messages then share no links, and
  * all nodes are below one level of switches. */
-static bool is_wide(const cs_point *point)
+static bool is_wide(const cs_description *point)
 {
     return point->parallel->pp > 1 && point->hardware->gpus > 64 && !point->options->profiled_ms;
 }
@@ -308,9 +309,9 @@ static bool is_pcie(const char *topology)
     return strncmp(topology, "pcie", strlen("pcie")) == 0;
 }
 
-static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
+static void write_links(cs_rules *rules, const machine *found, FILE *out)
 {
-    const cs_point_hardware *hardware = rules->point->hardware;
+    const cs_description_hardware *hardware = rules->run->hardware;
     const char *topology = found->topology;
     const bool quad = topology && strcmp(topology, "gh200-4") == 0;
     const uint32_t node = hardware->gpus_per_node > 0 ? hardware->gpus_per_node : quad ? 4 : 8;
@@ -322,64 +323,44 @@ static void write_links(cs_point_rules *rules, const machine *found, FILE *out)
     if (hardware->gpus == 1)
         fputs("\"topology\": \"ideal\"", out);
     else if (!topology || (quad && node != 4))
-        cs_point_rules_miss(rules, "the nodes of %s", hardware->gpu);
+        cs_rules_miss(rules, "the nodes of %s", hardware->gpu);
     else if (is_pcie(topology) && (several || hardware->gpus > 8))
-        cs_point_rules_miss(rules, "several nodes of %s", hardware->gpu);
+        cs_rules_miss(rules, "several nodes of %s", hardware->gpu);
     else if (strncmp(topology, "mi3", strlen("mi3")) == 0)
         write_infinity(rules, topology, several, out);
-    else if (is_wide(rules->point) && several && !find_network(rules->point) && find_flat(found))
+    else if (is_wide(rules->run) && several && !find_network(rules->run) && find_flat(found))
         write_cluster(found, find_flat(found), out);
     else if (rack && hardware->gpus > 72)
         write_racks(rules, out);
     else if (several && strcmp(topology, "abci") != 0 && says_preset(hardware->inter))
         fprintf(out, "\"topology\": \"%s\"", topology);
-    else if (several && strcmp(topology, "abci") != 0 && find_network(rules->point))
-        write_cluster(found, find_network(rules->point), out);
+    else if (several && strcmp(topology, "abci") != 0 && find_network(rules->run))
+        write_cluster(found, find_network(rules->run), out);
     else {
         if (several && strcmp(topology, "abci") != 0)
-            cs_point_rules_assume(
-                rules, "nodes are joined as in %s, where the point does not say how", topology);
+            cs_rules_assume(rules, "nodes are joined as in %s, where the point does not say how",
+                            topology);
         if (is_pcie(topology))
-            cs_point_rules_assume(rules, "cards have no bridges of NVLinks between them");
+            cs_rules_assume(rules, "cards have no bridges of NVLinks between them");
         fprintf(out, "\"topology\": \"%s\"", topology);
     }
 }
 
 /* ---- the section ---- */
 
-/* Megatron-LM overlaps messages between stages with computing in interleaved schedules only
- * (megatron/training/arguments.py: "Overlap P2P communication is disabled if not using the
- * interleaved schedule"), and before that could be switched on, in 2023, in none. The schedules of
- * the zero-bubble fork send and receive asynchronously and wait where a tensor is read
- * (megatron/core/pipeline_parallel/zb_schedules.py). */
-static bool blocks(cs_point_rules *rules)
-{
-    const cs_point *point = rules->point;
-    const char *note;
-    const bool old = strcmp(cs_point_rules_runtime(point, &note), "megatron-lm-2021") == 0;
-    const bool plain = strcmp(point->schedule, "1f1b") == 0 && point->parallel->vpp == 1;
-    const bool interleaved = old && strcmp(point->schedule, "interleaved_1f1b") == 0;
-    if (!cs_point_rules_megatron(point) || !(plain || interleaved) || point->parallel->pp < 2)
-        return false;
-    cs_point_rules_assume(rules,
-                          "messages between stages block computing, as in Megatron-LM without "
-                          "interleaving, and before 2023 with it");
-    return true;
-}
-
 /* Each message has the time that was measured, and no other to share links with. That was measured
  * of schedules that send asynchronously; an exchange of interleaved stages that blocks ends with
  * the host waiting for the device (megatron/p2p_communication.py: torch.cuda.synchronize behind
  * batch_isend_irecv), which takes as long whatever is sent: a fitted figure (tests/fit-figures.py).
  */
-static void write_measured_links(cs_point_rules *rules, bool blocking, FILE *out)
+static void write_measured_links(cs_rules *rules, bool blocking, FILE *out)
 {
-    const cs_point *point = rules->point;
+    const cs_description *point = rules->run;
     char latency[CS_NUMBER_TEXT_BYTES];
     fputs("\"topology\": \"nvlink_switch\", \"bandwidth\": \"1 PB/s\", \"latency\": ", out);
     if (blocking && point->parallel->vpp > 1) {
-        cs_point_rules_assume(rules, "a message of interleaved stages takes " CS_FITTED_EXCHANGE
-                                     ", whatever its size, where the host waits for it");
+        cs_rules_assume(rules, "a message of interleaved stages takes " CS_FITTED_EXCHANGE
+                               ", whatever its size, where the host waits for it");
         fputs("\"" CS_FITTED_EXCHANGE "\"", out);
     } else {
         fputs(
@@ -391,10 +372,10 @@ static void write_measured_links(cs_point_rules *rules, bool blocking, FILE *out
 /* Writes the memory only if it differs from the device's by more than 10 %: vendors call 270 GiB
  * "288 GB". If a GPU is sold with several sizes of memory, the driver is assumed to report the same
  * share of each size. */
-static void write_memory(const cs_point *point, FILE *out)
+static void write_memory(const cs_description *point, FILE *out)
 {
     static const double gib = 1024.0 * 1024 * 1024;
-    const cs_device_facts facts = cs_point_rules_facts(point);
+    const cs_device_facts facts = cs_rules_facts(point);
     const double stated = memory_of(point) * gib, nominal = (double)facts.memory;
     const cs_driver *driver = &facts.driver;
     if (!isfinite(stated) || !(fabs(stated - nominal) > 0.1 * nominal))
@@ -405,23 +386,38 @@ static void write_memory(const cs_point *point, FILE *out)
             (double)taken < reported / 2 ? (double)taken : 0);
 }
 
-void cs_point_rules_platform(cs_point_rules *rules, FILE *out)
+static void write_platform(cs_rules *rules, FILE *out)
 {
-    const cs_point *point = rules->point;
+    const cs_description *point = rules->run;
     const machine *found = find_machine(point);
-    const bool blocking = blocks(rules);
-    fputs("\"platform\": {", out);
+    const bool blocking = point->options->blocking_messages;
+    fputs("{", out);
     if (point->options->profiled_ms)
         write_measured_links(rules, blocking, out);
     else if (found)
         write_links(rules, found, out);
     fprintf(out, ", \"devices\": %u", point->hardware->gpus);
     if (is_wide(point)) {
-        cs_point_rules_assume(rules, "messages between stages share no links, on over 64 GPUs");
+        cs_rules_assume(rules, "messages between stages share no links, on over 64 GPUs");
         fputs(", \"sharing\": \"none\"", out);
     }
     write_memory(point, out);
     if (blocking)
         fputs(", \"blocking\": true", out);
     fputs("}", out);
+}
+
+void cs_rules_platform(cs_rules *rules)
+{
+    char *text = NULL;
+    size_t length;
+    FILE *out = cs_text_stream(&text, &length);
+    if (!out) {
+        rules->status = cs_error_no_memory(rules->error);
+        return;
+    }
+    write_platform(rules, out);
+    if (fclose(out) == 0 && rules->made->n_missing == 0)
+        cs_rules_put(rules, "/scenario/platform", cJSON_Parse(text));
+    free(text);
 }

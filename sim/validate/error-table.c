@@ -22,7 +22,7 @@ static bool belongs(const cs_point *point, const cs_error_row *row)
     case CS_GROUPING_DATASET:
         return strcmp(point->dataset, row->name) == 0;
     case CS_GROUPING_GPU:
-        return strcmp(point->hardware->gpu, row->name) == 0;
+        return strcmp(point->run.hardware->gpu, row->name) == 0;
     case CS_GROUPING_FEATURE:
         return cs_point_has(point, row->name);
     default:
@@ -51,7 +51,7 @@ static cs_status add_rows(const cs_point *point, cs_grouping grouping, cs_error_
     if (grouping == CS_GROUPING_DATASET)
         return add_row(table, grouping, point->dataset, error);
     if (grouping == CS_GROUPING_GPU)
-        return add_row(table, grouping, point->hardware->gpu, error);
+        return add_row(table, grouping, point->run.hardware->gpu, error);
     cs_status status = CS_OK;
     for (uint32_t i = 0; i < point->features.n && status == CS_OK; i++)
         status = add_row(table, grouping, cs_point_text(&point->features, i), error);

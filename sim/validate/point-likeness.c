@@ -1,7 +1,7 @@
 #include "sim/validate/point-likeness.h"
 
 #include "sim/base/text.h"
-#include "sim/recipe/point-scenario.h"
+#include "sim/recipe/recipe.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -80,9 +80,9 @@ static const char *network_of(const cs_model *model)
 
 static const char *network_of_point(const cs_point *point)
 {
-    if (strcmp(point->model->kind, "cnn") == 0)
+    if (strcmp(point->run.model->kind, "cnn") == 0)
         return "convolutions";
-    return strstr(point->model->kind, "-moe") ? "experts" : "transformer";
+    return strstr(point->run.model->kind, "-moe") ? "experts" : "transformer";
 }
 
 /* ---- points ---- */
@@ -97,17 +97,17 @@ void cs_likeness_of_point(const cs_point *point, const cJSON *document, cs_trait
 /* False where it has no time, or cannot be expressed. */
 static cs_status read_candidate(const cs_point *point, candidate *to, bool *is, cs_error *error)
 {
-    cs_point_scenario made = {0};
+    cs_recipe made = {0};
     *is = isfinite(cs_point_step_time(point));
     if (!*is)
         return CS_OK;
-    const cs_status status = cs_point_scenario_make(point, &made, error);
+    const cs_status status = cs_recipe_make(&point->run, &made, error);
     *is = status == CS_OK && made.document;
     if (*is) {
         to->point = point;
         cs_likeness_of_point(point, made.document, to->traits);
     }
-    cs_point_scenario_finish(&made);
+    cs_recipe_finish(&made);
     return status;
 }
 

@@ -3,8 +3,8 @@
 #ifndef CS_VALIDATE_POINT_LIKENESS_H
 #define CS_VALIDATE_POINT_LIKENESS_H
 
-#include "sim/recipe/points.h"
 #include "sim/scenario/scenario.h"
+#include "sim/validate/points.h"
 
 /* From the most important on; cs_trait_names has their names. All runs that are alike share the
  * first CS_N_REQUIRED_TRAITS. */

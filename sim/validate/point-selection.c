@@ -22,32 +22,32 @@ static const char *dataset_of(const cs_point *point)
 
 static const char *gpu_of(const cs_point *point)
 {
-    return point->hardware->gpu;
+    return point->run.hardware->gpu;
 }
 
 static const char *model_of(const cs_point *point)
 {
-    return point->model->name;
+    return point->run.model->name;
 }
 
 static const char *kind_of(const cs_point *point)
 {
-    return point->model->kind;
+    return point->run.model->kind;
 }
 
 static const char *schedule_of(const cs_point *point)
 {
-    return point->schedule;
+    return point->run.schedule;
 }
 
 static const char *precision_of(const cs_point *point)
 {
-    return point->precision;
+    return point->run.precision;
 }
 
 static const char *framework_of(const cs_point *point)
 {
-    return point->framework;
+    return point->run.framework;
 }
 
 static const char *quality_of(const cs_point *point)

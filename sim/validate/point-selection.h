@@ -2,7 +2,7 @@
 #ifndef CS_VALIDATE_POINT_SELECTION_H
 #define CS_VALIDATE_POINT_SELECTION_H
 
-#include "sim/recipe/points.h"
+#include "sim/validate/points.h"
 
 /* Keys that points are selected by, ended by NULL. */
 extern const char *const cs_selection_keys[];

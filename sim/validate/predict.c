@@ -1,7 +1,6 @@
 #include "sim/validate/predict.h"
 
 #include "sim/base/hash.h"
-#include "sim/recipe/point-rules.h"
 #include "sim/run/figures.h"
 #include "sim/run/simulate.h"
 #include "sim/validate/prediction-journal.h"
@@ -15,7 +14,7 @@ const char *const cs_prediction_states[] = {"predicted", "missing", "failed", NU
 void cs_predictions_finish(cs_predictions *predictions)
 {
     for (uint32_t i = 0; predictions->items && i < predictions->n; i++) {
-        cs_point_scenario_finish(&predictions->items[i].made);
+        cs_recipe_finish(&predictions->items[i].made);
         free(predictions->items[i].message);
     }
     free(predictions->items);
@@ -50,7 +49,7 @@ double cs_prediction_error(const cs_prediction *prediction, cs_measure measure)
 static double peak_of(const char *key, const cs_point *point, const cs_outcome *outcome)
 {
     const cs_run_figure *figure = cs_run_figure_find(key);
-    if (!point->args)
+    if (!point->run.args)
         return cs_run_figure_value(figure, outcome);
     cs_outcome last = *outcome;
     last.device = outcome->scenario->platform.n_devices - 1;
@@ -95,13 +94,13 @@ static bool runs_out(const cs_simulation *simulation)
     return allocations->n_devices > 0 ? failed : cs_simulation_out_of_memory(simulation);
 }
 
-static bool take_figures(const cs_point *point, const cs_scenario *scenario,
+static bool take_figures(const cs_prediction *prediction, const cs_scenario *scenario,
                          const cs_simulation *simulation, cJSON *figures)
 {
     const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
     /* weights that are gathered behind the update, beside nothing, are part of a step */
     const cs_step_parts parts =
-        cs_step_parts_find(scenario, simulation, !cs_point_rules_overlaps(point));
+        cs_step_parts_find(scenario, simulation, !prediction->made.overlaps_reduction);
     cJSON *list = cJSON_AddArrayToObject(figures, "parts");
     for (uint32_t p = 0; list && p < CS_N_STEP_PARTS; p++) {
         cJSON *number = cJSON_CreateNumber(parts.seconds[p]);
@@ -111,7 +110,7 @@ static bool take_figures(const cs_point *point, const cs_scenario *scenario,
         }
     }
     return list && cJSON_AddNumberToObject(figures, "time", parts.step) &&
-           take_memory(point, &outcome, figures);
+           take_memory(prediction->point, &outcome, figures);
 }
 
 /* ---- what a point does not say ---- */
@@ -160,7 +159,7 @@ static cs_status take_verdict(const cs_prediction *prediction, const cs_simulati
 {
     const bool is_out = runs_out(simulation);
     bool fits = false;
-    if (is_out && strcmp(prediction->point->recompute, "unknown") == 0)
+    if (is_out && strcmp(prediction->point->run.recompute, "unknown") == 0)
         CS_TRY(fits_recomputed(prediction, progress, &fits, item->error));
     return cJSON_AddBoolToObject(item->figures, "out_of_memory", is_out) &&
                    cJSON_AddBoolToObject(item->figures, "depends", fits)
@@ -184,8 +183,7 @@ static void run_point(const cs_prediction *prediction, const cs_progress *progre
                                             progress, &scenario, item->error);
     if (item->status == CS_OK)
         item->status = cs_simulate(&scenario, &how, &simulation, item->error);
-    if (item->status == CS_OK &&
-        !take_figures(prediction->point, &scenario, &simulation, item->figures))
+    if (item->status == CS_OK && !take_figures(prediction, &scenario, &simulation, item->figures))
         item->status = cs_error_no_memory(item->error);
     if (item->status == CS_OK)
         item->status = take_verdict(prediction, &simulation, progress, item);
@@ -261,6 +259,18 @@ static void take_measured(const cs_point *point, cs_prediction *to)
                         isfinite(measured->device);
 }
 
+/* Switches the allocator off for a point without measured memory: it takes its time, and there is
+ * nothing to compare with. False when memory runs out. */
+static bool skip_allocator(const cs_point *point, cJSON *document)
+{
+    const cs_point_measured *measured = point->measured;
+    cJSON *memory = cJSON_GetObjectItemCaseSensitive(document, "memory");
+    cJSON *allocator = cJSON_GetObjectItemCaseSensitive(memory, "allocator");
+    return !allocator || isfinite(measured->allocated) || isfinite(measured->reserved) ||
+           isfinite(measured->device) || measured->per_rank || measured->oom ||
+           cJSON_SetValuestring(allocator, "none");
+}
+
 cs_status cs_predictions_make(const cs_point *const *points, uint32_t n,
                               const cs_scenario_change *change, cs_predictions *predictions,
                               cs_error *error)
@@ -272,10 +282,12 @@ cs_status cs_predictions_make(const cs_point *const *points, uint32_t n,
     for (uint32_t i = 0; i < n; i++) {
         cs_prediction *to = &predictions->items[i];
         take_measured(points[i], to);
-        CS_TRY(cs_point_scenario_make(points[i], &to->made, error));
+        CS_TRY(cs_recipe_make(&points[i]->run, &to->made, error));
         to->done = to->made.document == NULL;
         to->state = to->done ? CS_PREDICTION_MISSING : CS_PREDICTION_FAILED;
         predictions->n_runs += !to->done;
+        if (!skip_allocator(points[i], to->made.document))
+            return cs_error_no_memory(error);
         if (to->made.document && change)
             CS_TRY(change->make(change->context, to->made.document, error));
     }
@@ -285,9 +297,11 @@ cs_status cs_predictions_make(const cs_point *const *points, uint32_t n,
 double cs_prediction_cost(const cs_predictions *predictions, uint32_t i)
 {
     const cs_point *point = predictions->items[i].point;
-    const cs_point_parallel *parallel = point->parallel;
+    const cs_description_parallel *parallel = point->run.parallel;
     const double devices = (double)parallel->tp * parallel->pp * parallel->cp;
-    return point->batch->micro > 0 ? devices * point->batch->global / point->batch->micro : devices;
+    return point->run.batch->micro > 0
+               ? devices * point->run.batch->global / point->run.batch->micro
+               : devices;
 }
 
 static double cost_of(const void *context, uint32_t i)
@@ -296,10 +310,11 @@ static double cost_of(const void *context, uint32_t i)
 }
 
 /* What decides what is taken from a run, beside its scenario. */
-static uint64_t add_point(uint64_t hash, uint32_t i, const cs_point *point)
+static uint64_t add_point(uint64_t hash, uint32_t i, const cs_prediction *prediction)
 {
-    const uint32_t taken[] = {i, cs_point_rules_overlaps(point), point->args != NULL,
-                              strcmp(point->recompute, "unknown") == 0};
+    const cs_description *run = &prediction->point->run;
+    const uint32_t taken[] = {i, prediction->made.overlaps_reduction, run->args != NULL,
+                              strcmp(run->recompute, "unknown") == 0};
     return cs_hash_bytes(taken, sizeof(taken), hash);
 }
 
@@ -313,8 +328,7 @@ cs_status cs_predictions_identify(const cs_predictions *predictions, uint64_t *i
         if (document && !text)
             return cs_error_no_memory(error);
         if (text)
-            hash =
-                cs_hash_bytes(text, strlen(text), add_point(hash, i, predictions->items[i].point));
+            hash = cs_hash_bytes(text, strlen(text), add_point(hash, i, &predictions->items[i]));
         free(text);
     }
     *identity = hash;

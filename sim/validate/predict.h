@@ -3,10 +3,11 @@
 #define CS_VALIDATE_PREDICT_H
 
 #include "sim/base/progress.h"
-#include "sim/recipe/point-scenario.h"
+#include "sim/recipe/recipe.h"
 #include "sim/run/step-parts.h"
 #include "sim/sweep/journal.h"
 #include "sim/team/team.h"
+#include "sim/validate/points.h"
 
 typedef enum cs_prediction_state {
     CS_PREDICTION_MADE,
@@ -31,7 +32,7 @@ typedef struct cs_prediction {
     const cs_point *point;
     cs_prediction_state state;
     bool done;                      /* missing, or what came of it is known */
-    cs_point_scenario made;         /* its notes; and the scenario */
+    cs_recipe made;                 /* its notes; and the scenario */
     char *message;                  /* of a failure; NULL otherwise */
     double values[CS_N_MEASURES];   /* predicted; NaN where it is not */
     double measured[CS_N_MEASURES]; /* NaN where it was not */

@@ -1,7 +1,7 @@
 /* Measured points: each one that is read either names what is missing or makes a scenario, which is
  * read or refused with a message. Left out are scenarios of so many devices or layers that they only
  * take long. */
-#include "sim/recipe/point-scenario.h"
+#include "sim/recipe/recipe.h"
 #include "sim/scenario/scenario.h"
 
 #include <math.h>
@@ -19,12 +19,12 @@ static void require(bool condition)
 
 static bool is_small(const cs_point *point)
 {
-    const cs_point_model *model = point->model;
-    const cs_point_parallel *parallel = point->parallel;
+    const cs_description_model *model = point->run.model;
+    const cs_description_parallel *parallel = point->run.parallel;
     return model->layers <= MOST_SIZE && model->experts <= MOST_SIZE &&
-           model->mtp_layers <= MOST_SIZE && point->hardware->gpus <= MOST_SIZE &&
-           parallel->vpp <= MOST_SIZE && point->batch->micro_batches <= MOST_MICRO_BATCHES &&
-           point->batch->global <= MOST_MICRO_BATCHES;
+           model->mtp_layers <= MOST_SIZE && point->run.hardware->gpus <= MOST_SIZE &&
+           parallel->vpp <= MOST_SIZE && point->run.batch->micro_batches <= MOST_MICRO_BATCHES &&
+           point->run.batch->global <= MOST_MICRO_BATCHES;
 }
 
 static void check_scenario(const cJSON *document)
@@ -41,16 +41,16 @@ static void check_scenario(const cJSON *document)
 
 static void check_point(const cs_point *point)
 {
-    cs_point_scenario made = {0};
+    cs_recipe made = {0};
     cs_error error;
     const double seconds = cs_point_step_time(point);
     require(isnan(seconds) || seconds > 0);
     cs_error_init(&error);
-    require(cs_point_scenario_make(point, &made, &error) == CS_OK);
+    require(cs_recipe_make(&point->run, &made, &error) == CS_OK);
     require((made.document == NULL) == (made.n_missing > 0));
     if (made.document && is_small(point))
         check_scenario(made.document);
-    cs_point_scenario_finish(&made);
+    cs_recipe_finish(&made);
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,0 +1,345 @@
+#include "sim/recipe/description.h"
+
+#include <string.h>
+
+enum { DIMENSION = 1 << 24, DEVICES = 1 << 20 };
+
+#define AT(member) offsetof(cs_description_model, member)
+#define NUMBER(key, what)                                                                          \
+    {                                                                                              \
+#key, CS_FIELD_COUNT, AT(key), .fallback = "0", .max = DIMENSION, .doc = what              \
+    }
+#define TEXT(key, what)                                                                            \
+    {                                                                                              \
+#key, CS_FIELD_TEXT, AT(key), .fallback = "", .doc = what                                  \
+    }
+#define FLAG(key, what)                                                                            \
+    {                                                                                              \
+#key, CS_FIELD_BOOL, AT(key), .fallback = "false", .doc = what                             \
+    }
+
+const cs_field cs_description_model_fields[] = {
+    {"name", CS_FIELD_TEXT, AT(name), .doc = "name of the network"},
+    {"kind", CS_FIELD_TEXT, AT(kind),
+     .doc = "decoder, decoder-moe, encoder, encoder-decoder, encoder-decoder-moe or cnn"},
+    NUMBER(layers, "number of blocks"),
+    NUMBER(hidden, "hidden size: features of a token"),
+    NUMBER(heads, "query heads"),
+    NUMBER(kv_heads, "heads of keys and values; 0: as many as heads"),
+    NUMBER(head_dim, "features of an attention head; 0: hidden / heads"),
+    NUMBER(ffn, "intermediate size of an MLP"),
+    NUMBER(vocab, "vocabulary size, before padding"),
+    NUMBER(seq, "sequence length, tokens"),
+    TEXT(act, "activation of the MLPs: gelu, swiglu, geglu or squared_relu"),
+    TEXT(norm, "normalisation: layernorm or rmsnorm"),
+    TEXT(pos, "position encoding: learned, rope, yarn, alibi or none"),
+    FLAG(tied, "the last matrix is tied to the embedding"),
+    FLAG(bias, "linear layers have biases"),
+    FLAG(qk_norm, "queries and keys are normalised"),
+    FLAG(mamba, "some layers are Mamba layers"),
+    NUMBER(experts, "routed experts per layer"),
+    NUMBER(topk, "number of experts that a token is routed to"),
+    NUMBER(moe_ffn, "intermediate size of an expert"),
+    NUMBER(shared_ffn, "intermediate size of the shared experts of a layer, all together"),
+    NUMBER(dense_layers, "number of first layers that have an MLP instead of experts"),
+    NUMBER(mtp_layers, "multi-token prediction: modules, each of which predicts one more token"),
+    NUMBER(sliding_window, "sliding window, tokens"),
+    NUMBER(sliding_every, "one of every so many layers has no window"),
+    {"mla", CS_FIELD_JSON, AT(mla), .fallback = "",
+     .doc = "latent attention: q_lora_rank, kv_lora_rank, qk_head_dim, qk_pos_emb_head_dim, "
+            "v_head_dim",
+     .shape = "{ranks}"},
+    TEXT(unknown_architecture, "why the other keys are missing"),
+    {0},
+};
+
+#undef AT
+#define AT(member) offsetof(cs_description_hardware, member)
+
+const cs_field cs_description_hardware_fields[] = {
+    {"gpu", CS_FIELD_TEXT, AT(gpu),
+     .doc = "name of the GPU as sim validate knows it (docs/reference/points.md)"},
+    {"gpus", CS_FIELD_COUNT, AT(gpus), .min = 1, .max = DEVICES,
+     .doc = "number of GPUs in the run"},
+    NUMBER(gpus_per_node, "GPUs per node; 0: not stated"),
+    {"memory_gb", CS_FIELD_NUMBER, AT(memory_gb), .fallback = "", .above_min = true,
+     .doc = "memory of a GPU, GiB"},
+    TEXT(intra, "links within a node, as text"),
+    TEXT(inter, "links between nodes, as text"),
+    {0},
+};
+
+#undef AT
+#define AT(member) offsetof(cs_description_parallel, member)
+#define SIZE(key, what)                                                                            \
+    {                                                                                              \
+#key, CS_FIELD_COUNT, AT(key), .fallback = "1", .min = 1, .max = DEVICES, .doc = what      \
+    }
+
+const cs_field cs_description_parallel_fields[] = {
+    SIZE(tp, "tensor-parallel size"),
+    SIZE(pp, "pipeline-parallel size"),
+    SIZE(vpp, "stages per pipeline rank (virtual pipeline size)"),
+    SIZE(dp, "data-parallel size of the dense layers, cp not included"),
+    SIZE(cp, "context-parallel size"),
+    SIZE(ep, "expert-parallel size"),
+    NUMBER(etp, "expert-tensor-parallel size; 0: as tp"),
+    {"zero", CS_FIELD_COUNT, AT(zero), .fallback = "0", .max = 3,
+     .doc = "ZeRO stage; 0: nothing is sharded; 1: optimizer states; 2: gradients too; 3: weights "
+            "too (FSDP)"},
+    NUMBER(fsdp_group, "with zero: number of replicas to shard over; 0: all"),
+    FLAG(sp, "sequence parallelism"),
+    TEXT(cp_comm, "communication of context parallelism: p2p, a2a or all_gather"),
+    {0},
+};
+
+#undef AT
+#define AT(member) offsetof(cs_description_batch, member)
+
+const cs_field cs_description_batch_fields[] = {
+    NUMBER(global, "global batch: sequences per step"),
+    NUMBER(micro, "sequences per micro-batch"),
+    NUMBER(micro_batches, "micro-batches per replica and step"),
+    {0},
+};
+
+#undef AT
+#define AT(member) offsetof(cs_description_profile, member)
+
+const cs_field cs_description_profile_fields[] = {
+    {"F", CS_FIELD_NUMBER, AT(forward), .doc = "forward of a pipeline rank, ms"},
+    {"B", CS_FIELD_NUMBER, AT(backward_input), .doc = "gradient of its input, ms"},
+    {"W", CS_FIELD_NUMBER, AT(backward_weight), .doc = "gradients of its weights, ms"},
+    {"comm", CS_FIELD_NUMBER, AT(message), .doc = "message between neighbouring ranks, ms"},
+    {0},
+};
+
+#undef AT
+#define AT(member) offsetof(cs_description_options, member)
+
+static const cs_field blocks_field = {"blocks", CS_FIELD_COUNT, .max = DIMENSION};
+
+static const cs_field target_field = {"target", CS_FIELD_TEXT};
+
+const cs_field cs_description_options_fields[] = {
+    {"flash_attention", CS_FIELD_JSON, AT(flash_attention), .fallback = "",
+     .doc = "whether attention is a fused kernel", .shape = "true or false"},
+    {"dropout", CS_FIELD_NUMBER, AT(dropout), .fallback = "", .max = 1,
+     .doc = "dropout of hidden states and attention"},
+    FLAG(written_out, "the activation is written out in several kernels, as gelu_new of "
+                      "transformers"),
+    FLAG(fp8_attention, "attention computes in fp8"),
+    NUMBER(vocab_multiple,
+           "the vocabulary is padded to a multiple of this number times tp; 0: it is not "
+           "padded"),
+    NUMBER(packed_tokens, "tokens per sample, if several samples are packed into a sequence and do "
+                          "not attend to each other; 0: a sample fills a sequence"),
+    FLAG(lora, "only adapters are trained"),
+    NUMBER(lora_rank, "rank of the adapters"),
+    {"lora_targets", CS_FIELD_LIST, AT(lora_targets), .fallback = "[]", .of = &target_field,
+     .doc = "which linear layers have adapters: linear_qkv, linear_proj"},
+    TEXT(quantization, "number format of frozen, quantised weights, such as nf4"),
+    TEXT(fp8_scaling, "what has a scale in fp8: current (each tensor, from its values), delayed "
+                      "(each tensor, from steps before) or rowwise (each row)"),
+    TEXT(fp8_weights, "how weights are kept for products in fp8: alone (only in fp8), copies "
+                      "(also in 16 bits) or cast (when a product reads them)"),
+    FLAG(float8_allgather, "weights are gathered in fp8, in torchtitan"),
+    TEXT(grad_dtype, "type in which gradients are summed: fp32, bf16, or weights (that of the "
+                     "weights)"),
+    TEXT(grad_reduce_dtype, "type in which FSDP reduces gradients, and keeps what it has reduced: "
+                            "fp32 or bf16"),
+    FLAG(dp_overlap, "gradients are reduced while the backward still runs"),
+    {"bucket", CS_FIELD_BYTES, AT(bucket), .fallback = "0",
+     .doc = "bytes of gradients that replicas of whole models reduce together, beside the "
+            "backward; 0: all of them behind it"},
+    FLAG(accumulate, "with zero 2 and 3: gradients are reduced once a step, not behind each "
+                     "micro-batch"),
+    NUMBER(optimizer_instances, "parts of the replicas, each of which has all optimizer states; 0: "
+                                "one"),
+    FLAG(no_optimizer_step, "the measured step has no optimizer update"),
+    FLAG(fused_optimizer,
+         "the optimizer is one kernel for many tensors (fused=True of torch.optim)"),
+    FLAG(tp_overlap, "tensor-parallel collectives overlap with products"),
+    FLAG(async_tp, "as tp_overlap, in torchtitan"),
+    {"scatter_gather", CS_FIELD_BOOL, AT(scatter_gather), .fallback = "true",
+     .doc = "with tp and without sp, ranks send a part each of a message between stages, and "
+            "gather them"},
+    FLAG(blocking_messages, "the host waits for messages between stages"),
+    FLAG(compile, "a compiler (torch.compile, XLA) fuses memory-bound operators"),
+    FLAG(compiled_loss, "the loss is compiled as well"),
+    FLAG(fused_cross_entropy,
+         "the loss is a fused kernel that overwrites the logits with their gradients"),
+    {"early_stop", CS_FIELD_JSON, AT(early_stop), .fallback = "",
+     .doc = "whether recomputation stops when all that backward needs is there",
+     .shape = "true or false"},
+    {"stage_results", CS_FIELD_TEXT, AT(stage_results), .fallback = "",
+     .doc = "whose results are kept until the step ends: all stages, the last one, or none"},
+    TEXT(pytorch, "release of PyTorch, such as 2.7"),
+    {"cuda_graphs", CS_FIELD_JSON, AT(cuda_graphs), .fallback = "",
+     .doc = "whether kernels are launched by CUDA graphs, or whose graphs",
+     .shape = "true, false or text"},
+    FLAG(launch_blocking, "the host waits for each kernel (CUDA_LAUNCH_BLOCKING)"),
+    FLAG(deterministic, "only deterministic kernels"),
+    FLAG(moe_pad_to_capacity, "the input of each expert is padded to its capacity"),
+    {"moe_capacity_factor", CS_FIELD_NUMBER, AT(moe_capacity_factor), .fallback = "0", .max = 1e6,
+     .doc = "capacity factor: rows that an expert takes, relative to an equal share; 0: all that "
+            "it gets"},
+    {"moe_drop_tokens", CS_FIELD_JSON, AT(moe_drop_tokens), .fallback = "",
+     .doc = "whether tokens beyond the capacity are dropped", .shape = "true or false"},
+    {"moe_dispatcher", CS_FIELD_TEXT, AT(moe_dispatcher), .fallback = "",
+     .doc = "how tokens reach experts: alltoall (each copy is sent by itself) or flex (once to "
+            "each node, by DeepEP or HybridEP)"},
+    FLAG(moe_a2a_overlap, "all-to-alls of experts overlap with layers of another micro-batch"),
+    FLAG(fused_experts, "the MLP of an expert is one kernel"),
+    FLAG(expert_sizes_on_device, "the host does not wait for the number of rows of each expert"),
+    FLAG(offload, "activations are offloaded to host memory"),
+    NUMBER(offload_layers, "number of blocks whose activations are offloaded"),
+    FLAG(first_last_stage_one_layer_less, "the first and the last stage have one block less"),
+    {"stage_layers", CS_FIELD_LIST, AT(stage_layers), .fallback = "[]", .of = &blocks_field,
+     .doc = "number of blocks of each pipeline stage, from the first stage to the last"},
+    {"stages_with_parts", CS_FIELD_LIST, AT(stages_with_parts), .fallback = "[]",
+     .of = &blocks_field,
+     .doc = "as stage_layers, where the embedding and the head count as a block each"},
+    {"last_stage_layers", CS_FIELD_NUMBER, AT(last_stage_layers), .fallback = "", .max = DIMENSION,
+     .doc = "number of blocks of the last stage; the other stages share the rest equally"},
+    {"head_on_stage", CS_FIELD_NUMBER, AT(head_on_stage), .fallback = "", .max = DIMENSION,
+     .doc = "stage, counted from 0, that has the head, if it is not the last one"},
+    {"profiled_ms", CS_FIELD_OBJECT, AT(profiled_ms), .fallback = "",
+     .of = cs_description_profile_fields, .size = sizeof(cs_description_profile),
+     .doc = "measured times of forward and backward, instead of estimates", .shape = "{times}"},
+    {0},
+};
+
+#undef AT
+#define AT(member) offsetof(cs_description, member)
+#define PART(key, type, what)                                                                      \
+    {                                                                                              \
+#key, CS_FIELD_OBJECT, AT(key), .of = cs_description_##key##_fields, .size = sizeof(type), \
+                                        .doc = what, .shape = "{" #key "}"                         \
+    }
+
+const cs_field cs_description_fields[] = {
+    PART(model, cs_description_model, "the network"),
+    PART(hardware, cs_description_hardware, "the GPUs and their links"),
+    {"parallel", CS_FIELD_OBJECT, AT(parallel), .fallback = "{}",
+     .of = cs_description_parallel_fields, .size = sizeof(cs_description_parallel),
+     .doc = "parallel sizes", .shape = "{parallel}"},
+    PART(batch, cs_description_batch, "batch sizes"),
+    {"precision", CS_FIELD_TEXT, AT(precision),
+     .doc = "precision of matrix products: fp32, tf32, fp16, bf16, fp8, mxfp8 or nvfp4"},
+    {"recompute", CS_FIELD_TEXT, AT(recompute), .fallback = "unknown",
+     .doc = "activation recomputation: none, full, block:N, selective:WHAT or unknown"},
+    {"schedule", CS_FIELD_TEXT, AT(schedule), .fallback = "grad-accumulation",
+     .doc = "grad-accumulation, 1f1b, interleaved_1f1b, gpipe, zb-1p, zb-2p, zb-v, dualpipe, "
+            "pipedream or nf1b"},
+    {"optimizer", CS_FIELD_TEXT, AT(optimizer), .fallback = "adam",
+     .doc = "sgd, momentum, adam or muon"},
+    TEXT(framework, "the training framework, whose conventions are used"),
+    {"options", CS_FIELD_OBJECT, AT(options), .fallback = "{}", .of = cs_description_options_fields,
+     .size = sizeof(cs_description_options), .doc = "other options of the run",
+     .shape = "{options}"},
+    {"env", CS_FIELD_JSON, AT(env), .fallback = "",
+     .doc = "environment variables of the run, as far as they are known",
+     .shape = "{variable: value}"},
+    {"args", CS_FIELD_JSON, AT(args), .fallback = "",
+     .doc = "arguments of Megatron-LM, if the point is from one of its logs",
+     .shape = "{argument: value}"},
+    {0},
+};
+
+/* Notes the options that no table knows: a prediction ignores them, and says so. */
+static cs_status note_unread(const cJSON *value, cs_description *made, cs_arena *arena,
+                             cs_error *error)
+{
+    const cJSON *options = cs_json_member(value, "options");
+    const char **names =
+        cs_arena_alloc(arena, 1 + (size_t)cJSON_GetArraySize(options), sizeof(*names));
+    if (!names)
+        return cs_error_no_memory(error);
+    made->unread.items = names;
+    for (const cJSON *option = cJSON_IsObject(options) ? options->child : NULL; option;
+         option = option->next)
+        if (!cJSON_IsNull(option) && !cJSON_IsFalse(option) &&
+            !cs_field_find(cs_description_options_fields, option->string)) {
+            names[made->unread.n] = cs_arena_copy(arena, option->string);
+            if (!names[made->unread.n++])
+                return cs_error_no_memory(error);
+        }
+    return CS_OK;
+}
+
+/* Deletes members that no table has, and those that are null. */
+static void keep_known(cJSON *object, const cs_field *table, const cs_field *others)
+{
+    for (cJSON *member = cJSON_IsObject(object) ? object->child : NULL, *next; member;
+         member = next) {
+        next = member->next;
+        const cs_field *field = cs_field_find(table, member->string);
+        if (!field && others)
+            field = cs_field_find(others, member->string);
+        if (!field || cJSON_IsNull(member))
+            cJSON_Delete(cJSON_DetachItemViaPointer(object, member));
+        else if (field->type == CS_FIELD_OBJECT)
+            keep_known(member, field->of, NULL);
+    }
+}
+
+/* Checks the members whose form the tables leave open. */
+static cs_status check_open(const cs_description *of, const cs_json_place *place, cs_error *error)
+{
+    const cs_json_place model = {.up = place, .key = "model"};
+    const cs_json_place options = {.up = place, .key = "options"};
+    const cs_description_options *given = of->options;
+    const struct {
+        const cs_json_place *up;
+        const char *key;
+        const cJSON *value;
+        cJSON_bool (*is)(const cJSON *);
+        const char *expected;
+    } forms[] = {
+        {&model, "mla", of->model->mla, cJSON_IsObject, "an object"},
+        {&options, "flash_attention", given->flash_attention, cJSON_IsBool, "true or false"},
+        {&options, "early_stop", given->early_stop, cJSON_IsBool, "true or false"},
+        {&options, "moe_drop_tokens", given->moe_drop_tokens, cJSON_IsBool, "true or false"},
+        {place, "env", of->env, cJSON_IsObject, "an object"},
+        {place, "args", of->args, cJSON_IsObject, "an object"},
+    };
+    const struct {
+        const char *key, *value, *words[4];
+    } words[] = {
+        {"moe_dispatcher", given->moe_dispatcher, {"alltoall", "flex"}},
+        {"fp8_weights", given->fp8_weights, {"alone", "copies", "cast"}},
+        {"stage_results", given->stage_results, {"all", "last", "none"}},
+    };
+    for (size_t i = 0; i < sizeof(forms) / sizeof(forms[0]); i++) {
+        const cs_json_place at = {.up = forms[i].up, .key = forms[i].key};
+        if (forms[i].value && !forms[i].is(forms[i].value))
+            return cs_json_invalid(&at, error, "must be %s", forms[i].expected);
+    }
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        const cs_json_place at = {.up = &options, .key = words[i].key};
+        const char *const *word = words[i].words;
+        while (words[i].value && *word && strcmp(*word, words[i].value) != 0)
+            word++;
+        if (words[i].value && !*word)
+            return cs_json_invalid(&at, error, "must be %s%s%s or %s (got %s)", words[i].words[0],
+                                   words[i].words[2] ? ", " : "",
+                                   words[i].words[2] ? words[i].words[1] : "",
+                                   words[i].words[words[i].words[2] ? 2 : 1], words[i].value);
+    }
+    return CS_OK;
+}
+
+cs_status cs_description_read(cJSON *object, const cs_json_place *place, const cs_field *others,
+                              void *other, cs_arena *arena, cs_description *description,
+                              cs_error *error)
+{
+    const cs_field *const tables[] = {cs_description_fields, others, NULL};
+    cs_description made = {.json = object};
+    CS_TRY(note_unread(object, &made, arena, error));
+    keep_known(object, cs_description_fields, others);
+    CS_TRY(cs_field_read(object, place, tables, (void *const[]){&made, other}, arena, error));
+    CS_TRY(check_open(&made, place, error));
+    *description = made;
+    return CS_OK;
+}
