@@ -3,6 +3,7 @@
  * take long. */
 #include "sim/recipe/recipe.h"
 #include "sim/scenario/scenario.h"
+#include "sim/validate/points.h"
 
 #include <math.h>
 #include <stdlib.h>
