@@ -438,9 +438,16 @@ static const struct rule {
      GPT ", 'batch': {'global': 8, 'micro': 1}, " GPUS(
          1) "'measured': {'peak_device_bytes': 1e9}, 'precision': 'fp32', 'recompute': 'none'",
      "memory", "allocator", NULL, "\"none\""},
-    {"offloaded layers of a recipe",
-     RECIPE("llama3-70b", "", "GB300 (NVL72)", "fp8", "'offload': true"), "offload", "layers", NULL,
-     "20"},
+    {"offloaded layers",
+     RECIPE("m", "", "GB300 (NVL72)", "fp8", "'offload': true, 'offload_layers': 2"), "offload",
+     "layers", NULL, "2"},
+    {"of a recipe, which sizes of the network tell",
+     "'model': {'name': 'l', 'kind': 'decoder', 'layers': 80, 'hidden': 8192, 'heads': 64, 'ffn': "
+     "28672, 'vocab': 1000, 'seq': 128, 'act': 'swiglu', 'norm': 'rmsnorm', 'pos': 'rope'}, "
+     "'hardware': {'gpu': 'GB300 (NVL72)', 'gpus': 2}, 'parallel': {'dp': 2, 'zero': 1}, 'batch': "
+     "{'global': 2, 'micro': 1}, 'framework': 'Megatron-Bridge 26.02', 'options': {'offload': "
+     "true}, 'measured': {}, 'precision': 'fp8', 'recompute': 'none'",
+     "offload", "layers", NULL, "20"},
     {"offloaded modules",
      MIXED GPUS(2) "'parallel': {'dp': 2, 'zero': 1}, 'args': "
                    "{'fine-grained-activation-offloading': true, "
@@ -605,13 +612,13 @@ static const struct rule {
     {"LiBai's replicas",
      GPT ", 'framework': 'LiBai', 'batch': {'global': 8, 'micro': 1}, " GPUS(
          4) "'parallel': {'dp': 4}, " TOLD,
-     "schedule", "bucket", NULL, "\"16 MiB\""},
+     "schedule", "bucket", NULL, "16777216"},
     {"its tensor-parallel ranks",
      GPT ", 'framework': 'LiBai', 'batch': {'global': 8, 'micro': 1}, " GPUS(
          4) "'parallel': {'dp': 2, 'tp': 2}, " TOLD,
      "parallel", "bucket", NULL, "-"},
     {"Megatron-LM's replicas", MEGATRON GPUS(4) "'parallel': {'dp': 4}, " TOLD, "schedule",
-     "bucket", NULL, "\"0 B\""},
+     "bucket", NULL, "0"},
     {"torchtitan's FSDP",
      TITAN "'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': 4, 'gpus_per_node': 8}, "
            "'parallel': {'dp': 4, 'zero': 3}, " TOLD,

@@ -8,11 +8,11 @@
 #include "sim/cli/listed.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/print/wrap.h"
-#include "sim/validate/points.h"
 #include "sim/run/figures.h"
 #include "sim/scenario/runtime-section.h"
 #include "sim/scenario/workload.h"
 #include "sim/sweep/sweep-section.h"
+#include "sim/validate/points.h"
 #include "sim/workload/zoo/zoo.h"
 
 #include <ctype.h>

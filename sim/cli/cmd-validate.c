@@ -57,8 +57,7 @@ static cs_status load(const cs_arguments *arguments, cs_points *points, cs_error
 
 /* ---- one scenario ---- */
 
-static cs_status refuse_missing(const cs_point *point, const cs_recipe *made,
-                                cs_error *error)
+static cs_status refuse_missing(const cs_point *point, const cs_recipe *made, cs_error *error)
 {
     return cs_error_add(error, CS_FAILED, "%s cannot be expressed; it needs: %s", point->id,
                         made->missing[0]);
