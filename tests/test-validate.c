@@ -415,10 +415,10 @@ static const struct rule {
                       "'options': {'last_stage_layers': 1}, " TOLD,
      "schedule", "partition", NULL, "[2,3,4]"},
     {"AutoModel is FSDP", LLAMA("NeMo Automodel 26.02", ""), "runtime", "name", NULL,
-     "\"pytorch-fsdp\""},
+     "\"nemo-automodel\""},
     {"as is its own spelling", LLAMA("NVIDIA NeMo AutoModel", ""), "runtime", "name", NULL,
-     "\"pytorch-fsdp\""},
-    {"NeMo is not", LLAMA("NeMo 24.07", ""), "runtime", "name", NULL, "\"megatron-core\""},
+     "\"nemo-automodel\""},
+    {"NeMo is not", LLAMA("NeMo 24.07", ""), "runtime", "name", NULL, "\"nemo\""},
     /* 8 ranks split the 8 heads of queries; pairs of ranks have copies of the 4 of keys */
     {"more ranks than heads of keys",
      MIXTURE("'heads': 8, 'kv_heads': 4, 'experts': 4, 'topk': 2, 'moe_ffn': 512")
@@ -434,10 +434,10 @@ static const struct rule {
      NORMED("'tied': false") "'hardware': {'gpu': 'NVIDIA GH200 480GB', 'gpus': 8, "
                              "'gpus_per_node': 4}, 'parallel': {'dp': 8, 'zero': 3}, " TOLD,
      "platform", "topology", NULL, "\"gh200-4\""},
-    {"without a framework no allocator is known",
+    {"a framework that is not stated is one of PyTorch's",
      GPT ", 'batch': {'global': 8, 'micro': 1}, " GPUS(
          1) "'measured': {'peak_device_bytes': 1e9}, 'precision': 'fp32', 'recompute': 'none'",
-     "memory", "allocator", NULL, "\"none\""},
+     "memory", "allocator", NULL, "\"pytorch\""},
     {"offloaded layers",
      RECIPE("m", "", "GB300 (NVL72)", "fp8", "'offload': true, 'offload_layers': 2"), "offload",
      "layers", NULL, "2"},
@@ -1105,7 +1105,7 @@ static void takes_measured_passes(void **state)
                  GPT ", 'hardware': {'gpu': 'V100-SXM2-16GB', 'gpus': %u}, 'parallel': {%s}, "
                      "'schedule': '%s', 'batch': {'global': %u, 'micro': 2, 'micro_batches': %u}, "
                      "'options': {'profiled_ms': {'F': 10, 'B': 12, 'W': 8, 'comm': %g}}, "
-                     "'measured': {'step_time_s': 0.1}, " REST,
+                     "'framework': 'ideal', 'measured': {'step_time_s': 0.1}, " REST,
                  rows[i].gpus, rows[i].mesh, rows[i].schedule, rows[i].gpus * rows[i].micro_batches,
                  rows[i].micro_batches, rows[i].message);
         read_point(rows[i].name, members, &points);
@@ -1151,7 +1151,8 @@ static const struct by_hand {
 } by_hand[] = {
     {"one GPU that accumulates gradients, without an update",
      GPT ", " ONE_GPU ", 'batch': {'global': 6, 'micro': 2}, 'optimizer': 'adam', "
-         "'options': {'no_optimizer_step': true, 'flash_attention': false}, 'measured': {}, " REST,
+         "'options': {'no_optimizer_step': true, 'flash_attention': false}, 'framework': 'ideal', "
+         "'measured': {}, " REST,
      "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 4, 'hidden': 256, "
      "'heads': 4, 'sequence': 128, 'vocabulary': 1000, 'intermediate': 1024, 'dropout': 0, "
      "'attention': 'math'}, 'device': 'v100', 'batch_size': 6, 'optimizer': 'none', "

@@ -2,6 +2,7 @@
 #include "sim/base/text.h"
 #include "sim/base/units.h"
 #include "sim/cli/import-costs.h"
+#include "sim/cli/import-run.h"
 #include "sim/cli/output-name.h"
 #include "sim/workload/foreign/pipedream.h"
 #include "sim/workload/foreign/torch-trace.h"
@@ -13,7 +14,7 @@ static const char *const levels[] = {"node", "network", NULL};
 
 static const cs_option options[] = {
     {"output", 'o', "FILE.json",
-     "Where to write the model or the costs (default: standard output)"},
+     "Where to write the model, the costs or the scenario (default: standard output)"},
     {"name", 'n', "NAME", "Name of the model (default: from the file's name or folder)"},
     {"batch", 'b', "SAMPLES",
      "Samples of the profiled mini-batch; pipedream and --times-only: required"},
@@ -26,6 +27,8 @@ static const cs_option options[] = {
      cs_cost_collective_names},
     {"in-place", 0, NULL, "Take the times in place of nccl-tests (default: out of place)"},
     {"merge", 0, "COSTS.json", "Costs to add to; those in the log replace them"},
+    {"select", 's', "KEY=PATTERN,...", "Which of the points of a file of measured runs", true,
+     NULL},
     {0},
 };
 
@@ -144,9 +147,10 @@ static const char *const of_torch[] = {"output",   "name", "batch", "times-only"
                                        "hardware", "date", NULL};
 static const char *const of_nccl_tests[] = {"output", "hardware",   "date",     "ranks", "level",
                                             "merge",  "collective", "in-place", NULL};
+static const char *const of_run[] = {"output", "select", NULL};
 static const char *const of_osu[] = {"output", "hardware", "date", "ranks", "level", "merge", NULL};
 
-/* A format makes a model, or costs. */
+/* A format makes a model, costs, or a scenario. */
 static const struct format {
     const char *name;
     const char *const *options; /* that it has a use for */
@@ -154,14 +158,16 @@ static const struct format {
                        const cs_pipedream_options *, cs_error *);
     bool needs_batch;
     cs_import_function *costs;
+    cs_status (*run)(const cs_context *, const cs_arguments *, cs_error *);
 } formats[] = {
     {"pipedream", of_models, import_pipedream, true},
     {"torch", of_torch, import_torch},
     {"nccl-tests", of_nccl_tests, NULL, false, cs_import_nccl_tests},
     {"osu", of_osu, NULL, false, cs_import_osu},
+    {"run", of_run, .run = cs_import_run},
 };
 
-static const char *const format_names[] = {"pipedream", "torch", "nccl-tests", "osu", NULL};
+static const char *const format_names[] = {"pipedream", "torch", "nccl-tests", "osu", "run", NULL};
 
 static cs_status find_format(const char *name, const struct format **out, cs_error *error)
 {
@@ -212,6 +218,8 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     CS_TRY(find_format(arguments->words[0], &format, error));
     CS_TRY(check_options(arguments, format, error));
     CS_TRY(cs_output_check(arguments, "output", cs_endings_of_json, error));
+    if (format->run)
+        return format->run(context, arguments, error);
     return format->costs
                ? cs_import_costs(context, arguments, format->costs, arguments->words[1], error)
                : import_model(context, arguments, format, error);
@@ -219,11 +227,13 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 
 const cs_command cs_command_import = {
     .name = "import",
-    .words = "pipedream GRAPH.txt | torch TRACE.json[.gz] | nccl-tests LOG | osu LOG",
+    .words = "pipedream GRAPH.txt | torch TRACE.json[.gz] | nccl-tests LOG | osu LOG | "
+             "run RUN.json",
     .min_words = 2,
     .max_words = 2,
     .choices = format_names,
-    .summary = "import profiles as models, and benchmark logs as costs",
+    .summary =
+        "import profiles as models, benchmark logs as costs, and run descriptions as scenarios",
     .doc = "pipedream: turns a profile in the format of the PipeDream project into a model file. "
            "Branches become a chain: all nodes between two nodes that every path passes become "
            "one layer; standard error says which.\n\n"
@@ -233,7 +243,11 @@ const cs_command cs_command_import = {
            "nccl-tests, osu: turns the output of nccl-tests or of the OSU micro-benchmarks into "
            "a costs file (docs/how-to/measured-costs.md): a latency and a time per byte for "
            "every collective, number of ranks and range of sizes, with 95 % intervals. `sim plot "
-           "--kind fit` draws it.",
+           "--kind fit` draws it.\n\n"
+           "run: turns the description of a training run (docs/how-to/describe-a-run.md), or one "
+           "of the measured runs in a file, into a scenario. Standard error says what is assumed, "
+           "and of each key of the description which keys of the scenario it decides, why it has "
+           "no effect, or that it is not known. The file - is standard input.",
     .options = options,
     .run = run,
 };

@@ -4,6 +4,7 @@
 #include "sim/base/version.h"
 #include "sim/cli/command.h"
 #include "sim/cli/heap.h"
+#include "sim/cli/import-run.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
 #include "sim/cli/validate-report.h"
@@ -57,12 +58,6 @@ static cs_status load(const cs_arguments *arguments, cs_points *points, cs_error
 
 /* ---- one scenario ---- */
 
-static cs_status refuse_missing(const cs_point *point, const cs_recipe *made, cs_error *error)
-{
-    return cs_error_add(error, CS_FAILED, "%s cannot be expressed; it needs: %s", point->id,
-                        made->missing[0]);
-}
-
 static cs_status print_scenario(const cs_context *context, const cs_arguments *arguments,
                                 const cs_points *points, const char *id, cs_error *error)
 {
@@ -71,18 +66,10 @@ static cs_status print_scenario(const cs_context *context, const cs_arguments *a
     if (!point)
         return CS_USAGE;
     cs_status status = cs_recipe_make(&point->run, &made, error);
-    if (status == CS_OK && !made.document)
-        status = refuse_missing(point, &made, error);
-    if (status == CS_OK)
+    if (status == CS_OK && made.document)
         status = cs_document_change(arguments, made.document, error);
-    for (uint32_t i = 0; i < made.n_assumed && status == CS_OK; i++)
-        cs_log_write(&context->log, CS_LOG_INFO, "assumed: %s", made.assumed[i]);
-    char *text = status == CS_OK ? cs_json_print(made.document) : NULL;
-    if (text)
-        fputs(text, context->out);
-    else if (status == CS_OK)
-        status = cs_error_no_memory(error);
-    free(text);
+    if (status == CS_OK)
+        status = cs_recipe_write(context, &made, point->id, "-", error);
     cs_recipe_finish(&made);
     return status;
 }

@@ -1,5 +1,6 @@
 #include "sim/recipe/description.h"
 
+#include <stdio.h>
 #include <string.h>
 
 enum { DIMENSION = 1 << 24, DEVICES = 1 << 20 };
@@ -19,7 +20,8 @@ enum { DIMENSION = 1 << 24, DEVICES = 1 << 20 };
     }
 
 const cs_field cs_description_model_fields[] = {
-    {"name", CS_FIELD_TEXT, AT(name), .doc = "name of the network"},
+    {"name", CS_FIELD_TEXT, AT(name), .fallback = "",
+     .doc = "name of the network; only that of a network of convolutions means something"},
     {"kind", CS_FIELD_TEXT, AT(kind),
      .doc = "decoder, decoder-moe, encoder, encoder-decoder, encoder-decoder-moe or cnn"},
     NUMBER(layers, "number of blocks"),
@@ -165,6 +167,9 @@ const cs_field cs_description_options_fields[] = {
      .doc = "with tp and without sp, ranks send a part each of a message between stages, and "
             "gather them"},
     FLAG(blocking_messages, "the host waits for messages between stages"),
+    {"exchange_latency", CS_FIELD_TIME, AT(exchange_latency), .fallback = "0 s",
+     .doc =
+         "with profiled_ms: time of a message between stages, whatever its size; 0: as measured"},
     FLAG(compile, "a compiler (torch.compile, XLA) fuses memory-bound operators"),
     FLAG(compiled_loss, "the loss is compiled as well"),
     FLAG(fused_cross_entropy,
@@ -247,41 +252,38 @@ const cs_field cs_description_fields[] = {
     {0},
 };
 
-/* Notes the options that no table knows: a prediction ignores them, and says so. */
-static cs_status note_unread(const cJSON *value, cs_description *made, cs_arena *arena,
-                             cs_error *error)
+/* Deletes members that no table has, of which it notes the keys, and those that are null. False when
+ * memory runs out. */
+static bool keep_known(cJSON *object, const char *above, const cs_field *table,
+                       const cs_field *others, cs_arena *arena, cs_list *unread)
 {
-    const cJSON *options = cs_json_member(value, "options");
-    const char **names =
-        cs_arena_alloc(arena, 1 + (size_t)cJSON_GetArraySize(options), sizeof(*names));
-    if (!names)
-        return cs_error_no_memory(error);
-    made->unread.items = names;
-    for (const cJSON *option = cJSON_IsObject(options) ? options->child : NULL; option;
-         option = option->next)
-        if (!cJSON_IsNull(option) && !cJSON_IsFalse(option) &&
-            !cs_field_find(cs_description_options_fields, option->string)) {
-            names[made->unread.n] = cs_arena_copy(arena, option->string);
-            if (!names[made->unread.n++])
-                return cs_error_no_memory(error);
-        }
-    return CS_OK;
-}
-
-/* Deletes members that no table has, and those that are null. */
-static void keep_known(cJSON *object, const cs_field *table, const cs_field *others)
-{
+    char key[256];
     for (cJSON *member = cJSON_IsObject(object) ? object->child : NULL, *next; member;
          member = next) {
         next = member->next;
         const cs_field *field = cs_field_find(table, member->string);
         if (!field && others)
             field = cs_field_find(others, member->string);
+        snprintf(key, sizeof(key), "%s/%s", above, member->string);
+        if (!field && !cJSON_IsNull(member) && !cJSON_IsFalse(member) &&
+            !(((const char **)unread->items)[unread->n++] = cs_arena_copy(arena, key)))
+            return false;
         if (!field || cJSON_IsNull(member))
             cJSON_Delete(cJSON_DetachItemViaPointer(object, member));
-        else if (field->type == CS_FIELD_OBJECT)
-            keep_known(member, field->of, NULL);
+        else if (field->type == CS_FIELD_OBJECT &&
+                 !keep_known(member, key, field->of, NULL, arena, unread))
+            return false;
     }
+    return true;
+}
+
+/* Members of an object and of those within it. */
+static size_t count_members(const cJSON *object)
+{
+    const cJSON *member;
+    size_t n = 1;
+    cJSON_ArrayForEach(member, object) n += count_members(member);
+    return n;
 }
 
 /* Checks the members whose form the tables leave open. */
@@ -336,10 +338,39 @@ cs_status cs_description_read(cJSON *object, const cs_json_place *place, const c
 {
     const cs_field *const tables[] = {cs_description_fields, others, NULL};
     cs_description made = {.json = object};
-    CS_TRY(note_unread(object, &made, arena, error));
-    keep_known(object, cs_description_fields, others);
+    made.unread.items = cs_arena_alloc(arena, count_members(object), sizeof(const char *));
+    if (!made.unread.items ||
+        !keep_known(object, "", cs_description_fields, others, arena, &made.unread))
+        return cs_error_no_memory(error);
     CS_TRY(cs_field_read(object, place, tables, (void *const[]){&made, other}, arena, error));
     CS_TRY(check_open(&made, place, error));
     *description = made;
     return CS_OK;
+}
+
+cs_status cs_description_parse(const char *name, const char *text, size_t length, cs_arena *arena,
+                               cJSON **document, cs_description *description, cs_error *error)
+{
+    const cs_json_place root = {.file = name};
+    const cs_json_place schema = {.up = &root, .key = "schema"};
+    struct {
+        const char *schema, *name, *source, *notes;
+    } of = {0};
+    static const cs_field fields[] = {
+        {"schema", CS_FIELD_TEXT, 0, .fallback = "", .doc = "run/1"},
+        {"name", CS_FIELD_TEXT, sizeof(char *), .fallback = "", .doc = "name of the run"},
+        {"source", CS_FIELD_TEXT, 2 * sizeof(char *), .fallback = "", .doc = "where it is from"},
+        {"notes", CS_FIELD_TEXT, 3 * sizeof(char *), .fallback = "", .doc = "for readers"},
+        {0}};
+    CS_TRY(cs_json_parse(name, text, length, document, error));
+    const char *version = cJSON_GetStringValue(cs_json_member(*document, "schema"));
+    cs_status status = CS_OK;
+    if (!version || strcmp(version, "run/1") != 0)
+        status = cs_json_invalid(&schema, error, "must be \"run/1\" (docs/reference/points.md)");
+    else
+        status = cs_description_read(*document, &root, fields, &of, arena, description, error);
+    description->name = of.name ? of.name : "run";
+    if (status != CS_OK)
+        cJSON_Delete(*document);
+    return status;
 }

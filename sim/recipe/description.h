@@ -7,6 +7,7 @@
 #define CS_RECIPE_DESCRIPTION_H
 
 #include "sim/base/field.h"
+#include "sim/base/time.h"
 
 /* Numbers that are not stated are 0, texts NULL, where nothing else is said. */
 typedef struct cs_description_model {
@@ -57,6 +58,7 @@ typedef struct cs_description_options {
     uint32_t packed_tokens, vocab_multiple, offload_layers, lora_rank, optimizer_instances;
     double dropout, moe_capacity_factor;
     int64_t bucket; /* bytes */
+    cs_time exchange_latency;
     const char *moe_dispatcher, *grad_dtype, *grad_reduce_dtype, *fp8_scaling, *fp8_weights;
     const char *pytorch, *stage_results, *quantization;
     cs_list lora_targets;      /* const char * */
@@ -78,7 +80,7 @@ typedef struct cs_description {
     const cJSON *args; /* of Megatron-LM, an object or NULL */
     const cJSON *env;  /* variables of the environment, an object or NULL */
     const cJSON *json; /* the document: keys of the tables below, without those that are null */
-    cs_list unread;    /* const char *: options that no table knows */
+    cs_list unread;    /* const char *: keys that no table has, such as "/options/x" */
 } cs_description;
 
 /* The fields of a description and of its parts; ended by {0}. */
@@ -96,5 +98,11 @@ extern const cs_field cs_description_profile_fields[];
 CS_MUST_CHECK cs_status cs_description_read(cJSON *object, const cs_json_place *place,
                                             const cs_field *others, void *other, cs_arena *arena,
                                             cs_description *description, cs_error *error);
+
+/* Reads a file of the schema "run/1": {"schema": "run/1", "name": text, ...keys of a description}.
+ * The caller frees *document, which the description refers to. */
+CS_MUST_CHECK cs_status cs_description_parse(const char *name, const char *text, size_t length,
+                                             cs_arena *arena, cJSON **document,
+                                             cs_description *description, cs_error *error);
 
 #endif

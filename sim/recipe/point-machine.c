@@ -1,5 +1,4 @@
 /* Rules for the section "platform": which GPU, in which nodes, joined by what. */
-#include "sim/base/fitted.h"
 #include "sim/base/number.h"
 #include "sim/base/text-stream.h"
 #include "sim/recipe/rules.h"
@@ -348,25 +347,14 @@ static void write_links(cs_rules *rules, const machine *found, FILE *out)
 
 /* ---- the section ---- */
 
-/* Each message has the time that was measured, and no other to share links with. That was measured
- * of schedules that send asynchronously; an exchange of interleaved stages that blocks ends with
- * the host waiting for the device (megatron/p2p_communication.py: torch.cuda.synchronize behind
- * batch_isend_irecv), which takes as long whatever is sent: a fitted figure (tests/fit-figures.py).
- */
-static void write_measured_links(cs_rules *rules, bool blocking, FILE *out)
+/* Each message has the time that was measured, and no other to share links with. */
+static void write_measured_links(const cs_description *run, FILE *out)
 {
-    const cs_description *point = rules->run;
     char latency[CS_NUMBER_TEXT_BYTES];
-    fputs("\"topology\": \"nvlink_switch\", \"bandwidth\": \"1 PB/s\", \"latency\": ", out);
-    if (blocking && point->parallel->vpp > 1) {
-        cs_rules_assume(rules, "a message of interleaved stages takes " CS_FITTED_EXCHANGE
-                               ", whatever its size, where the host waits for it");
-        fputs("\"" CS_FITTED_EXCHANGE "\"", out);
-    } else {
-        fputs(
-            cs_number_format(point->options->profiled_ms->message * 1e-3, latency, sizeof(latency)),
-            out);
-    }
+    const double stated = cs_time_seconds(run->options->exchange_latency);
+    const double seconds = stated > 0 ? stated : run->options->profiled_ms->message * 1e-3;
+    fprintf(out, "\"topology\": \"nvlink_switch\", \"bandwidth\": \"1 PB/s\", \"latency\": %s",
+            cs_number_format(seconds, latency, sizeof(latency)));
 }
 
 /* Writes the memory only if it differs from the device's by more than 10 %: vendors call 270 GiB
@@ -393,7 +381,7 @@ static void write_platform(cs_rules *rules, FILE *out)
     const bool blocking = point->options->blocking_messages;
     fputs("{", out);
     if (point->options->profiled_ms)
-        write_measured_links(rules, blocking, out);
+        write_measured_links(point, out);
     else if (found)
         write_links(rules, found, out);
     fprintf(out, ", \"devices\": %u", point->hardware->gpus);

@@ -2,6 +2,7 @@
  * has to be computed. */
 #include "sim/base/number.h"
 #include "sim/recipe/rules.h"
+#include "sim/scenario/runtime-section.h"
 
 #include <ctype.h>
 #include <math.h>
@@ -33,28 +34,43 @@ static void put_text(cs_rules *rules, const char *key, const char *value)
 
 /* ---- what is known before anything is assumed ---- */
 
-/* The framework's name in small letters with hyphens for blanks, /is/framework; and its words, each
- * with the number behind it, such as a release, or true: "NeMo 25.02" is /is/words/NeMo = "25.02". */
+/* The words of the framework's name, each with the number behind it, such as a release, or true:
+ * "NeMo 25.02" is /is/words/NeMo = "25.02". And the runtime that is called so, /is/found; a name that
+ * ends in .json is a file of a runtime. */
 static void put_framework(cs_rules *rules, const char *name)
 {
     char text[128], key[128];
-    size_t n = 0;
-    for (; name[n] && n + 1 < sizeof(text); n++)
-        text[n] = name[n] == ' ' ? '-' : (char)tolower((unsigned char)name[n]);
-    text[n] = '\0';
-    put_text(rules, "/is/framework", text);
-    for (const char *at = name; *at;) {
-        const size_t length = strcspn(at, " (),;/");
-        const char *behind = at + length + strspn(at + length, " ");
+    const size_t length = strlen(name);
+    const bool is_file = length > 5 && strcmp(name + length - 5, ".json") == 0;
+    const char *found = is_file ? name : cs_facts_find(&cs_runtime_kind, name);
+    if (found)
+        put_text(rules, "/is/found", found);
+    snprintf(text, sizeof(text), "no runtime is known as \"%.60s\":", name);
+    put_text(rules, "/is/unknown", *name ? text : "no framework is stated:");
+    for (const char *at = name; *at && !is_file;) {
+        const size_t letters = strcspn(at, " (),;/");
+        const char *behind = at + letters + strspn(at + letters, " ");
         size_t digits = strspn(behind, "0123456789.");
         while (digits > 0 && behind[digits - 1] == '.')
             digits--;
-        snprintf(key, sizeof(key), "/is/words/%.*s", (int)length, at);
+        snprintf(key, sizeof(key), "/is/words/%.*s", (int)letters, at);
         snprintf(text, sizeof(text), "%.*s", (int)digits, behind);
-        if (length > 0 && isalpha((unsigned char)*at) && !strchr(key, '~'))
+        if (letters > 0 && isalpha((unsigned char)*at) && !strchr(key, '~'))
             cs_rules_put(rules, key, digits > 0 ? cJSON_CreateString(text) : cJSON_CreateTrue());
-        at += length + (at[length] != '\0');
+        at += letters + (at[letters] != '\0');
     }
+}
+
+/* The description of /is/runtime; NULL: it cannot be loaded. */
+static cJSON *load_runtime(cs_rules *rules)
+{
+    const char *name = cJSON_GetStringValue(cs_rules_at(rules, "/is/runtime"));
+    cJSON *runtime = NULL;
+    if (rules->status == CS_OK && name)
+        rules->status = cs_facts_load(&cs_runtime_kind, name, NULL, &runtime, rules->error);
+    const char *title = cJSON_GetStringValue(cs_json_member(runtime, "title"));
+    put_text(rules, "/is/title", title ? title : name ? name : "");
+    return runtime;
 }
 
 static void put_device(cs_rules *rules, const cs_description *run)
@@ -112,8 +128,19 @@ static void assume(cs_rules *rules, const cs_description *given, cs_description 
     }
     put_framework(rules, given->framework ? given->framework : "");
     put_device(rules, given);
+    cs_rules_use(rules, "assumes", "runtimes");
+    cJSON *runtime = load_runtime(rules);
+    cJSON_ArrayForEach(member, cs_json_member(runtime, "is"))
+    {
+        char key[64];
+        snprintf(key, sizeof(key), "/is/%s", member->string);
+        cs_rules_put(rules, key, cJSON_Duplicate(member, true));
+    }
+    cs_rules_use(rules, "assumes", "traits");
     cs_rules_use(rules, "arguments", "rows");
+    cs_rules_apply(rules, cs_json_member(runtime, "assumes"));
     cs_rules_use(rules, "assumes", "rows");
+    cJSON_Delete(runtime);
     if (rules->status == CS_OK)
         complete(rules, run);
 }
@@ -417,9 +444,12 @@ static void build(cs_rules *rules)
         cs_rules_use(rules, "memory", "rows");
     }
     cs_rules_platform(rules);
-    for (uint32_t i = 0; i < run->unread.n; i++)
-        cs_rules_assume(rules, "the option \"%s\" changes nothing: it is not known",
-                        ((const char *const *)run->unread.items)[i]);
+    for (uint32_t i = 0; i < run->unread.n; i++) {
+        const char *key = ((const char *const *)run->unread.items)[i];
+        if (strncmp(key, "/options/", strlen("/options/")) == 0)
+            cs_rules_assume(rules, "the option \"%s\" changes nothing: it is not known",
+                            key + strlen("/options/"));
+    }
     cs_rules_check(rules, "checks", "simulated");
     cs_rules_use(rules, "parallel", "rows");
     if (cs_rules_is(rules, "/args/fine-grained-activation-offloading", "true") &&

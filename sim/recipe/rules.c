@@ -153,12 +153,16 @@ static const cJSON *use(void *context, const cJSON *row, const char *key)
     return value;
 }
 
-void cs_rules_use(cs_rules *rules, const char *file, const char *list)
+void cs_rules_apply(cs_rules *rules, const cJSON *list)
 {
-    const cJSON *table = table_of(rules, file, list);
     if (rules->status == CS_OK)
         rules->status =
-            cs_conventions_apply(table, rules->view, value_of, use, rules, file, rules->error);
+            cs_conventions_apply(list, rules->view, value_of, use, rules, "rules", rules->error);
+}
+
+void cs_rules_use(cs_rules *rules, const char *file, const char *list)
+{
+    cs_rules_apply(rules, table_of(rules, file, list));
 }
 
 void cs_rules_check(cs_rules *rules, const char *file, const char *list)

@@ -47,7 +47,8 @@ bool cs_rules_is(const cs_rules *rules, const char *key, const char *text);
 /* Gives a key of the view a value, which the function takes over; NULL: memory ran out. */
 void cs_rules_put(cs_rules *rules, const char *key, cJSON *value);
 
-/* Uses the conventions of a list of a file of facts/words. */
+/* Uses a list of conventions; or a list of a file of facts/words. */
+void cs_rules_apply(cs_rules *rules, const cJSON *list);
 void cs_rules_use(cs_rules *rules, const char *file, const char *list);
 
 /* Adds the notes of a list of checks: {"missing" or "assumed": text, "with": conditions, "needs":
