@@ -91,9 +91,9 @@ typedef struct cs_tiling {
 typedef struct cs_training {
     cs_efficiency *matrix;  /* products; flop and bytes add up, the same of the next four */
     cs_efficiency *grouped; /* those of experts; NULL: as matrix */
-    cs_efficiency *narrow;  /* with fp8, mxfp8 and nvfp4 operands, by their peak; NULL: as matrix */
-    cs_efficiency *grouped_narrow; /* NULL: as narrow */
-    cs_efficiency *single;         /* fp32 products; NULL: as matrix */
+    cs_efficiency *narrow[CS_N_PRECISIONS]; /* those in fp8, mxfp8 and nvfp4; NULL: as matrix */
+    cs_efficiency *grouped_narrow[CS_N_PRECISIONS]; /* those of experts; NULL: as grouped */
+    cs_efficiency *single;                          /* fp32 products; NULL: as matrix */
     cs_tiling *tiling;     /* of fp32 products; NULL: a last wave that is not full costs nothing */
     cs_efficiency *memory; /* memory-bound kernels; NULL: as the group elementwise */
     cs_flash_rate *flash[CS_N_FLASH]; /* NULL: as the group attention */
