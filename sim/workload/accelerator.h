@@ -125,10 +125,18 @@ typedef struct cs_driver {
     const char *source;
 } cs_driver;
 
+/* Bytes of the workspaces that libraries allocate on a device; 0: the usual ones. */
+typedef struct cs_workspaces {
+    int64_t cublas; /* of a handle of cuBLAS or hipBLAS in PyTorch */
+    int64_t engine; /* of TransformerEngine's products, on each stream */
+    const char *source;
+} cs_workspaces;
+
 /* Facts of a device that a scenario needs besides the times of kernels. Zeroed: no device. */
 typedef struct cs_device_facts {
-    int64_t memory;        /* bytes, by the data sheet */
-    cs_driver driver;      /* reported = memory and nothing else if not stated */
+    int64_t memory;   /* bytes, by the data sheet */
+    cs_driver driver; /* reported = memory and nothing else if not stated */
+    cs_workspaces workspaces;
     double host_bandwidth; /* bytes/s, of the link to its host; 0: not known */
     double capability;     /* CUDA's compute capability; 0: none */
 } cs_device_facts;
@@ -138,6 +146,7 @@ typedef struct cs_accelerator {
     cs_list aliases, except;       /* texts (sim/base/facts.h) */
     cs_architecture architecture;  /* zeroed: not stated */
     cs_driver driver;              /* the same */
+    cs_workspaces workspaces;      /* the same */
     int64_t memory;                /* bytes */
     double bandwidth;              /* bytes/s */
     cs_time launch;                /* from one kernel to the next */
