@@ -22,6 +22,13 @@ static const cs_field head_fields[] = {
      .of = &word_field, .doc = "other names: one fits a text that has all of its words"},
     {"except", CS_FIELD_LIST, offsetof(cs_accelerator, except), .fallback = "[]", .of = &word_field,
      .doc = "words of the names of other products that aliases would fit"},
+    {"machine", CS_FIELD_TEXT, offsetof(cs_accelerator, machine), .fallback = "",
+     .doc = "machine that it usually comes in (sim list topologies), for runs whose description "
+            "names none"},
+    {"gpus_per_node", CS_FIELD_COUNT, offsetof(cs_accelerator, gpus_per_node), .fallback = "0",
+     .max = 1 << 20,
+     .doc =
+         "GPUs of a node as people count them, if a node of the machine is more, such as a rack"},
     {"memory", CS_FIELD_BYTES, offsetof(cs_accelerator, memory), .doc = "capacity of its memory"},
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_accelerator, bandwidth), .above_min = true,
      .doc = "peak bandwidth of its memory"},
@@ -204,6 +211,8 @@ static const cs_field source_fields[] = {
      .doc = "source of the capacity"},
     {"launch", CS_FIELD_TEXT, offsetof(cs_accelerator, launch_source),
      .doc = "source of the launch time"},
+    {"machine", CS_FIELD_TEXT, offsetof(cs_accelerator, machine_source), .fallback = "",
+     .doc = "why it is usually in that machine"},
     {0}};
 
 static const cs_field document_fields[] = {
@@ -253,6 +262,7 @@ static void take_parts(const document *parts, cs_accelerator *device)
     device->bandwidth_source = parts->sources->bandwidth_source;
     device->memory_source = parts->sources->memory_source;
     device->launch_source = parts->sources->launch_source;
+    device->machine_source = parts->sources->machine_source;
     if (parts->architecture)
         device->architecture = *parts->architecture;
     if (parts->driver)

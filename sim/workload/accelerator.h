@@ -144,6 +144,8 @@ typedef struct cs_device_facts {
 typedef struct cs_accelerator {
     const char *name, *title;
     cs_list aliases, except;       /* texts (sim/base/facts.h) */
+    const char *machine;           /* that such GPUs usually are in; NULL: not stated */
+    uint32_t gpus_per_node;        /* as people count nodes; 0: as the machine does */
     cs_architecture architecture;  /* zeroed: not stated */
     cs_driver driver;              /* the same */
     cs_workspaces workspaces;      /* the same */
@@ -151,7 +153,7 @@ typedef struct cs_accelerator {
     double bandwidth;              /* bytes/s */
     cs_time launch;                /* from one kernel to the next */
     double peaks[CS_N_PRECISIONS]; /* flop/s of dense matrix products; 0: not supported */
-    const char *peak_source, *bandwidth_source, *memory_source, *launch_source;
+    const char *peak_source, *bandwidth_source, *memory_source, *launch_source, *machine_source;
     cs_training training;
     cs_host_link host_link; /* bandwidth 0: not stated */
     cs_efficiency groups[CS_N_ACCELERATOR_GROUPS];
