@@ -51,6 +51,10 @@ COLD = CARDS + ['h20']  # Hopper with less power or slower units: products diffe
 BLACKWELL = ['b200', 'b300', 'gb200', 'gb300']
 CDNA = ['mi100', 'mi210', 'mi250', 'mi250x']
 
+# One figure for all formats, where the points do not tell them apart.
+NARROW = ['fp8/compute', 'mxfp8/compute', 'nvfp4/compute']
+GROUPED_NARROW = ['grouped_' + place for place in NARROW]
+
 # Kernels that only move reach, without a measurement, 0.75 of the bandwidth, as on A100.
 MEMORY = (0.75, 0.15)
 
@@ -65,22 +69,22 @@ FIGURES = [
     ('H100 in_step', HOPPER + CARDS, ['in_step/factor'], 1.05, 0.1),
     ('H100 500 W in_step', ['h100-96gb'], ['in_step/factor'], 1.2, 0.15),
     ('H100 memory', WARM + COLD, ['memory/memory'], *MEMORY),
-    ('H100 narrow', WARM, ['narrow/compute'], 0.7, 0.15),
+    ('H100 narrow', WARM, ['fp8/compute'], 0.7, 0.15),
     ('H100 grouped', WARM, ['grouped/compute'], 0.79, 0.2),
-    ('H100 grouped_narrow', WARM, ['grouped_narrow/compute'], 0.61, 0.2),
+    ('H100 grouped_narrow', WARM, ['grouped_fp8/compute'], 0.61, 0.2),
     ('B200 in_step', BLACKWELL, ['in_step/factor'], 1.054, 0.1),
     ('B200 grouped', ['b200', 'b300'], ['grouped/compute'], 0.515, 0.2),
     ('GB200 grouped', ['gb200', 'gb300'], ['grouped/compute'], 0.484, 0.2),
-    ('B200 narrow', ['b200'], ['narrow/compute'], 0.63, 0.15),
-    ('B300 narrow', ['b300'], ['narrow/compute'], 0.66, 0.15),
-    ('GB200 narrow', ['gb200'], ['narrow/compute'], 0.6, 0.15),
-    ('GB300 narrow', ['gb300'], ['narrow/compute'], 0.66, 0.15),
-    ('B200 grouped_narrow', ['b200', 'b300'], ['grouped_narrow/compute'], 0.55, 0.2),
-    ('GB200 grouped_narrow', ['gb200', 'gb300'], ['grouped_narrow/compute'], 0.53, 0.2),
+    ('B200 narrow', ['b200'], NARROW, 0.63, 0.15),
+    ('B300 narrow', ['b300'], NARROW, 0.66, 0.15),
+    ('GB200 narrow', ['gb200'], NARROW, 0.6, 0.15),
+    ('GB300 narrow', ['gb300'], NARROW, 0.66, 0.15),
+    ('B200 grouped_narrow', ['b200', 'b300'], GROUPED_NARROW, 0.55, 0.2),
+    ('GB200 grouped_narrow', ['gb200', 'gb300'], GROUPED_NARROW, 0.53, 0.2),
     ('V100 matrix', ['v100', 'v100-pcie'], ['matrix/compute'], 0.6, 0.2),
     ('MI100 to MI250X single', CDNA, ['single/compute'], 0.758, 0.2),
     ('MI100 to MI250X memory', CDNA, ['memory/memory', 'single/memory'], *MEMORY),
-    ('MI355X narrow', ['mi355x', 'mi350x'], ['narrow/compute'], 0.5, 0.25),
+    ('MI355X narrow', ['mi355x', 'mi350x'], NARROW[:2], 0.5, 0.25),
 ]
 CORE = ['a100', 'h100', 'h200', *BLACKWELL]
 MEGATRON_CORE = ','.join('framework=' + name for name in (
@@ -105,9 +109,9 @@ KEYS = [
 
 
 # Points that a group of figures is about.
-ABOUT = {'single': 'precision=fp32', 'narrow': 'precision=*fp8*,precision=nvfp4',
+ABOUT = {'single': 'precision=fp32', 'fp8': 'precision=*fp8*,precision=nvfp4',
          'grouped': 'kind=decoder-moe',
-         'grouped_narrow': 'kind=decoder-moe'}
+         'grouped_fp8': 'kind=decoder-moe'}
 NAMES = [f[0] for f in FIGURES] + [k[0] for k in KEYS]
 STARTS = [f[3] for f in FIGURES] + [k[3] for k in KEYS]
 SPREADS = [f[4] for f in FIGURES] + [k[5] for k in KEYS]

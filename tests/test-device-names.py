@@ -14,6 +14,8 @@ import sys
 import tempfile
 import unittest
 
+import descriptions
+
 SIM, ROOT = [os.path.abspath(word) for word in sys.argv[1:3]]
 DEVICES = sorted(glob.glob(os.path.join(ROOT, 'facts/devices', '*.json')))
 FOLDERS = ['sim/workload', 'sim/scenario', 'sim/run', 'sim/advise']
@@ -41,20 +43,6 @@ SCENARIOS = [
     scenario('deepspeed', {'zero': 2}),
     scenario('llm-foundry', {'zero': 3}, topology='nvlink_mesh'),
 ]
-
-
-def described(path):
-    """A description with what it takes over by "like"."""
-    with open(path, encoding='utf-8') as file:
-        own = json.load(file)
-
-    def merge(value, base):
-        return {**base, **{key: merge(member, base[key]) if isinstance(member, dict)
-                           and isinstance(base.get(key), dict) else member
-                           for key, member in value.items()}}
-    if 'like' in own:
-        return merge(own, described(os.path.join(ROOT, 'facts/devices', own['like'] + '.json')))
-    return own
 
 
 def precisions(device):
@@ -96,7 +84,7 @@ class Names(unittest.TestCase):
                 with open(copy, 'w', encoding='utf-8') as file:
                     json.dump(device, file)
                 for made in SCENARIOS:
-                    for precision in precisions(described(path)):
+                    for precision in precisions(descriptions.load(ROOT, 'devices', name)):
                         asked = {**made, 'model': {**made['model'], 'precision': precision}}
                         with self.subTest(device=name, runtime=made['runtime'],
                                           precision=precision):

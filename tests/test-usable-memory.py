@@ -10,6 +10,8 @@ import sys
 import tempfile
 import unittest
 
+import descriptions
+
 SIM, ROOT = [os.path.abspath(word) for word in sys.argv[1:3]]
 MIB, GIB = 1 << 20, 1 << 30
 UNITS = {'MB': 1e6, 'GB': 1e9, 'MiB': MIB, 'GiB': GIB}
@@ -23,9 +25,8 @@ def bytes_of(text):
 
 
 def driver_of(device):
-    with open(os.path.join(ROOT, 'facts/devices', device + '.json'), encoding='utf-8') as file:
-        return {key: bytes_of(value) for key, value in json.load(file)['driver'].items()
-                if key != 'source'}
+    driver = descriptions.load(ROOT, 'devices', device)['driver']
+    return {key: bytes_of(value) for key, value in driver.items() if key != 'source'}
 
 
 def run(device='h100', runtime='megatron-core', parallel=None, devices=8, model=None,
@@ -94,12 +95,10 @@ class Capacity(unittest.TestCase):
 
     def test_reported(self):
         """No device reports more than its data sheet states, or less than 0.9 of it."""
-        for name in sorted(os.listdir(os.path.join(ROOT, 'facts/devices'))):
-            if name.endswith('.json'):
-                with open(os.path.join(ROOT, 'facts/devices', name), encoding='utf-8') as file:
-                    device = json.load(file)
-                share = bytes_of(device['driver']['reported']) / bytes_of(device['memory'])
-                self.assertTrue(0.9 < share <= 1, (name, share))
+        for name in descriptions.names(ROOT, 'devices'):
+            device = descriptions.load(ROOT, 'devices', name)
+            share = bytes_of(device['driver']['reported']) / bytes_of(device['memory'])
+            self.assertTrue(0.9 < share <= 1, (name, share))
 
     def test_verdict(self):
         """Tight: less than 5 % of the capacity is free."""

@@ -60,14 +60,19 @@ const cs_field cs_description_model_fields[] = {
 
 const cs_field cs_description_hardware_fields[] = {
     {"gpu", CS_FIELD_TEXT, AT(gpu),
-     .doc = "name of the GPU as sim validate knows it (docs/reference/points.md)"},
+     .doc = "name of the GPU: one of `sim list devices`, or as CUDA, ROCm and people write it"},
     {"gpus", CS_FIELD_COUNT, AT(gpus), .min = 1, .max = DEVICES,
      .doc = "number of GPUs in the run"},
     NUMBER(gpus_per_node, "GPUs per node; 0: not stated"),
     {"memory_gb", CS_FIELD_NUMBER, AT(memory_gb), .fallback = "", .above_min = true,
      .doc = "memory of a GPU, GiB"},
     TEXT(intra, "links within a node, as text"),
-    TEXT(inter, "links between nodes, as text"),
+    TEXT(inter, "links between nodes, as text: 8 x HDR, NDR 400 Gbit/s per GPU, 800 Gbit/s per "
+                "node"),
+    TEXT(machine, "machine, one of `sim list topologies`; else the usual one of the GPU"),
+    NUMBER(adapters, "network adapters per node; 0: as in `inter`, or as the machine has"),
+    {"adapter_bandwidth", CS_FIELD_BANDWIDTH, AT(adapter_bandwidth), .fallback = "0",
+     .doc = "bandwidth of a network adapter; 0: as the machine has"},
     {0},
 };
 

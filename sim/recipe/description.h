@@ -27,6 +27,9 @@ typedef struct cs_description_hardware {
     uint32_t gpus, gpus_per_node;
     double memory_gb; /* of a GPU, GiB as vendors count them; NaN: not stated */
     const char *intra, *inter;
+    const char *machine;      /* NULL: not stated */
+    uint32_t adapters;        /* of a node */
+    double adapter_bandwidth; /* bytes/s of each */
 } cs_description_hardware;
 
 typedef struct cs_description_parallel {

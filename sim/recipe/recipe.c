@@ -80,9 +80,9 @@ static void put_device(cs_rules *rules, const cs_description *run)
     cs_error ignored;
     cs_error_init(&ignored);
     put_text(rules, "/is/gpu", name);
-    put_truth(rules, "/is/rack", cs_rules_rack(run));
     if (*name && cs_facts_load(&cs_device_kind, name, NULL, &device, &ignored) == CS_OK)
         cs_rules_put(rules, "/device", device);
+    put_truth(rules, "/is/rack", cs_rules_rack(rules, run));
 }
 
 /* Reads the description again, with what was assumed, into rules->run. What no longer has the form

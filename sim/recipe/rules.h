@@ -86,11 +86,9 @@ void cs_rules_platform(cs_rules *rules);
 /* The device that the run's GPU is; "" where it is none. */
 const char *cs_rules_gpu(const cs_description *run);
 
-/* Returns the facts of the run's device; zeroed if it has none. */
-cs_device_facts cs_rules_facts(const cs_description *run);
-
-/* Whether the run's GPUs are joined by NVLinks in a rack, and not only in nodes of eight. */
-bool cs_rules_rack(const cs_description *run);
+/* Whether NVLinks join more of the run's GPUs than those of a node, as in a rack. Needs "device" in
+ * the view. */
+bool cs_rules_rack(const cs_rules *rules, const cs_description *run);
 
 /* The same device; NULL and noted as missing where it is none. */
 const char *cs_rules_device(cs_rules *rules);

@@ -128,30 +128,24 @@ cs_status cs_memory_section_read(const cJSON *value, const cs_json_place *root, 
 
 /* ---- workspaces ---- */
 
-/* Whether a device is a Hopper or a Blackwell other than GeForce (compute capability 9 or 10).
- * PyTorch and TransformerEngine allocate larger workspaces on these. */
-static bool is_recent(const cs_device_facts *device)
-{
-    return device->capability >= 9 && device->capability < 11;
-}
-
 /* PyTorch has a workspace for each handle of cuBLAS, and a handle for each thread: one computes
- * forward, another one backward (aten/src/ATen/cuda/CublasHandlePool.cpp, parseChosenWorkspaceSize:
- * ":4096:2:16:8" by default, 32 MiB from Hopper on). TransformerEngine has one of 4 MiB, from
- * Hopper on 32 MiB, and four more for products of groups, on as many streams
- * (transformer_engine/pytorch/module/base.py, get_cublas_workspace_size_bytes and
- * get_multi_stream_cublas_workspace). Products that go on beside tensor-parallel collectives have
- * one of their own, with room for three streams (transformer_engine/pytorch/cpp_extensions/gemm.py,
- * get_cublas_workspace, _NUM_MAX_UB_STREAMS; until 2.8 they had the first one, three times as
- * large). Those of groups are made by the first such product: layers say which devices have any. */
-static int64_t library_bytes(cs_library which, bool recent, int64_t cublas)
+ * forward, another one backward (aten/src/ATen/cuda/CublasHandlePool.cpp). TransformerEngine has
+ * one, and four more for products of groups, on as many streams
+ * (transformer_engine/pytorch/module/base.py, get_multi_stream_cublas_workspace). Products that go
+ * on beside tensor-parallel collectives have one of their own, with room for three streams
+ * (transformer_engine/pytorch/cpp_extensions/gemm.py, get_cublas_workspace, _NUM_MAX_UB_STREAMS;
+ * until 2.8 they had the first one, three times as large). Those of groups are made by the first
+ * such product: layers say which devices have any. Devices state the sizes; the usual ones are
+ * PyTorch's ":4096:2:16:8" and TransformerEngine's 4 MiB (get_cublas_workspace_size_bytes). */
+static int64_t library_bytes(cs_library which, const cs_workspaces *workspaces, int64_t cublas)
 {
-    enum { KIB = 1024, MIB = 1024 * KIB, THREADS = 2, STREAMS = 4, BUFFER_STREAMS = 3 };
-    const int64_t usual = recent ? 32 * MIB : 2 * 4096 * KIB + 8 * 16 * KIB;
-    const int64_t engine = recent ? 32 * MIB : 4 * MIB;
+    enum { KIB = 1024, THREADS = 2, STREAMS = 4, BUFFER_STREAMS = 3 };
+    const int64_t usual = 2 * 4096 * KIB + 8 * 16 * KIB;
+    const int64_t handle = workspaces->cublas > 0 ? workspaces->cublas : usual;
+    const int64_t engine = workspaces->engine > 0 ? workspaces->engine : 4096 * KIB;
     switch (which) {
     case CS_LIBRARY_CUBLAS:
-        return THREADS * (cublas > 0 ? cublas : usual);
+        return THREADS * (cublas > 0 ? cublas : handle);
     case CS_LIBRARY_TRANSFORMER_ENGINE:
         return engine;
     case CS_LIBRARY_GROUPED_PRODUCTS:
@@ -188,7 +182,8 @@ cs_kept_rules cs_memory_section_rules(const cs_memory_section *section,
                            .wide_inputs = !section->narrow_inputs,
                            .deterministic_multiprocessors = section->deterministic_multiprocessors};
     if (lists(section, CS_LIBRARY_GROUPED_PRODUCTS))
-        rules.grouped_workspace = library_bytes(CS_LIBRARY_GROUPED_PRODUCTS, is_recent(device), 0);
+        rules.grouped_workspace =
+            library_bytes(CS_LIBRARY_GROUPED_PRODUCTS, &device->workspaces, 0);
     for (uint32_t i = 0; i < section->fused.n; i++)
         rules.fused |= 1u << ((const uint32_t *)section->fused.items)[i];
     return rules;
@@ -312,7 +307,7 @@ cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job, 
     for (uint32_t which = 0; which < CS_N_LIBRARIES; which++)
         if (lists(section, which) && !(which == CS_LIBRARY_GROUPED_PRODUCTS && workload->name))
             libraries +=
-                library_bytes(which, is_recent(&sections->model.device), section->cublas_workspace);
+                library_bytes(which, &sections->model.device.workspaces, section->cublas_workspace);
     if (n_shared == 0 && libraries == 0 && !has_resident(section))
         return CS_OK;
     int64_t *bytes = cs_arena_alloc(arena, job->n_devices, sizeof(*bytes));

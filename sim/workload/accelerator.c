@@ -22,6 +22,13 @@ static const cs_field head_fields[] = {
      .of = &word_field, .doc = "other names: one fits a text that has all of its words"},
     {"except", CS_FIELD_LIST, offsetof(cs_accelerator, except), .fallback = "[]", .of = &word_field,
      .doc = "words of the names of other products that aliases would fit"},
+    {"machine", CS_FIELD_TEXT, offsetof(cs_accelerator, machine), .fallback = "",
+     .doc = "machine that it usually comes in (sim list topologies), for runs whose description "
+            "names none"},
+    {"gpus_per_node", CS_FIELD_COUNT, offsetof(cs_accelerator, gpus_per_node), .fallback = "0",
+     .max = 1 << 20,
+     .doc =
+         "GPUs of a node as people count them, if a node of the machine is more, such as a rack"},
     {"memory", CS_FIELD_BYTES, offsetof(cs_accelerator, memory), .doc = "capacity of its memory"},
     {"bandwidth", CS_FIELD_BANDWIDTH, offsetof(cs_accelerator, bandwidth), .above_min = true,
      .doc = "peak bandwidth of its memory"},
@@ -118,10 +125,18 @@ static const cs_field tiling_fields[] = {
 static const cs_field training_fields[] = {
     PART("matrix", matrix, efficiency_fields, cs_efficiency, "matrix products"),
     PART("grouped", grouped, efficiency_fields, cs_efficiency, "matrix products of experts"),
-    PART("narrow", narrow, efficiency_fields, cs_efficiency,
-         "matrix products in fp8, mxfp8 and nvfp4"),
-    PART("grouped_narrow", grouped_narrow, efficiency_fields, cs_efficiency,
-         "those of experts in fp8, mxfp8 and nvfp4"),
+    PART("fp8", narrow[CS_PRECISION_FP8], efficiency_fields, cs_efficiency,
+         "matrix products in fp8; else as matrix, like the next two"),
+    PART("mxfp8", narrow[CS_PRECISION_MXFP8], efficiency_fields, cs_efficiency,
+         "matrix products in mxfp8"),
+    PART("nvfp4", narrow[CS_PRECISION_NVFP4], efficiency_fields, cs_efficiency,
+         "matrix products in nvfp4"),
+    PART("grouped_fp8", grouped_narrow[CS_PRECISION_FP8], efficiency_fields, cs_efficiency,
+         "matrix products of experts in fp8; else as grouped, like the next two"),
+    PART("grouped_mxfp8", grouped_narrow[CS_PRECISION_MXFP8], efficiency_fields, cs_efficiency,
+         "matrix products of experts in mxfp8"),
+    PART("grouped_nvfp4", grouped_narrow[CS_PRECISION_NVFP4], efficiency_fields, cs_efficiency,
+         "matrix products of experts in nvfp4"),
     PART("single", single, efficiency_fields, cs_efficiency, "matrix products in fp32"),
     PART("memory", memory, efficiency_fields, cs_efficiency, "memory-bound kernels"),
     PART("flash2", flash[CS_FLASH_2], flash_fields, cs_flash_rate, "FlashAttention-2"),
@@ -168,7 +183,16 @@ static const cs_field driver_fields[] = {
     {"source", CS_FIELD_TEXT, offsetof(cs_driver, source), .doc = "where they come from"},
     {0}};
 
+static const cs_field workspace_fields[] = {
+    {"cublas", CS_FIELD_BYTES, offsetof(cs_workspaces, cublas), .min = 1,
+     .doc = "workspace of a handle of cuBLAS or hipBLAS in PyTorch"},
+    {"transformer_engine", CS_FIELD_BYTES, offsetof(cs_workspaces, engine), .min = 1,
+     .doc = "workspace of TransformerEngine's matrix products, on each of its streams"},
+    {"source", CS_FIELD_TEXT, offsetof(cs_workspaces, source), .doc = "where they come from"},
+    {0}};
+
 typedef struct document {
+    cs_workspaces *workspaces;
     cs_driver *driver;
     cs_architecture *architecture;
     cs_training *training;
@@ -187,6 +211,8 @@ static const cs_field source_fields[] = {
      .doc = "source of the capacity"},
     {"launch", CS_FIELD_TEXT, offsetof(cs_accelerator, launch_source),
      .doc = "source of the launch time"},
+    {"machine", CS_FIELD_TEXT, offsetof(cs_accelerator, machine_source), .fallback = "",
+     .doc = "why it is usually in that machine"},
     {0}};
 
 static const cs_field document_fields[] = {
@@ -212,6 +238,11 @@ static const cs_field document_fields[] = {
      .size = sizeof(cs_driver),
      .doc = "memory that programs can use; without it, all of the data sheet's",
      .shape = "{\"reported\", \"context\", \"communicator\", \"source\"}"},
+    {"workspaces", CS_FIELD_OBJECT, offsetof(document, workspaces), .fallback = "",
+     .of = workspace_fields, .size = sizeof(cs_workspaces),
+     .doc = "memory that libraries take for their products; without it, 8.125 MiB (cuBLAS) and "
+            "4 MiB (TransformerEngine)",
+     .shape = "{\"cublas\", \"transformer_engine\", \"source\"}"},
     {"training", CS_FIELD_OBJECT, offsetof(document, training), .fallback = "",
      .of = training_fields, .size = sizeof(cs_training),
      .doc = "what kernels take in training, for scenarios with a runtime",
@@ -231,10 +262,13 @@ static void take_parts(const document *parts, cs_accelerator *device)
     device->bandwidth_source = parts->sources->bandwidth_source;
     device->memory_source = parts->sources->memory_source;
     device->launch_source = parts->sources->launch_source;
+    device->machine_source = parts->sources->machine_source;
     if (parts->architecture)
         device->architecture = *parts->architecture;
     if (parts->driver)
         device->driver = *parts->driver;
+    if (parts->workspaces)
+        device->workspaces = *parts->workspaces;
     if (parts->training)
         device->training = *parts->training;
     if (parts->host_link)
@@ -282,6 +316,7 @@ cs_device_facts cs_accelerator_facts(const cs_accelerator *device)
     return (cs_device_facts){
         .memory = device->memory,
         .driver = driver->reported > 0 ? *driver : (cs_driver){.reported = device->memory},
+        .workspaces = device->workspaces,
         .host_bandwidth = device->host_link.bandwidth,
         .capability = device->architecture.capability};
 }

@@ -91,9 +91,9 @@ typedef struct cs_tiling {
 typedef struct cs_training {
     cs_efficiency *matrix;  /* products; flop and bytes add up, the same of the next four */
     cs_efficiency *grouped; /* those of experts; NULL: as matrix */
-    cs_efficiency *narrow;  /* with fp8, mxfp8 and nvfp4 operands, by their peak; NULL: as matrix */
-    cs_efficiency *grouped_narrow; /* NULL: as narrow */
-    cs_efficiency *single;         /* fp32 products; NULL: as matrix */
+    cs_efficiency *narrow[CS_N_PRECISIONS]; /* those in fp8, mxfp8 and nvfp4; NULL: as matrix */
+    cs_efficiency *grouped_narrow[CS_N_PRECISIONS]; /* those of experts; NULL: as grouped */
+    cs_efficiency *single;                          /* fp32 products; NULL: as matrix */
     cs_tiling *tiling;     /* of fp32 products; NULL: a last wave that is not full costs nothing */
     cs_efficiency *memory; /* memory-bound kernels; NULL: as the group elementwise */
     cs_flash_rate *flash[CS_N_FLASH]; /* NULL: as the group attention */
@@ -125,10 +125,18 @@ typedef struct cs_driver {
     const char *source;
 } cs_driver;
 
+/* Bytes of the workspaces that libraries allocate on a device; 0: the usual ones. */
+typedef struct cs_workspaces {
+    int64_t cublas; /* of a handle of cuBLAS or hipBLAS in PyTorch */
+    int64_t engine; /* of TransformerEngine's products, on each stream */
+    const char *source;
+} cs_workspaces;
+
 /* Facts of a device that a scenario needs besides the times of kernels. Zeroed: no device. */
 typedef struct cs_device_facts {
-    int64_t memory;        /* bytes, by the data sheet */
-    cs_driver driver;      /* reported = memory and nothing else if not stated */
+    int64_t memory;   /* bytes, by the data sheet */
+    cs_driver driver; /* reported = memory and nothing else if not stated */
+    cs_workspaces workspaces;
     double host_bandwidth; /* bytes/s, of the link to its host; 0: not known */
     double capability;     /* CUDA's compute capability; 0: none */
 } cs_device_facts;
@@ -136,13 +144,16 @@ typedef struct cs_device_facts {
 typedef struct cs_accelerator {
     const char *name, *title;
     cs_list aliases, except;       /* texts (sim/base/facts.h) */
+    const char *machine;           /* that such GPUs usually are in; NULL: not stated */
+    uint32_t gpus_per_node;        /* as people count nodes; 0: as the machine does */
     cs_architecture architecture;  /* zeroed: not stated */
     cs_driver driver;              /* the same */
+    cs_workspaces workspaces;      /* the same */
     int64_t memory;                /* bytes */
     double bandwidth;              /* bytes/s */
     cs_time launch;                /* from one kernel to the next */
     double peaks[CS_N_PRECISIONS]; /* flop/s of dense matrix products; 0: not supported */
-    const char *peak_source, *bandwidth_source, *memory_source, *launch_source;
+    const char *peak_source, *bandwidth_source, *memory_source, *launch_source, *machine_source;
     cs_training training;
     cs_host_link host_link; /* bandwidth 0: not stated */
     cs_efficiency groups[CS_N_ACCELERATOR_GROUPS];

@@ -378,14 +378,14 @@ static const cs_efficiency *efficiency_of_product(const cs_accelerator *device, 
                                                   cs_precision precision)
 {
     const cs_training *t = &device->training;
-    const bool narrow = cs_precision_is_narrow(cs_op_precision(op, precision));
+    const cs_precision own = cs_op_precision(op, precision);
     const cs_efficiency *found = NULL;
     if (precision == CS_PRECISION_FP32)
         found = t->single;
     else if (op->kind == CS_OP_GROUPED_LINEAR)
-        found = narrow && t->grouped_narrow ? t->grouped_narrow : t->grouped;
-    if (!found && narrow)
-        found = t->narrow;
+        found = t->grouped_narrow[own] ? t->grouped_narrow[own] : t->grouped;
+    if (!found)
+        found = t->narrow[own];
     found = found ? found : t->matrix;
     return found ? found : &device->groups[CS_GROUP_LINEAR];
 }
