@@ -126,8 +126,8 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
     cs_heap_keep();
     CS_TRY(read_options(arguments, &how, error));
     CS_TRY(cs_document_from(arguments, &document, error));
-    cs_status status = CS_OK;
-    if (output)
+    cs_status status = cs_runtime_assume(document, arguments->words[0], "search", error);
+    if (output && status == CS_OK)
         status = cs_file_check_output(output, error);
     if (output && status == CS_OK)
         status = name_journal(output, &journal, error);

@@ -205,7 +205,9 @@ static cs_status run_search(const clustersim_source *source, const cs_advise_opt
     cs_advice advice = {0};
     cJSON *document = NULL;
     CS_TRY(cs_library_document(source, &document, error));
-    cs_status status = cs_advise(document, source->path, how, &advice, error);
+    cs_status status = cs_runtime_assume(document, source->path, "search", error);
+    if (status == CS_OK)
+        status = cs_advise(document, source->path, how, &advice, error);
     if (status == CS_OK && advice.interrupted)
         status = cs_error_add(error, CS_INTERRUPTED, "interrupted");
     if (status == CS_OK)

@@ -53,12 +53,28 @@ static void print_line(const cs_origins *origins, cs_origin origin, FILE *out)
     cs_wrap(out, WORD_COLUMN, WORD_COLUMN, CS_WRAP_REPORT, line);
 }
 
+/* Whether the runtime or the user decides more than the device: "ideal" decides nothing. */
+static bool says_something(const cs_origins *origins)
+{
+    bool any = false;
+    for (uint32_t i = 0; i < origins->n; i++) {
+        const cs_figure_source *figure = &origins->figures[i];
+        any |= figure->origin == CS_ORIGIN_MEASURED ||
+               (figure->origin == CS_ORIGIN_ASSUMED && strcmp(figure->key, "/model/device") != 0) ||
+               (figure->origin == CS_ORIGIN_GIVEN && strncmp(figure->key, "/runtime/", 9) == 0);
+    }
+    return any;
+}
+
 void cs_origins_report_print(const cs_origins *origins, FILE *out)
 {
     const uint32_t left = count(origins, CS_ORIGIN_DEFAULT);
     if (!origins->runtime)
         return;
-    fprintf(out, "runtime %s", origins->runtime);
+    if (!says_something(origins))
+        return;
+    fprintf(out, "runtime %s%s", origins->runtime,
+            origins->is_assumed ? " (assumed: the scenario names none)" : "");
     if (left > 0)
         fprintf(out, "; %u more key%s at the default", left, left == 1 ? "" : "s");
     fputs(" (sim check lists all, with sources)\n", out);
@@ -86,7 +102,8 @@ void cs_origins_report_table(const cs_origins *origins, FILE *out)
 {
     if (!origins->runtime)
         return;
-    fprintf(out, "runtime %s:\n", origins->runtime);
+    fprintf(out, "runtime %s%s:\n", origins->runtime,
+            origins->is_assumed ? " (assumed: the scenario names none)" : "");
     for (uint32_t i = 0; i < origins->n; i++)
         print_row(&origins->figures[i], out);
 }

@@ -916,10 +916,13 @@ void cs_report_print(const cs_scenario *scenario, const cs_simulation *simulatio
     const cs_job *job = &scenario->job;
     fprintf(out, "%s: %s, %u x %s, ", scenario->name, scenario->schedule->name,
             scenario->platform.n_devices, scenario->platform.topology);
-    fprintf(out, "%u mini-batch%s of %u sample%s, %u micro-batch%s of %u\n", job->iterations,
+    fprintf(out, "%u mini-batch%s of %u sample%s, %u micro-batch%s of %u", job->iterations,
             job->iterations == 1 ? "" : "es", scenario->batch_size,
             scenario->batch_size == 1 ? "" : "s", job->micro_batches,
             job->micro_batches == 1 ? "" : "es", job->micro_samples);
+    if (scenario->origins.is_assumed)
+        fprintf(out, "; runtime assumed: %s", scenario->origins.runtime);
+    fputc('\n', out);
     if (scenario->schedule->reading)
         fprintf(out, "%s: %s\n", scenario->schedule->name,
                 scenario->schedule->reading(scenario->params));

@@ -240,12 +240,30 @@ static cs_status lengthen(cJSON *root, cs_error *error)
     return CS_OK;
 }
 
+cs_status cs_runtime_assume(cJSON *root, const char *path, const char *list, cs_error *error)
+{
+    const char *text = cs_facts_text("", "usual-runtime");
+    if (cs_json_member(root, "runtime") || cs_json_member(root, "costs") ||
+        !cs_json_at(root, "/model/name") || !cs_json_at(root, "/model/device") ||
+        cs_json_at(root, "/model/measured"))
+        return CS_OK;
+    cJSON *usual = cJSON_Parse(text);
+    const cs_status status = usual ? cs_conventions_apply(cs_json_member(usual, list), root, NULL,
+                                                          NULL, NULL, path, error)
+                                   : cs_error_no_memory(error);
+    cJSON_Delete(usual);
+    return status;
+}
+
 cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena, cs_origins *origins,
                            cs_error *error)
 {
     cs_origins made = {0};
     cJSON *runtime;
-    if (!cJSON_IsObject(root) || !cs_json_member(root, "runtime"))
+    if (!cJSON_IsObject(root))
+        return CS_OK;
+    CS_TRY(cs_runtime_assume(root, path, "scenario", error));
+    if (!cs_json_member(root, "runtime"))
         return CS_OK;
     CS_TRY(lengthen(root, error));
     if (!cJSON_IsString(cs_json_at(root, "/runtime/name")))
@@ -262,6 +280,7 @@ cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena, cs_or
     if (!origins)
         return CS_OK;
     made.runtime = cs_arena_copy(arena, cJSON_GetStringValue(cs_json_at(root, "/runtime/name")));
+    made.is_assumed = cJSON_IsTrue(cs_json_at(root, "/runtime/assumed"));
     if (of.failed || !made.runtime)
         return cs_error_no_memory(error);
     *origins = made;
@@ -330,7 +349,8 @@ static bool add_value(cJSON *object, const char *value)
 cJSON *cs_origins_json(const cs_origins *origins)
 {
     cJSON *root = cJSON_CreateObject();
-    cJSON *figures = cs_json_add_text(root, "name", origins->runtime)
+    cJSON *figures = cs_json_add_text(root, "name", origins->runtime) &&
+                             cJSON_AddBoolToObject(root, "assumed", origins->is_assumed)
                          ? cJSON_AddArrayToObject(root, "figures")
                          : NULL;
     bool done = figures != NULL;

@@ -32,6 +32,7 @@ typedef struct cs_figure_source {
 /* In the arena that it was made with. */
 typedef struct cs_origins {
     const char *runtime; /* its name; NULL: the scenario has none */
+    bool is_assumed;     /* the scenario does not name it */
     uint32_t n;
     cs_figure_source *figures; /* members in the order of cs_runtime_members, then what was
                                 * measured */
@@ -51,14 +52,20 @@ const cs_field *cs_runtime_member_field(const char *key);
 /* The default of a key, as a user would write it; "" where it has none. */
 const char *cs_runtime_member_default(const char *key);
 
+/* Names the usual runtime in a document that estimates the times of a device and names none. `list`
+ * of facts/usual-runtime.json: "scenario", or "search" for plans other than the document's. */
+CS_MUST_CHECK cs_status cs_runtime_assume(cJSON *root, const char *path, const char *list,
+                                          cs_error *error);
+
 /* Writes the conventions of the runtime that the document names into it, where their keys are not
- * given, and the section in its long form. A document without the section stays as it is.
+ * given, and the section in its long form. A document without the section stays as it is,
+ * unless a runtime is assumed.
  * `origins` gets where each member is from; NULL: the run is one of many that nobody looks at, for
  * which the allocator is played only where the document says so. */
 CS_MUST_CHECK cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena,
                                          cs_origins *origins, cs_error *error);
 
-/* {"name", "figures": [{"key", "value", "is", "source"}]}; `is` as the origins are called, the
+/* {"name", "assumed", "figures": [{"key", "value", "is", "source"}]}; `is` as the origins are called, the
  * source null where there is none. NULL when memory runs out. */
 cJSON *cs_origins_json(const cs_origins *origins);
 

@@ -17,6 +17,10 @@ const cs_field cs_scenario_runtime_fields[] = {
      .doc = "framework whose conventions are the defaults of the keys below and of other sections "
             "(sim list runtimes), or FILE.json, which describes one; ideal: none, each operator "
             "takes the time of its roofline"},
+    {"assumed", CS_FIELD_BOOL, AT(assumed), .fallback = "false",
+     .doc =
+         "the name is the usual framework for such a run, because the scenario named none; plans "
+         "may break its rules"},
     {"release", CS_FIELD_TEXT, AT(release), .fallback = "",
      .doc = "release of PyTorch, such as \"2.7\" or \"2.5.1\", for runtimes whose conventions "
             "depend on "
@@ -328,7 +332,8 @@ cs_status cs_runtime_rules_load(const cJSON *document, const char *path, cs_aren
     *rules = (cs_runtime_rules){0};
     CS_TRY(cs_runtime_load(document, path, &runtime, error));
     const cJSON *section = cs_json_member(document, "runtime");
-    const cJSON *list = cs_json_member(runtime, "rules");
+    rules->is_assumed = cJSON_IsTrue(cs_json_member(section, "assumed"));
+    const cJSON *list = rules->is_assumed ? NULL : cs_json_member(runtime, "rules");
     const int n = cJSON_GetArraySize(list);
     cs_runtime_rule *items = cs_arena_alloc(arena, (size_t)n + 1, sizeof(*items));
     cs_status status = !items ? cs_error_no_memory(error)

@@ -17,9 +17,9 @@ typedef struct cs_runtime_section {
     const char *name;    /* of a description, or FILE.json; NULL: the scenario has no runtime */
     bool named;          /* the name is another one than "ideal" */
     const char *release; /* release of PyTorch; NULL or "": not given */
-    bool compile, fused, separate_products, written_out, cuda_graphs, expert_loop, expert_modules,
-        fused_experts, current_scaling, deterministic, eager_ring, summed_ring, foreach_optimizer,
-        counts_zeros, launch_blocking, early_stop;
+    bool assumed, compile, fused, separate_products, written_out, cuda_graphs, expert_loop,
+        expert_modules, fused_experts, current_scaling, deterministic, eager_ring, summed_ring,
+        foreach_optimizer, counts_zeros, launch_blocking, early_stop;
     uint32_t flash; /* cs_flash */
     cs_time host, host_kernel, host_product_backward, step;
     double kernels, gradient_passes;
@@ -48,6 +48,7 @@ enum { CS_RUNTIME_RULES_MOST = 32 }; /* rules per runtime */
 
 typedef struct cs_runtime_rules {
     const char *runtime; /* its name; NULL: the document names none */
+    bool is_assumed;     /* nobody named it, so its rules are left out */
     uint32_t n;
     const cs_runtime_rule *items;
 } cs_runtime_rules;
