@@ -8,28 +8,32 @@
 #include <stdlib.h>
 
 #define GPT                                                                                        \
-    "'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 6, 'hidden': 512, "    \
+    "'schema_version': 1, 'runtime': 'ideal', 'model': {'name': 'gpt', 'parameters': {'layers': "  \
+    "6, 'hidden': 512, "                                                                           \
     "'heads': 8, 'sequence': 512, 'vocabulary': 4096}, 'device': 'v100', 'precision': 'fp16', "    \
     "'granularity': 'block', 'optimizer': 'adam', 'batch_size': 16}, 'schedule': {'kind': "        \
     "'sequential'}, 'parallel': {}, "
 #define MIXTURE                                                                                    \
-    "'schema_version': 1, 'model': {'name': 'mixtral', 'parameters': {'layers': 4, 'hidden': 256," \
+    "'schema_version': 1, 'runtime': 'ideal', 'model': {'name': 'mixtral', 'parameters': "         \
+    "{'layers': 4, 'hidden': 256,"                                                                 \
     " 'heads': 8, 'kv_heads': 4, 'expert_intermediate': 512, 'sequence': 256, 'vocabulary': 1024"  \
     ", 'experts': 4}, 'device': 'h100', 'granularity': 'block', 'precision': 'bf16', "             \
     "'optimizer': 'adam', 'batch_size': 16}, 'schedule': {'kind': 'sequential'}, 'parallel': {}, "
 #define IMAGES                                                                                     \
-    "'schema_version': 1, 'model': {'name': 'resnet18', 'parameters': {'image': 64}, 'device': "   \
+    "'schema_version': 1, 'runtime': 'ideal', 'model': {'name': 'resnet18', 'parameters': "        \
+    "{'image': 64}, 'device': "                                                                    \
     "'v100', 'granularity': 'block', 'optimizer': 'momentum', 'batch_size': 16}, 'schedule': {"    \
     "'kind': 'sequential'}, 'parallel': {}, "
 #define ADAPTED(model, more)                                                                       \
-    "'schema_version': 1, 'model': {" model                                                        \
+    "'schema_version': 1, 'runtime': 'ideal', 'model': {" model                                    \
     ", 'heads': 8, 'kv_heads': 4, 'sequence': 256, 'vocabulary': 1024}, 'device': 'h100', "        \
     "'granularity': 'block', 'optimizer': 'adam', 'batch_size': 16, " more                         \
     "}, 'schedule': {'kind': 'sequential'}, 'parallel': {}, "
 #define LLAMA "'name': 'llama', 'parameters': {'layers': 4, 'hidden': 512, 'intermediate': 2048"
 #define LORA  "'precision': 'bf16', 'lora': {'rank': 8, 'targets': ['q_proj', 'v_proj']}"
 #define UNIFORM                                                                                    \
-    "'schema_version': 1, 'model': {'uniform': {'layers': 12, 'forward': '3 ms', 'backward': "     \
+    "'schema_version': 1, 'runtime': 'ideal', 'model': {'uniform': {'layers': 12, 'forward': '3 "  \
+    "ms', 'backward': "                                                                            \
     "'7 ms', 'update': '1 ms', 'weights': '40 MB', 'activation': '30 MB', 'workspace': '5 MB'}, "  \
     "'batch_size': 32, 'optimizer': 'adam'}, 'schedule': {'kind': 'sequential'}, 'parallel': {}, "
 #define NODES(memory)                                                                              \
@@ -236,7 +240,8 @@ static void test_against_all(void **state)
 static void test_vee_bounds(void **state)
 {
     static const char chain[] =
-        "'schema_version': 1, 'model': {'uniform': {'layers': 8, 'forward': '3 ms', 'backward': "
+        "'schema_version': 1, 'runtime': 'ideal', 'model': {'uniform': {'layers': 8, 'forward': '3 "
+        "ms', 'backward': "
         "'7 ms', 'update': '1 ms', 'weights': '40 MB', 'activation': '30 MB'}, 'batch_size': 4, "
         "'optimizer': 'adam'}, 'platform': {'topology': 'ideal', 'devices': 2}, 'schedule': "
         "{'kind': 'sequential'}, 'parallel': {}, 'advise': {'pipeline': 2, 'micro_batch': 1, "
@@ -334,7 +339,7 @@ static void draw(gsl_rng *random, FILE *out)
     static const char *const collectives[] = {"'analytic'", "'analytic', 'expert_overlap': 0.5",
                                               "'flow'"};
     static const char *const others[] = {"1f1b", "gpipe", "interleaved_1f1b", "zb_h1", "zb_h2"};
-    fputs("'schema_version': 1, ", out);
+    fputs("'schema_version': 1, 'runtime': 'ideal', ", out);
     draw_model(random, out);
     draw_platform(random, out);
     fprintf(out, "'collectives': {'fidelity': %s}, 'schedule': {'kind': 'sequential'}, ",
@@ -538,7 +543,8 @@ static uint32_t find_plan(const cs_advice *advice, uint32_t zero, bool osdp)
 static void test_osdp(void **state)
 {
     static const char ring[] =
-        "'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 12, 'hidden': "
+        "'schema_version': 1, 'runtime': 'ideal', 'model': {'name': 'gpt', 'parameters': "
+        "{'layers': 12, 'hidden': "
         "1024, "
         "'heads': 16, 'sequence': 512, 'vocabulary': 8192}, 'device': 'v100', 'precision': 'fp16', "
         "'granularity': 'block', 'optimizer': 'adam', 'batch_size': 32}, 'schedule': {'kind': "

@@ -294,7 +294,8 @@ static void test_bus_factors(void **state)
 /* ---- scenarios ---- */
 
 #define SCENARIO(rest)                                                                             \
-    "{\"schema_version\": 1, \"model\": {\"name\": \"vgg16\", \"device\": \"v100\", "              \
+    "{\"schema_version\": 1, \"runtime\": \"ideal\", \"model\": {\"name\": \"vgg16\", "            \
+    "\"device\": \"v100\", "                                                                       \
     "\"batch_size\": 32}, \"platform\": {\"topology\": \"nvlink_switch\", \"devices\": 4, "        \
     "\"bandwidth\": \"100 GB/s\"}, \"schedule\": {\"kind\": \"dp\"}" rest "}"
 #define COSTS(rest) ", \"costs\": {\"inline\": " HEAD rest "}}"

@@ -8,7 +8,8 @@ static cs_status run(scenario_run *made, const char *schedule, const char *paral
     cs_error_init(error);
     return scenario_run_init(
         made, error,
-        "{'schema_version': 1, 'model': {'name': 'mixtral', 'parameters': {'layers': 4, 'hidden': "
+        "{'schema_version': 1, 'runtime': 'ideal', 'model': {'name': 'mixtral', 'parameters': "
+        "{'layers': 4, 'hidden': "
         "256, 'heads': 8, 'kv_heads': 4, 'expert_intermediate': 512, 'sequence': 128, "
         "'vocabulary': "
         "1024}, 'device': 'h100', 'granularity': 'block', 'precision': 'bf16', 'batch_size': 64, "

@@ -15,7 +15,7 @@ except ImportError:
     h5py = None
 
 SCENARIO = {
-    "schema_version": 1, "name": "s",
+    "schema_version": 1, "name": "s", "runtime": "ideal",
     "model": {"name": "llama", "device": "a100", "precision": "bf16", "batch_size": 4,
               "granularity": "block",
               "parameters": {"layers": 4, "hidden": 512, "heads": 8, "kv_heads": 4, "head": 64,

@@ -290,7 +290,8 @@ static void run_transformer(const transformer *t, scenario_run *run)
     }
     if (scenario_run_read(
             run, &error,
-            "{'schema_version': 1, 'model': {'name': '%s', 'parameters': {'layers': %u, 'hidden': "
+            "{'schema_version': 1, 'runtime': 'ideal', 'model': {'name': '%s', 'parameters': "
+            "{'layers': %u, 'hidden': "
             "%u, 'heads': %u, 'kv_heads': %u, 'head': %u, '%s': %u, 'sequence': %u, "
             "'vocabulary': %u%s}, 'device': 'h100', 'precision': 'fp16', 'granularity': 'block', "
             "'batch_size': %u}, 'platform': {'topology': 'nvlink_switch', 'bandwidth': '1 GB/s', "
@@ -395,7 +396,8 @@ static void test_narrow(void **state)
                  narrow_rows[i].zero);
         if (scenario_run_read(
                 &run, &error,
-                "{'schema_version': 1, 'model': {'name': 'llama', 'parameters': {'layers': 2, "
+                "{'schema_version': 1, 'runtime': 'ideal', 'model': {'name': 'llama', "
+                "'parameters': {'layers': 2, "
                 "'hidden': 72, 'heads': 2, 'kv_heads': 2, 'intermediate': 144, 'sequence': 8, "
                 "'vocabulary': 72}, 'device': 'b200', 'precision': '%s', 'granularity': 'block', "
                 "'batch_size': 4}, 'platform': {'topology': 'nvlink_switch', 'bandwidth': '1 "
@@ -431,7 +433,8 @@ static void test_sinks(void **state)
         cs_error_init(&error);
         if (scenario_run_read(
                 &run, &error,
-                "{'schema_version': 1, 'model': {'name': 'gpt_oss', 'parameters': {'layers': 1, "
+                "{'schema_version': 1, 'runtime': 'ideal', 'model': {'name': 'gpt_oss', "
+                "'parameters': {'layers': 1, "
                 "'hidden': 72, 'heads': 4, 'kv_heads': 4, 'head': 18, 'window': 4, 'experts': 2, "
                 "'top_k': 1, 'expert_intermediate': 36, 'sequence': 8, 'vocabulary': 72}, "
                 "'device': 'h100', 'precision': 'bf16', 'granularity': 'block', 'batch_size': 1}, "
@@ -559,7 +562,8 @@ static void test_images(void **state)
             continue;
         if (scenario_run_read(
                 &run, &error,
-                "{'schema_version': 1, 'model': {'name': 'vgg16', 'parameters': {'image': %u, "
+                "{'schema_version': 1, 'runtime': 'ideal', 'model': {'name': 'vgg16', "
+                "'parameters': {'image': %u, "
                 "'dense': %u, 'classes': %u}, 'device': 'v100', 'precision': 'fp32', "
                 "'granularity': 'block', 'batch_size': %u}, 'platform': {'topology': "
                 "'nvlink_switch', 'bandwidth': '1 GB/s', 'devices': %u}, 'schedule': {'kind': "

@@ -9,7 +9,8 @@ static cs_status read_scenario(const char *model, const char *schedule, unsigned
     char text[1024];
     cJSON *root;
     snprintf(text, sizeof(text),
-             "{\"schema_version\": 1, \"model\": {%s}, \"platform\": {\"topology\": "
+             "{\"schema_version\": 1, \"runtime\": \"ideal\", \"model\": {%s}, \"platform\": "
+             "{\"topology\": "
              "\"nvlink_switch\", \"devices\": %u, \"memory\": \"16 GiB\", \"bandwidth\": "
              "\"150 GB/s\", \"latency\": \"3 us\"}, \"schedule\": {%s}}",
              model, devices, schedule);

@@ -139,7 +139,8 @@ static uint64_t hash_of(const char *model, const char *parallel)
     cs_error error;
     cs_error_init(&error);
     if (scenario_run_init(&made, &error,
-                          "{'schema_version': 1, 'model': {%s, 'device': 'h100', 'precision': "
+                          "{'schema_version': 1, 'runtime': 'ideal', 'model': {%s, 'device': "
+                          "'h100', 'precision': "
                           "'bf16', 'batch_size': 16}, 'platform': {'topology': 'dgx-h100', "
                           "'devices': 8}, 'schedule': {'kind': 'sequential', 'micro_batches': 2}, "
                           "'parallel': {%s}}",
@@ -191,7 +192,8 @@ static void read_measured(scenario_run *made, const char *measured)
     cs_error error;
     cs_error_init(&error);
     if (scenario_run_read(made, &error,
-                          "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': "
+                          "{'schema_version': 1, 'runtime': 'ideal', 'model': {'name': 'gpt', "
+                          "'parameters': {'layers': "
                           "2}, 'device': 'h100', 'batch_size': 16, %s}, 'platform': {'topology': "
                           "'dgx-h100', 'devices': 8}, 'schedule': {'kind': 'sequential', "
                           "'micro_batches': 1}, 'parallel': {'tensor': 2}}",

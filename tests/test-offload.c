@@ -262,10 +262,10 @@ static cs_status run_again(const char *text, scenario_run *run, cs_error *error)
  * scenario describes what ran. */
 static void resolved(void **state)
 {
-    static const char text[] =
-        "{'schema_version': 1, " GPT " 'platform': {'topology': 'ideal', 'devices': 1},"
-        " 'parallel': {'data': 1}, 'memory': {'allocator': 'pytorch'}, %s"
-        " 'schedule': {'kind': 'sequential', 'micro_batches': 1}}";
+    static const char text[] = "{'schema_version': 1, 'runtime': 'ideal', " GPT
+                               " 'platform': {'topology': 'ideal', 'devices': 1},"
+                               " 'parallel': {'data': 1}, 'memory': {'allocator': 'pytorch'}, %s"
+                               " 'schedule': {'kind': 'sequential', 'micro_batches': 1}}";
     scenario_run with, without, again;
     cs_error error;
     (void)state;
@@ -351,7 +351,8 @@ static void unknown_names(void **state)
         cs_error_init(&error);
         const cs_status status = scenario_run_init(
             &run, &error,
-            "{'schema_version': 1, 'model': {'name': 'gpt', 'device': '%s', 'precision': 'fp16',"
+            "{'schema_version': 1, 'runtime': 'ideal', 'model': {'name': 'gpt', 'device': '%s', "
+            "'precision': 'fp16',"
             " 'batch_size': 1, 'recompute_operators': [%s]},"
             " 'platform': {'topology': 'ideal', 'devices': 1}, 'parallel': {'data': 1},"
             " 'offload': {'operators': [%s]},"

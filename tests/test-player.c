@@ -7,7 +7,8 @@
 /* Two blocks between an embedding and a head, on devices whose messages take no time. With tensor
  * parallelism a pass has a task between any two exchanges, without it is one task. */
 static const char network[] =
-    "{'schema_version': 1, 'name': 't', 'model': {'name': 'gpt', 'parameters': {'layers': 2, "
+    "{'schema_version': 1, 'runtime': 'ideal', 'name': 't', 'model': {'name': 'gpt', 'parameters': "
+    "{'layers': 2, "
     "'hidden': 256, 'heads': 4, 'sequence': 128, 'vocabulary': 1024, 'intermediate': 1024}, "
     "'device': 'a100', 'precision': 'bf16', 'optimizer': 'adam', 'batch_size': 1, 'granularity': "
     "'block'}, 'platform': "
@@ -115,7 +116,8 @@ static int64_t most_allocated(const char *model, const char *parallel, const cha
     cs_error_init(&error);
     if (scenario_run_init(
             &run, &error,
-            "{'schema_version': 1, 'name': 't', 'model': {%s, 'device': 'a100', 'precision': "
+            "{'schema_version': 1, 'runtime': 'ideal', 'name': 't', 'model': {%s, 'device': "
+            "'a100', 'precision': "
             "'bf16', 'optimizer': 'adam', 'batch_size': %u, 'granularity': '%s'}, 'platform': "
             "{'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '100 GB/s', 'latency': '1 "
             "us'}, 'parallel': {%s}, 'memory': {'allocator': 'pytorch'}, 'schedule': {'kind': "

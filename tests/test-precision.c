@@ -222,7 +222,8 @@ static void test_weights(void **state)
             cs_error_init(&error);
             if (scenario_run_init(
                     &run, &error,
-                    "{'schema_version': 1, 'model': {'name': 'llama', 'parameters': {'layers': 2, "
+                    "{'schema_version': 1, 'runtime': 'ideal', 'model': {'name': 'llama', "
+                    "'parameters': {'layers': 2, "
                     "'hidden': 64, 'heads': 4, 'kv_heads': 4, 'head': 16, 'intermediate': 128, "
                     "'vocabulary': 96, 'sequence': 16}, 'device': 'h100', 'precision': 'fp8', "
                     "'granularity': 'block', 'batch_size': %u}, 'platform': {'topology': "

@@ -154,7 +154,8 @@ static double tensor_seconds(uint32_t ranks, double overlap, double *active)
     cs_error_init(&error);
     if (scenario_run_init(
             &run, &error,
-            "{'schema_version': 1, 'name': 't', 'model': {'name': 'gpt', 'parameters': "
+            "{'schema_version': 1, 'runtime': 'ideal', 'name': 't', 'model': {'name': 'gpt', "
+            "'parameters': "
             "{'layers': 2, 'hidden': 256, 'heads': 4, 'sequence': 128, 'vocabulary': 1024, "
             "'intermediate': 1024}, 'device': 'a100', 'batch_size': 1}, 'platform': {'topology': "
             "'nvlink_switch', 'devices': %u, 'bandwidth': '1 GB/s', 'latency': '1 us'}, "
@@ -204,7 +205,8 @@ static double folded_seconds(const char *fold)
     cs_error_init(&error);
     if (scenario_run_init(
             &run, &error,
-            "{'schema_version': 1, 'name': 't', 'model': {'name': 'gpt', 'parameters': "
+            "{'schema_version': 1, 'runtime': 'ideal', 'name': 't', 'model': {'name': 'gpt', "
+            "'parameters': "
             "{'layers': 2, 'hidden': 256, 'heads': 4, 'sequence': 128, 'vocabulary': 1024, "
             "'intermediate': 1024}, 'device': 'a100', 'batch_size': 4}, 'platform': {'topology': "
             "'nvlink_switch', 'devices': 8, 'bandwidth': '1 GB/s', 'latency': '1 us'}, "
@@ -232,7 +234,8 @@ static double seconds_of_experts(const char *sharing)
     cs_error_init(&error);
     if (scenario_run_init(
             &run, &error,
-            "{'schema_version': 1, 'name': 't', 'model': {'name': 'mixtral', 'parameters': "
+            "{'schema_version': 1, 'runtime': 'ideal', 'name': 't', 'model': {'name': 'mixtral', "
+            "'parameters': "
             "{'layers': 1, 'hidden': 256, 'heads': 4, 'kv_heads': 4, 'sequence': 128, "
             "'vocabulary': 1024, 'experts': 4, 'top_k': 2, 'expert_intermediate': 512}, 'device': "
             "'a100', 'precision': 'bf16', 'batch_size': 4}, 'platform': {'topology': "
@@ -265,7 +268,8 @@ static double seconds_of_dispatches(const char *nodes, const char *collectives)
     cs_error_init(&error);
     if (scenario_run_init(
             &run, &error,
-            "{'schema_version': 1, 'name': 't', 'model': {'name': 'mixtral', 'parameters': "
+            "{'schema_version': 1, 'runtime': 'ideal', 'name': 't', 'model': {'name': 'mixtral', "
+            "'parameters': "
             "{'layers': 1, 'hidden': 256, 'heads': 4, 'kv_heads': 4, 'sequence': 128, "
             "'vocabulary': 1024, 'experts': 4, 'top_k': 2, 'expert_intermediate': 512}, 'device': "
             "'a100', 'precision': 'bf16', 'batch_size': 4}, 'platform': {'topology': 'cluster', "
@@ -388,7 +392,8 @@ static int64_t gathered_bytes(const char *precision, const char *parallel)
     cs_error_init(&error);
     if (scenario_run_init(
             &run, &error,
-            "{'schema_version': 1, 'name': 't', 'model': {'name': 'gpt', 'parameters': "
+            "{'schema_version': 1, 'runtime': 'ideal', 'name': 't', 'model': {'name': 'gpt', "
+            "'parameters': "
             "{'layers': 2, 'hidden': 256, 'heads': 4, 'sequence': 128, 'vocabulary': 1024, "
             "'intermediate': 1024}, 'device': 'h100', 'precision': '%s', 'batch_size': 3}, "
             "'platform': {'topology': 'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s', "

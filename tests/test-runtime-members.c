@@ -62,7 +62,8 @@ static const char network[] = NETWORK_ON("a100");
 
 /* On two devices that divide tokens, heads and experts; `memory` ends the text. */
 #define SHARED(model, parallel)                                                                    \
-    "{\"schema_version\": 1, \"name\": \"t\", \"model\": {" model ", \"device\": \"a100\", "       \
+    "{\"schema_version\": 1, \"runtime\": \"ideal\", \"name\": \"t\", \"model\": {" model          \
+    ", \"device\": \"a100\", "                                                                     \
     "\"precision\": \"bf16\", \"optimizer\": \"adam\", \"batch_size\": 2}, \"platform\": "         \
     "{\"topology\": \"nvlink_switch\", \"devices\": 2, \"bandwidth\": \"1 GB/s\", \"latency\": "   \
     "0}, \"parallel\": {" parallel                                                                 \
@@ -684,7 +685,8 @@ static const struct {
     {NULL, NULL, "/model/device", CS_ORIGIN_ASSUMED, "a100"},
     {"/runtime/name", "megatron-core", "/model/gradients", CS_ORIGIN_ASSUMED, "\"fp32\""},
     {"/costs",
-     "{\"inline\": {\"schema_version\": 1, \"sources\": [{\"source\": \"s\", \"device\": \"A\", "
+     "{\"inline\": {\"schema_version\": 1, \"sources\": [{\"source\": "
+     "\"s\", \"device\": \"A\", "
      "\"date\": \"2026-11-23\"}], \"network\": [{\"collective\": \"all_reduce\", \"level\": "
      "\"node\", "
      "\"ranks\": 2, \"source\": 0, \"regimes\": [{\"from_bytes\": 0, \"error\": 0, \"points\": 2, "

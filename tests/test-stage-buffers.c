@@ -79,7 +79,8 @@ static int64_t most_allocated_on(const char *platform, const char *kind, const c
     cs_error_init(&error);
     const cs_status status = scenario_run_init(
         &run, &error,
-        "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': {'layers': 2, 'hidden': 256, "
+        "{'schema_version': 1, 'runtime': 'ideal', 'model': {'name': 'gpt', 'parameters': "
+        "{'layers': 2, 'hidden': 256, "
         "'heads': 4, 'sequence': 1024, 'vocabulary': 4096, 'intermediate': 1024, 'dropout': 0, "
         "'attention': 'flash'}, 'device': 'a100', 'precision': 'bf16', 'optimizer': 'adam', "
         "'batch_size': 4, 'granularity': 'block', 'recompute': true}, 'platform': {'topology': "

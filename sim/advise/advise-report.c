@@ -517,7 +517,10 @@ cs_status cs_advice_print(const cs_advice_shown *shown, FILE *out, cs_error *err
     cs_text_puts(out, shown->name);
     fprintf(out, ": plans for %u x ", advice->base.devices);
     cs_text_puts(out, shown->topology);
-    fprintf(out, ", a step of %u samples\n", advice->base.batch_size);
+    fprintf(out, ", a step of %u samples", advice->base.batch_size);
+    if (advice->base.rules.is_assumed)
+        fprintf(out, "; runtime assumed: %s", advice->base.rules.runtime);
+    fputc('\n', out);
     print_counts(advice, out);
     if (advice->refusal && count(advice, CS_CANDIDATE_IMPOSSIBLE) == advice->candidates.n)
         print_refusal(advice->refusal, out);
@@ -661,6 +664,8 @@ static bool fill(const cs_advice_shown *shown, cJSON *root)
     bool done = add_text(root, "name", shown->name) &&
                 cs_json_add_number(root, "devices", advice->base.devices) &&
                 cs_json_add_number(root, "batch_size_samples", advice->base.batch_size) &&
+                add_text(root, "assumed_runtime",
+                         advice->base.rules.is_assumed ? advice->base.rules.runtime : NULL) &&
                 add_counts(advice, root) && add_excluded(advice, root) &&
                 add_text(root, "cut", advice->cut) &&
                 (rows = cJSON_AddArrayToObject(root, "best")) &&

@@ -111,7 +111,8 @@ typedef struct cs_advise_options {
 
 void cs_advice_finish(cs_advice *advice);
 
-/* The document must live as long as the advice. CS_OK also when the budget ran out, or `progress`
+/* The document must live as long as the advice, and name the runtime that all plans share
+ * (cs_runtime_assume does) unless the model has its own times. CS_OK also when the budget ran out, or `progress`
  * asked to stop (`interrupted`): then rows need not be complete. CS_INVALID for the scenario,
  * CS_LIMIT, CS_IO, CS_NO_MEMORY. A process that helps others gets no outcomes. */
 CS_MUST_CHECK cs_status cs_advise(const cJSON *document, const char *path,

@@ -151,8 +151,8 @@ static void take_model(const cs_scenario *scenario, const cJSON *document, cs_ad
     base->space_rank = scenario->net ? cs_paradl_space_rank(scenario->net) : 0;
     base->lists_operators = cJSON_GetArraySize(listed) > 0;
     base->has_rules = cs_json_member(cs_json_member(document, "parallel"), "rules") != NULL;
-    base->says_bucket = cs_json_member(cs_json_member(document, "parallel"), "bucket") ||
-                        cs_json_member(document, "runtime");
+    base->says_bucket =
+        cs_json_member(cs_json_member(document, "parallel"), "bucket") || base->rules.decides;
 }
 
 cs_status cs_advise_base_read(const cJSON *document, const char *path, cs_arena *arena,
@@ -729,6 +729,8 @@ cJSON *cs_candidate_changes(const cs_advise_base *base, const cs_candidate *cand
 {
     cJSON *changes = cJSON_CreateObject(), *sections = cJSON_CreateObject();
     bool done = changes && sections && fill_sections(base, candidate, sections);
+    if (done && base->rules.is_assumed) /* alone, the plan would have the usual runtime for it */
+        done = cJSON_AddStringToObject(changes, "/runtime", base->rules.runtime);
     if (done && base->divisible)
         done = cJSON_AddBoolToObject(changes, "/model/recompute",
                                      candidate->recompute == CS_RECOMPUTE_FULL);

@@ -332,6 +332,7 @@ cs_status cs_runtime_rules_load(const cJSON *document, const char *path, cs_aren
     *rules = (cs_runtime_rules){0};
     CS_TRY(cs_runtime_load(document, path, &runtime, error));
     const cJSON *section = cs_json_member(document, "runtime");
+    rules->decides = cs_json_member(runtime, "conventions") != NULL;
     rules->is_assumed = cJSON_IsTrue(cs_json_member(section, "assumed"));
     const cJSON *list = rules->is_assumed ? NULL : cs_json_member(runtime, "rules");
     const int n = cJSON_GetArraySize(list);

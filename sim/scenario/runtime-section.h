@@ -48,6 +48,7 @@ enum { CS_RUNTIME_RULES_MOST = 32 }; /* rules per runtime */
 
 typedef struct cs_runtime_rules {
     const char *runtime; /* its name; NULL: the document names none */
+    bool decides;        /* it has conventions, as all have but "ideal" */
     bool is_assumed;     /* nobody named it, so its rules are left out */
     uint32_t n;
     const cs_runtime_rule *items;
