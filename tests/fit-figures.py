@@ -3,7 +3,7 @@
 POINTS.json ...
 
 Each row of FIGURES is one figure of a device, or of devices of one kind, or of a runtime: a place
-in files of DEVICES, or a key of scenarios, kept in sim/base/fitted.h. Its logarithm is fitted, with
+in files of DEVICES, or a key of scenarios, kept in the file of a runtime. Its logarithm is fitted, with
 that of all others, to the step times of all points whose quality is not C and that have at most 512
 GPUs: least squares of log(predicted / measured), Huber's loss beyond 10 %, every dataset with the
 square root of its points as weight, and every figure held to where it starts (its source, or the
@@ -15,8 +15,8 @@ other, the smallest move first, and the rest are fitted beside them.
 Printed are the figures, before and after; the errors of each dataset before, after, and with
 figures fitted to all other datasets (leave-one-out, with the derivatives of the last step); these
 errors of each kind of run that has a target in error-tables.py, of all points and by dataset; and
-how many figures a device and a runtime have. --write writes them to DEVICES and to
-sim/base/fitted.h beside it.
+how many figures a device and a runtime have. --write writes them to DEVICES and to the folder
+runtimes next to it, whose fitted values are marked "fitted".
 """
 import collections
 import fnmatch
@@ -89,22 +89,22 @@ FIGURES = [
 CORE = ['a100', 'h100', 'h200', *BLACKWELL]
 MEGATRON_CORE = ','.join('framework=' + name for name in (
     'Megatron-LM (dev*', 'Megatron-LM (lts*', 'Megatron-LM 2*', 'Megatron-Bridge*', 'NeMo*'))
-# name, key of scenarios, which points, where it starts, its unit, spread, their devices, its macro
-# of sim/base/fitted.h. Of a runtime's kernels nothing is known before: all start at 1, with the
+# name, key of scenarios, which points, where it starts, its unit, spread, their devices, its
+# file of facts/runtimes. Of a runtime's kernels nothing is known before: all start at 1, with the
 # same spread. Its host starts at what a linear layer of TransformerEngine takes one besides a
 # kernel of PyTorch's: 99.7 us where that takes 37.1, of which a DGX H100 takes 13.5
 # (NVIDIA/TransformerEngine, issue 2053); a step at what is left of SimuMax's on B200.
 KEYS = [
-    ('Megatron Core host', '/runtime/host', MEGATRON_CORE, 23, ' us', 0.7, CORE, 'HOST'),
-    ('Megatron Core step', '/runtime/step', MEGATRON_CORE, 23, ' ms', 0.7, CORE, 'STEP'),
+    ('Megatron Core host', '/runtime/host', MEGATRON_CORE, 23, ' us', 0.7, CORE, 'transformer-engine'),
+    ('Megatron Core step', '/runtime/step', MEGATRON_CORE, 23, ' ms', 0.7, CORE, 'megatron-core'),
     ('deepspeed kernels', '/runtime/kernels', 'framework=Megatron-DeepSpeed*', 1, '', 0.15, 'a100',
-     'DEEPSPEED'),
-    ('PaxML kernels', '/runtime/kernels', 'framework=PaxML*', 1, '', 0.15, 'h100', 'PAXML'),
+     'deepspeed'),
+    ('PaxML kernels', '/runtime/kernels', 'framework=PaxML*', 1, '', 0.15, 'h100', 'paxml'),
     ('FSDP on H100 kernels', '/runtime/kernels',
      'framework=Composer*,framework=PyTorch FSDP*,gpu=H100*', 1, '', 0.15,
-     'h100', 'FSDP'),
+     'h100', 'pytorch-fsdp'),
     ('blocking exchange', '/platform/latency', 'dataset=zero-bubble,id=*1f1b-i', 0.37, ' ms', 0.3,
-     None, 'EXCHANGE'),
+     None, 'megatron-lm-2021'),
 ]
 
 
@@ -421,37 +421,41 @@ def write(devices, values):
             file.write(json.dumps(root, indent=2) + '\n')
 
 
-def header(devices):
-    return os.path.join(devices, os.pardir, 'sim', 'base', 'fitted.h')
+def runtime(devices, key):
+    """The description of a runtime that has a fitted value of a key: its path, and its text."""
+    path = os.path.join(devices, os.pardir, 'runtimes', key[7] + '.json')
+    with open(path, encoding='utf-8') as file:
+        return path, file.read()
 
 
-def fitted(text, macro):
-    """The value of a macro, and where it stands."""
-    found = re.search(rf'#define CS_FITTED_{macro} +"([0-9.e+-]+)', text)
+def fitted(key, text):
+    """The number of a fitted value, and where it stands in the text of its runtime."""
+    root = json.loads(text)
+    rows = [row for name in ('conventions', 'assumes') for row in root.get(name, ())
+            if row.get('fitted')]
+    row = next((row for row in rows if row['key'] == key[1]), rows[0])
+    found = re.search(rf'"key": "{row["key"]}",\s+"value": "?([0-9.e+-]+)(?=[^}}]*"fitted": true)',
+                      text)
     return float(found.group(1)), found.span(1)
 
 
 def write_keys(devices, values):
-    with open(header(devices), encoding='utf-8') as file:
-        text = file.read()
     for key, value in zip(KEYS, values):
-        start, end = fitted(text, key[7])[1]
-        text = text[:start] + f'{value:.3g}' + text[end:]
-    with open(header(devices), 'w', encoding='utf-8') as file:
-        file.write(text)
+        path, text = runtime(devices, key)
+        start, end = fitted(key, text)[1]
+        with open(path, 'w', encoding='utf-8') as file:
+            file.write(text[:start] + f'{value:.3g}' + text[end:])
 
 
 def current(devices):
-    """Figures as the devices and the header have them."""
+    """Figures as the devices and the runtimes have them."""
     values = list(STARTS)
     for k, figure in enumerate(FIGURES):
         with open(f'{devices}/{figure[1][0]}.json', encoding='utf-8') as file:
             training = json.load(file).get('training', {})
         group, member = figure[2][0].split('/')
         values[k] = training.get(group, {}).get(member, STARTS[k])
-    with open(header(devices), encoding='utf-8') as file:
-        text = file.read()
-    values[len(FIGURES):] = [fitted(text, key[7])[0] for key in KEYS]
+    values[len(FIGURES):] = [fitted(key, runtime(devices, key)[1])[0] for key in KEYS]
     return values
 
 

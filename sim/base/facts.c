@@ -151,7 +151,7 @@ static cs_status refuse(const cs_facts_kind *kind, const char *name, cs_error *e
     const cs_facts_file *also, *found = find(kind->folder, name, &also);
     size_t used = 0, n = 0;
     cs_guess guess;
-    if (found)
+    if (found && also)
         return cs_error_add(error, CS_INVALID, "%s %s is ambiguous: must be \"%s\" or \"%s\"",
                             kind->what, cs_text_quote(name, quoted, sizeof(quoted)), found->name,
                             also->name);
@@ -164,6 +164,8 @@ static cs_status refuse(const cs_facts_kind *kind, const char *name, cs_error *e
             used += (size_t)cs_text_format(nearest + used, sizeof(nearest) - used, "%s%s",
                                            n++ > 0 ? ", " : "", file->name);
     }
+    if (found && !guess.closest) /* by an alias, which this kind does not take */
+        guess.closest = found->name;
     if (strlen(guess.known) > MOST_LISTED)
         snprintf(guess.known, sizeof(guess.known), "`sim list %s` has them", kind->folder);
     const bool lists = n > 0 && !guess.closest;

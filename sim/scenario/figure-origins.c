@@ -225,10 +225,17 @@ static const cJSON *use(void *context, const cJSON *convention, const char *key)
     return value;
 }
 
-/* "megatron-core" becomes {"name": "megatron-core"}. */
+/* "megatron-core" becomes {"name": "megatron-core"}, and a section without a name gets its
+ * default. */
 static cs_status lengthen(cJSON *root, cs_error *error)
 {
-    const char *name = cJSON_GetStringValue(cs_json_member(root, "runtime"));
+    cJSON *section = cJSON_GetObjectItemCaseSensitive(root, "runtime");
+    const char *name = cJSON_GetStringValue(section);
+    if (cJSON_IsObject(section) && !cs_json_member(section, "name"))
+        return cJSON_AddStringToObject(section, "name",
+                                       cs_field_find(cs_scenario_runtime_fields, "name")->fallback)
+                   ? CS_OK
+                   : cs_error_no_memory(error);
     if (!name)
         return CS_OK;
     cJSON *made = cJSON_CreateObject();
@@ -236,7 +243,7 @@ static cs_status lengthen(cJSON *root, cs_error *error)
         cJSON_Delete(made);
         return cs_error_no_memory(error);
     }
-    cs_json_replace(root, cJSON_GetObjectItemCaseSensitive(root, "runtime"), made);
+    cs_json_replace(root, section, made);
     return CS_OK;
 }
 
@@ -269,6 +276,12 @@ cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena, cs_or
     if (!cJSON_IsString(cs_json_at(root, "/runtime/name")))
         return CS_OK; /* the reader of the section says what is wrong */
     CS_TRY(cs_runtime_load(root, path, &runtime, error));
+    cJSON *section = cJSON_GetObjectItemCaseSensitive(root, "runtime");
+    if (cJSON_IsTrue(cs_json_member(runtime, "roofline")) && !cs_json_member(section, "roofline") &&
+        !cJSON_AddTrueToObject(section, "roofline")) {
+        cJSON_Delete(runtime);
+        return cs_error_no_memory(error);
+    }
     applying of = {.root = root, .path = path, .arena = arena, .origins = origins ? &made : NULL};
     cs_status status = origins ? list_members(root, arena, &made, error) : CS_OK;
     if (status == CS_OK)

@@ -127,7 +127,7 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
     const cs_runtime_section *given = &sections->runtime;
     const bool network = sections->model.workload.name != NULL;
     const bool host = given->host > 0 || given->host_kernel > 0 || given->host_product_backward > 0;
-    const bool runs = network && given->named, waits = network && (runs || host);
+    const bool runs = network && given->kernels_count, waits = network && (runs || host);
     const char *named = network ? "a \"name\" other than \"ideal\"" : "a named model";
     const char *written = runs ? "\"fused\": false" : named;
     const char *fp8 = runs ? "the precision fp8" : named;

@@ -71,7 +71,7 @@ static bool add_parallel(const cs_sections *sections, const cs_scenario *scenari
 /* With all its members, so that no convention is left to be applied. */
 static bool add_runtime(const cs_sections *sections, cJSON *root)
 {
-    return !sections->runtime.named ||
+    return !sections->runtime.kernels_count ||
            add_section(root, "runtime", cs_scenario_runtime_fields, &sections->runtime, NULL, NULL);
 }
 

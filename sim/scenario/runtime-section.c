@@ -21,6 +21,9 @@ const cs_field cs_scenario_runtime_fields[] = {
      .doc =
          "the name is the usual framework for such a run, because the scenario named none; plans "
          "may break its rules"},
+    {"roofline", CS_FIELD_BOOL, AT(roofline), .fallback = "false",
+     .doc = "each operator takes the time of its roofline, whatever kernels do it: so it is with "
+            "\"ideal\""},
     {"release", CS_FIELD_TEXT, AT(release), .fallback = "",
      .doc = "release of PyTorch, such as \"2.7\" or \"2.5.1\", for runtimes whose conventions "
             "depend on "
@@ -124,7 +127,7 @@ cs_status cs_runtime_section_read(const cJSON *value, const cs_json_place *root,
     const cs_json_place release = {.up = &place, .key = "release"};
     CS_TRY(cs_field_read(value, &place, (const cs_field *const[]){cs_scenario_runtime_fields, NULL},
                          (void *const[]){section}, arena, error));
-    section->named = strcmp(section->name, "ideal") != 0;
+    section->kernels_count = !section->roofline;
     return is_release(section->release)
                ? CS_OK
                : cs_json_invalid(&release, error,
@@ -135,7 +138,7 @@ cs_status cs_runtime_section_read(const cJSON *value, const cs_json_place *root,
 
 cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
 {
-    return (cs_runtime_kernels){.given = section->named,
+    return (cs_runtime_kernels){.given = section->kernels_count,
                                 .fused = section->fused,
                                 .separate_products = section->separate_products,
                                 .written_out = section->written_out,
@@ -189,6 +192,7 @@ static const cs_field rule_fields[] = {
 typedef struct description {
     uint32_t schema_version;
     const char *name, *title, *like;
+    bool roofline;
     const cJSON *conventions, *rules, *assumes, *is, *aliases, *except;
 } description;
 
@@ -199,6 +203,8 @@ static const cs_field description_fields[] = {
     {"title", CS_FIELD_TEXT, offsetof(description, title), .fallback = "", .doc = "what it is"},
     {"like", CS_FIELD_TEXT, offsetof(description, like), .fallback = "",
      .doc = "description whose conventions and rules hold, too"},
+    {"roofline", CS_FIELD_BOOL, offsetof(description, roofline), .fallback = "false",
+     .doc = "each operator takes the time of its roofline"},
     {"aliases", CS_FIELD_JSON, offsetof(description, aliases), .fallback = "",
      .doc = "how measured points and other programs write its name"},
     {"except", CS_FIELD_JSON, offsetof(description, except), .fallback = "",

@@ -15,11 +15,11 @@
 
 typedef struct cs_runtime_section {
     const char *name;    /* of a description, or FILE.json; NULL: the scenario has no runtime */
-    bool named;          /* the name is another one than "ideal" */
+    bool kernels_count;  /* the scenario has a runtime, and not only rooflines */
     const char *release; /* release of PyTorch; NULL or "": not given */
-    bool assumed, compile, fused, separate_products, written_out, cuda_graphs, expert_loop,
-        expert_modules, fused_experts, current_scaling, deterministic, eager_ring, summed_ring,
-        foreach_optimizer, counts_zeros, launch_blocking, early_stop;
+    bool assumed, roofline, compile, fused, separate_products, written_out, cuda_graphs,
+        expert_loop, expert_modules, fused_experts, current_scaling, deterministic, eager_ring,
+        summed_ring, foreach_optimizer, counts_zeros, launch_blocking, early_stop;
     uint32_t flash; /* cs_flash */
     cs_time host, host_kernel, host_product_backward, step;
     double kernels, gradient_passes;
