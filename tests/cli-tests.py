@@ -1314,7 +1314,7 @@ class Output(Case):
         self.assertEqual(read('a.h5'), read('b.h5'))
 
     def test_plan_round_trip(self):
-        model = os.path.join(ROOT, 'facts/models/vgg16.json')
+        model = os.path.join(ROOT, 'facts/layers/vgg16.json')
         scenario = dict(UNIFORM, model={'file': model, 'batch_size': 32}, platform={
             'topology': 'ring', 'devices': 3, 'bandwidth': '1 GB/s'})
         write('a.json', scenario)

@@ -29,7 +29,7 @@ NUMBERS = (0, 1, -1, 2, 3, 7, 0.5, -0.5, 1e-300, 1e300, 5e-324, 1.79769313486231
            1e18, 1e30)
 TEXTS = ('', ' ', '0', '1', '-1 s', '1 ps', '1e30 s', '1e-30 s', '0 B', '1 B',
          '9223372036854775807 B', '1e300 GB/s', '1 bit/s', 'none', 'auto', 'ideal', 'count', 'adam',
-         'fp8', '1f1b', 'nan', 'inf', '../facts/models/vgg16.json', '1..64..x2')
+         'fp8', '1f1b', 'nan', 'inf', '../facts/layers/vgg16.json', '1..64..x2')
 OTHERS = (None, True, False, [], {}, [[]], [{}], {'': 0}, [0] * 100)
 COMMANDS = (*(('run', '--no-output'),) * 6, ('run', '--no-output', '--json', '--runs', '2', '-j',
                                              '1'),
