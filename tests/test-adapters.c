@@ -4,6 +4,7 @@
 #include "sim/workload/net-adapters.h"
 #include "sim/workload/net-model.h"
 #include "sim/workload/zoo/families.h"
+#include "sim/workload/zoo/zoo.h"
 
 #include "tests/expect.h"
 
@@ -19,7 +20,9 @@ static cs_status build(const cs_decoder *decoder, const char *const *targets, ui
     const cs_adapters adapters = {rank, {.n = n, .items = (void *)targets}};
     cs_error_init(&error);
     cs_net_begin(net, "llama", &error);
-    cs_decoder_build(net, decoder);
+    const cs_zoo_entry *family;
+    assert_int_equal(cs_zoo_find("decoder", &family, NULL), CS_OK);
+    family->build(net, family->variant, decoder);
     if (cs_net_end(net) != CS_OK)
         fail_msg("%s", error.text);
     return cs_net_adapt(net, &adapters, &place, &error);

@@ -2,6 +2,7 @@
  * cut, what a run of layers keeps, and how a model file says it. */
 #include "sim/workload/net-model.h"
 #include "sim/workload/zoo/families.h"
+#include "sim/workload/zoo/zoo.h"
 
 #include "tests/expect.h"
 
@@ -27,7 +28,9 @@ static void build(cs_net *net, double dropout, uint32_t kernel)
                       .kernel = kernel};
     cs_error_init(&error);
     cs_net_begin(net, "t5", &error);
-    cs_t5_build(net, &t5);
+    const cs_zoo_entry *family;
+    assert_int_equal(cs_zoo_find("t5", &family, NULL), CS_OK);
+    family->build(net, family->variant, &t5);
     if (cs_net_end(net) != CS_OK)
         fail_msg("%s", error.text);
 }

@@ -66,7 +66,6 @@ static void build(const choice *c, cs_net *net)
 {
     char text[1024];
     cs_error error;
-    const cs_zoo_entry *entry;
     cs_error_init(&error);
     snprintf(
         text, sizeof(text),
@@ -88,8 +87,7 @@ static void build(const choice *c, cs_net *net)
         *c->pattern ? ", \"pattern\": \"" : "", c->pattern, *c->pattern ? "\"" : "");
     cJSON *params = cJSON_Parse(text);
     assert_non_null(params);
-    if (cs_zoo_find("decoder", &entry, &error) != CS_OK ||
-        cs_zoo_build(entry, params, &(cs_json_place){.file = "p"}, net, &error) != CS_OK)
+    if (cs_zoo_build("decoder", NULL, params, &(cs_json_place){.file = "p"}, net, &error) != CS_OK)
         fail_msg("%s: %s", text, error.text);
     cJSON_Delete(params);
 }

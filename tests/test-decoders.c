@@ -3,6 +3,7 @@
 #include "sim/workload/backward-memory.h"
 #include "sim/workload/net-model.h"
 #include "sim/workload/zoo/families.h"
+#include "sim/workload/zoo/zoo.h"
 
 #include "tests/expect.h"
 
@@ -367,6 +368,13 @@ static void test_scan(void **state)
     }
 }
 
+static void build_decoder(cs_net *net, const cs_decoder *decoder)
+{
+    const cs_zoo_entry *entry;
+    assert_int_equal(cs_zoo_find("decoder", &entry, NULL), CS_OK);
+    entry->build(net, entry->variant, decoder);
+}
+
 /* T tokens of H features, h heads of P in G groups, a state of N; I = h P, B = I + 2 G N. Kept, in
  * elements of 2 bytes and bytes: the first norm's input and what it is normalised to with a
  * float32 a row; the input of in_proj; what in_proj made, whole, for the gate, the convolution and
@@ -384,14 +392,14 @@ static void test_mixer_kept(void **state)
                                 .kv_heads = 1,
                                 .sequence = t,
                                 .vocabulary = words,
-                                .mixer = {heads, head, groups, n, 8, 4, false}};
+                                .mixer = {heads, head, groups, n, 8, 4}};
     const int64_t mixer = 2 * t * (2 * hidden + hidden) + 4 * t +
                           2 * t * (inner + convolved + heads) + 2 * t * convolved + 2 * t * inner +
                           4 * t * heads + 2 * t * inner + 2 * t * 2 * inner + 4 * t + 2 * t * inner;
     const int64_t around = 8 * t + 2 * t * 3 * hidden + 4 * t + 4 * t * words + 8 * t;
     cs_net net;
     begin(&net);
-    cs_decoder_build(&net, &decoder);
+    build_decoder(&net, &decoder);
     must_end(&net);
     cs_net_chain chain = must_chain(&net, CS_GRANULARITY_LAYER);
     int64_t kept = 0;
@@ -429,7 +437,7 @@ static cs_decoder small_decoder(uint32_t next_tokens)
                         .shared_experts = 1,
                         .dense_layers = 1,
                         .next_tokens = next_tokens,
-                        .style = {.router_bias = true}};
+                        .router_bias = true};
 }
 
 /* Tensor by tensor, elements of 2 bytes and bytes:
@@ -469,7 +477,7 @@ static void test_decoder_kept(void **state)
     const cs_decoder decoder = small_decoder(0);
     cs_net net;
     begin(&net);
-    cs_decoder_build(&net, &decoder);
+    build_decoder(&net, &decoder);
     must_end(&net);
     cs_net_chain chain = must_chain(&net, CS_GRANULARITY_LAYER);
     int64_t kept = 0;
@@ -487,7 +495,7 @@ static void test_active(void **state)
     const cs_decoder decoder = small_decoder(0);
     cs_net net;
     begin(&net);
-    cs_decoder_build(&net, &decoder);
+    build_decoder(&net, &decoder);
     must_end(&net);
     expect_int("active", cs_net_parameters(&net) - (E - K) * 3 * H * M,
                cs_net_active_parameters(&net));
@@ -506,7 +514,7 @@ static void test_next_tokens(void **state)
     for (uint32_t n = 0; n < 2; n++) {
         const cs_decoder decoder = small_decoder(n);
         begin(&nets[n]);
-        cs_decoder_build(&nets[n], &decoder);
+        build_decoder(&nets[n], &decoder);
         must_end(&nets[n]);
         chains[n] = must_chain(&nets[n], CS_GRANULARITY_BLOCK);
     }

@@ -16,14 +16,12 @@ enum { DRAWN = 400, AXES_KINDS = CS_N_AXES * (CS_EXCHANGE_BROADCAST + 1) };
 
 static void make_zoo(const char *name, const char *parameters, cs_net *net)
 {
-    const cs_zoo_entry *entry;
     cs_error error;
     cs_json_place at = {.file = "test"};
     cJSON *json = cJSON_Parse(parameters);
     cs_error_init(&error);
     assert_non_null(json);
-    if (cs_zoo_find(name, &entry, &error) != CS_OK ||
-        cs_zoo_build(entry, json, &at, net, &error) != CS_OK)
+    if (cs_zoo_build(name, NULL, json, &at, net, &error) != CS_OK)
         fail_msg("%s", error.text);
     cJSON_Delete(json);
 }

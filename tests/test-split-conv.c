@@ -470,11 +470,9 @@ static void test_drawn(void **state)
 
 static void make_zoo(const char *name, cs_net *net)
 {
-    const cs_zoo_entry *entry;
     cs_error error;
     cs_error_init(&error);
-    if (cs_zoo_find(name, &entry, &error) != CS_OK ||
-        cs_zoo_build(entry, NULL, &(cs_json_place){.file = "test"}, net, &error) != CS_OK)
+    if (cs_zoo_build(name, NULL, NULL, &(cs_json_place){.file = "test"}, net, &error) != CS_OK)
         fail_msg("%s", error.text);
 }
 

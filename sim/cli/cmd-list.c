@@ -31,12 +31,14 @@ typedef struct entry {
     const cs_field *fields;
     const cs_formula *formulas; /* of a schedule's closed forms; or NULL */
     const char *unit;           /* of a figure; or NULL */
-    const char *stands_for;     /* of a machine, JSON; or NULL */
+    const char *stands_for;     /* what a machine or a model is short for, as JSON; or NULL */
+    const char *section;        /* of a scenario, in which stands_for can be written */
+    const cs_field *keys_of;    /* of a model: the keys of its family; or NULL */
     const cs_term *term;        /* or NULL */
     bool is_runtime;
     const cs_facts_kind *kind; /* of a description that has aliases; or NULL */
     char text[300], more[500]; /* texts that are made for the entry */
-    char platform[1000];       /* where stands_for points */
+    char described[1000];      /* where stands_for points */
 } entry;
 
 static const cs_field none[] = {{0}};
@@ -57,6 +59,19 @@ static bool planner_at(size_t i, entry *out)
     return at != NULL;
 }
 
+/* Copies JSON, with a space after each comma outside of texts. */
+static void copy_spaced(const char *from, char *to, size_t size)
+{
+    bool quoted = false;
+    for (const char *end = to + size - 2; *from && to < end; from++) {
+        quoted = (*from == '"') != quoted;
+        *to++ = *from;
+        if (*from == ',' && !quoted)
+            *to++ = ' ';
+    }
+    *to = '\0';
+}
+
 /* A machine, by its name. */
 static void describe_machine(const char *name, entry *out)
 {
@@ -68,16 +83,10 @@ static void describe_machine(const char *name, entry *out)
     if (cs_topology_named(name, &place, &arena, &made, NULL) == CS_OK) {
         snprintf(out->text, sizeof(out->text), "%s", made->summary);
         snprintf(out->more, sizeof(out->more), "%s", made->source ? made->source : "");
-        bool quoted = false;
-        char *to = out->platform, *end = to + sizeof(out->platform) - 2;
-        for (const char *from = made->stands_for; *from && to < end; from++) {
-            quoted = (*from == '"') != quoted;
-            *to++ = *from;
-            if (*from == ',' && !quoted)
-                *to++ = ' ';
-        }
+        copy_spaced(made->stands_for, out->described, sizeof(out->described));
+        out->section = "platform";
         out->fields = made->fields;
-        out->stands_for = out->platform;
+        out->stands_for = out->described;
     }
     out->summary = out->text;
     out->source = out->more;
@@ -99,6 +108,42 @@ static bool topology_at(size_t i, entry *out)
     return at || machine;
 }
 
+/* A model, by its name: the family and the keys that it stands for. */
+static void describe_model(const char *name, entry *out)
+{
+    cJSON *root = NULL;
+    const cs_zoo_entry *family = NULL;
+    *out = (entry){.name = name, .fields = none, .kind = &cs_model_kind};
+    out->summary = out->text;
+    out->source = out->more;
+    if (cs_facts_load(&cs_model_kind, name, NULL, &root, NULL) != CS_OK)
+        return;
+    const cJSON *published = cs_json_member(root, "published");
+    const cJSON *parameters = cs_json_member(root, "parameters");
+    const char *of = cJSON_GetStringValue(cs_json_member(root, "family"));
+    const char *summary = cJSON_GetStringValue(cs_json_member(root, "summary"));
+    const char *source = cJSON_GetStringValue(cs_json_member(root, "source"));
+    const char *counted = cJSON_GetStringValue(cs_json_member(published, "source"));
+    snprintf(out->text, sizeof(out->text), "%s", summary ? summary : name);
+    if (published)
+        snprintf(out->more, sizeof(out->more), "%s; %.0f parameters: %s", source ? source : "",
+                 cJSON_GetNumberValue(cs_json_member(published, "parameters")),
+                 counted ? counted : "");
+    else
+        snprintf(out->more, sizeof(out->more), "%s", source ? source : "");
+    char *keys = parameters ? cs_json_line(parameters) : NULL;
+    char text[sizeof(out->described)];
+    snprintf(text, sizeof(text), "{\"name\": \"%s\",\"parameters\": %s}", of ? of : "",
+             keys ? keys : "{}");
+    copy_spaced(text, out->described, sizeof(out->described));
+    out->stands_for = out->described;
+    out->section = "model";
+    if (of && cs_zoo_find(of, &family, NULL) == CS_OK)
+        out->keys_of = family->fields;
+    free(keys);
+    cJSON_Delete(root);
+}
+
 enum { MODEL_KINDS = 3 }; /* that come before the models with names */
 
 static bool model_at(size_t i, entry *out)
@@ -110,12 +155,19 @@ static bool model_at(size_t i, entry *out)
         {"name", "one of those below, or a config.json", NULL, cs_workload_fields},
     };
     const size_t n = sizeof(entries) / sizeof(entries[0]);
-    const cs_zoo_entry *at = i < n ? NULL : cs_zoo[i - n];
+    size_t families = 0;
+    while (cs_zoo[families])
+        families++;
+    const char *model =
+        i < n + families ? NULL : cs_facts_name(cs_model_kind.folder, i - n - families);
     if (i < n)
         *out = entries[i];
-    else if (at)
-        *out = (entry){at->name, at->summary, at->source, at->fields};
-    return i < n || at;
+    else if (i < n + families)
+        *out = (entry){cs_zoo[i - n]->name, cs_zoo[i - n]->summary, cs_zoo[i - n]->source,
+                       cs_zoo[i - n]->fields};
+    else if (model)
+        describe_model(model, out);
+    return i < n + families || model;
 }
 
 static void describe_device(const cs_accelerator *device, entry *out)
@@ -281,7 +333,7 @@ const cs_field *cs_listed_fields(const char *section, const char *name)
         entry one;
         for (size_t i = 0; strcmp(sections[s].name, section) == 0 && sections[s].at(i, &one); i++)
             if (strcmp(one.name, name) == 0)
-                return one.fields;
+                return one.keys_of ? one.keys_of : one.fields;
     }
     return NULL;
 }
@@ -528,7 +580,7 @@ static void print_details(const entry *one, FILE *out)
     }
     if (one->stands_for) {
         fputs("      ", out);
-        const int used = fprintf(out, "\"platform\": ");
+        const int used = fprintf(out, "\"%s\": ", one->section);
         cs_wrap(out, 6 + (size_t)used, 6, CS_WRAP_REPORT, one->stands_for);
     }
     for (const cs_formula *formula = one->formulas; formula && formula->text; formula++)
@@ -639,8 +691,8 @@ static void print_markdown_entry(const entry *one, FILE *out)
     }
     fputs(".\n\n", out);
     if (one->stands_for) {
-        fputs("```json\n\"platform\": ", out);
-        cs_wrap(out, 12, 2, CS_WRAP_REPORT, one->stands_for);
+        const int used = fprintf(out, "```json\n\"%s\": ", one->section);
+        cs_wrap(out, (size_t)used - 8, 2, CS_WRAP_REPORT, one->stands_for);
         fputs("```\n\n", out);
     }
     for (const cs_formula *formula = one->formulas; formula && formula->text; formula++) {

@@ -70,11 +70,14 @@ static char *path_of(const cs_workload *workload, const char *name)
     return workload->from ? cs_file_relative(workload->from, name) : strdup(name);
 }
 
-/* A network with its operators, or a config.json of transformers. */
+/* A model, a network with its operators, or a config.json of transformers. */
 static cs_status read_described(const cs_workload *workload, const cJSON *root, const char *path,
                                 const cs_json_place *parameters, cs_net *net, cs_error *error)
 {
     const cs_json_place place = {.file = path};
+    if (cs_zoo_is_model(root))
+        return cs_zoo_build(workload->name, workload->from, workload->parameters, parameters, net,
+                            error);
     if (!cs_net_is_file(root))
         return cs_huggingface_read(root, path, workload->parameters, parameters, net, error);
     if (cJSON_GetArraySize(workload->parameters) > 0)
@@ -101,18 +104,16 @@ static cs_status build_network(const cs_workload *workload, const cs_json_place 
                                cs_error *error)
 {
     cs_json_place parameters = {.up = place, .key = "parameters"};
-    const cs_zoo_entry *entry;
+    cs_json_place name = {.up = place, .key = "name"};
     if (is_file(workload->name))
         return load_described(workload, &parameters, net, error);
-    cs_status status = cs_zoo_find(workload->name, &entry, NULL);
-    if (status == CS_OK)
-        return cs_zoo_build(entry, workload->parameters, &parameters, net, error);
+    const cs_zoo_entry *family;
     cs_error why;
-    cs_json_place name = {.up = place, .key = "name"};
     cs_error_init(&why);
-    status = cs_zoo_find(workload->name, &entry, &why);
-    (void)cs_json_invalid(&name, error, "%s", why.text);
-    return status;
+    if (cs_zoo_find(workload->name, &family, &why) != CS_OK &&
+        !cs_facts_find(&cs_model_kind, workload->name))
+        return cs_json_invalid(&name, error, "%s", why.text);
+    return cs_zoo_build(workload->name, NULL, workload->parameters, &parameters, net, error);
 }
 
 cs_status cs_workload_network(const cs_workload *workload, const cs_json_place *place, cs_net *net,

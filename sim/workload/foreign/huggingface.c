@@ -1,154 +1,405 @@
 #include "sim/workload/foreign/huggingface.h"
 
 #include "sim/base/text.h"
-#include "sim/workload/foreign/huggingface-families.h"
-#include "sim/workload/zoo/families.h"
+#include "sim/workload/zoo/zoo.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { LONGEST_SEQUENCE = 4096 };
+enum { LONGEST_SEQUENCE = 4096, MOST_LAYERS = 4096, SIZE_MAX_ = 1 << 20 };
 
-static const cs_field addition_fields[] = {
-    {"sequence", CS_FIELD_COUNT, offsetof(cs_config_additions, sequence), .fallback = "0",
-     .max = CS_CONFIG_SIZE_MAX,
-     .doc = "tokens of a sample; 0: as many as there are positions, 4096 at most"},
-    {"attention", CS_FIELD_CHOICE, offsetof(cs_config_additions, kernel), .fallback = "flash",
-     .choices = cs_attention_kernels, .doc = "a fused kernel, or one that keeps the weights"},
-    {"decoder_sequence", CS_FIELD_COUNT, offsetof(cs_config_additions, decoder_sequence),
-     .fallback = "0", .max = CS_CONFIG_SIZE_MAX,
-     .doc = "tokens that a decoder beside an encoder reads; 0: as many as the encoder"},
-    {"capacity", CS_FIELD_NUMBER, offsetof(cs_config_additions, capacity), .fallback = "0",
-     .max = CS_CONFIG_SIZE_MAX,
-     .doc = "capacity factor: rows that each expert computes, padding included, relative to an "
-            "equal share; 0: as many as it gets"},
-    {"next_tokens", CS_FIELD_COUNT, offsetof(cs_config_additions, next_tokens), .fallback = "0",
-     .max = CS_CONFIG_SIZE_MAX,
-     .doc = "modules of multi-token prediction, at most num_nextn_predict_layers"},
-    {0},
-};
+const cs_facts_kind cs_model_type_kind = {"model-types", "model_type", "docs/how-to/named-model.md",
+                                          NULL};
 
-static cs_status find_family(const cJSON *root, const cs_json_place *place,
-                             const cs_config_family **family, cs_error *error)
+/* A config.json while it is read. */
+typedef struct reading {
+    const cJSON *config;
+    const cs_json_place *place; /* of the config */
+    cJSON *type;                /* the description of its model_type */
+    const char *name;           /* of the type */
+    const cs_zoo_entry *family;
+    const cs_field *fields; /* keys of the family, with what the type states as defaults */
+    void *params;           /* of the family */
+    cJSON *values;          /* per key of the config that the type reads: its value */
+    cs_arena arena;
+    cs_error *error;
+} reading;
+
+static const char *text_of(const cJSON *value)
 {
-    const cJSON *type = cs_json_member(root, "model_type");
-    cs_json_place key = {.up = place, .key = "model_type"};
-    cs_guess guess;
-    cs_guess_init(&guess, cJSON_IsString(type) ? type->valuestring : "");
-    for (const cs_config_family *f = cs_config_families; f->type; f++) {
-        if (cJSON_IsString(type) && strcmp(type->valuestring, f->type) == 0) {
-            *family = f;
-            return CS_OK;
-        }
-        cs_guess_add(&guess, f->type);
-    }
-    if (!cJSON_IsObject(root))
-        return cs_json_invalid(place, error,
-                               "must be an object, the config.json of transformers "
-                               "(got %s)",
-                               cs_json_kind(root));
-    return cs_json_invalid(&key, error, "unknown architecture %s", cs_guess_text(&guess));
+    return cJSON_IsString(value) ? value->valuestring : "";
 }
 
-/* ---- reading ---- */
+/* ---- the type ---- */
 
-/* The members that the table knows, null ones left out: a file has many others. NULL when memory
- * runs out. */
-static cJSON *pick(const cJSON *root, const cs_field *fields)
+/* How many keys of a type the config has; one that it requires and the config lacks counts -1. */
+static int count_known(const cJSON *type, const cJSON *config)
 {
-    cJSON *picked = cJSON_CreateObject();
-    for (; picked && fields->name; fields++) {
-        const cJSON *member = cs_json_member(root, fields->name);
-        if (!member || cJSON_IsNull(member))
+    int n = 0;
+    const cJSON *spec;
+    cJSON_ArrayForEach(spec, cs_json_member(type, "keys"))
+    {
+        const bool required = cJSON_IsString(spec) || !cs_json_member(spec, "default");
+        n += cs_json_member(config, spec->string) ? 1 : required ? -1 : 0;
+    }
+    return n;
+}
+
+/* Adds the keys of the config that some type reads and this one does not. */
+static void list_missed(const cJSON *nearest, const cJSON *config, char *text, size_t size)
+{
+    const char *name;
+    size_t used = 0;
+    text[0] = '\0';
+    for (size_t i = 0; (name = cs_facts_name(cs_model_type_kind.folder, i)); i++) {
+        cJSON *type = NULL;
+        const cJSON *spec;
+        if (cs_facts_load(&cs_model_type_kind, name, NULL, &type, NULL) != CS_OK)
             continue;
-        cJSON *copy = cJSON_Duplicate(member, true);
-        if (!copy || !cJSON_AddItemToObject(picked, fields->name, copy)) {
-            cJSON_Delete(copy);
-            cJSON_Delete(picked);
-            return NULL;
+        cJSON_ArrayForEach(spec, cs_json_member(type, "keys"))
+        {
+            char quoted[64];
+            snprintf(quoted, sizeof(quoted), "%s%.40s", used > 0 ? ", " : "", spec->string);
+            if (cs_json_member(config, spec->string) && used + sizeof(quoted) < size &&
+                !cs_json_member(cs_json_member(nearest, "keys"), spec->string) &&
+                !strstr(text, spec->string))
+                used += (size_t)snprintf(text + used, size - used, "%s", quoted);
         }
+        cJSON_Delete(type);
     }
-    return picked;
 }
 
-/* A classifier's file names its classes instead of counting them. */
-static void count_labels(const cJSON *root, cs_config *c)
+/* The message on an unknown type names the type whose keys the config has, and what it misses. */
+static cs_status unknown_type(const reading *r, const char *given)
 {
-    const cJSON *labels = cs_json_member(root, "id2label");
-    int n = cJSON_IsObject(labels) ? cJSON_GetArraySize(labels) : 0;
-    if (n > 0 && !cs_json_member(root, "num_labels"))
-        c->labels = (uint32_t)n;
+    const cs_json_place key = {.up = r->place, .key = "model_type"};
+    const char *name;
+    char best[64] = "", missed[400] = "";
+    int most = 0, least = 0; /* keys that the config has, and of the type */
+    cJSON *nearest = NULL;
+    cs_guess guess;
+    cs_guess_init(&guess, given);
+    for (size_t i = 0; (name = cs_facts_name(cs_model_type_kind.folder, i)); i++) {
+        cJSON *type = NULL;
+        cs_guess_add(&guess, name);
+        if (cs_facts_load(&cs_model_type_kind, name, NULL, &type, NULL) != CS_OK)
+            continue;
+        const int n = count_known(type, r->config);
+        const int size = cJSON_GetArraySize(cs_json_member(type, "keys"));
+        if (n > most || (n == most && n > 0 && size < least)) {
+            most = n;
+            least = size;
+            cJSON_Delete(nearest);
+            nearest = type;
+            type = NULL;
+            snprintf(best, sizeof(best), "%s", name);
+        }
+        cJSON_Delete(type);
+    }
+    if (nearest)
+        list_missed(nearest, r->config, missed, sizeof(missed));
+    cJSON_Delete(nearest);
+    if (!*best)
+        return cs_json_invalid(&key, r->error, "unknown architecture %s", cs_guess_text(&guess));
+    return cs_json_invalid(&key, r->error,
+                           "unknown architecture %s; its keys are those of \"%s\"%s%s: describe "
+                           "it in a file that is like it (%s)",
+                           cs_guess_text(&guess), best, *missed ? ", which does not read " : "",
+                           missed, cs_model_type_kind.page);
+}
+
+static cs_status load_type(reading *r, const char *file)
+{
+    const cJSON *given = cs_json_member(r->config, "model_type");
+    const cs_json_place key = {.up = r->place, .key = "model_type"};
+    const char *name = cJSON_IsString(given) ? given->valuestring : "";
+    const size_t length = strlen(name);
+    const bool is_file = length > 5 && strcmp(name + length - 5, ".json") == 0;
+    cs_error why;
+    cs_error_init(&why);
+    if (!cJSON_IsObject(r->config))
+        return cs_json_invalid(r->place, r->error,
+                               "must be an object, the config.json of transformers (got %s)",
+                               cs_json_kind(r->config));
+    if (!is_file && !cs_facts_text(cs_model_type_kind.folder, name))
+        return unknown_type(r, name);
+    cs_status status = cs_facts_load(&cs_model_type_kind, name, file, &r->type, &why);
+    if (status != CS_OK)
+        return cs_json_pass_on(&key, &why, r->error);
+    const cs_json_place type = {.file = name};
+    const cs_json_place family = {.up = &type, .key = "family"};
+    const cs_json_place parameters = {.up = &type, .key = "parameters"};
+    const char *of = cJSON_GetStringValue(cs_json_member(r->type, "family"));
+    r->name = is_file ? text_of(cs_json_member(r->type, "name")) : name;
+    if (cs_zoo_find(of ? of : "", &r->family, &why) != CS_OK)
+        return cs_json_invalid(&family, r->error, "%s", why.text);
+    r->params = cs_arena_alloc(&r->arena, 1, r->family->params_size);
+    if (!r->params)
+        return cs_error_no_memory(r->error);
+    CS_TRY(cs_zoo_defaults(r->family, cs_json_member(r->type, "parameters"), &parameters, &r->arena,
+                           &r->fields, r->error));
+    return cs_field_read(NULL, r->place, (const cs_field *const[]){r->fields, NULL},
+                         (void *const[]){r->params}, &r->arena, r->error);
+}
+
+/* ---- keys of the config ---- */
+
+/* A copy of a key's value, replaced as its description says; NULL: the config has to have it. */
+static cJSON *copy_value(const reading *r, const cJSON *spec, cs_status *status)
+{
+    const cJSON *given = cs_json_member(r->config, spec->string);
+    const cJSON *counted = cs_json_member(r->config, text_of(cs_json_member(spec, "count")));
+    const cJSON *null = cs_json_member(spec, "null"), *values = cs_json_member(spec, "values");
+    if (!given && cJSON_GetArraySize(counted) > 0)
+        return cJSON_CreateNumber(cJSON_GetArraySize(counted));
+    if (cJSON_IsNull(given) && null)
+        return cJSON_Duplicate(null, true);
+    const cJSON *value = given && !cJSON_IsNull(given) ? given : cs_json_member(spec, "default");
+    if (values && cJSON_IsString(value)) {
+        const cJSON *replaced = cs_json_member(values, value->valuestring), *each;
+        const cs_json_place key = {.up = r->place, .key = spec->string};
+        cs_guess guess;
+        cs_guess_init(&guess, value->valuestring);
+        cJSON_ArrayForEach(each, values) cs_guess_add(&guess, each->string);
+        if (!replaced)
+            *status = cs_json_invalid(&key, r->error, "unknown value %s", cs_guess_text(&guess));
+        value = replaced;
+    }
+    return value ? cJSON_Duplicate(value, true) : NULL;
+}
+
+/* Reads the keys into what they mean: a key of the family, or a size that a rule below uses. */
+static cs_status read_keys(reading *r)
+{
+    static const cs_field size = {.type = CS_FIELD_COUNT, .max = SIZE_MAX_};
+    const cJSON *keys = cs_json_member(r->type, "keys"), *spec;
+    const size_t n = (size_t)cJSON_GetArraySize(keys);
+    cs_field *table = cs_arena_alloc(&r->arena, n + 1, sizeof(*table));
+    cs_field *others = cs_arena_alloc(&r->arena, n + 1, sizeof(*others));
+    size_t n_table = 0, n_others = 0;
+    uint32_t unused;
+    cs_status status = CS_OK;
+    r->values = cJSON_CreateObject();
+    if (!table || !others || !r->values)
+        return cs_error_no_memory(r->error);
+    cJSON_ArrayForEach(spec, keys)
+    {
+        const char *target = cJSON_IsString(spec)
+                                 ? spec->valuestring
+                                 : cJSON_GetStringValue(cs_json_member(spec, "key"));
+        const cs_field *field = target ? cs_field_find(r->fields, target) : &size;
+        const bool limit = cJSON_IsTrue(cs_json_member(spec, "limit"));
+        if (!field)
+            return cs_error_add(r->error, CS_INVALID,
+                                "%s: /keys/%s: \"%s\" is no key of the family \"%s\"", r->name,
+                                spec->string, target, r->family->name);
+        cs_field *made = target && !limit ? &table[n_table++] : &others[n_others++];
+        *made = target && !limit ? *field : size;
+        made->name = made->doc = spec->string;
+        made->fallback = NULL;
+        cJSON *value = copy_value(r, spec, &status);
+        if (value && !cJSON_AddItemToObject(r->values, spec->string, value)) {
+            cJSON_Delete(value);
+            return cs_error_no_memory(r->error);
+        }
+    }
+    if (status != CS_OK)
+        return status;
+    return cs_field_read(r->values, r->place, (const cs_field *const[]){table, others, NULL},
+                         (void *const[]){r->params, &unused}, &r->arena, r->error);
 }
 
 /* One message for each value that would make another network. */
-static cs_status check_fixed(const cJSON *root, const cs_json_place *place,
-                             const cs_config_fixed *fixed, cs_error *error)
+static cs_status check_fixed(const reading *r)
 {
     cs_status status = CS_OK;
-    for (; fixed && fixed->key; fixed++) {
-        const cs_json_place key = {.up = place, .key = fixed->key};
-        const cJSON *member = cs_json_member(root, fixed->key);
+    const cJSON *fixed;
+    cJSON_ArrayForEach(fixed, cs_json_member(r->type, "fixed"))
+    {
+        const cs_json_place key = {.up = r->place, .key = fixed->string};
+        const cJSON *member = cs_json_member(r->config, fixed->string);
         char *text = member && !cJSON_IsNull(member) ? cJSON_PrintUnformatted(member) : NULL;
-        if (text && strcmp(text, fixed->value) != 0)
-            status = cs_json_invalid(&key, error, "must be %s, all that is supported (got %.64s)",
-                                     fixed->value, text);
+        char *must = cJSON_PrintUnformatted(fixed);
+        if (text && must && strcmp(text, must) != 0)
+            status = cs_json_invalid(&key, r->error,
+                                     "must be %s, all that is supported (got %.64s)", must, text);
         free(text);
+        free(must);
     }
     return status;
 }
 
-static void take_nulls(const cJSON *root, cs_config *c)
+static double number_of(const reading *r, const char *key)
 {
-    for (const cs_config_nullable *n = cs_config_nullables; n->key; n++)
-        if (cJSON_IsNull(cs_json_member(root, n->key)))
-            *(uint32_t *)((char *)c + n->offset) = 0;
+    const cJSON *value = cs_json_member(r->values, key);
+    return cJSON_IsNumber(value) ? value->valuedouble : 0;
 }
 
-static cs_status read_config(const cJSON *root, const cs_json_place *place,
-                             const cs_config_family *family, cs_arena *arena, cs_config *c,
-                             cs_error *error)
+/* Checks that a product of sizes is another one, for formats that state one size twice. */
+static cs_status check_products(const reading *r)
 {
-    cJSON *picked = pick(root, family->fields);
-    cs_status status =
-        picked ? cs_field_read(picked, place, (const cs_field *const[]){family->fields, NULL},
-                               (void *const[]){c}, arena, error)
-               : cs_error_no_memory(error);
-    cJSON_Delete(picked);
-    count_labels(root, c);
-    take_nulls(root, c);
-    const cs_status fixed = check_fixed(root, place, family->fixed, error);
-    return status == CS_OK ? fixed : status;
+    const cJSON *sides = cs_json_member(r->type, "products");
+    char texts[2][160];
+    double products[2] = {1, 1};
+    for (int side = 0; side < 2 && sides; side++) {
+        const cJSON *each;
+        texts[side][0] = '\0';
+        cJSON_ArrayForEach(each, cJSON_GetArrayItem(sides, side))
+        {
+            const size_t used = strlen(texts[side]);
+            products[side] *= number_of(r, text_of(each));
+            snprintf(texts[side] + used, sizeof(texts[side]) - used, "%s%.40s, %.0f",
+                     used > 0 ? ", times " : "", text_of(each), number_of(r, text_of(each)));
+        }
+    }
+    if (products[0] == products[1])
+        return CS_OK;
+    return cs_json_invalid(r->place, r->error, "%s, must be %s", texts[0], texts[1]);
 }
 
-/* What goes with some architectures only. */
-static cs_status check_additions(const cs_json_place *place, const cs_config *c,
-                                 const cs_config_additions *more, cs_error *error)
+/* ---- layers of several kinds ---- */
+
+/* Replaces letters of the layers that the list of the config names by their kinds. */
+static cs_status take_types(const reading *r, const cJSON *rule, char *letters, uint32_t layers)
 {
-    const cs_json_place capacity = {.up = place, .key = "capacity"};
-    const cs_json_place decoder = {.up = place, .key = "decoder_sequence"};
-    const cs_json_place next_tokens = {.up = place, .key = "next_tokens"};
-    if (more->capacity > 0 && c->experts == 0)
-        return cs_json_invalid(&capacity, error, "goes with experts only");
-    if (more->decoder_sequence > 0 && c->buckets == 0)
-        return cs_json_invalid(&decoder, error, "goes with an encoder and a decoder only");
-    if (more->next_tokens > c->next_tokens)
-        return cs_json_invalid(&next_tokens, error,
-                               "must be at most num_nextn_predict_layers, %u (got %u)",
-                               c->next_tokens, more->next_tokens);
+    const char *name = cJSON_GetStringValue(cs_json_member(rule, "types"));
+    const cJSON *types = name ? cs_json_member(r->config, name) : NULL, *each;
+    const cs_json_place key = {.up = r->place, .key = name};
+    int i = 0;
+    if (!types || cJSON_IsNull(types))
+        return CS_OK;
+    if (!cJSON_IsArray(types))
+        return cs_json_invalid(&key, r->error, "must be a list (got %s)", cs_json_kind(types));
+    cJSON_ArrayForEach(each, types)
+    {
+        const cs_json_place at = {.up = &key, .index = i};
+        const char *word = text_of(each);
+        const cJSON *known, *kinds = cs_json_member(rule, "letters");
+        const char *letter = cJSON_GetStringValue(cs_json_member(kinds, word));
+        cs_guess guess;
+        cs_guess_init(&guess, word);
+        cJSON_ArrayForEach(known, kinds) cs_guess_add(&guess, known->string);
+        if (!letter)
+            return cs_json_invalid(&at, r->error, "unknown value %s", cs_guess_text(&guess));
+        if ((uint32_t)i < layers)
+            letters[i] = *letter;
+        i++;
+    }
+    if ((uint32_t)i != layers)
+        return cs_json_invalid(&key, r->error,
+                               "must have an element for each of the %" PRIu32 " layers (got %d)",
+                               layers, i);
     return CS_OK;
 }
 
-static cs_status read_additions(const cJSON *parameters, const cs_json_place *place,
-                                const cs_config *c, cs_arena *arena, cs_config_additions *more,
-                                cs_error *error)
+/* Replaces letters of the layers whose numbers the config lists. */
+static cs_status take_numbers(const reading *r, const cJSON *rule, char *letters, uint32_t layers)
 {
-    CS_TRY(cs_field_read(parameters, place, (const cs_field *const[]){addition_fields, NULL},
-                         (void *const[]){more}, arena, error));
-    if (more->sequence == 0 && c->positions > 0 && c->positions < LONGEST_SEQUENCE)
-        more->sequence = c->positions;
-    if (more->sequence == 0)
-        more->sequence = LONGEST_SEQUENCE;
-    return check_additions(place, c, more, error);
+    const char *name = cJSON_GetStringValue(cs_json_member(rule, "numbers"));
+    const char *letter = cJSON_GetStringValue(cs_json_member(rule, "letter"));
+    const cJSON *numbers = name ? cs_json_member(r->config, name) : NULL, *each;
+    const cs_json_place key = {.up = r->place, .key = name};
+    if (!numbers || cJSON_IsNull(numbers))
+        return CS_OK;
+    if (!cJSON_IsArray(numbers))
+        return cs_json_invalid(&key, r->error, "must be a list (got %s)", cs_json_kind(numbers));
+    cJSON_ArrayForEach(each, numbers)
+    {
+        if (!cJSON_IsNumber(each) || each->valuedouble < 0 || each->valuedouble >= layers)
+            return cs_json_invalid(&key, r->error, "must be numbers of layers, below %" PRIu32,
+                                   layers);
+        letters[(size_t)each->valuedouble] = letter ? *letter : 'f';
+    }
+    return CS_OK;
+}
+
+/* The family's "pattern", from the rule of the type:
+ *
+ *     {"else": "wf"}                  letters, repeated; "f" if it is not given
+ *     {"after": KEY, "if": FLAG}      w from the layer KEY on, if FLAG is true and there is a window
+ *     {"types": KEY, "letters": {}}   a list in the config with the kind of each layer
+ *     {"numbers": KEY, "letter": "f"} a list in the config of the layers that have the letter
+ */
+static cs_status read_pattern(reading *r)
+{
+    const cJSON *rule = cs_json_member(r->type, "pattern");
+    const cs_field *layers_field = cs_field_find(r->fields, "layers");
+    const cs_field *pattern_field = cs_field_find(r->fields, "pattern");
+    const cs_field *window_field = cs_field_find(r->fields, "window");
+    if (!rule || !layers_field || !pattern_field || !window_field)
+        return CS_OK;
+    const uint32_t layers = *(uint32_t *)((char *)r->params + layers_field->offset);
+    const uint32_t window = *(uint32_t *)((char *)r->params + window_field->offset);
+    const char *stated = text_of(cs_json_member(rule, "else")), *others = *stated ? stated : "f";
+    const char *flag = cJSON_GetStringValue(cs_json_member(rule, "if"));
+    const double first = number_of(r, text_of(cs_json_member(rule, "after")));
+    const bool windows = flag && cJSON_IsTrue(cs_json_member(r->config, flag)) && window > 0;
+    char *letters = cs_arena_alloc(&r->arena, MOST_LAYERS + 1, 1);
+    if (!letters)
+        return cs_error_no_memory(r->error);
+    for (uint32_t i = 0; i < layers; i++)
+        letters[i] = windows && i >= first ? 'w' : others[i % strlen(others)];
+    CS_TRY(take_types(r, rule, letters, layers));
+    CS_TRY(take_numbers(r, rule, letters, layers));
+    *(const char **)((char *)r->params + pattern_field->offset) = letters;
+    return CS_OK;
+}
+
+/* ---- what the user adds ---- */
+
+static uint32_t *count_at(const reading *r, const char *key)
+{
+    const cs_field *field = cs_field_find(r->fields, key);
+    return field ? (uint32_t *)((char *)r->params + field->offset) : NULL;
+}
+
+/* The key of the config that limits a key of the family, or NULL. */
+static const cJSON *limit_of(const reading *r, const char *key)
+{
+    const cJSON *spec;
+    cJSON_ArrayForEach(spec, cs_json_member(r->type, "keys"))
+    {
+        if (cJSON_IsTrue(cs_json_member(spec, "limit")) &&
+            strcmp(text_of(cs_json_member(spec, "key")), key) == 0)
+            return spec;
+    }
+    return NULL;
+}
+
+static cs_status read_additions(reading *r, const cJSON *parameters, const cs_json_place *place)
+{
+    static const char *const keys[] = {"sequence", "attention", "decoder_sequence", "capacity",
+                                       "next_tokens"};
+    cs_field table[sizeof(keys) / sizeof(keys[0]) + 1] = {{0}};
+    size_t n = 0;
+    for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
+        const cs_field *field = cs_field_find(r->fields, keys[i]);
+        if (!field || (strcmp(keys[i], "next_tokens") == 0 && !limit_of(r, keys[i])))
+            continue;
+        table[n] = *field;
+        if (strstr(keys[i], "sequence")) {
+            table[n].fallback = "0";
+            table[n].min = 0;
+        }
+        n++;
+    }
+    CS_TRY(cs_field_read(parameters, place, (const cs_field *const[]){table, NULL},
+                         (void *const[]){r->params}, &r->arena, r->error));
+    uint32_t *sequence = count_at(r, "sequence"), *decoder = count_at(r, "decoder_sequence");
+    const double positions = number_of(r, text_of(cs_json_member(r->type, "sequence")));
+    if (sequence && *sequence == 0)
+        *sequence =
+            positions > 0 && positions < LONGEST_SEQUENCE ? (uint32_t)positions : LONGEST_SEQUENCE;
+    if (decoder && *decoder == 0)
+        *decoder = *sequence;
+    const cJSON *limit = limit_of(r, "next_tokens");
+    const double most = limit ? number_of(r, limit->string) : 0;
+    const cs_json_place key = {.up = place, .key = "next_tokens"};
+    if (limit && *count_at(r, "next_tokens") > most)
+        return cs_json_invalid(&key, r->error, "must be at most %s, %.0f (got %" PRIu32 ")",
+                               limit->string, most, *count_at(r, "next_tokens"));
+    return CS_OK;
 }
 
 /* What the weights are stored in, which is what is trained in where nobody says otherwise. */
@@ -170,18 +421,23 @@ static void take_precision(const cJSON *root, cs_net *net)
     }
 }
 
-static cs_status build(const cs_config_family *family, const cs_json_place *top, const cs_config *c,
-                       const cs_config_additions *more, cs_net *net, cs_error *error)
+static cs_status build(reading *r, const cJSON *parameters, const cs_json_place *place, cs_net *net)
 {
+    CS_TRY(read_keys(r));
+    CS_TRY(check_fixed(r));
+    CS_TRY(check_products(r));
+    CS_TRY(read_pattern(r));
+    CS_TRY(read_additions(r, parameters, place));
     cs_net made;
-    cs_net_begin(&made, family->type, error);
-    made.place = top;
-    family->build(&made, c, more);
+    cs_net_begin(&made, r->name, r->error);
+    made.place = r->place;
+    r->family->build(&made, r->family->variant, r->params);
     cs_status status = cs_net_end(&made);
     if (status != CS_OK) {
         cs_net_finish(&made);
         return status;
     }
+    take_precision(r->config, &made);
     *net = made;
     return CS_OK;
 }
@@ -190,20 +446,14 @@ cs_status cs_huggingface_read(const cJSON *root, const char *file, const cJSON *
                               const cs_json_place *place, cs_net *net, cs_error *error)
 {
     const cs_json_place top = {.file = file};
-    const cs_config_family *family = NULL;
-    cs_config c = {0};
-    cs_config_additions more = {0};
-    cs_arena arena;
-    CS_TRY(find_family(root, &top, &family, error));
-    cs_arena_init(&arena);
-    cs_status status = read_config(root, &top, family, &arena, &c, error);
+    reading r = {.config = root, .place = &top, .error = error};
+    cs_arena_init(&r.arena);
+    cs_status status = load_type(&r, file);
     if (status == CS_OK)
-        status = read_additions(parameters, place, &c, &arena, &more, error);
-    if (status == CS_OK)
-        status = build(family, &top, &c, &more, net, error);
-    if (status == CS_OK)
-        take_precision(root, net);
-    cs_arena_finish(&arena);
+        status = build(&r, parameters, place, net);
+    cJSON_Delete(r.values);
+    cJSON_Delete(r.type);
+    cs_arena_finish(&r.arena);
     return status;
 }
 

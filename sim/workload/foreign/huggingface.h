@@ -1,15 +1,30 @@
 /* Reader of config.json, the file that transformers stores beside a model's weights.
  *
- * Known values of "model_type": gpt2, llama, mistral, mixtral, qwen2, qwen3, qwen3_moe,
- * deepseek_v2, deepseek_v3, gpt_oss, mamba2, bamba, t5, bert, vit. Keys that do not change sizes
- * are left alone; those that do are read with the defaults of transformers, and checked; one whose
- * value would make a network that cannot be built is an error with its name.
+ * "model_type" names a file of facts/model-types, or a user's FILE.json of the same form, which
+ * says what the keys of the config mean:
+ *
+ *     {"name": "mistral", "family": "decoder", "like": "llama", "source": ...,
+ *      "keys": {"hidden_size": "hidden", "sliding_window": {"key": "window", "default": 4096}},
+ *      "sequence": "max_position_embeddings", "parameters": {"bias": false},
+ *      "fixed": {"mlp_bias": false}}
+ *
+ * "keys": per key of the config the key of the family (sim/workload/zoo) that it gives; without
+ * "key" it is a size that other members use. "default" holds if the config lacks the key, which is
+ * an error without one; "null" if its value is null; "values" replaces words; "count" names an
+ * object whose members are counted if the key is missing; "limit": the user's value is at most
+ * this. "sequence" names the key with the number of positions, "parameters" has keys of the family
+ * that are the same for all configs, "fixed" has keys of the config with the only value that can be
+ * built, "products" two lists of keys with equal products, "pattern" the kinds of layers
+ * (read_pattern in huggingface.c). All other keys of the config are ignored.
  */
 #ifndef CS_FOREIGN_HUGGINGFACE_H
 #define CS_FOREIGN_HUGGINGFACE_H
 
-#include "sim/base/json.h"
+#include "sim/base/facts.h"
 #include "sim/workload/net.h"
+
+/* The files of facts/model-types, for cs_facts_load. */
+extern const cs_facts_kind cs_model_type_kind;
 
 /* `parameters` (an object or NULL, at `place`) are what the file does not tell: "sequence", the
  * tokens of a sample (default: as many as there are positions, 4096 at most), "attention", "flash"

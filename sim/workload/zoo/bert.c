@@ -85,8 +85,10 @@ static void add_head(cs_net *net, const cs_bert *p, cs_tensor x)
     cs_net_cross_entropy(net, "loss", x);
 }
 
-void cs_bert_build(cs_net *net, const cs_bert *p)
+static void build(cs_net *net, const void *variant, const void *params)
 {
+    const cs_bert *p = params;
+    (void)variant;
     if (!cs_net_check_heads(net, p->hidden, p->heads))
         return;
     if (p->sequence > p->positions)
@@ -114,12 +116,6 @@ void cs_bert_build(cs_net *net, const cs_bert *p)
     x = cs_net_take_first(net, "first", x);
     x = cs_net_linear(net, "dense", x, &(cs_linear){.out = p->hidden, .bias = true});
     cs_net_cross_entropy(net, "loss", cs_net_tanh(net, "activation", x));
-}
-
-static void build(cs_net *net, const void *variant, const void *params)
-{
-    (void)variant;
-    cs_bert_build(net, params);
 }
 
 const cs_zoo_entry cs_zoo_bert = {

@@ -27,32 +27,25 @@ typedef enum cs_position_kind {
     CS_POSITIONS_NONE,    /* or what the attention's kernel adds by itself, as ALiBi */
 } cs_position_kind;
 
-/* What members of a family of decoders have in common, whatever their sizes. */
-typedef struct cs_decoder_style {
-    bool bias;           /* of queries, keys and values */
-    bool output_bias;    /* of the projection behind the attention */
-    bool head_norms;     /* of each head's queries and keys */
-    bool sinks;          /* see cs_attention */
-    bool expert_bias;    /* of the experts' matrices */
-    bool router_bias;    /* of the router */
-    bool mlp_bias;       /* of the MLP's matrices */
-    bool layer_norms;    /* in place of RMS norms */
-    uint32_t activation; /* cs_activation */
-    uint32_t positions;  /* cs_position_kind */
-} cs_decoder_style;
+/* Which linear layers of a decoder have biases, if it has some; never the last one. */
+typedef enum cs_biased {
+    CS_BIASED_ALL, /* except the router */
+    CS_BIASED_ATTENTION,
+    CS_BIASED_QKV, /* queries, keys and values */
+} cs_biased;
 
 /* A mixer of Mamba-2, in place of the attention. */
 typedef struct cs_mixer {
     uint32_t heads; /* 0: there is none */
     uint32_t head;  /* features of a head */
     uint32_t groups, state, chunk, conv;
-    bool bias; /* of the two projections */
 } cs_mixer;
 
-/* Decoder with RMS norms, rotary positions, grouped keys and values or latent ones, or state
- * spaces, and SwiGLU, which experts may compute. */
+/* Decoder with a norm in front of each block, grouped keys and values or latent ones, or state
+ * spaces, and MLPs, which experts may compute. */
 typedef struct cs_decoder {
-    uint32_t layers, hidden, heads, kv_heads, sequence, vocabulary;
+    uint32_t layers, hidden, heads, sequence, vocabulary;
+    uint32_t kv_heads;     /* 0: as many as heads */
     uint32_t intermediate; /* 0: there is no MLP */
     uint32_t head;         /* features of a head; 0: hidden / heads */
     bool tied;             /* the last matrix is the embedding's */
@@ -60,7 +53,7 @@ typedef struct cs_decoder {
     uint32_t window; /* tokens that a layer 'w' attends to */
     const char
         *pattern; /* a letter per layer, repeated: 'f', 'w', or 'm' for a mixer; NULL: all 'm'
-                          * where there is a mixer, else 'w' where there is a window, else 'f' */
+                   * where there is a mixer, else 'w' where there is a window, else 'f' */
     cs_mixer mixer;
     /* latent attention, of the rank latent_rank > 0, in place of head and kv_heads: */
     uint32_t query_rank, latent_rank, nope_head, rope_head, value_head;
@@ -70,7 +63,14 @@ typedef struct cs_decoder {
     double dropout;               /* of hidden states and of attention */
     uint32_t shared_intermediate; /* of shared experts together; 0: shared_experts times one */
     uint32_t next_tokens;         /* modules of multi-token prediction */
-    cs_decoder_style style;
+    uint32_t activation;          /* cs_activation */
+    uint32_t norm;                /* RMS norms, 0, or layer norms, 1 */
+    uint32_t positions;           /* cs_position_kind */
+    bool bias;                    /* linear layers have biases, */
+    uint32_t biased;              /* these ones (cs_biased) */
+    bool head_norms;              /* each head's queries and keys are normalised */
+    bool sinks;                   /* see cs_attention */
+    bool router_bias;
 } cs_decoder;
 
 /* How BERT and T5 are laid out: as in their papers, or as Megatron Core builds both
@@ -108,14 +108,8 @@ typedef struct cs_t5 {
     uint32_t form; /* cs_encoder_form */
 } cs_t5;
 
-void cs_t5_build(cs_net *net, const cs_t5 *t5);
-void cs_gpt_build(cs_net *net, const cs_gpt *gpt);
-
 /* One of its blocks: attention and MLP, each with a norm in front and a sum behind. */
 cs_tensor cs_gpt_block(cs_net *net, const cs_gpt *gpt, cs_tensor x);
-void cs_decoder_build(cs_net *net, const cs_decoder *decoder);
-void cs_bert_build(cs_net *net, const cs_bert *bert);
-void cs_vit_build(cs_net *net, const cs_vit *vit);
 
 /* Checks that heads divide the hidden size; else the network fails. */
 bool cs_net_check_heads(cs_net *net, uint32_t hidden, uint32_t heads);

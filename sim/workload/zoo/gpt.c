@@ -51,8 +51,10 @@ cs_tensor cs_gpt_block(cs_net *net, const cs_gpt *p, cs_tensor x)
     return cs_net_add(net, "add_2", x, add_mlp(net, p, cs_net_layer_norm(net, "ln_2", x)));
 }
 
-void cs_gpt_build(cs_net *net, const cs_gpt *p)
+static void build(cs_net *net, const void *variant, const void *params)
 {
+    const cs_gpt *p = params;
+    (void)variant;
     uint32_t positions = p->positions ? p->positions : p->sequence;
     if (!cs_net_check_heads(net, p->hidden, p->heads))
         return;
@@ -73,12 +75,6 @@ void cs_gpt_build(cs_net *net, const cs_gpt *p)
     x = cs_net_linear(net, "lm_head", x,
                       &(cs_linear){.out = p->vocabulary, .wide = true, .tied = true});
     cs_net_cross_entropy(net, "loss", x);
-}
-
-static void build(cs_net *net, const void *variant, const void *params)
-{
-    (void)variant;
-    cs_gpt_build(net, params);
 }
 
 const cs_zoo_entry cs_zoo_gpt = {

@@ -138,8 +138,10 @@ static cs_tensor add_decoder(cs_net *net, const cs_t5 *p, const embedded *first,
     return x;
 }
 
-void cs_t5_build(cs_net *net, const cs_t5 *p)
+static void build(cs_net *net, const void *variant, const void *params)
 {
+    const cs_t5 *p = params;
+    (void)variant;
     cs_net_block(net, "encoder.embedding");
     embedded first;
     cs_tensor x = embed_first(net, p, &first);
@@ -158,12 +160,6 @@ void cs_t5_build(cs_net *net, const cs_t5 *p)
                             .tied = p->tied,
                             .lender = first.tokens};
     cs_net_cross_entropy(net, "loss", cs_net_linear(net, "lm_head", finish(net, p, x), &head));
-}
-
-static void build(cs_net *net, const void *variant, const void *params)
-{
-    (void)variant;
-    cs_t5_build(net, params);
 }
 
 const cs_zoo_entry cs_zoo_t5 = {

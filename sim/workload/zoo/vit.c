@@ -61,8 +61,10 @@ static cs_tensor embed(cs_net *net, const cs_vit *p)
     return cs_net_dropout(net, "dropout", x, p->dropout);
 }
 
-void cs_vit_build(cs_net *net, const cs_vit *p)
+static void build(cs_net *net, const void *variant, const void *params)
 {
+    const cs_vit *p = params;
+    (void)variant;
     if (!cs_net_check_heads(net, p->hidden, p->heads))
         return;
     cs_tensor x = embed(net, p);
@@ -77,12 +79,6 @@ void cs_vit_build(cs_net *net, const cs_vit *p)
     x = cs_net_take_first(net, "first", cs_net_layer_norm(net, "ln", x));
     x = cs_net_linear(net, "head", x, &(cs_linear){.out = p->classes, .bias = true});
     cs_net_cross_entropy(net, "loss", x);
-}
-
-static void build(cs_net *net, const void *variant, const void *params)
-{
-    (void)variant;
-    cs_vit_build(net, params);
 }
 
 const cs_zoo_entry cs_zoo_vit_b16 = {
