@@ -469,8 +469,6 @@ static const struct {
     {"experts", "mixtral", "{\"top_k\": 9}", "p: /top_k: must be from 1 to experts, 8 (got 9)"},
     {"a head of values", "deepseek_v3", "{\"v_head\": 0}",
      "p: /v_head: must be >= 1 with latent attention (got 0)"},
-    {"no attention", "deepseek_v3", "{\"kv_lora_rank\": 0}",
-     "p: /kv_lora_rank: must be >= 1: without it there is no attention (got 0)"},
     {"a letter", "gpt_oss", "{\"pattern\": \"wfx\"}",
      "p: /pattern: must be letters f (attends to everything), w (within the window) and m (mixer "
      "of a state space), one per layer, repeated (got \"wfx\")"},

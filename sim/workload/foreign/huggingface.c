@@ -124,9 +124,10 @@ static cs_status load_type(reading *r, const char *file)
                                cs_json_kind(r->config));
     if (!is_file && !cs_facts_text(cs_model_type_kind.folder, name))
         return unknown_type(r, name);
-    cs_status status = cs_facts_load(&cs_model_type_kind, name, file, &r->type, &why);
-    if (status != CS_OK)
+    cJSON *root;
+    if (cs_facts_load(&cs_model_type_kind, name, file, &root, &why) != CS_OK)
         return cs_json_pass_on(&key, &why, r->error);
+    r->type = root;
     const cs_json_place type = {.file = name};
     const cs_json_place family = {.up = &type, .key = "family"};
     const cs_json_place parameters = {.up = &type, .key = "parameters"};
