@@ -164,14 +164,15 @@ static void expect_bounds(const char *row, const cs_advice *of, uint32_t i)
     const cs_step *step = &of->outcomes[i].step;
     const cs_candidate *c = &of->candidates.items[i];
     const cs_priced *like = &of->bounds.priced[of->bounds.model[of->bounds.of[i]]];
+    const cs_pass_order *order = cs_bounds_order(&of->bounds, i);
     if (like->possible && of->bounds.equal_speeds &&
-        cs_rough_time(c, like) > of->bounds.time[i] * (1 + 1e-9))
-        fail_msg("%s: the rough bound is %g s, more than %g s", row, cs_rough_time(c, like),
+        cs_rough_time(c, order, like) > of->bounds.time[i] * (1 + 1e-9))
+        fail_msg("%s: the rough bound is %g s, more than %g s", row, cs_rough_time(c, order, like),
                  of->bounds.time[i]);
     if (like->possible &&
-        cs_rough_memory(&of->base, c, like) > of->bounds.memory[i] * (1 + 1e-9) + 1)
+        cs_rough_memory(&of->base, c, order, like) > of->bounds.memory[i] * (1 + 1e-9) + 1)
         fail_msg("%s: the rough bound is %g bytes, more than %g", row,
-                 cs_rough_memory(&of->base, c, like), of->bounds.memory[i]);
+                 cs_rough_memory(&of->base, c, order, like), of->bounds.memory[i]);
     if (of->bounds.time[i] > step->time)
         fail_msg("%s: takes %g s, less than its bound, %g s", row, step->time, of->bounds.time[i]);
     if (of->bounds.memory[i] > (double)step->peak)
@@ -320,9 +321,10 @@ static void draw_platform(gsl_rng *random, FILE *out)
     static const char *const links[] = {
         "'topology': 'ring', 'bandwidth': '100 GB/s', 'latency': '2 us'",
         "'topology': 'nvlink_switch', 'bandwidth': '2 GB/s', 'latency': '50 us'",
-        "'topology': 'dgx1-v100'"};
-    const uint32_t devices = 4 << below(random, 2);
-    fprintf(out, "'platform': {%s, 'devices': %u", links[below(random, ROWS(links))], devices);
+        "'topology': 'dgx1-v100'", "'topology': 'dgx-h100'"};
+    const uint32_t link = below(random, ROWS(links));
+    const uint32_t devices = (link == 3 ? 8 : 4) << below(random, 2);
+    fprintf(out, "'platform': {%s, 'devices': %u", links[link], devices);
     if (below(random, 3) == 0) {
         fputs(", 'speed': [2", out);
         for (uint32_t d = 1; d < devices; d++)
@@ -347,8 +349,9 @@ static void draw(gsl_rng *random, FILE *out)
     fprintf(out, "'parallel': {'accumulate': %s}, ", below(random, 2) > 0 ? "true" : "false");
     fprintf(out,
             "'advise': {'pipeline': [2, 4], 'micro_batch': [1, 2, 3], 'zero': [0, %u], 'context': "
-            "[1, 2], 'schedules': ['zb_v', 'dualpipe_v', '%s'], 'inner': 'data'}",
-            1 + below(random, 3), others[below(random, ROWS(others))]);
+            "[1, 2], 'schedules': ['zb_v', 'dualpipe_v', '%s'], 'inner': '%s'}",
+            1 + below(random, 3), others[below(random, ROWS(others))],
+            below(random, 2) > 0 ? "data" : "pipeline");
 }
 
 /* Whether passes of the plan wait for gathers and scatters, which its bound on time counts. */
@@ -356,8 +359,10 @@ static bool counts_exchanges(const cs_advice *advice, uint32_t i)
 {
     const cs_candidate *of = &advice->candidates.items[i];
     const cs_priced *priced = &advice->bounds.priced[advice->bounds.of[i]];
-    return of->zero >= 2 && of->pipeline > 1 && priced->sharded[of->zero - 2].ranks > 0 &&
-           advice->bounds.time[i] > cs_bound_time(of, priced) * (1 + 1e-9);
+    const uint32_t sharded = advice->bounds.sharded_of[i];
+    return sharded != CS_NO_CANDIDATE && advice->bounds.sharded[sharded].ranks > 0 &&
+           advice->bounds.time[i] >
+               cs_bound_time(of, cs_bounds_order(&advice->bounds, i), priced) * (1 + 1e-9);
 }
 
 /* No plan of a drawn scenario takes less time or memory than its bounds, and those of a V are not
@@ -368,7 +373,7 @@ static void test_random_bounds(void **state)
     enum { CASES = 48 };
     (void)state;
     gsl_rng *random = cs_random_stream(7, "bounds of plans");
-    uint32_t n = 0, n_near = 0, n_sharded = 0, n_close = 0;
+    uint32_t n = 0, n_near = 0, n_sharded = 0, n_close = 0, n_even = 0;
     for (uint32_t c = 0; c < CASES / STEP; c++) {
         char *text = NULL, name[32], row[320], plan[CS_CANDIDATE_TEXT_BYTES];
         size_t length;
@@ -387,6 +392,7 @@ static void test_random_bounds(void **state)
                 continue;
             snprintf(row, sizeof(row), "%s, %s", name, cs_candidate_text(of, plan, sizeof(plan)));
             expect_bounds(row, &advice, i);
+            n_even += advice.bounds.even_node > 0;
             n += cs_candidate_is_vee(of);
             n_near += cs_candidate_is_vee(of) &&
                       advice.bounds.time[i] >= 0.75 * advice.outcomes[i].step.time;
@@ -399,8 +405,10 @@ static void test_random_bounds(void **state)
         free(text);
     }
     gsl_rng_free(random);
-    print_message("%u plans in a V, %u with a near bound; %u that wait for exchanges, %u close\n",
-                  n, n_near, n_sharded, n_close);
+    print_message("%u plans in a V, %u with a near bound; %u that wait for exchanges, %u close; %u "
+                  "in even nodes\n",
+                  n, n_near, n_sharded, n_close, n_even);
+    assert_true(n_even > 20 * CASES / STEP);
     assert_true(n_sharded > 2 * CASES / STEP && 2 * n_close > n_sharded);
     assert_true(n > 20 * CASES / STEP && 2 * n_near > n);
 }

@@ -4,6 +4,7 @@
 #include "sim/base/pool.h"
 #include "sim/run/simulate.h"
 #include "sim/scenario/planning.h"
+#include "topologies/route.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -20,59 +21,34 @@ static double most(double a, double b)
     return a > b ? a : b;
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
-static bool is_split(const cs_candidate *c)
-{
-    return c->schedule == CS_ADVISE_ZB_H1 || c->schedule == CS_ADVISE_ZB_H2 ||
-           cs_candidate_is_vee(c);
-}
-
-/* Stage k of a pipeline rank. */
-static uint32_t stage_of(const cs_candidate *c, uint32_t rank, uint32_t k)
-{
-    const bool up = cs_candidate_is_vee(c) && k == 1;
-    return k * c->pipeline + (up ? c->pipeline - 1 - rank : rank);
-}
-
-double cs_bound_time(const cs_candidate *c, const cs_priced *priced)
+double cs_bound_time(const cs_candidate *c, const cs_pass_order *order, const cs_priced *priced)
 {
     double bound = 0, forwards = 0, backwards = 0;
     for (uint32_t r = 0; r < c->pipeline; r++) {
         double passes = 0;
         for (uint32_t k = 0; k < c->chunks; k++) {
-            const cs_stage_price *stage = &priced->stages[stage_of(c, r, k)];
+            const cs_stage_price *stage = &priced->stages[cs_pass_stage(c, order, r, k)];
             passes += stage->forward + stage->backward;
         }
-        bound = most(bound, forwards + c->micro_batches * passes + (is_split(c) ? 0 : backwards));
+        const double behind = order->splits ? 0 : backwards;
+        bound = most(bound, forwards + c->micro_batches * passes + behind);
         forwards += priced->stages[r].forward;
         backwards += priced->stages[r].backward;
     }
     return bound * (1 - margin);
 }
 
-/* The price at the candidate's ZeRO stage; NULL: none is known. */
-static const cs_sharded_price *sharded_of(const cs_candidate *c, const cs_priced *priced)
-{
-    const cs_sharded_price *sharded = c->zero >= 2 ? &priced->sharded[c->zero - 2] : NULL;
-    return sharded && sharded->ranks == c->pipeline && sharded->bucket == c->bucket ? sharded
-                                                                                    : NULL;
-}
-
 /* T with gathers and scatters. */
-static double sharded_time(const cs_candidate *c, const cs_priced *priced)
+static double sharded_time(const cs_candidate *c, const cs_pass_order *order,
+                           const cs_priced *priced, const cs_sharded_price *sharded)
 {
-    const cs_sharded_price *sharded = sharded_of(c, priced);
     const double n = c->micro_batches;
     double bound = 0, forwards = 0, backwards = 0;
-    for (uint32_t r = 0; sharded && r < c->pipeline; r++) {
-        const double behind = is_split(c) ? 0 : backwards, passes = sharded->passes[r];
+    for (uint32_t r = 0; r < sharded->ranks; r++) {
+        const double behind = order->splits ? 0 : backwards, passes = sharded->passes[r];
         double first = 0;
         for (uint32_t k = 0; k < c->chunks; k++) {
-            const cs_stage_price *stage = &priced->stages[stage_of(c, r, k)];
+            const cs_stage_price *stage = &priced->stages[cs_pass_stage(c, order, r, k)];
             first += stage->forward + stage->backward;
         }
         bound = most(bound, n * passes + behind);
@@ -109,41 +85,16 @@ static double resting(const cs_advise_base *base, const cs_candidate *c, const c
     return weights + frozen + gradients + priced->optimizer_ratio * divided;
 }
 
-/* n_s of bounds.h, of stage k of a rank. */
-static uint32_t n_kept(const cs_candidate *c, uint32_t rank, uint32_t k)
-{
-    const uint32_t ranks = c->pipeline, n = c->micro_batches;
-    const uint32_t groups = n / ranks, first = groups > 0 ? (n + groups - 1) / groups : n;
-    switch ((cs_advise_schedule)c->schedule) {
-    case CS_ADVISE_GPIPE:
-        return n;
-    case CS_ADVISE_1F1B:
-        return least(ranks - rank, n);
-    case CS_ADVISE_ZB_H1:
-        return least(ranks, n);
-    case CS_ADVISE_ZB_H2:
-        return least(2 * ranks - 1, n);
-    case CS_ADVISE_INTERLEAVED:
-        return k + 1 < c->chunks ? first : least(2 * (ranks - 1 - rank) + 1, first);
-    case CS_ADVISE_ZB_V:
-        return least(k == 0 ? 2 * ranks - 1 - rank : rank + 1, n);
-    case CS_ADVISE_DUALPIPE_V:
-        return k == 0 ? 2 * ranks - rank : rank + 1;
-    case CS_ADVISE_SEQUENTIAL:
-    case CS_N_ADVISE_SCHEDULES:
-        break;
-    }
-    return 1;
-}
-
-double cs_bound_memory(const cs_advise_base *base, const cs_candidate *c, const cs_priced *priced)
+double cs_bound_memory(const cs_advise_base *base, const cs_candidate *c,
+                       const cs_pass_order *order, const cs_priced *priced)
 {
     double bound = 0;
     for (uint32_t r = 0; r < c->pipeline; r++) {
         double bytes = 0;
         for (uint32_t k = 0; k < c->chunks; k++) {
-            const cs_stage_price *stage = &priced->stages[stage_of(c, r, k)];
-            bytes += resting(base, c, priced, stage) + n_kept(c, r, k) * stage->kept;
+            const uint32_t s = cs_pass_stage(c, order, r, k);
+            bytes += resting(base, c, priced, &priced->stages[s]) +
+                     order->in_flight[s] * priced->stages[s].kept;
         }
         bound = most(bound, bytes);
     }
@@ -152,15 +103,16 @@ double cs_bound_memory(const cs_advise_base *base, const cs_candidate *c, const 
 
 /* ---- rough bounds ---- */
 
-double cs_rough_time(const cs_candidate *c, const cs_priced *like)
+double cs_rough_time(const cs_candidate *c, const cs_pass_order *order, const cs_priced *like)
 {
     const double computing = like->computing, n = c->micro_batches, ranks = c->pipeline;
-    const bool ramps = c->chunks == 1 && !is_split(c);
+    const bool ramps = c->chunks == 1 && !order->splits;
     const double share = ramps ? 1 - pow(1 - 1 / n, ranks) : ranks / n;
     return computing / share * (1 - margin);
 }
 
-double cs_rough_memory(const cs_advise_base *base, const cs_candidate *c, const cs_priced *like)
+double cs_rough_memory(const cs_advise_base *base, const cs_candidate *c,
+                       const cs_pass_order *order, const cs_priced *like)
 {
     cs_stage_price all = {0};
     double least_kept = INFINITY, most_kept = 0, inverse = 0;
@@ -176,9 +128,9 @@ double cs_rough_memory(const cs_advise_base *base, const cs_candidate *c, const 
         all.kept += stage->kept;
     }
     for (uint32_t r = 0; r < c->pipeline; r++) {
-        double kept = n_kept(c, r, 0);
-        for (uint32_t k = 1; k < c->chunks; k++)
-            kept = fmin(kept, n_kept(c, r, k));
+        double kept = INFINITY;
+        for (uint32_t k = 0; k < c->chunks; k++)
+            kept = fmin(kept, order->in_flight[cs_pass_stage(c, order, r, k)]);
         least_kept = fmin(least_kept, kept);
         most_kept = most(most_kept, kept);
         inverse += 1 / kept;
@@ -192,8 +144,9 @@ double cs_rough_memory(const cs_advise_base *base, const cs_candidate *c, const 
 
 /* Candidates whose layers are divided and computed alike have the same model. Experts are divided
  * over what pipelines leave. */
-static bool have_one_model(const cs_candidate *a, const cs_candidate *b)
+static bool have_one_model(const cs_candidate *a, const cs_candidate *b, uint32_t node)
 {
+    (void)node;
     return a->devices == b->devices && a->method == b->method && a->layer == b->layer &&
            a->space == b->space && a->context == b->context && a->expert == b->expert &&
            (a->expert == 1 || a->pipeline == b->pipeline) && a->micro_samples == b->micro_samples &&
@@ -209,16 +162,43 @@ static uint32_t price_kind(const cs_candidate *c)
     return c->expert > 1 ? c->schedule : CS_ADVISE_ZB_V;
 }
 
-/* Those with the same stages and micro-batches have the same prices. */
-static bool have_one_price(const cs_candidate *a, const cs_candidate *b)
+/* Whether what passes take does not depend on where stages are: layers are divided within even
+ * nodes. */
+static bool is_even(const cs_candidate *c, uint32_t node)
 {
-    return have_one_model(a, b) && a->pipeline == b->pipeline && a->inner == b->inner &&
+    return node > 0 && c->expert == 1 && !c->more && node % (c->layer * c->space * c->context) == 0;
+}
+
+static bool have_one_place(const cs_candidate *a, const cs_candidate *b, uint32_t node)
+{
+    return have_one_model(a, b, node) && a->pipeline == b->pipeline && a->inner == b->inner &&
            a->chunks == b->chunks && price_kind(a) == price_kind(b);
 }
 
-/* Those with the same devices at the same places of a mesh, and messages between the same ranks. */
-static bool have_one_mesh(const cs_candidate *a, const cs_candidate *b)
+/* Those with the same stages and micro-batches have the same prices. */
+static bool have_one_price(const cs_candidate *a, const cs_candidate *b, uint32_t node)
 {
+    if (!is_even(a, node))
+        return have_one_place(a, b, node);
+    return have_one_model(a, b, node) && a->pipeline * a->chunks == b->pipeline * b->chunks;
+}
+
+static bool have_one_sharded_price(const cs_candidate *a, const cs_candidate *b, uint32_t node)
+{
+    return have_one_place(a, b, node) && a->zero == b->zero && a->bucket == b->bucket;
+}
+
+static bool have_one_order(const cs_candidate *a, const cs_candidate *b, uint32_t node)
+{
+    (void)node;
+    return a->schedule == b->schedule && a->pipeline == b->pipeline && a->chunks == b->chunks &&
+           a->micro_batches == b->micro_batches;
+}
+
+/* Those with the same devices at the same places of a mesh, and messages between the same ranks. */
+static bool have_one_mesh(const cs_candidate *a, const cs_candidate *b, uint32_t node)
+{
+    (void)node;
     return a->devices == b->devices && a->method == b->method && a->layer == b->layer &&
            a->space == b->space && a->context == b->context && a->pipeline == b->pipeline &&
            a->data == b->data && a->expert == b->expert && a->inner == b->inner &&
@@ -405,9 +385,9 @@ static bool repeats_exchanges(const cs_scenario *scenario)
 }
 
 /* Sets the y and then the q of all ranks. */
-static cs_status take_sharded(const cs_candidate *c, const cs_scenario *scenario,
-                              const cs_progress *progress, double *numbers, bool *taken,
-                              cs_error *error)
+static cs_status take_sharded(const cs_candidate *c, const cs_pass_order *order,
+                              const cs_scenario *scenario, const cs_progress *progress,
+                              double *numbers, bool *taken, cs_error *error)
 {
     const cs_simulation_options how = {.progress = progress};
     const cs_plan *plan = scenario->plan;
@@ -424,7 +404,8 @@ static cs_status take_sharded(const cs_candidate *c, const cs_scenario *scenario
     for (uint32_t r = 0; *taken && r < c->pipeline; r++) {
         numbers[r] = y[cs_plan_device(plan, r)];
         for (uint32_t k = 0; k < c->chunks; k++)
-            numbers[c->pipeline + r] = most(numbers[c->pipeline + r], q[stage_of(c, r, k)]);
+            numbers[c->pipeline + r] =
+                most(numbers[c->pipeline + r], q[cs_pass_stage(c, order, r, k)]);
     }
     cs_graph_finish(&graph);
     cs_trace_finish(&trace);
@@ -436,10 +417,12 @@ static cs_status take_sharded(const cs_candidate *c, const cs_scenario *scenario
 static void take_sizes(const cs_scenario *scenario, cs_priced *to)
 {
     const cs_model *model = scenario->model;
+    const int64_t parts = scenario->job.message_parts;
     for (uint32_t s = 0; s < to->n_stages; s++) {
         const cs_layer_sum *sum = &scenario->job.stages[s];
         const cs_stage *of = &scenario->plan->stages[s];
         cs_stage_price *stage = &to->stages[s];
+        const double speed = scenario->platform.devices[cs_plan_device(scenario->plan, s)].speed;
         for (uint32_t l = of->first_layer; l < of->end_layer; l++) {
             stage->cast += (double)model->layers[l].cast_bytes;
             for (uint32_t i = 0; i < model->layers[l].n_weight_parts; i++)
@@ -450,6 +433,8 @@ static void take_sizes(const cs_scenario *scenario, cs_priced *to)
         stage->gradients = (double)sum->gradient_bytes;
         stage->frozen = (double)sum->frozen_bytes;
         stage->kept = (double)sum->kept_bytes;
+        stage->output = (double)(sum->output_bytes / (parts > 0 ? parts : 1));
+        stage->weight_half = fmin(cs_time_seconds(sum->backward_weight) / speed, stage->backward);
     }
     to->gradient_ratio = (double)cs_model_gradient_ratio(model);
     to->wide_shards = scenario->job.states.wide_shards;
@@ -487,8 +472,6 @@ void cs_priced_finish(cs_priced *priced)
         cs_scenario_finish(priced->scenario);
     free(priced->scenario);
     free(priced->stages);
-    for (uint32_t i = 0; i < CS_SHARDED_STAGES; i++)
-        free(priced->sharded[i].passes);
     *priced = (cs_priced){0};
 }
 
@@ -584,20 +567,22 @@ static cs_model *model_of(const cs_bounds *bounds, uint32_t price)
     return like && like->net ? like->model : NULL;
 }
 
-static const cs_platform *platform_of(const cs_bounds *bounds, uint32_t devices)
+static const cs_devices_platform *platform_of(const cs_bounds *bounds, uint32_t devices)
 {
     for (uint32_t i = 0; i < bounds->n_platforms; i++)
         if (bounds->platforms[i].devices == devices)
-            return &bounds->platforms[i].scenario.platform;
+            return &bounds->platforms[i];
     return NULL;
 }
 
 /* OSDP's changes may be of the network, too. */
 cs_scenario_parts cs_bounds_parts(const cs_bounds *bounds, const cs_candidate *candidate)
 {
+    const cs_devices_platform *on = platform_of(bounds, candidate->devices);
     return (cs_scenario_parts){.network =
                                    bounds->whole.net && !candidate->more ? &bounds->whole : NULL,
-                               .platform = platform_of(bounds, candidate->devices)};
+                               .platform = on ? &on->scenario.platform : NULL,
+                               .memory = on ? on->memory : NULL};
 }
 
 cs_status cs_bounds_read(const cs_advise_base *base, const cs_candidates *candidates,
@@ -648,6 +633,8 @@ static cs_status make_platforms(const cs_advise_base *base, const cs_candidates 
         cJSON_Delete(document);
         next->devices = devices;
         bounds->n_platforms += status == CS_OK;
+        if (status == CS_OK && !(next->memory = cs_cost_memory_create(&next->scenario.platform)))
+            return cs_error_no_memory(error);
     }
     return CS_OK;
 }
@@ -690,61 +677,41 @@ static bool unpack(const cs_pool_item *item, cs_priced *priced)
 
 /* ---- prices at ZeRO stages ---- */
 
-/* Points of work: a price, and in the bits above it a ZeRO stage, or 0 for the price itself. */
-enum { ZERO_SHIFT = 24, PRICE_MASK = (1 << ZERO_SHIFT) - 1 };
+/* Points of work: a price, or with this bit a price at a ZeRO stage. */
+enum { SHARDED_POINT = 1 << 30 };
 
-/* Whether this price costs less than it saves. Simulating a plan takes about as long as it, and
- * twice as long with 64 micro-batches; most plans are left out by the bound. */
-static bool pays(const cs_candidates *candidates, const cs_bounds *bounds, uint32_t i)
+/* What of passes at its ZeRO stage a candidate may be spared. Simulating a plan takes about as long
+ * as pricing it, and twice as long with 64 micro-batches; most plans are left out by the bound. */
+enum { PASSES_ALIKE = 64 };
+
+static bool waits_for_shards(const cs_candidate *c)
 {
-    enum { ALIKE = 64 };
-    const cs_candidate *c = &candidates->items[i];
-    uint64_t saved = 0;
-    for (uint32_t k = bounds->first_candidate[bounds->of[i]]; k != CS_NO_CANDIDATE;
-         k = bounds->next_candidate[k])
-        if (candidates->items[k].zero == c->zero && candidates->items[k].bucket == c->bucket)
-            saved += ALIKE + candidates->items[k].micro_batches;
-    return saved >= 2 * (uint64_t)ALIKE;
+    return c->zero >= 2 && c->pipeline > 1 && c->micro_batches > 1 && !c->more;
 }
 
-uint32_t cs_bounds_sharded_point(const cs_candidates *candidates, const cs_bounds *bounds,
-                                 uint32_t i)
+uint32_t cs_bounds_sharded_point(const cs_bounds *bounds, uint32_t i)
 {
-    const cs_candidate *c = &candidates->items[i];
-    const uint32_t price = bounds->of[i];
-    const bool wanted = c->zero >= 2 && c->pipeline > 1 && c->micro_batches > 1 && !c->more;
-    if (!wanted || bounds->priced[price].sharded[c->zero - 2].known || !pays(candidates, bounds, i))
+    const uint32_t of = bounds->sharded_of[i];
+    if (of == CS_NO_CANDIDATE || bounds->sharded[of].known ||
+        bounds->sharded[of].saves < 2 * PASSES_ALIKE)
         return CS_NO_CANDIDATE;
-    return price | c->zero << ZERO_SHIFT;
-}
-
-/* The first candidate with this price at this ZeRO stage. */
-static uint32_t candidate_at(const cs_candidates *candidates, const cs_bounds *bounds,
-                             uint32_t price, uint32_t zero)
-{
-    uint32_t first = CS_NO_CANDIDATE;
-    for (uint32_t i = bounds->first_candidate[price]; i != CS_NO_CANDIDATE;
-         i = bounds->next_candidate[i])
-        if (candidates->items[i].zero == zero && i < first)
-            first = i;
-    return first;
+    return of | SHARDED_POINT;
 }
 
 /* The item's value is a number without meaning, then the y and q of all ranks, where known. */
 static void work_at(const cs_advise_base *base, const cs_candidates *candidates,
-                    const cs_bounds *bounds, uint32_t price, uint32_t zero,
-                    const cs_progress *progress, cs_pool_item *item)
+                    const cs_bounds *bounds, uint32_t i, const cs_progress *progress,
+                    cs_pool_item *item)
 {
-    const uint32_t i = candidate_at(candidates, bounds, price, zero);
     const cs_candidate *c = &candidates->items[i];
-    const size_t note = note_of(bounds, candidates, i, zero);
+    const size_t note = note_of(bounds, candidates, i, c->zero);
     cs_scenario scenario = {0};
     cs_scenario_parts parts = cs_bounds_parts(bounds, c);
-    parts.model = model_of(bounds, price);
+    parts.model = model_of(bounds, bounds->of[i]);
     parts.difference = noted(bounds, note);
     bool taken = false;
     double *numbers = calloc(2 * (size_t)c->pipeline + 1, sizeof(*numbers));
-    cJSON *document = pricing_document(base, c, zero);
+    cJSON *document = pricing_document(base, c, c->zero);
     cs_status status = document && numbers ? CS_OK : cs_error_no_memory(item->error);
     if (status == CS_OK)
         status =
@@ -752,7 +719,8 @@ static void work_at(const cs_advise_base *base, const cs_candidates *candidates,
     if (status == CS_OK)
         note_difference(bounds, note, scenario.difference);
     if (status == CS_OK && !base->has_rules && repeats_exchanges(&scenario))
-        status = take_sharded(c, &scenario, progress, numbers + 1, &taken, item->error);
+        status = take_sharded(c, cs_bounds_order(bounds, i), &scenario, progress, numbers + 1,
+                              &taken, item->error);
     cs_scenario_finish(&scenario);
     cJSON_Delete(document);
     item->value = numbers;
@@ -760,18 +728,14 @@ static void work_at(const cs_advise_base *base, const cs_candidates *candidates,
     item->status = status == CS_NO_MEMORY || status == CS_INTERRUPTED ? status : CS_OK;
 }
 
-static cs_status collect_at(const cs_candidates *candidates, cs_bounds *bounds, uint32_t price,
-                            uint32_t zero, const cs_pool_item *item, cs_error *error)
+static cs_status collect_at(cs_sharded_price *to, const cs_pool_item *item, cs_error *error)
 {
-    const uint32_t i = candidate_at(candidates, bounds, price, zero);
-    cs_sharded_price *to = &bounds->priced[price].sharded[zero - 2];
     const size_t n = item->value_bytes / sizeof(double) - 1;
     if (item->status == CS_NO_MEMORY || !(to->passes = calloc(n + 1, sizeof(*to->passes))))
         return cs_error_no_memory(error);
     memcpy(to->passes, (const double *)item->value + 1, n * sizeof(*to->passes));
     to->known = true;
     to->ranks = (uint32_t)(n / 2);
-    to->bucket = candidates->items[i].bucket;
     to->scatters = to->passes + to->ranks;
     return CS_OK;
 }
@@ -781,12 +745,12 @@ void cs_bounds_work(const cs_advise_base *base, const cs_candidates *candidates,
                     const cs_bounds *bounds, uint32_t point, const cs_progress *progress,
                     cs_pool_item *item)
 {
-    const uint32_t price = point & PRICE_MASK, zero = point >> ZERO_SHIFT;
-    if (zero > 0) {
-        work_at(base, candidates, bounds, price, zero, progress, item);
+    if (point & SHARDED_POINT) {
+        work_at(base, candidates, bounds, bounds->sharded_numbers.first[point & ~SHARDED_POINT],
+                progress, item);
         return;
     }
-    const uint32_t i = bounds->prices.first[price];
+    const uint32_t price = point, i = bounds->prices.first[price];
     const cs_candidate *candidate = &candidates->items[i];
     const size_t note = note_of(bounds, candidates, i, 0);
     cs_scenario_parts parts = cs_bounds_parts(bounds, candidate);
@@ -805,32 +769,97 @@ void cs_bounds_work(const cs_advise_base *base, const cs_candidates *candidates,
     cs_priced_finish(&priced);
 }
 
+const cs_pass_order *cs_bounds_order(const cs_bounds *bounds, uint32_t i)
+{
+    return &bounds->orders[bounds->order_of[i]];
+}
+
+/* Bounds only grow. */
+static void raise(cs_bounds *bounds, uint32_t i, double time, double memory)
+{
+    bounds->time[i] = most(bounds->time[i], time);
+    bounds->memory[i] = most(bounds->memory[i], memory);
+}
+
 static void set_bounds(const cs_advise_base *base, const cs_candidates *candidates,
                        cs_bounds *bounds, uint32_t i)
 {
     const cs_candidate *c = &candidates->items[i];
+    const cs_pass_order *order = cs_bounds_order(bounds, i);
     const cs_priced *own = &bounds->priced[bounds->of[i]];
     const cs_priced *like = &bounds->priced[bounds->model[bounds->of[i]]];
-    const bool rough = !own->known && like->possible;
-    bounds->time[i] = own->possible ? most(cs_bound_time(c, own), sharded_time(c, own))
-                      : rough && bounds->equal_speeds ? cs_rough_time(c, like)
-                                                      : 0;
-    bounds->memory[i] = own->possible ? cs_bound_memory(base, c, own)
-                        : rough       ? cs_rough_memory(base, c, like)
-                                      : 0;
+    const uint32_t sharded = bounds->sharded_of[i];
+    if (own->possible)
+        raise(bounds, i, cs_bound_time(c, order, own), cs_bound_memory(base, c, order, own));
+    if (own->possible && sharded != CS_NO_CANDIDATE)
+        raise(bounds, i, sharded_time(c, order, own, &bounds->sharded[sharded]), 0);
+    if (!own->known && like->possible)
+        raise(bounds, i, bounds->equal_speeds ? cs_rough_time(c, order, like) : 0,
+              cs_rough_memory(base, c, order, like));
+}
+
+/* What messages between the first places of neighbouring stages take, each alone on its way. */
+static cs_status time_messages(const cs_candidate *c, const cs_pass_order *order,
+                               const cs_platform *platform, cs_stage_price *stages, cs_error *error)
+{
+    const uint32_t stride =
+        c->inner == CS_ORDER_DATA ? c->devices / c->pipeline : c->layer * c->space * c->context;
+    for (uint32_t s = 0; platform && s + 1 < order->n_stages; s++) {
+        const uint32_t from = order->rank[s] * stride, to = order->rank[s + 1] * stride;
+        cs_route down, up;
+        if (from == to)
+            continue;
+        CS_TRY(cs_route_find(platform, from, to, NULL, &down, error));
+        CS_TRY(cs_route_find(platform, to, from, NULL, &up, error));
+        stages[s].down = cs_time_seconds(down.latency) + stages[s].output / down.bandwidth;
+        stages[s].up = cs_time_seconds(up.latency) + stages[s].output / up.bandwidth;
+    }
+    return CS_OK;
+}
+
+cs_status cs_bounds_follow(const cs_advise_base *base, const cs_candidates *candidates,
+                           cs_bounds *bounds, uint32_t i, cs_error *error)
+{
+    const cs_candidate *c = &candidates->items[i];
+    const cs_pass_order *order = cs_bounds_order(bounds, i);
+    const cs_priced *priced = &bounds->priced[bounds->of[i]];
+    const size_t n = order->n_stages;
+    cs_stage_price *stages = malloc(n * sizeof(*stages));
+    double time, memory = 0, *kept = malloc((c->pipeline + (size_t)1) * sizeof(*kept));
+    cs_status status = kept && stages ? CS_OK : cs_error_no_memory(error);
+    if (status == CS_OK) {
+        memcpy(stages, priced->stages, n * sizeof(*stages));
+        status = time_messages(c, order, cs_bounds_parts(bounds, c).platform, stages, error);
+    }
+    if (status == CS_OK)
+        status = cs_passes_follow(c, order, stages, &time, kept, error);
+    bounds->followed[i] = true;
+    for (uint32_t r = 0; status == CS_OK && r < c->pipeline; r++) {
+        double bytes = kept[r];
+        for (uint32_t k = 0; k < c->chunks; k++)
+            bytes += resting(base, c, priced, &priced->stages[cs_pass_stage(c, order, r, k)]);
+        memory = most(memory, bytes);
+    }
+    if (status == CS_OK)
+        raise(bounds, i, time * (1 - margin), memory * (1 - margin));
+    free(stages);
+    free(kept);
+    return status;
 }
 
 cs_status cs_bounds_collect(const cs_advise_base *base, const cs_candidates *candidates,
                             cs_bounds *bounds, uint32_t point, const cs_pool_item *item,
                             cs_error *error)
 {
-    const uint32_t price = point & PRICE_MASK, zero = point >> ZERO_SHIFT;
+    const bool sharded = point & SHARDED_POINT;
+    const uint32_t number = point & ~SHARDED_POINT;
+    const uint32_t price = sharded ? bounds->of[bounds->sharded_numbers.first[number]] : number;
     cs_priced *priced = &bounds->priced[price];
-    if (zero > 0)
-        CS_TRY(collect_at(candidates, bounds, price, zero, item, error));
+    if (sharded)
+        CS_TRY(collect_at(&bounds->sharded[number], item, error));
     else if (item->status == CS_NO_MEMORY || !unpack(item, priced))
         return cs_error_no_memory(error);
-    if (zero == 0 && item->status != CS_OK) {
+    if (!sharded && item->status != CS_OK) {
         const char *text = item->error->text;
         priced->why = cs_arena_copy_length(&bounds->arena, text, strcspn(text, "\n"));
         if (!priced->why)
@@ -890,7 +919,8 @@ cs_status cs_bounds_price_some(const cs_advise_base *base, const cs_candidates *
                           .jobs = jobs};
     const cs_status status = cs_pool_run(&pool, progress, error);
     for (uint32_t i = 0; status == CS_OK && i < bounds->n; i++)
-        set_bounds(base, candidates, bounds, i);
+        if (!(bounds->time[i] > 0)) /* else it has its rough bounds already */
+            set_bounds(base, candidates, bounds, i);
     return status;
 }
 
@@ -903,28 +933,38 @@ static uint32_t mix(uint32_t hash, uint32_t value)
     return (hash ^ value) * 0x01000193u; /* FNV-1a, by words */
 }
 
-static uint32_t hash_common(const cs_candidate *c)
+static uint32_t hash_model(const cs_candidate *c, uint32_t node)
 {
-    const uint32_t parts[] = {c->devices, c->method, c->layer, c->space, c->context, c->expert};
+    const uint32_t parts[] = {c->devices, c->method, c->layer,         c->space,
+                              c->context, c->expert, c->micro_samples, c->recompute};
     uint32_t hash = 0x811c9dc5u;
+    (void)node;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         hash = mix(hash, parts[i]);
     return hash;
 }
 
-static uint32_t hash_model(const cs_candidate *c)
+static uint32_t hash_price(const cs_candidate *c, uint32_t node)
 {
-    return mix(mix(hash_common(c), c->micro_samples), c->recompute);
+    return mix(hash_model(c, node), c->pipeline * c->chunks);
 }
 
-static uint32_t hash_price(const cs_candidate *c)
+static uint32_t hash_sharded(const cs_candidate *c, uint32_t node)
 {
-    return mix(mix(mix(hash_model(c), c->pipeline), c->chunks), c->inner);
+    return mix(mix(mix(hash_price(c, node), c->zero), c->pipeline), c->inner);
 }
 
-static uint32_t hash_mesh(const cs_candidate *c)
+static uint32_t hash_mesh(const cs_candidate *c, uint32_t node)
 {
-    return mix(mix(hash_common(c), c->pipeline), c->inner);
+    const uint32_t group = c->layer * c->space * c->context;
+    (void)node;
+    return mix(mix(mix(mix(c->devices, group), c->expert), c->pipeline), c->inner);
+}
+
+static uint32_t hash_order(const cs_candidate *c, uint32_t node)
+{
+    (void)node;
+    return mix(mix(mix(mix(0x811c9dc5u, c->schedule), c->pipeline), c->chunks), c->micro_batches);
 }
 
 static void finish_numbering(cs_numbering *numbers)
@@ -935,19 +975,22 @@ static void finish_numbering(cs_numbering *numbers)
 }
 
 static bool init_numbering(cs_numbering *numbers,
-                           bool (*same)(const cs_candidate *a, const cs_candidate *b),
-                           uint32_t (*hash)(const cs_candidate *c))
+                           bool (*same)(const cs_candidate *a, const cs_candidate *b,
+                                        uint32_t node),
+                           uint32_t (*hash)(const cs_candidate *c, uint32_t node), uint32_t node)
 {
-    *numbers = (cs_numbering){
-        .same = same, .hash = hash, .hashed = calloc(BUCKETS, sizeof(*numbers->hashed))};
+    *numbers = (cs_numbering){.same = same,
+                              .hash = hash,
+                              .node = node,
+                              .hashed = calloc(BUCKETS, sizeof(*numbers->hashed))};
     return numbers->hashed != NULL;
 }
 
 static uint32_t find_number(const cs_numbering *numbers, const cs_candidates *all, uint32_t i)
 {
-    const uint32_t bucket = numbers->hash(&all->items[i]) % BUCKETS;
+    const uint32_t bucket = numbers->hash(&all->items[i], numbers->node) % BUCKETS;
     for (uint32_t p = numbers->hashed[bucket]; p > 0; p = numbers->next[p - 1])
-        if (numbers->same(&all->items[numbers->first[p - 1]], &all->items[i]))
+        if (numbers->same(&all->items[numbers->first[p - 1]], &all->items[i], numbers->node))
             return p - 1;
     return CS_NONE;
 }
@@ -956,7 +999,7 @@ static uint32_t find_number(const cs_numbering *numbers, const cs_candidates *al
 static uint32_t number_of(cs_numbering *numbers, const cs_candidates *all, uint32_t i)
 {
     const uint32_t found = find_number(numbers, all, i);
-    const uint32_t bucket = numbers->hash(&all->items[i]) % BUCKETS;
+    const uint32_t bucket = numbers->hash(&all->items[i], numbers->node) % BUCKETS;
     if (found != CS_NONE)
         return found;
     numbers->first[numbers->n] = i;
@@ -976,14 +1019,18 @@ static bool grow(void *array, size_t n, size_t size)
 
 static bool grow_all(cs_bounds *b, size_t n)
 {
-    cs_numbering *all[] = {&b->models, &b->prices, &b->meshes};
-    for (size_t i = 0; i < 3; i++)
+    cs_numbering *all[] = {&b->models, &b->prices, &b->meshes, &b->order_numbers,
+                           &b->sharded_numbers};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if (!grow(&all[i]->first, n, sizeof(uint32_t)) || !grow(&all[i]->next, n, sizeof(uint32_t)))
             return false;
     return grow(&b->priced, n, sizeof(*b->priced)) && grow(&b->model, n, sizeof(*b->model)) &&
            grow(&b->first_candidate, n, sizeof(*b->first_candidate)) &&
            grow(&b->next_candidate, n, sizeof(*b->next_candidate)) &&
-           grow(&b->of, n, sizeof(*b->of)) && grow(&b->time, n, sizeof(*b->time)) &&
+           grow(&b->orders, n, sizeof(*b->orders)) && grow(&b->order_of, n, sizeof(*b->order_of)) &&
+           grow(&b->followed, n, sizeof(*b->followed)) && grow(&b->of, n, sizeof(*b->of)) &&
+           grow(&b->sharded, n, sizeof(*b->sharded)) &&
+           grow(&b->sharded_of, n, sizeof(*b->sharded_of)) && grow(&b->time, n, sizeof(*b->time)) &&
            grow(&b->memory, n, sizeof(*b->memory));
 }
 
@@ -996,6 +1043,20 @@ cs_status cs_bounds_extend(const cs_candidates *candidates, cs_bounds *bounds, c
         const uint32_t model = number_of(&bounds->models, candidates, i);
         const uint32_t price = number_of(&bounds->prices, candidates, i);
         (void)number_of(&bounds->meshes, candidates, i);
+        const uint32_t orders = bounds->order_numbers.n;
+        bounds->order_of[i] = number_of(&bounds->order_numbers, candidates, i);
+        if (bounds->order_of[i] == orders)
+            CS_TRY(cs_pass_order_find(&candidates->items[i], &bounds->orders[orders], error));
+        bounds->followed[i] = false;
+        bounds->sharded_of[i] = CS_NO_CANDIDATE;
+        if (waits_for_shards(&candidates->items[i])) {
+            const uint32_t sharded = bounds->sharded_numbers.n;
+            const uint32_t of = number_of(&bounds->sharded_numbers, candidates, i);
+            if (of == sharded)
+                bounds->sharded[of] = (cs_sharded_price){0};
+            bounds->sharded[of].saves += PASSES_ALIKE + candidates->items[i].micro_batches;
+            bounds->sharded_of[i] = of;
+        }
         bounds->of[i] = price;
         bounds->time[i] = bounds->memory[i] = 0;
         bounds->next_candidate[i] =
@@ -1033,16 +1094,71 @@ static cs_status take_devices(const cs_advise_base *base, cs_bounds *bounds, cs_
     return CS_OK;
 }
 
+/* Whether any two devices of a node are joined as the first two are, each by links that no other
+ * device has. */
+static cs_status has_even_nodes(const cs_platform *platform, bool *even, cs_error *error)
+{
+    const uint32_t node = platform->node_devices;
+    uint32_t *links = malloc((platform->longest_route + (size_t)1) * sizeof(*links));
+    cs_route first, route;
+    cs_status status = links ? CS_OK : cs_error_no_memory(error);
+    *even = node > 1 && platform->n_devices % node == 0;
+    if (status == CS_OK && *even)
+        status = cs_route_find(platform, 0, 1, NULL, &first, error);
+    for (uint32_t a = 0; a < platform->n_devices && *even && status == CS_OK; a++)
+        for (uint32_t b = a / node * node; b < (a / node + 1) * node && *even; b++) {
+            if (a == b)
+                continue;
+            status = cs_route_find(platform, a, b, links, &route, error);
+            if (status != CS_OK)
+                break;
+            *even = (route.n == 1 || route.n == 2) && platform->links[links[0]].from == a &&
+                    platform->links[links[route.n - 1]].to == b && route.latency == first.latency &&
+                    !(route.bandwidth < first.bandwidth) && !(route.bandwidth > first.bandwidth);
+        }
+    free(links);
+    return status;
+}
+
+static cs_status find_even_nodes(cs_bounds *bounds, cs_error *error)
+{
+    uint32_t node = bounds->whole.platform.node_devices;
+    const cs_model *model = bounds->whole.model;
+    bool even = bounds->equal_speeds && bounds->n_platforms > 0;
+    for (uint32_t l = 0; l < model->n_layers; l++) /* stages on one device have no copies */
+        even &= !model->layers[l].tied_to;
+    for (uint32_t i = 0; i < bounds->n_platforms && even; i++) {
+        const cs_platform *platform = &bounds->platforms[i].scenario.platform;
+        CS_TRY(has_even_nodes(platform, &even, error));
+        even &= platform->node_devices == node;
+    }
+    bounds->even_node = even ? node : 0;
+    return CS_OK;
+}
+
 void cs_bounds_finish(cs_bounds *bounds)
 {
     for (uint32_t i = 0; bounds->priced && i < bounds->prices.n; i++)
         cs_priced_finish(&bounds->priced[i]);
-    for (uint32_t i = 0; i < bounds->n_platforms; i++) /* behind those that share them */
+    for (uint32_t i = 0; i < bounds->n_platforms; i++) { /* behind those that share them */
+        cs_cost_memory_destroy(bounds->platforms[i].memory);
         cs_scenario_finish(&bounds->platforms[i].scenario);
+    }
     cs_scenario_finish(&bounds->whole);
     finish_numbering(&bounds->models);
     finish_numbering(&bounds->prices);
     finish_numbering(&bounds->meshes);
+    for (uint32_t i = 0; bounds->orders && i < bounds->order_numbers.n; i++)
+        free(bounds->orders[i].rank);
+    finish_numbering(&bounds->order_numbers);
+    for (uint32_t i = 0; bounds->sharded && i < bounds->sharded_numbers.n; i++)
+        free(bounds->sharded[i].passes);
+    finish_numbering(&bounds->sharded_numbers);
+    free(bounds->sharded);
+    free(bounds->sharded_of);
+    free(bounds->orders);
+    free(bounds->order_of);
+    free(bounds->followed);
     destroy_notes(bounds->notes);
     free(bounds->platforms);
     free(bounds->priced);
@@ -1063,16 +1179,20 @@ cs_status cs_bounds_begin(const cs_advise_base *base, const cs_candidates *candi
     cs_arena_init(&bounds->arena);
     if (bounds->notes)
         pthread_mutex_init(&bounds->notes->lock, NULL);
-    bool room = init_numbering(&bounds->models, have_one_model, hash_model);
-    room &= init_numbering(&bounds->prices, have_one_price, hash_price);
-    room &= init_numbering(&bounds->meshes, have_one_mesh, hash_mesh);
-    cs_status status = room && bounds->notes ? CS_OK : cs_error_no_memory(error);
-    if (status == CS_OK)
-        status = cs_bounds_extend(candidates, bounds, error);
-    if (status == CS_OK)
-        status = take_devices(base, bounds, error);
+    cs_status status =
+        bounds->notes ? take_devices(base, bounds, error) : cs_error_no_memory(error);
     if (status == CS_OK)
         status = make_platforms(base, candidates, bounds, error);
+    if (status == CS_OK)
+        status = find_even_nodes(bounds, error);
+    const uint32_t node = bounds->even_node;
+    bool room = init_numbering(&bounds->models, have_one_model, hash_model, node);
+    room &= init_numbering(&bounds->prices, have_one_price, hash_price, node);
+    room &= init_numbering(&bounds->meshes, have_one_mesh, hash_mesh, node);
+    room &= init_numbering(&bounds->order_numbers, have_one_order, hash_order, node);
+    room &= init_numbering(&bounds->sharded_numbers, have_one_sharded_price, hash_sharded, node);
+    if (status == CS_OK)
+        status = room ? cs_bounds_extend(candidates, bounds, error) : cs_error_no_memory(error);
     if (status != CS_OK)
         cs_bounds_finish(bounds);
     return status;

@@ -1,8 +1,10 @@
 /* Lower bounds of a candidate's time and memory, by which it may be left out unseen.
  *
- * A bound is of the simulation, not of the machine. Candidates that have the same mesh, stages and
+ * A bound is of the simulation, not of the machine. Candidates that have the same stages and
  * micro-batches, but other schedules, numbers of micro-batches or ZeRO stages, compute the same
- * passes: one micro-batch is simulated for all of them, without ZeRO. From it come f_s and b_s,
+ * passes: one micro-batch is simulated for all of them, without ZeRO. Where they put the stages
+ * may change what exchanges within layers take, unless these stay within nodes in which all devices
+ * are joined alike, each by links of its own, and no layers share weights: else they must also have the same mesh. From it come f_s and b_s,
  * what stage s takes for a forward and a backward, from when all of its devices have begun to the
  * end of the last computation of the first one: with the exchanges within layers in between, which
  * are delays that depend on nothing else, and without /platform/slowdown. (Where the scenario asks
@@ -16,20 +18,17 @@
  *   T  time >= max over r of (f_0 + ... + f_(r-1)) + M x_r + (b_0 + ... + b_(r-1)).
  *      The first pass of rank r is the forward of stage r, which follows those of all stages before.
  *      Behind its last backward come those of the same micro-batch on the stages before; this sum is left
- *      out for zb_h1, zb_h2, zb_v and dualpipe_v, whose weight gradients come last.
+ *      out where backwards are split, as gradients of weights may come last.
  *   M  peak >= max over r of S_r + the sum of n_s k_s over the stages s of rank r.
  *      S_r are the weights, gradients and optimizer states that rest on a device of rank r, k_s what
- *      stage s keeps of a micro-batch, and n_s how many forwards of it the schedule has rank r do before
- *      anything of them may be freed: 1 without a pipeline; M in gpipe; min(P - s, M) in 1f1b; min(P,
- *      M) in zb_h1, min(2 P - 1, M) in zb_h2; in interleaved_1f1b with v stages and g micro-batches in the
- *      first group, g of the first v - 1 stages and min(2 (P - 1 - r) + 1, g) of the last. In zb_v,
- *      min(2 P - 1 - r, M) of stage r and min(r + 1, M) of the other: in front of its first
- *      backward a rank does 2 (P - r) - 1 forwards of the first, r of either in turn, and one more
- *      of the second. In dualpipe_v, 2 P - r and r + 1: behind its warm-up, which has 2 (P - 1 - r)
- *      + r + 1 forwards of the first stage, as many of the second as backwards of it but for r + 1,
- *      and no backward of the first, the rank does another forward of the first before anything is
- *      freed. Where rules or another planner decide for single layers what is divided, S_r is what
- *      there is if all were.
+ *      stage s keeps of a micro-batch, and n_s how many forwards of it the rank has done, and no
+ *      backward, when it has most of them (pass-order.h). Where rules or another planner decide for single
+ *      layers what is divided, S_r is what there is if all were.
+ *
+ * Before a candidate is simulated, both become those of its whole order of passes: the longest path
+ * through all passes, each of f_s or b_s, and the messages between them, each alone on its way; and
+ * the most that a rank keeps at any point of its order. A backward that is split takes at most the
+ * gradients of weights of its stage in one half, and the rest of b_s in the other.
  *
  * With gradients or weights divided over replicas, at ZeRO stages 2 and 3 in pipelines, passes take
  * longer: they wait for weights that are gathered, and for gradients that are scattered. Before a
@@ -69,31 +68,23 @@
 #ifndef CS_ADVISE_BOUNDS_H
 #define CS_ADVISE_BOUNDS_H
 
-#include "sim/advise/candidates.h"
+#include "sim/advise/pass-order.h"
 #include "sim/base/pool.h"
 #include "sim/base/progress.h"
 
 /* What processes of a team share, in this order. */
 typedef enum cs_advise_stage { CS_ADVISE_SEARCHING, CS_ADVISE_EXAMINING } cs_advise_stage;
 
-/* A stage on a device; sizes in bytes, times in s. */
-typedef struct cs_stage_price {
-    double forward, backward; /* f, b */
-    double dense, expert;     /* weights; of one place, nothing divided over others */
-    double gradients, frozen, cast, kept;
-} cs_stage_price;
-
-/* Times of a micro-batch at ZeRO stage 2 or 3. */
+/* Times of a micro-batch at ZeRO stage 2 or 3, which candidates have in common that are at the same
+ * stage and places, and have the same stages and micro-batches. */
 typedef struct cs_sharded_price {
+    uint64_t saves;            /* about so many passes are not simulated if it is known */
     bool known;                /* it was priced, */
     uint32_t ranks;            /* number of pipeline ranks; 0: the price gives no bound */
-    int64_t bucket;            /* as its candidates have it */
     double *passes, *scatters; /* y and the largest q of each rank: s; the caller frees the first */
 } cs_sharded_price;
 
-enum { CS_SHARDED_STAGES = 2 };
-
-/* What candidates with the same mesh, stages and micro-batches have in common. */
+/* What candidates with the same stages and micro-batches have in common. */
 typedef struct cs_priced {
     bool known;      /* else it was not priced yet, and all else is zero */
     bool possible;   /* else the model, the mesh or the platform refuses it */
@@ -104,7 +95,6 @@ typedef struct cs_priced {
     double gradient_ratio, optimizer_ratio;
     bool wide_shards; /* see cs_states */
     bool additive;    /* no cut of the model into stages has less than the sums of these stages */
-    cs_sharded_price sharded[CS_SHARDED_STAGES]; /* at ZeRO stages 2 and 3 */
     cs_scenario
         *scenario; /* the caller's, to finish and free, of that micro-batch; NULL: not kept */
 } cs_priced;
@@ -112,20 +102,29 @@ typedef struct cs_priced {
 /* A platform of so many devices; the scenario owns it. */
 typedef struct cs_devices_platform {
     uint32_t devices;
+    cs_cost_memory *memory; /* of collectives on it */
     cs_scenario scenario;
 } cs_devices_platform;
 
 /* Numbers what candidates have in common. */
 typedef struct cs_numbering {
-    bool (*same)(const cs_candidate *a, const cs_candidate *b);
-    uint32_t (*hash)(const cs_candidate *c);
+    bool (*same)(const cs_candidate *a, const cs_candidate *b, uint32_t node);
+    uint32_t (*hash)(const cs_candidate *c, uint32_t node);
+    uint32_t node;                   /* cs_bounds.even_node */
     uint32_t *first, *hashed, *next; /* chains with one hash */
     uint32_t n;
 } cs_numbering;
 
 typedef struct cs_bounds {
-    uint32_t n; /* candidates that have bounds: the first ones */
-    cs_numbering models, prices, meshes;
+    uint32_t n;         /* candidates that have bounds: the first ones */
+    uint32_t even_node; /* devices of a node, in all of which any devices exchange the same in the
+                         * same time, whatever the others do; 0: not so, or not known */
+    cs_numbering models, prices, meshes, order_numbers, sharded_numbers;
+    cs_sharded_price *sharded;   /* per number */
+    uint32_t *sharded_of;        /* per candidate; CS_NO_CANDIDATE: none is of use */
+    cs_pass_order *orders;       /* per order of passes */
+    uint32_t *order_of;          /* per candidate: which one */
+    bool *followed;              /* per candidate: cs_bounds_follow was called */
     cs_priced *priced;           /* per price */
     uint32_t *model;             /* per price: the first one of the same model */
     uint32_t *first_candidate;   /* per price: one of its candidates, which are linked by */
@@ -168,10 +167,9 @@ CS_MUST_CHECK cs_status cs_bounds_collect(const cs_advise_base *base,
                                           uint32_t point, const cs_pool_item *item,
                                           cs_error *error);
 
-/* The point of the price at candidate i's own ZeRO stage, for the same work; CS_NO_CANDIDATE: none
- * is needed, or it is known. */
-uint32_t cs_bounds_sharded_point(const cs_candidates *candidates, const cs_bounds *bounds,
-                                 uint32_t i);
+/* The point of the price at candidate i's own ZeRO stage, for the same work; CS_NO_CANDIDATE: it is
+ * known, or costs more than it saves. */
+uint32_t cs_bounds_sharded_point(const cs_bounds *bounds, uint32_t i);
 
 /* Lists prices that are not known yet: the first one of each model, or all others. The caller frees
  * the list. CS_NO_MEMORY. */
@@ -204,14 +202,23 @@ CS_MUST_CHECK cs_status cs_bounds_read(const cs_advise_base *base, const cs_cand
 /* The scenario of a candidate with the parts that its platform and network lend it. */
 cs_scenario_parts cs_bounds_parts(const cs_bounds *bounds, const cs_candidate *candidate);
 
-/* T and M of one candidate. */
-double cs_bound_time(const cs_candidate *candidate, const cs_priced *priced);
+/* Raises the bounds of a candidate with a price by the longest path through all of its passes. */
+CS_MUST_CHECK cs_status cs_bounds_follow(const cs_advise_base *base,
+                                         const cs_candidates *candidates, cs_bounds *bounds,
+                                         uint32_t i, cs_error *error);
+
+const cs_pass_order *cs_bounds_order(const cs_bounds *bounds, uint32_t i);
+
+/* T and M of one candidate, without the longest path. */
+double cs_bound_time(const cs_candidate *candidate, const cs_pass_order *order,
+                     const cs_priced *priced);
 double cs_bound_memory(const cs_advise_base *base, const cs_candidate *candidate,
-                       const cs_priced *priced);
+                       const cs_pass_order *order, const cs_priced *priced);
 
 /* Lower bounds of the same, from another price of the same model. */
-double cs_rough_time(const cs_candidate *candidate, const cs_priced *like);
+double cs_rough_time(const cs_candidate *candidate, const cs_pass_order *order,
+                     const cs_priced *like);
 double cs_rough_memory(const cs_advise_base *base, const cs_candidate *candidate,
-                       const cs_priced *like);
+                       const cs_pass_order *order, const cs_priced *like);
 
 #endif
