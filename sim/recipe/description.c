@@ -252,7 +252,7 @@ const cs_field cs_description_fields[] = {
      .doc = "environment variables of the run, as far as they are known",
      .shape = "{variable: value}"},
     {"args", CS_FIELD_JSON, AT(args), .fallback = "",
-     .doc = "arguments of Megatron-LM, if the point is from one of its logs",
+     .doc = "arguments of Megatron-LM",
      .shape = "{argument: value}"},
     {0},
 };
@@ -375,7 +375,9 @@ cs_status cs_description_parse(const char *name, const char *text, size_t length
     else
         status = cs_description_read(*document, &root, fields, &of, arena, description, error);
     description->name = of.name ? of.name : "run";
-    if (status != CS_OK)
+    if (status != CS_OK) {
         cJSON_Delete(*document);
+        *document = NULL;
+    }
     return status;
 }
