@@ -199,7 +199,8 @@ const cs_field cs_description_options_fields[] = {
     {"moe_dispatcher", CS_FIELD_TEXT, AT(moe_dispatcher), .fallback = "",
      .doc = "how tokens reach experts: alltoall (each copy is sent by itself) or flex (once to "
             "each node, by DeepEP or HybridEP)"},
-    FLAG(moe_a2a_overlap, "all-to-alls of experts overlap with layers of another micro-batch"),
+    {"moe_hidden_share", CS_FIELD_NUMBER, AT(moe_hidden_share), .fallback = "0", .max = 1,
+     .doc = "share of the all-to-alls of experts that layers of another micro-batch hide"},
     FLAG(fused_experts, "the MLP of an expert is one kernel"),
     FLAG(expert_sizes_on_device, "the host does not wait for the number of rows of each expert"),
     FLAG(offload, "activations are offloaded to host memory"),
@@ -251,8 +252,7 @@ const cs_field cs_description_fields[] = {
     {"env", CS_FIELD_JSON, AT(env), .fallback = "",
      .doc = "environment variables of the run, as far as they are known",
      .shape = "{variable: value}"},
-    {"args", CS_FIELD_JSON, AT(args), .fallback = "",
-     .doc = "arguments of Megatron-LM",
+    {"args", CS_FIELD_JSON, AT(args), .fallback = "", .doc = "arguments of Megatron-LM",
      .shape = "{argument: value}"},
     {0},
 };
