@@ -292,7 +292,7 @@ static void test_names(void **state)
         {"NeMo", "nemo"},
         {"NeMo 24.07", "nemo"},
         {"NeMo (Megatron Core)", "nemo"},
-        {"NeMo/Megatron", "nemo"},
+        {"NeMo/Megatron", "nemo-mlperf"}, /* only MLPerf's submissions are called so */
         {"Red_Hat", "nemo-mlperf"},
         {"Quanta_Cloud_Technology", "nemo-mlperf"},
         {"University-of-Florida", "nemo-mlperf"},

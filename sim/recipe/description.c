@@ -199,7 +199,8 @@ const cs_field cs_description_options_fields[] = {
     {"moe_dispatcher", CS_FIELD_TEXT, AT(moe_dispatcher), .fallback = "",
      .doc = "how tokens reach experts: alltoall (each copy is sent by itself) or flex (once to "
             "each node, by DeepEP or HybridEP)"},
-    FLAG(moe_a2a_overlap, "all-to-alls of experts overlap with layers of another micro-batch"),
+    {"moe_hidden_share", CS_FIELD_NUMBER, AT(moe_hidden_share), .fallback = "0", .max = 1,
+     .doc = "share of the all-to-alls of experts that layers of another micro-batch hide"},
     FLAG(fused_experts, "the MLP of an expert is one kernel"),
     FLAG(expert_sizes_on_device, "the host does not wait for the number of rows of each expert"),
     FLAG(offload, "activations are offloaded to host memory"),
@@ -251,8 +252,7 @@ const cs_field cs_description_fields[] = {
     {"env", CS_FIELD_JSON, AT(env), .fallback = "",
      .doc = "environment variables of the run, as far as they are known",
      .shape = "{variable: value}"},
-    {"args", CS_FIELD_JSON, AT(args), .fallback = "",
-     .doc = "arguments of Megatron-LM, if the point is from one of its logs",
+    {"args", CS_FIELD_JSON, AT(args), .fallback = "", .doc = "arguments of Megatron-LM",
      .shape = "{argument: value}"},
     {0},
 };
@@ -375,7 +375,9 @@ cs_status cs_description_parse(const char *name, const char *text, size_t length
     else
         status = cs_description_read(*document, &root, fields, &of, arena, description, error);
     description->name = of.name ? of.name : "run";
-    if (status != CS_OK)
+    if (status != CS_OK) {
         cJSON_Delete(*document);
+        *document = NULL;
+    }
     return status;
 }

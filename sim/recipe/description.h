@@ -54,12 +54,12 @@ typedef struct cs_description_options {
     const cJSON *flash_attention, *moe_drop_tokens, *early_stop; /* true, false; NULL: not stated */
     const cJSON *cuda_graphs; /* true, or whose; NULL: not stated */
     bool lora, offload, no_optimizer_step, first_last_stage_one_layer_less;
-    bool dp_overlap, tp_overlap, async_tp, moe_a2a_overlap, blocking_messages;
+    bool dp_overlap, tp_overlap, async_tp, blocking_messages;
     bool compile, compiled_loss, fused_cross_entropy, fused_optimizer, fused_experts, written_out;
     bool float8_allgather, fp8_attention, moe_pad_to_capacity, expert_sizes_on_device;
     bool accumulate, scatter_gather, deterministic, launch_blocking;
     uint32_t packed_tokens, vocab_multiple, offload_layers, lora_rank, optimizer_instances;
-    double dropout, moe_capacity_factor;
+    double dropout, moe_capacity_factor, moe_hidden_share;
     int64_t bucket; /* bytes */
     cs_time exchange_latency;
     const char *moe_dispatcher, *grad_dtype, *grad_reduce_dtype, *fp8_scaling, *fp8_weights;

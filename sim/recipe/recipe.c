@@ -246,16 +246,17 @@ static void put_model_sizes(cs_rules *rules)
     put_text(rules, "/is/pattern", pattern ? pattern : "");
 }
 
-/* Of the all-to-alls, the part that is hidden: what goes on beside takes 1.19 times as long (Lee et
- * al., arXiv 2507.03114). Without a pipeline the first forward and the last backward of a step have
- * no other micro-batch beside them (Megatron-LM, megatron/core/pipeline_parallel/combined_1f1b.py,
- * combined_1f1b_schedule_for_no_pipelining). Of DualPipe the schedule itself says it. */
+/* Of the all-to-alls, the share that is hidden. Without a pipeline the first forward and the last
+ * backward of a step have no other micro-batch beside them (Megatron-LM, megatron/core/
+ * pipeline_parallel/combined_1f1b.py, combined_1f1b_schedule_for_no_pipelining). Of DualPipe the
+ * schedule itself says it. */
 static double hidden_of_experts(const cs_description *run, double micro_batches)
 {
+    const double share = run->options->moe_hidden_share;
     const bool alone = run->parallel->pp < 2 && micro_batches > 0;
-    if (!run->options->moe_a2a_overlap || strcmp(run->schedule, "dualpipe") == 0)
+    if (strcmp(run->schedule, "dualpipe") == 0)
         return 0;
-    return round((alone ? 0.84 * (micro_batches - 1) / micro_batches : 0.84) * 1e4) / 1e4;
+    return round((alone ? share * (micro_batches - 1) / micro_batches : share) * 1e4) / 1e4;
 }
 
 /* Megatron-LM's buckets have 40 million gradients at least, or a million per replica
