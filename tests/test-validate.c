@@ -1049,7 +1049,7 @@ static const struct {
     {"AMD Instinct MI250X", "mi250x", "-"},
     {"AMD Instinct MI350X", "mi350x", "-"},
     {"NVIDIA GH200 480GB", "gh200", "-"},
-    {"GH200 144GB HBM3e", NULL, NULL},
+    {"GH200 144GB HBM3e", "gh200-144gb", "-"},
     {"NVIDIA H20-3e", NULL, NULL},
     {"NVIDIA A10G", NULL, NULL},
     {"NVIDIA A800 80GB PCIe", NULL, NULL},
