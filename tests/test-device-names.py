@@ -3,8 +3,8 @@
 
 Each file of facts/devices is copied under another name. The scenarios of all measured runs that
 come with the program have to be resolved to the same text on the copy of their device: the times of
-layers, sizes, memory and links, and all that runtimes decide. On devices of which there are no
-runs, scenarios of several runtimes have to give the same results, to the last bit. No C file may
+layers, sizes, memory and links, and all decisions of runtimes. On devices without measured runs,
+scenarios of several runtimes have to give the same results, to the last bit. No C file may
 compare a device's name: a search over the sources.
 """
 import concurrent.futures

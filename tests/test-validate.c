@@ -937,7 +937,7 @@ static void notes_how_old_torchtitan_is(void **state)
 }
 
 /* Links between nodes, as runs state them or say them in words. A DGX A100 has 8 x HDR, 25 GB/s
- * each; a DGX-1 4 x EDR; an NVL72 a NDR adapter per GPU, of which a tray has four. 100 Gbit/s are
+ * each; a DGX-1 4 x EDR; an NVL72 a NDR adapter per GPU, and four GPUs in a tray. 100 Gbit/s are
  * 12.5 GB/s. Several adapters of a GPU count as one, and 4 x 100 Gbit/s for 8 GPUs as 50 for each. */
 static const struct {
     const char *gpu, *stated;

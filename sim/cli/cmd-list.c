@@ -591,7 +591,8 @@ static void print_details(const entry *one, FILE *out)
         print_runtime(one->name, out);
 }
 
-/* "compute 0.4, memory 0.8" of an object, or a value by itself; false: it has objects inside. */
+/* Writes an object as "compute 0.4, memory 0.8", or a plain value. Returns false if the object has
+ * objects inside. */
 static bool describe_fact(const cJSON *fact, char *out, size_t size)
 {
     const cJSON *each;
