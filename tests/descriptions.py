@@ -1,4 +1,4 @@
-"""Descriptions of facts/ as tests read them: with what they take over by "like" (facts.h)."""
+"""Reads descriptions of facts/ and merges them with the ones that they are like (facts.h)."""
 import json
 import os
 

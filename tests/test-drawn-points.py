@@ -20,6 +20,7 @@ import sys
 import tempfile
 import unittest
 
+import descriptions
 from drawn_points import GPUS, alike, draw, draw_edge
 
 GIVEN = argparse.ArgumentParser()
@@ -41,8 +42,7 @@ FEATURES = ('stated: ', 'the network ', 'the device ', 'the schedule ', 'network
 
 def peak(gpu, precision):
     """Of a device's file, flop/s."""
-    with open(f'{GIVEN.root}/facts/devices/{GPUS[gpu][0]}.json', encoding='utf-8') as file:
-        peaks = json.load(file)['peaks']
+    peaks = descriptions.load(GIVEN.root, 'devices', GPUS[gpu][0])['peaks']
     number, unit = peaks.get(precision, peaks['fp32']).split()
     return float(number) * {'Tflop/s': 1e12, 'Gflop/s': 1e9}[unit]
 

@@ -347,7 +347,7 @@ class Alone(unittest.TestCase):
         """Only what it is of: the same points, the same changes, the same files."""
         with tempfile.TemporaryDirectory(prefix='test-team-') as folder:
             write_json(folder, 'm.json', MANY_POINTS)
-            with open(os.path.join(os.path.dirname(__file__), '../devices/a100.json'),
+            with open(os.path.join(os.path.dirname(__file__), '../facts/devices/a100.json'),
                       encoding='utf-8') as file:
                 device = json.load(file)
             write_json(folder, 'd.json', device)

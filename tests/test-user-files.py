@@ -244,7 +244,7 @@ class Inputs(Case):
     def test_files_that_scenarios_name(self):
         write('m.json', MODEL)
         write('t.json', json.loads(self.sim('export', 'topology', 's.json').stdout))
-        shutil.copy(ROOT + '/devices/v100.json', 'd.json')
+        shutil.copy(ROOT + '/facts/devices/v100.json', 'd.json')
         write('c.json', GPT)
         write('named.json', {**SCENARIO, 'model': {'file': 'm.json'},
                              'platform': {'topology': 'file', 'file': 't.json'}})
@@ -268,7 +268,7 @@ class Inputs(Case):
 
     def test_models(self):
         write('c.json', GPT)
-        shutil.copy(ROOT + '/devices/v100.json', 'd.json')
+        shutil.copy(ROOT + '/facts/devices/v100.json', 'd.json')
         words = ['model', 'c.json', '-d', 'd.json', '-b', '2']
         self.sim(*words, '-o', 'm.json')
         for name in ('c.json', 'd.json'):

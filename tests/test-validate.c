@@ -936,6 +936,84 @@ static void notes_how_old_torchtitan_is(void **state)
     }
 }
 
+/* Links between nodes, as runs state them or say them in words. A DGX A100 has 8 x HDR, 25 GB/s
+ * each; a DGX-1 4 x EDR; an NVL72 a NDR adapter per GPU, and four GPUs in a tray. 100 Gbit/s are
+ * 12.5 GB/s. Several adapters of a GPU count as one, and 4 x 100 Gbit/s for 8 GPUs as 50 for each. */
+static const struct {
+    const char *gpu, *stated;
+    uint32_t gpus, node;
+    const char *topology; /* or what is missing */
+    uint32_t gpus_per_node, nics;
+    const char *bandwidth;
+} links[] = {
+    {"A100", "'inter': '8 x HDR 200 Gbit/s per node'", 16, 8, "dgx-a100", 0, 0, NULL},
+    {"A100", "'inter': 'HDR InfiniBand'", 16, 8, "dgx-a100", 0, 0, NULL},
+    {"A100", "'inter': '1600 Gbit/s RoCE per node'", 16, 8, "dgx-a100", 0, 0, NULL},
+    {"A100", "'inter': '800 Gbit/s per node'", 16, 8, "cluster", 8, 8, "12.5 GB/s"},
+    {"A100", "'inter': 'Omni-Path, 4 x 100 Gbit/s per node'", 16, 8, "cluster", 8, 8, "6.25 GB/s"},
+    {"A100", "'inter': '16 x 400 Gbit/s per node'", 16, 8, "cluster", 8, 8, "100 GB/s"},
+    {"A100", "'inter': '100 Gbit/s'", 16, 8, "cluster", 8, 1, "12.5 GB/s"},
+    {"A100", "'inter': 'NDR InfiniBand, 400 Gbit/s per GPU'", 16, 8, "cluster", 8, 8, "50 GB/s"},
+    {"A100", "'inter': 'Storage: 2x NDR 400Gb/s, Compute: 8x NDR 400Gb/s'", 16, 8, "cluster", 8, 8,
+     "50 GB/s"},
+    {"A100", "'inter': 'Storage: 2 x 100 Gbit/s, Compute: 8 x ConnectX'", 16, 8, "dgx-a100", 0, 0,
+     NULL},
+    {"A100", "'inter': 'PCIe-NIC: 500 GB/s'", 16, 8, "dgx-a100", 0, 0, NULL},
+    {"A100", "'inter': 'not stated'", 16, 8, "dgx-a100", 0, 0, NULL},
+    {"A100", "'inter': '100 Gbit/s'", 8, 8, "dgx-a100", 0, 0, NULL},
+    {"A100", "'machine': 'DGX H100'", 16, 8, "dgx-h100", 0, 0, NULL},
+    {"A100", "'machine': 'abacus'", 16, 8, "the machine abacus", 0, 0, NULL},
+    {"A100", "'adapters': 8, 'adapter_bandwidth': '25 GB/s'", 16, 8, "dgx-a100", 0, 0, NULL},
+    {"A100", "'adapters': 2, 'inter': '8 x EDR'", 16, 8, "cluster", 8, 8, "6.25 GB/s"},
+    {"H100", "'inter': '4 x NDR'", 8, 4, "cluster", 4, 8, "50 GB/s"},
+    {"V100", "'inter': 'ABCI: 2 x EDR InfiniBand per node'", 8, 4, "abci", 0, 0, NULL},
+    {"V100", "'inter': 'InfiniBand EDR, 1 x 100 Gbit/s per node'", 16, 8, "cluster", 8, 1,
+     "12.5 GB/s"},
+    {"GB200", "'inter': '4 x NDR'", 72, 4, "gb200-nvl72", 0, 0, NULL},
+    {"GB200", "'inter': '4 x NDR'", 128, 4, "cluster", 64, 72, "50 GB/s"},
+    {"GB200", "'inter': '4x ConnectX-8 IB XDR 800 Gb/s'", 128, 4, "cluster", 64, 72, "100 GB/s"},
+    {"GH200", "'inter': '4 x 200 Gbit/s'", 8, 4, "gh200-4", 0, 0, NULL},
+    {"GH200", "'inter': '4 x 200 Gbit/s'", 16, 8, "the nodes of GH200", 0, 0, NULL},
+    {"L40S", "'inter': '100 Gbit/s'", 16, 8, "several nodes of L40S", 0, 0, NULL},
+    {"L40S", "'inter': '100 Gbit/s'", 8, 8, "pcie4-8gpu", 0, 0, NULL},
+    {"MI300X", "'inter': ''", 8, 8, "mi300x-8", 0, 0, NULL},
+    {"MI250", "'inter': ''", 8, 8, "the nodes of MI250", 0, 0, NULL},
+};
+
+static void reads_how_nodes_are_joined(void **state)
+{
+    (void)state;
+    for (size_t i = 0; i < ROWS(links); i++) {
+        char members[TEXT_BYTES], row[200];
+        cs_points points = {0};
+        cs_recipe made = {0};
+        cs_error error;
+        cs_error_init(&error);
+        snprintf(row, sizeof(row), "%s, %s, %u of %u", links[i].gpu, links[i].stated, links[i].node,
+                 links[i].gpus);
+        snprintf(members, sizeof(members),
+                 GPT ", 'hardware': {'gpu': '%s', 'gpus': %u, 'gpus_per_node': %u, %s}, "
+                     "'parallel': {'dp': %u}, 'batch': {'global': %u, 'micro': 1}, "
+                     "'measured': {}, " REST,
+                 links[i].gpu, links[i].gpus, links[i].node, links[i].stated, links[i].gpus,
+                 links[i].gpus);
+        read_point(row, members, &points);
+        assert_int_equal(cs_recipe_make(&points.points[0].run, &made, &error), CS_OK);
+        const cJSON *platform = cs_json_member(made.document, "platform");
+        const cJSON *topology = cs_json_member(platform, "topology");
+        expect_text(row, links[i].topology,
+                    made.n_missing > 0 ? made.missing[0] : cJSON_GetStringValue(topology));
+        const cJSON *nics = cs_json_at(platform, "/node/pcie/nics");
+        const cJSON *size = cs_json_member(platform, "gpus_per_node");
+        const char *bandwidth = cJSON_GetStringValue(cs_json_at(platform, "/network/bandwidth"));
+        expect_int(row, links[i].nics, nics ? nics->valueint : 0);
+        expect_int(row, links[i].gpus_per_node, size ? size->valueint : 0);
+        expect_text(row, links[i].bandwidth ? links[i].bandwidth : "", bandwidth ? bandwidth : "");
+        cs_recipe_finish(&made);
+        cs_points_finish(&points);
+    }
+}
+
 /* Names as data sheets, CUDA and sources have them. */
 static const struct {
     const char *gpu, *device, *memory; /* "-": not said */
@@ -945,8 +1023,8 @@ static const struct {
     {"NVIDIA_A100-PCIE-40GB", "a100-40gb-pcie", "-"},
     {"NVIDIA A100-SXM4-40GB", "a100-40gb", "-"},
     {"a100", "a100", "-"},
-    {"Tesla_V100-SXM2-32GB", "v100", "31.56 GiB"},
-    {"Tesla V100-PCIE-32GB", "v100-pcie", "31.56 GiB"},
+    {"Tesla_V100-SXM2-32GB", "v100-32gb", "-"},
+    {"Tesla V100-PCIE-32GB", "v100-pcie-32gb", "-"},
     {"Tesla_T4", "t4", "-"},
     {"NVIDIA GB200", "gb200", "-"},
     {"NVIDIA GeForce RTX 2080 Ti", "rtx-2080-ti", "-"},
@@ -971,7 +1049,7 @@ static const struct {
     {"AMD Instinct MI250X", "mi250x", "-"},
     {"AMD Instinct MI350X", "mi350x", "-"},
     {"NVIDIA GH200 480GB", "gh200", "-"},
-    {"GH200 144GB HBM3e", NULL, NULL},
+    {"GH200 144GB HBM3e", "gh200-144gb", "-"},
     {"NVIDIA H20-3e", NULL, NULL},
     {"NVIDIA A10G", NULL, NULL},
     {"NVIDIA A800 80GB PCIe", NULL, NULL},
@@ -1452,14 +1530,23 @@ static void selects(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(refuses_with_a_place),     cmocka_unit_test(ignores_other_keys),
-        cmocka_unit_test(finds_the_time_of_a_step), cmocka_unit_test(takes_arguments),
-        cmocka_unit_test(reads_no_names),           cmocka_unit_test(knows_gpus_by_their_words),
-        cmocka_unit_test(names_what_is_missing),    cmocka_unit_test(takes_measured_passes),
-        cmocka_unit_test(predicts_the_largest),     cmocka_unit_test(notes_how_old_torchtitan_is),
-        cmocka_unit_test(blocks_as_megatron_does),  cmocka_unit_test(predicts_as_by_hand),
-        cmocka_unit_test(decides_what_it_can),      cmocka_unit_test(sums_errors_up),
-        cmocka_unit_test(finds_what_parts_lack),    cmocka_unit_test(selects),
+        cmocka_unit_test(refuses_with_a_place),
+        cmocka_unit_test(ignores_other_keys),
+        cmocka_unit_test(finds_the_time_of_a_step),
+        cmocka_unit_test(takes_arguments),
+        cmocka_unit_test(reads_no_names),
+        cmocka_unit_test(knows_gpus_by_their_words),
+        cmocka_unit_test(reads_how_nodes_are_joined),
+        cmocka_unit_test(names_what_is_missing),
+        cmocka_unit_test(takes_measured_passes),
+        cmocka_unit_test(predicts_the_largest),
+        cmocka_unit_test(notes_how_old_torchtitan_is),
+        cmocka_unit_test(blocks_as_megatron_does),
+        cmocka_unit_test(predicts_as_by_hand),
+        cmocka_unit_test(decides_what_it_can),
+        cmocka_unit_test(sums_errors_up),
+        cmocka_unit_test(finds_what_parts_lack),
+        cmocka_unit_test(selects),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

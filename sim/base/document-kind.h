@@ -9,7 +9,8 @@
 typedef enum cs_document_kind {
     CS_DOCUMENT_SCENARIO,
     CS_DOCUMENT_MODEL,
-    CS_DOCUMENT_DEVICE, /* has sources as well: comes before costs */
+    CS_DOCUMENT_DEVICE,  /* has sources as well: comes before costs */
+    CS_DOCUMENT_VARIANT, /* a device, machine, runtime or model that is like another */
     CS_DOCUMENT_COSTS,
     CS_DOCUMENT_PLAN,
     CS_DOCUMENT_PLATFORM,

@@ -591,6 +591,76 @@ static void print_details(const entry *one, FILE *out)
         print_runtime(one->name, out);
 }
 
+/* Writes an object as "compute 0.4, memory 0.8", or a plain value. Returns false if the object has
+ * objects inside. */
+static bool describe_fact(const cJSON *fact, char *out, size_t size)
+{
+    const cJSON *each;
+    char text[CS_JSON_DESCRIBED_BYTES];
+    size_t used = 0;
+    if (!cJSON_IsObject(fact)) {
+        cs_text_format(out, size, "%s",
+                       cJSON_IsString(fact) ? fact->valuestring
+                                            : cs_json_describe(fact, text, sizeof(text)));
+        return true;
+    }
+    cJSON_ArrayForEach(each, fact)
+    {
+        if (cJSON_IsObject(each))
+            return false;
+        if (strcmp(each->string, "source") == 0)
+            continue;
+        used += (size_t)cs_text_format(
+            out + used, size - used, "%s%s %s", used > 0 ? ", " : "", each->string,
+            cJSON_IsString(each) ? each->valuestring : cs_json_describe(each, text, sizeof(text)));
+    }
+    return true;
+}
+
+/* Prints facts, each with its source below it: its own, or one of `sources`. */
+static void print_facts(const cJSON *facts, const cJSON *sources, int indent, FILE *out)
+{
+    static const char *const apart[] = {"schema_version", "name",   "title",
+                                        "aliases",        "except", "sources"};
+    const cJSON *fact;
+    char text[400];
+    cJSON_ArrayForEach(fact, facts)
+    {
+        bool skip = false;
+        for (size_t i = 0; indent == 6 && i < sizeof(apart) / sizeof(apart[0]); i++)
+            skip |= strcmp(fact->string, apart[i]) == 0;
+        if (skip)
+            continue;
+        if (!describe_fact(fact, text, sizeof(text))) {
+            fprintf(out, "%*s%s\n", indent, "", fact->string);
+            print_facts(fact, NULL, indent + 4, out);
+            continue;
+        }
+        const cJSON *own = cs_json_member(fact, "source");
+        const char *source =
+            cJSON_GetStringValue(own ? own : cs_json_member(sources, fact->string));
+        const int used = fprintf(out, "%*s%s: ", indent, "", fact->string);
+        cs_wrap(out, (size_t)used, (size_t)indent + 4, CS_WRAP_REPORT, text);
+        if (source) {
+            fprintf(out, "%*s", indent + 4, "");
+            cs_wrap(out, (size_t)indent + 4, (size_t)indent + 4, CS_WRAP_REPORT, source);
+        }
+    }
+}
+
+static void print_device(const char *name, FILE *out)
+{
+    cJSON *root;
+    const cJSON *alias;
+    if (cs_facts_load(&cs_device_kind, name, NULL, &root, NULL) != CS_OK)
+        return;
+    cJSON_ArrayForEach(alias, cs_json_member(root, "aliases"))
+        fprintf(out, "%s%s", alias->prev->next ? ", " : "      also ", alias->valuestring);
+    fputs(cs_json_member(root, "aliases") ? "\n" : "", out);
+    print_facts(root, cs_json_member(root, "sources"), 6, out);
+    cJSON_Delete(root);
+}
+
 static const char letters_of_forms[] =
     "In closed forms, P is the number of stages, s one of them, counted from 0, and M the number "
     "of micro-batches per mini-batch; f, b and c are the times of a forward, a backward and a "
@@ -610,7 +680,9 @@ static void print_section(const cs_arguments *arguments, size_t section, FILE *o
         if (!wants(arguments, section, &one))
             continue;
         print_summary(&one, out);
-        if (arguments->n_words > 0)
+        if (one.kind == &cs_device_kind && !wants_section(arguments, section))
+            print_device(one.name, out);
+        else if (arguments->n_words > 0)
             print_details(&one, out);
     }
 }

@@ -32,7 +32,7 @@ typedef struct nodes {
     cJSON *root;      /* its description; NULL: not known */
     cJSON *platform;
     uint32_t usual;  /* GPUs of a node as people count them: 4 in a tray of an NVL72 */
-    uint32_t joined; /* GPUs of what the platform calls a node: 72 */
+    uint32_t joined; /* GPUs of a node of the platform: 72 in an NVL72 */
     bool cluster;    /* it can have several of these */
 } nodes;
 
@@ -96,10 +96,10 @@ static bool is_rate(const char *unit)
     return false;
 }
 
-/* What a clause says: "8 x HDR", "4 x 100 Gbit/s per node", "NDR 400 Gbit/s per GPU", "800 Gbit/s
- * per node", "100 Gbit/s". A rate without a number of adapters is that of one, unless it is said to
- * be each GPU's; that of a node is shared by an adapter per GPU. *counted: their number is stated.
- */
+/* Reads a clause such as "8 x HDR", "4 x 100 Gbit/s per node", "NDR 400 Gbit/s per GPU", "800
+ * Gbit/s per node" or "100 Gbit/s". A rate alone means one adapter per node; a rate per GPU, one
+ * adapter per GPU; a rate per node is shared by one adapter per GPU. Sets *counted if the clause
+ * states the number of adapters. */
 static adapters read_clause(const char *clause, size_t length, uint32_t gpus, uint32_t usual,
                             bool *counted)
 {
@@ -133,8 +133,8 @@ static adapters read_clause(const char *clause, size_t length, uint32_t gpus, ui
     return (adapters){n <= 1024 ? (uint32_t)n : 0, one * 1e9 / 8};
 }
 
-/* What is stated, else what the words on links say: of several clauses that count adapters the one
- * with the most, "Storage: 2 x NDR, Compute: 8 x NDR". */
+/* Adapters as the run states them, or else as its words on links do. Of several clauses with a
+ * number, the largest number wins: "Storage: 2 x NDR, Compute: 8 x NDR". */
 static adapters adapters_of(const cs_description_hardware *hardware, uint32_t gpus, uint32_t usual,
                             double bandwidth)
 {
@@ -226,7 +226,8 @@ static cJSON *write_nodes(cs_rules *rules)
         adapters given = {0};
         if (several)
             given = adapters_of(hardware, node, own.n * node / of.joined, own.bandwidth);
-        given.n = given.n * of.joined / node; /* of a whole node, of which a job may use a part */
+        given.n =
+            given.n * of.joined / node; /* adapters of a whole node; jobs may use a part of it */
         const bool others = given.n > 0 && (given.n != own.n || given.bandwidth != own.bandwidth);
         if (several && joined == of.joined && power_below(joined) < joined) {
             cs_rules_assume(rules, "%u of %u GPUs that NVLinks join, where a job takes more",

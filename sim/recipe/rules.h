@@ -86,7 +86,7 @@ void cs_rules_platform(cs_rules *rules);
 /* The device that the run's GPU is; "" where it is none. */
 const char *cs_rules_gpu(const cs_description *run);
 
-/* Whether NVLinks join more of the run's GPUs than those of a node, as in a rack. Needs "device" in
+/* Whether NVLinks join the GPUs of several nodes, as in a rack. Needs "device" in
  * the view. */
 bool cs_rules_rack(const cs_rules *rules, const cs_description *run);
 

@@ -4,6 +4,7 @@
 #include "sim/scenario/build.h"
 #include "sim/scenario/runtime-section.h"
 #include "sim/workload/accelerator.h"
+#include "topologies/topology.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -74,12 +75,14 @@ const cs_runtime_member cs_runtime_members[] = {
 
 /* ---- the document ---- */
 
+enum { N_DESCRIBED = 2 };
+
 /* A scenario whose runtime's conventions are applied. */
 typedef struct applying {
     cJSON *root;
-    const char *path; /* path of the scenario file */
-    cJSON *device;    /* description of its device, loaded when a convention first asks */
-    bool loaded;
+    const char *path;              /* path of the scenario file */
+    cJSON *described[N_DESCRIBED]; /* descriptions, loaded when a convention first asks */
+    bool loaded[N_DESCRIBED];
     cs_origins *origins; /* NULL: nobody asks */
     cs_arena *arena;
     bool failed; /* memory ran out */
@@ -90,23 +93,35 @@ static bool starts(const char *text, const char *with)
     return strncmp(text, with, strlen(with)) == 0;
 }
 
-/* Answers conditions. "/device/..." is a place in the description of the scenario's device. A device
- * that cannot be loaded has no values: the reader of the model says what is wrong. */
+/* Answers conditions. "/device/..." is a place in the description of the scenario's device,
+ * "/machine/..." one in the platform of the machine that the scenario names, or in its own platform
+ * if it names none. What cannot be loaded has no values: the reader of the section says what is
+ * wrong. */
 static const cJSON *value_of(void *context, const char *key, cJSON *made)
 {
-    static const char prefix[] = "/device";
+    static const struct {
+        const char *prefix, *name, *part;
+        const cs_facts_kind *kind;
+    } rows[N_DESCRIBED] = {{"/device", "/model/device", "", &cs_device_kind},
+                           {"/machine", "/platform/topology", "/platform", &cs_machine_kind}};
     applying *of = context;
     cs_error ignored;
     (void)made;
-    if (!starts(key, prefix) || key[strlen(prefix)] != '/')
-        return cs_json_at(of->root, key);
-    const char *name = cJSON_GetStringValue(cs_json_at(of->root, "/model/device"));
-    cs_error_init(&ignored);
-    if (!of->loaded && name &&
-        cs_facts_load(&cs_device_kind, name, of->path, &of->device, &ignored) != CS_OK)
-        of->device = NULL;
-    of->loaded = true;
-    return cs_json_at(of->device, key + strlen(prefix));
+    for (size_t i = 0; i < N_DESCRIBED; i++) {
+        const size_t length = strlen(rows[i].prefix);
+        const char *name = cJSON_GetStringValue(cs_json_at(of->root, rows[i].name));
+        char place[256];
+        if (!starts(key, rows[i].prefix) || key[length] != '/')
+            continue;
+        cs_error_init(&ignored);
+        if (!of->loaded[i] && name &&
+            cs_facts_load(rows[i].kind, name, of->path, &of->described[i], &ignored) != CS_OK)
+            of->described[i] = NULL;
+        of->loaded[i] = true;
+        snprintf(place, sizeof(place), "%s%s", rows[i].part, key + length);
+        return cs_json_at(of->described[i] || !*rows[i].part ? of->described[i] : of->root, place);
+    }
+    return cs_json_at(of->root, key);
 }
 
 /* The section of a key, or NULL. */
@@ -288,7 +303,8 @@ cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena, cs_or
         status = cs_conventions_apply(cs_json_member(runtime, "conventions"), root, value_of, use,
                                       &of, path, error);
     cJSON_Delete(runtime);
-    cJSON_Delete(of.device);
+    for (size_t i = 0; i < N_DESCRIBED; i++)
+        cJSON_Delete(of.described[i]);
     CS_TRY(status);
     if (!origins)
         return CS_OK;

@@ -128,15 +128,15 @@ cs_status cs_memory_section_read(const cJSON *value, const cs_json_place *root, 
 
 /* ---- workspaces ---- */
 
-/* PyTorch has a workspace for each handle of cuBLAS, and a handle for each thread: one computes
- * forward, another one backward (aten/src/ATen/cuda/CublasHandlePool.cpp). TransformerEngine has
- * one, and four more for products of groups, on as many streams
- * (transformer_engine/pytorch/module/base.py, get_multi_stream_cublas_workspace). Products that go
- * on beside tensor-parallel collectives have one of their own, with room for three streams
+/* PyTorch has a workspace for each cuBLAS handle, and a handle for each thread: one computes the
+ * forward, another one the backward (aten/src/ATen/cuda/CublasHandlePool.cpp). TransformerEngine
+ * has one workspace, and four more for grouped products, one per stream
+ * (transformer_engine/pytorch/module/base.py, get_multi_stream_cublas_workspace). Products that
+ * overlap with tensor-parallel collectives have a separate workspace with room for three streams
  * (transformer_engine/pytorch/cpp_extensions/gemm.py, get_cublas_workspace, _NUM_MAX_UB_STREAMS;
- * until 2.8 they had the first one, three times as large). Those of groups are made by the first
- * such product: layers say which devices have any. Devices state the sizes; the usual ones are
- * PyTorch's ":4096:2:16:8" and TransformerEngine's 4 MiB (get_cublas_workspace_size_bytes). */
+ * before 2.8 the first workspace was three times as large instead). The first grouped product
+ * allocates the four: layers say which devices have any. Devices state the sizes; the usual ones
+ * are PyTorch's ":4096:2:16:8" and 4 MiB of TransformerEngine (get_cublas_workspace_size_bytes). */
 static int64_t library_bytes(cs_library which, const cs_workspaces *workspaces, int64_t cublas)
 {
     enum { KIB = 1024, THREADS = 2, STREAMS = 4, BUFFER_STREAMS = 3 };

@@ -17,7 +17,8 @@ static const cs_field word_field = {"word", CS_FIELD_TEXT};
 
 static const cs_field head_fields[] = {
     {"name", CS_FIELD_TEXT, offsetof(cs_accelerator, name), .doc = "what scenarios call it"},
-    {"title", CS_FIELD_TEXT, offsetof(cs_accelerator, title), .doc = "vendor, product, form"},
+    {"title", CS_FIELD_TEXT, offsetof(cs_accelerator, title), .fallback = "",
+     .doc = "vendor, product, form; else the name"},
     {"aliases", CS_FIELD_LIST, offsetof(cs_accelerator, aliases), .fallback = "[]",
      .of = &word_field, .doc = "other names: one fits a text that has all of its words"},
     {"except", CS_FIELD_LIST, offsetof(cs_accelerator, except), .fallback = "[]", .of = &word_field,
@@ -290,6 +291,7 @@ cs_status cs_accelerator_read(const cJSON *root, const cs_json_place *place, cs_
         return status;
     }
     take_parts(&parts, &made);
+    made.title = made.title ? made.title : made.name;
     *device = made;
     return CS_OK;
 }

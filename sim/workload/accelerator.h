@@ -92,8 +92,9 @@ typedef struct cs_training {
     cs_efficiency *matrix;  /* products; flop and bytes add up, the same of the next four */
     cs_efficiency *grouped; /* those of experts; NULL: as matrix */
     cs_efficiency *narrow[CS_N_PRECISIONS]; /* those in fp8, mxfp8 and nvfp4; NULL: as matrix */
-    cs_efficiency *grouped_narrow[CS_N_PRECISIONS]; /* those of experts; NULL: as grouped */
-    cs_efficiency *single;                          /* fp32 products; NULL: as matrix */
+    cs_efficiency
+        *grouped_narrow[CS_N_PRECISIONS]; /* products of experts in these; NULL: as grouped */
+    cs_efficiency *single;                /* fp32 products; NULL: as matrix */
     cs_tiling *tiling;     /* of fp32 products; NULL: a last wave that is not full costs nothing */
     cs_efficiency *memory; /* memory-bound kernels; NULL: as the group elementwise */
     cs_flash_rate *flash[CS_N_FLASH]; /* NULL: as the group attention */
@@ -127,8 +128,8 @@ typedef struct cs_driver {
 
 /* Bytes of the workspaces that libraries allocate on a device; 0: the usual ones. */
 typedef struct cs_workspaces {
-    int64_t cublas; /* of a handle of cuBLAS or hipBLAS in PyTorch */
-    int64_t engine; /* of TransformerEngine's products, on each stream */
+    int64_t cublas; /* workspace of a cuBLAS or hipBLAS handle in PyTorch */
+    int64_t engine; /* workspace of TransformerEngine's products, per stream */
     const char *source;
 } cs_workspaces;
 
