@@ -209,7 +209,7 @@ static const path_row path_rows[] = {
     {"{\"topology\":\"dgx1-v100\"}", 8, 0, 1, 25e9, 600000},
     {"{\"topology\":\"dgx1-v100\"}", 8, 0, 4, 50e9, 600000},
     {"{\"topology\":\"dgx1-v100\"}", 8, 0, 5, 25e9, 1200000},
-    {"{\"topology\":\"dgx1\",\"generation\":\"p100\"}", 8, 0, 4, 20e9, 0},
+    {"{\"topology\":\"dgx1\",\"links\":4}", 8, 0, 4, 20e9, 0},
     {"{\"topology\":\"nvswitch\",\"model\":\"dgx2\"}", 16, 0, 15, 150e9, 0},
     {"{\"topology\":\"dgx-a100\"}", 8, 0, 7, 300e9, 600000},
     {"{\"topology\":\"dgx-h100\"}", 8, 0, 7, 450e9, 600000},
@@ -283,7 +283,7 @@ static void test_nvlinks_add_up(void **state)
         const char *platform;
         double total;
     } rows[] = {{"{\"topology\":\"dgx1\"}", 150e9},
-                {"{\"topology\":\"dgx1\",\"generation\":\"p100\"}", 80e9}};
+                {"{\"topology\":\"dgx1\",\"links\":4}", 80e9}};
     for (size_t i = 0; i < ROWS(rows); i++) {
         cs_platform platform = build(rows[i].platform, 8);
         double out[8] = {0}, in[8] = {0};

@@ -42,8 +42,7 @@ static cs_status read_text(const char *text, const cs_override *overrides, size_
 #define TOPOLOGIES                                                                                 \
     "ideal, ring, nvlink_switch, pcie, pcie_tree, nvlink_mesh, dgx1, nvswitch, torus, dragonfly, " \
     "leaf_spine, "                                                                                 \
-    "fat_tree, cluster, file, abci, dgx-a100, dgx-b200, dgx-h100, dgx1-v100, dgx2, gb200-nvl72, "  \
-    "gh200-4, hgx-a800, hgx-h800, pcie-8gpu, pcie4-8gpu, pcie5-8gpu"
+    "fat_tree, cluster, file, machines (`sim list topologies`)"
 #define RING(more)  "{\"topology\": \"ring\", \"devices\": 4, \"bandwidth\": \"1 GB/s\"" more "}"
 #define IDEAL(more) "{\"topology\": \"ideal\", \"devices\": 4" more "}"
 #define MODEL(layers)                                                                              \

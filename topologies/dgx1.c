@@ -16,14 +16,15 @@
 
 enum { GPUS = 8 };
 
-typedef struct generation {
+typedef struct mesh {
+    uint32_t links;        /* NVLinks per GPU */
     double link_bandwidth; /* bytes/s, one way */
-    uint8_t links[GPUS][GPUS];
-} generation;
+    uint8_t between[GPUS][GPUS];
+} mesh;
 
-static const char *const generation_names[] = {"v100", "p100", NULL};
-static const generation generations[] = {
-    {25e9,
+static const mesh meshes[] = {
+    {6,
+     25e9,
      {{0, 1, 1, 2, 2, 0, 0, 0},
       {1, 0, 2, 1, 0, 2, 0, 0},
       {1, 2, 0, 2, 0, 0, 1, 0},
@@ -32,7 +33,8 @@ static const generation generations[] = {
       {0, 2, 0, 0, 1, 0, 2, 1},
       {0, 0, 1, 0, 1, 2, 0, 2},
       {0, 0, 0, 1, 2, 1, 2, 0}}},
-    {20e9,
+    {4,
+     20e9,
      {{0, 1, 1, 1, 1, 0, 0, 0},
       {1, 0, 1, 1, 0, 1, 0, 0},
       {1, 1, 0, 1, 0, 0, 1, 0},
@@ -47,25 +49,25 @@ static const char *const relay_names[] = {"gpu", "pcie", NULL};
 
 typedef struct dgx1_params {
     cs_nvlink nvlink;
-    uint32_t generation, relay;
+    uint32_t links, relay;
 } dgx1_params;
 
 static const cs_field fields[] = {
-    {"generation", CS_FIELD_CHOICE, offsetof(dgx1_params, generation), .fallback = "v100",
-     .choices = generation_names,
-     .doc = "v100: six NVLinks of 25 GB/s per GPU; p100: four of 20 GB/s"},
+    {"links", CS_FIELD_COUNT, offsetof(dgx1_params, links), .fallback = "6", .min = 4, .max = 6,
+     .doc = "NVLinks per GPU: 6, of 25 GB/s (V100), or 4, of 20 GB/s (P100)"},
     {"relay", CS_FIELD_CHOICE, offsetof(dgx1_params, relay), .fallback = "gpu",
      .choices = relay_names,
      .doc = "how pairs without an NVLink communicate: through another GPU, or over PCIe"},
     CS_NVLINK_FIELDS,
     {0}};
 
-static cs_status warn_of_ignored(void *params, const cs_json_place *place, cs_arena *arena,
-                                 cs_error *error)
+static cs_status read(void *params, const cs_json_place *place, cs_arena *arena, cs_error *error)
 {
-    (void)arena;
-    (void)error;
     const dgx1_params *of = params;
+    const cs_json_place links = {.up = place, .key = "links"};
+    (void)arena;
+    if (of->links == 5)
+        return cs_json_invalid(&links, error, "must be 4 or 6 (got 5)");
     cs_nvlink_warn(&of->nvlink, of->relay != 0, place);
     return CS_OK;
 }
@@ -74,7 +76,7 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
                        cs_error *error)
 {
     const dgx1_params *of = params;
-    const generation *made = &generations[of->generation];
+    const mesh *made = &meshes[of->links == meshes[0].links ? 0 : 1];
     const double rate =
         of->nvlink.link_bandwidth > 0 ? of->nvlink.link_bandwidth : made->link_bandwidth;
     uint32_t gpus[CS_NVLINK_GPUS];
@@ -82,9 +84,9 @@ static cs_status build(const void *params, uint32_t n_devices, cs_platform *plat
     cs_status status = cs_nvlink_draw(&of->nvlink, "dgx1", GPUS, net, gpus, error);
     for (uint32_t a = 0; a < GPUS; a++)
         for (uint32_t b = a + 1; b < GPUS; b++)
-            if (made->links[a][b] > 0)
-                cs_fabric_links(net, gpus[a], gpus[b], made->links[a][b] * rate, of->nvlink.latency,
-                                true);
+            if (made->between[a][b] > 0)
+                cs_fabric_links(net, gpus[a], gpus[b], made->between[a][b] * rate,
+                                of->nvlink.latency, true);
     if (status == CS_OK)
         status = cs_fabric_finish(net, n_devices, of->relay == 0 ? 1 : 0, platform, error);
     cs_fabric_destroy(net);
@@ -98,6 +100,6 @@ const cs_topology cs_topology_dgx1 = {
               "IEEE TPDS 31(1), 2020",
     .fields = fields,
     .params_size = sizeof(dgx1_params),
-    .read = warn_of_ignored,
+    .read = read,
     .build = build,
 };

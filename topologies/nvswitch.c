@@ -15,27 +15,37 @@ typedef struct nvswitch_params {
     uint32_t gpus, links, boards, trunk_links;
 } nvswitch_params;
 
-#define OF_MODEL "; 0: as in the model"
+#define OF_MODEL(value) "; 0: as in the model, or " value
 
 static const cs_field fields[] = {
-    {"model", CS_FIELD_TEXT, offsetof(nvswitch_params, model), .fallback = "dgx-a100",
+    {"model", CS_FIELD_TEXT, offsetof(nvswitch_params, model), .fallback = "",
      .doc = "a machine with NVSwitches, whose nodes have the GPUs and NVLinks that the keys below "
             "do not state"},
     {"gpus", CS_FIELD_COUNT, offsetof(nvswitch_params, gpus), .fallback = "0",
-     .max = CS_NVLINK_GPUS, .doc = "GPUs" OF_MODEL},
+     .max = CS_NVLINK_GPUS, .doc = "GPUs" OF_MODEL("8")},
     {"links", CS_FIELD_COUNT, offsetof(nvswitch_params, links), .fallback = "0", .max = 1024,
-     .doc = "NVLinks per GPU, to all switches together" OF_MODEL},
+     .doc = "NVLinks per GPU, to all switches together" OF_MODEL("12")},
     {"boards", CS_FIELD_COUNT, offsetof(nvswitch_params, boards), .fallback = "0", .max = 2,
-     .doc = "boards, each with the switches of its GPUs" OF_MODEL},
+     .doc = "boards, each with the switches of its GPUs" OF_MODEL("1")},
     {"trunk_links", CS_FIELD_COUNT, offsetof(nvswitch_params, trunk_links), .fallback = "0",
-     .max = 65536, .doc = "NVLinks between two boards" OF_MODEL},
+     .max = 65536, .doc = "NVLinks between two boards" OF_MODEL("48")},
     CS_NVLINK_FIELDS,
     {0}};
 
 static const cs_field topology_field[] = {{"topology", CS_FIELD_TEXT, 0, .doc = "of the node"},
                                           {0}};
 
-/* Takes over the model's values for keys that are 0. */
+/* Takes over values for keys that are 0. */
+static void take_over(nvswitch_params *of, const nvswitch_params *from)
+{
+    of->gpus = of->gpus > 0 ? of->gpus : from->gpus;
+    of->links = of->links > 0 ? of->links : from->links;
+    of->boards = of->boards > 0 ? of->boards : from->boards;
+    of->trunk_links = of->trunk_links > 0 ? of->trunk_links : from->trunk_links;
+    if (!(of->nvlink.link_bandwidth > 0))
+        of->nvlink.link_bandwidth = from->nvlink.link_bandwidth;
+}
+
 static cs_status read_model(nvswitch_params *of, const cs_json_place *place, cs_arena *arena,
                             cs_error *error)
 {
@@ -62,28 +72,20 @@ static cs_status read_model(nvswitch_params *of, const cs_json_place *place, cs_
             cs_field_read(value, &node, (const cs_field *const[]){topology_field, fields, NULL},
                           (void *const[]){&topology, &model}, arena, error);
     cJSON_Delete(root);
-    if (status != CS_OK)
-        return status;
-    of->gpus = of->gpus > 0 ? of->gpus : model.gpus;
-    of->links = of->links > 0 ? of->links : model.links;
-    of->boards = of->boards > 0 ? of->boards : model.boards;
-    of->trunk_links = of->trunk_links > 0 ? of->trunk_links : model.trunk_links;
-    if (!(of->nvlink.link_bandwidth > 0))
-        of->nvlink.link_bandwidth = model.nvlink.link_bandwidth;
-    return CS_OK;
+    if (status == CS_OK)
+        take_over(of, &model);
+    return status;
 }
 
 static cs_status read(void *params, const cs_json_place *place, cs_arena *arena, cs_error *error)
 {
+    static const nvswitch_params usual = {
+        .gpus = 8, .links = 12, .boards = 1, .trunk_links = 48, .nvlink = {.link_bandwidth = 25e9}};
     nvswitch_params *of = params;
     const cs_json_place gpus = {.up = place, .key = "gpus"};
-    CS_TRY(read_model(of, place, arena, error));
-    if (of->gpus == 0 || of->links == 0 || of->boards == 0 || !(of->nvlink.link_bandwidth > 0) ||
-        (of->boards > 1 && of->trunk_links == 0))
-        return cs_json_invalid(place, error,
-                               "must give gpus, links, link_bandwidth, boards and, with two "
-                               "boards, trunk_links: \"%s\" lacks one of them",
-                               of->model);
+    if (of->model)
+        CS_TRY(read_model(of, place, arena, error));
+    take_over(of, &usual);
     if (of->gpus % of->boards != 0)
         return cs_json_invalid(&gpus, error,
                                "must be divisible by the boards, %" PRIu32 " (got %" PRIu32 ")",

@@ -6,6 +6,7 @@
 #include "sim/base/document-kind.h"
 #include "sim/base/file.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -27,10 +28,13 @@ cs_sharing cs_topology_sharing(const cs_topology *kind)
 void cs_topology_guess(cs_guess *guess)
 {
     const char *machine;
+    char known[sizeof(guess->known)];
     for (const cs_topology *const *topology = cs_topologies; *topology; topology++)
         cs_guess_add(guess, (*topology)->name);
+    snprintf(known, sizeof(known), "%.400s, machines (`sim list topologies`)", guess->known);
     for (size_t i = 0; (machine = cs_facts_name(cs_machine_kind.folder, i)); i++)
         cs_guess_add(guess, machine);
+    memcpy(guess->known, known, sizeof(known));
 }
 
 /* ---- machines ---- */

@@ -49,7 +49,7 @@ CS_MUST_CHECK cs_status cs_topology_named(const char *name, const cs_json_place 
                                           cs_arena *arena, const cs_topology **kind,
                                           cs_error *error);
 
-/* Adds the names of all topologies and machines. */
+/* Adds the names of all topologies and machines; only topologies are listed as known. */
 void cs_topology_guess(cs_guess *guess);
 
 /* How links are shared where a scenario does not say: fairly (max_min) in what is switched or
