@@ -313,7 +313,7 @@ static void test_names(void **state)
         {"MaxText (JAX/XLA)", "maxtext"},
         {"PaxML (JAX/XLA)", "paxml"},
         {"InternEvo 0.2.1", NULL},
-        {"Chainer + ChainerMN", NULL},
+        {"Chainer + ChainerMN", "chainer"},
         {"", NULL},
     };
     (void)state;
