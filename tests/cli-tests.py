@@ -309,7 +309,8 @@ class Messages(Case):
     def test_slips(self):
         """Warnings and notes about what is valid, and what others would have meant."""
         write('named.json',
-              dict(UNIFORM, model={'name': 'vgg16', 'device': 'v100', 'batch_size': 64},
+              dict(UNIFORM, runtime='ideal',
+                   model={'name': 'vgg16', 'device': 'v100', 'batch_size': 64},
                                  platform={'topology': 'dgx-a100'}))
         write('config.json', {'model_type': 'gpt2', 'n_layer': 2, 'n_embd': 64, 'n_head': 4,
                               'vocab_size': 100, 'torch_dtype': 'bfloat16'})
@@ -509,7 +510,8 @@ class Messages(Case):
         """A V100 of 16 GiB: the driver reports 15.78 GiB. A context takes 300 MB and a communicator
         344 MB. A stated memory is the capacity."""
         write('named.json',
-              dict(UNIFORM, model={'name': 'vgg16', 'device': 'v100', 'batch_size': 64},
+              dict(UNIFORM, runtime='ideal',
+                   model={'name': 'vgg16', 'device': 'v100', 'batch_size': 64},
                                  platform={'topology': 'ideal', 'devices': 4}))
         for words, bytes_ in (([], 16299645983), (['-s', '/platform/memory=8 GB'], 8e9),
                               (['-s', '/platform/memory=unlimited'], None)):
@@ -523,7 +525,8 @@ class Messages(Case):
         """A topology from a file has as many devices as the file, for pipelines of named models."""
         self.expect(run('export', 'topology', 'dgx1', '-o', 'eight.json'), 0)
         write('named.json',
-              dict(UNIFORM, model={'name': 'vgg16', 'device': 'v100', 'batch_size': 64},
+              dict(UNIFORM, runtime='ideal',
+                   model={'name': 'vgg16', 'device': 'v100', 'batch_size': 64},
                                  platform={'topology': 'file', 'file': 'eight.json'}))
         for schedule in ('{"kind": "1f1b", "micro_batches": 8}', '{"kind": "dp"}'):
             result = json.loads(run('run', 'named.json', '--no-output', '--json', '-s',
@@ -676,7 +679,8 @@ class Messages(Case):
     def test_planned_peaks(self):
         """What a plan says of memory, workspace and all, is what its run finds."""
         write('workspace.json', {
-            'schema_version': 1, 'model': {'name': 'resnet50', 'device': 'v100', 'batch_size': 64},
+            'schema_version': 1, 'runtime': 'ideal',
+            'model': {'name': 'resnet50', 'device': 'v100', 'batch_size': 64},
             'platform': {'topology': 'nvlink_mesh', 'devices': 3, 'memory': '6 GB'},
             'schedule': {'kind': 'periodic', 'micro_batches': 8, 'partition': 'contiguous_optimal'},
             'iterations': 4})
@@ -774,7 +778,8 @@ class Messages(Case):
                          {'kind': 'cdp_dp', 'micro_batches': 2}):
             sums, held, tasks = [], [], []
             for gradients in ('weights', 'fp32'):
-                write('s.json', {'schema_version': 1, 'model': dict(model, gradients=gradients),
+                write('s.json', {'schema_version': 1, 'runtime': 'ideal',
+                                 'model': dict(model, gradients=gradients),
                                  'platform': link, 'schedule': schedule})
                 result = json.loads(run('run', 's.json', '--no-output', '--json').stdout)
                 sums.append(sum(at['carried_bytes'] for at in result['links']))
@@ -802,7 +807,8 @@ class Messages(Case):
         """Of P parameters in bf16 with Adam: a main weight of 4 bytes and two states of 4, 2 or 1;
         without a main weight, the states alone. A shorter update has read and written less."""
         parameters = 138357544  # of VGG-16
-        write('s.json', {'schema_version': 1, 'model': {'name': 'vgg16', 'device': 'a100',
+        write('s.json', {'schema_version': 1, 'runtime': 'ideal',
+                         'model': {'name': 'vgg16', 'device': 'a100',
                                                         'precision': 'bf16',
                                                         'batch_size': 4, 'optimizer': 'adam'},
                          'platform': 'ideal',
@@ -856,7 +862,7 @@ class Messages(Case):
         and on links that take no time all else is equal. The planner that makes the second one
         promises what its forward, backward and update take."""
         model = {'name': 'vgg16', 'batch_size': 64, 'device': 'v100', 'parameters': {'image': 32}}
-        document = {'schema_version': 1, 'model': model,
+        document = {'schema_version': 1, 'runtime': 'ideal', 'model': model,
                     'platform': {'topology': 'ideal', 'devices': 8}}
         for micros in (1, 4):
             results = []
@@ -944,7 +950,7 @@ class Terms(Case):
         super().setUp()
         with open(os.path.join(ROOT, 'facts', 'terms.json'), encoding='utf-8') as file:
             self.terms = json.load(file)['terms']
-        write('named.json', {'schema_version': 1, 'model': {
+        write('named.json', {'schema_version': 1, 'runtime': 'ideal', 'model': {
             'name': 'mixtral', 'device': 'h100', 'precision': 'bf16', 'batch_size': 64,
             'granularity': 'block', 'parameters': {'layers': 4}},
             'platform': {'topology': 'dgx-h100', 'devices': 16},
@@ -1056,7 +1062,7 @@ class Remedies(Case):
                 yield (pointer if equals else found[1]), value
 
     def test_all_are_accepted(self):
-        llama = {'schema_version': 1, 'model': {
+        llama = {'schema_version': 1, 'runtime': 'ideal', 'model': {
             'name': 'llama', 'device': 'h100', 'precision': 'bf16', 'granularity': 'block',
             'batch_size': 64, 'parameters': {'layers': 8}},
             'platform': {'topology': 'dgx-h100', 'devices': 16},
@@ -1806,7 +1812,7 @@ class Documentation(Case):
 class Work(Case):
     """Model flop and its share of a device's peak."""
 
-    GPT = {'schema_version': 1,
+    GPT = {'schema_version': 1, 'runtime': 'ideal',
            'model': {'name': 'gpt', 'device': 'a100', 'precision': 'bf16', 'batch_size': 16,
                      'parameters': {'layers': 4, 'hidden': 256, 'heads': 4, 'sequence': 128,
                                     'vocabulary': 1000}},
@@ -1849,6 +1855,7 @@ class Work(Case):
                                slow['model_flop_utilisation_fraction'], 1, 12)
         write('resolved.json', run('check', 'gpt.json', '--resolved').stdout)
         resolved = json.loads(run('run', 'resolved.json', '--no-output', '--json').stdout)
+        plain.pop('runtime')  # of ideal kernels nothing is left to say
         self.assertEqual(resolved, dict(plain, name=resolved['name']))
         tiny = json.loads(run('run', 'tiny.json', '--no-output', '--json').stdout)
         self.assertNotIn('model_flop_per_sample', tiny)
@@ -2009,7 +2016,7 @@ class Carried(Case):
         peaks = set()
         for bucket in (0, '1 kB', '100 kB'):
             write('s.json', {
-                'schema_version': 1,
+                'schema_version': 1, 'runtime': 'ideal',
                 'model': {'name': 't5', 'device': 'h100', 'batch_size': 4, 'parameters': {
                     'layers': 2, 'hidden': 64, 'heads': 2, 'head': 32, 'intermediate': 128,
                     'vocabulary': 100,
@@ -2088,7 +2095,8 @@ class Libraries(Case):
         for name in ('libCbcSolver.so.3', 'libCbcSolver.so'):
             write(name, '')
         write('s.json', {
-            'schema_version': 1, 'model': {'name': 'resnet50', 'device': 'v100', 'batch_size': 8},
+            'schema_version': 1, 'runtime': 'ideal',
+            'model': {'name': 'resnet50', 'device': 'v100', 'batch_size': 8},
             'platform': {'topology': 'nvlink_switch', 'bandwidth': '5 GB/s', 'devices': 4,
                          'memory': '280 MB'},
             'schedule': {'kind': 'periodic', 'micro_batches': 8, 'partition': 'madpipe'}})

@@ -3,14 +3,14 @@
 POINTS.json ...
 
 Each row of FIGURES is one figure of a device, or of devices of one kind, or of a runtime: a place
-in files of DEVICES, or a key of scenarios, kept in the file of a runtime. Its logarithm is fitted, with
-that of all others, to the step times of all points whose quality is not C and that have at most 512
-GPUs: least squares of log(predicted / measured), Huber's loss beyond 10 %, every dataset with the
-square root of its points as weight, and every figure held to where it starts (its source, or the
-best guess) by a spring of the spread that its row states, so that what no run knows about stays
-there. Gauss-Newton from the figures that DEVICES have, with differences of 5 %. Figures that would
-move by less than 2 % stay as they are, and with them what other predictions say; one after the
-other, the smallest move first, and the rest are fitted beside them.
+in files of DEVICES, or a key of scenarios, kept in the file of a runtime. Its logarithm is fitted,
+with that of all others, to the step times of all points whose quality is not C and that have at
+most 512 GPUs: least squares of log(predicted / measured), Huber's loss beyond 10 %, every dataset
+with the square root of its points as weight, and every figure held to where it starts (its source,
+or the best guess) by a spring of the spread that its row states, so that what no run knows about
+stays there. Gauss-Newton from the figures that DEVICES have, with differences of 5 %. Figures that
+would move by less than 2 % stay as they are, and with them what other predictions say; one after
+the other, the smallest move first, and the rest are fitted beside them.
 
 Printed are the figures, before and after; the errors of each dataset before, after, and with
 figures fitted to all other datasets (leave-one-out, with the derivatives of the last step); these
@@ -95,7 +95,8 @@ MEGATRON_CORE = ','.join('framework=' + name for name in (
 # kernel of PyTorch's: 99.7 us where that takes 37.1, of which a DGX H100 takes 13.5
 # (NVIDIA/TransformerEngine, issue 2053); a step at what is left of SimuMax's on B200.
 KEYS = [
-    ('Megatron Core host', '/runtime/host', MEGATRON_CORE, 23, ' us', 0.7, CORE, 'transformer-engine'),
+    ('Megatron Core host', '/runtime/host', MEGATRON_CORE, 23, ' us', 0.7, CORE,
+     'transformer-engine'),
     ('Megatron Core step', '/runtime/step', MEGATRON_CORE, 23, ' ms', 0.7, CORE, 'megatron-core'),
     ('deepspeed kernels', '/runtime/kernels', 'framework=Megatron-DeepSpeed*', 1, '', 0.15, 'a100',
      'deepspeed'),

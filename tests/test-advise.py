@@ -20,7 +20,7 @@ from processes import stretched
 SIM = os.path.abspath(sys.argv.pop(1)) if len(sys.argv) > 1 else 'sim'
 
 SCENARIO = {
-    'schema_version': 1,
+    'schema_version': 1, 'runtime': 'ideal',
     'name': 'gpt',
     'model': {'name': 'gpt', 'parameters': {'layers': 6, 'hidden': 512, 'heads': 8, 'sequence': 512,
                                             'vocabulary': 4096},
@@ -327,7 +327,7 @@ class Advise(unittest.TestCase):
         best, over, left_out = set(), set(), 0
         for model, bandwidth, memory in ((gpt, '2 GB/s', '180 MB'), (gpt, '2 GB/s', '250 MB'),
                                          (experts, '50 GB/s', '16 GB')):
-            scenario = {'schema_version': 1, 'name': 'small',
+            scenario = {'schema_version': 1, 'runtime': 'ideal', 'name': 'small',
                         'model': {**model, 'device': 'v100', 'precision': 'fp16',
                                   'granularity': 'block',
                                   'optimizer': 'adam', 'batch_size': 16},

@@ -135,7 +135,7 @@ class DualPipe(unittest.TestCase):
 
 def mixture(kind, micro_batches, collectives):
     """Seconds of a step in which messages to experts are exposed, a mean over devices."""
-    scenario = {'schema_version': 1,
+    scenario = {'schema_version': 1, 'runtime': 'ideal',
                 'model': {'name': 'mixtral', 'parameters': {'layers': 6, 'hidden': 256, 'heads': 4,
                                                             'kv_heads': 4,
                                                             'expert_intermediate': 512,

@@ -38,7 +38,7 @@ def layers(kind, **schedule):
 
 def gpt(zero):
     return lambda n: {
-        'schema_version': 1, 'platform': {'topology': 'dgx-a100', 'devices': 8},
+        'schema_version': 1, 'runtime': 'ideal', 'platform': {'topology': 'dgx-a100', 'devices': 8},
         'model': {'name': 'gpt', 'device': 'a100', 'precision': 'bf16', 'batch_size': 8,
                   'parameters': {'layers': n, 'hidden': 256, 'heads': 4, 'sequence': 256}},
         'parallel': {'zero': zero}, 'schedule': {'kind': 'sequential', 'micro_batches': 1}}

@@ -33,7 +33,7 @@ LONG = {'schema_version': 1,
                               'activation': '1 GB'}},
         'platform': {'topology': 'ideal', 'devices': 4},
         'schedule': {'kind': 'gpipe', 'micro_batches': 65536}, 'iterations': 16}
-PLANNED = {'schema_version': 1,
+PLANNED = {'schema_version': 1, 'runtime': 'ideal',
            'model': {'name': 'resnet50', 'batch_size': 8, 'device': 'v100'},
            'platform': {'topology': 'nvlink_switch', 'devices': 6, 'memory': '1.2 GB',
                         'bandwidth': '12 GB/s'},
@@ -303,7 +303,8 @@ class Benches(Case):
     def test_compare(self):
         """Held against a replay, with a picture."""
         self.write('tiny.json', json.dumps({
-            'schema_version': 1, 'schedule': {'kind': 'sequential'}, 'platform': 'ideal',
+            'schema_version': 1, 'runtime': 'ideal',
+            'schedule': {'kind': 'sequential'}, 'platform': 'ideal',
             'model': {'name': 'vgg16', 'batch_size': 2, 'device': 'v100', 'granularity': 'block',
                       'parameters': {'image': 32, 'width': 1, 'dense': 8, 'classes': 4}}}))
         for words in (['run', 'tiny.json', '-o', 'a.h5'],

@@ -28,7 +28,7 @@ def run(model, parallel, devices, micro_batches=1, **other):
     schedule = '1f1b' if parallel.get('pipeline', 1) > 1 else 'sequential'
     sequences = other.pop('sequences', 1)
     scenario = {
-        'schema_version': 1, 'name': 'form',
+        'schema_version': 1, 'runtime': 'ideal', 'name': 'form',
         'model': {'name': name, 'parameters': {'sequence': TOKENS, 'vocabulary': WORDS, **model},
                   'device': 'h100',
                   'precision': 'bf16', 'granularity': 'block', 'optimizer': 'adam',

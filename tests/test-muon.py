@@ -35,7 +35,7 @@ RUNTIME = {'name': 'pytorch-ddp', 'host_kernel': '0 s', 'foreach_optimizer': Fal
 
 def run(of=None, **other):
     scenario = {
-        'schema_version': 1, 'name': 'muon',
+        'schema_version': 1, 'name': 'muon', 'runtime': 'ideal',
         'model': {'name': 'llama', 'device': 'even.json', 'precision': 'bf16', 'batch_size': 8,
                   'optimizer': 'muon',
                   'granularity': 'block',

@@ -55,13 +55,29 @@ class OwnRuntime(unittest.TestCase):
         self.assertGreater(len(names), 10)
         for i, name in enumerate(names):
             listed = json.loads(run('list', 'runtimes', name, '--json').stdout)['runtimes'][0]
-            whole = {key: listed[key] for key in ('conventions', 'rules')}
-            whole['roofline'] = name == 'ideal'  # the only one that counts no kernels
+            whole = {key: listed[key] for key in ('conventions', 'rules', 'roofline')}
             scenario = SCENARIOS[i % len(SCENARIOS)]
             expected = without_names(self.report(scenario, name))
             for root in (whole, {'like': name}):
                 got = without_names(self.report(scenario, self.write(root)))
                 self.assertEqual(got, expected, (name, scenario))
+
+    def test_points(self):
+        """Measured runs, too: a file of the runtime that a point has predicts the same."""
+        points = ['dataset=torchtitan', 'dataset=llm-foundry', 'id=megatron-papers/korthikanti/22b*',
+                  'dataset=neusight', 'dataset=fms-fsdp']
+        for selection in points:
+            asked = ('validate', '--json', '--select', selection)
+            expected = json.loads(run(*asked).stdout)['points'][:1]
+            made = json.loads(run('validate', '--scenario', expected[0]['id']).stdout)
+            self.write({'like': made['runtime']['name']})
+            got = json.loads(run('validate', '--json', '--select', 'id=' + expected[0]['id'],
+                                 '--set', f'/runtime/name="{self.path}"').stdout)['points']
+            for point in got + expected:
+                for key in [k for k in point if not k.startswith('predicted')]:
+                    del point[key]
+            self.assertIn('predicted_step_time_s', expected[0])
+            self.assertEqual(got, expected, selection)
 
     def test_changed(self):
         """The test above can fail: one convention more, and the step differs."""
@@ -95,9 +111,11 @@ class OwnRuntime(unittest.TestCase):
              '"/runtime/host"?'),
             ({'conventions': [{'key': '/runtime/host', 'value': True, 'source': 's'}]},
              '/conventions/0/value: must be time'),
-            ({'conventions': [{'key': '/runtime/fused', 'value': True, 'with': 'a b', 'source': 's'}]},
+            ({'conventions': [{'key': '/runtime/fused', 'value': True, 'with': 'a b',
+                               'source': 's'}]},
              '/conventions/0/with: "a" is no condition'),
-            ({'conventions': [{'key': '/runtime/fused', 'value': True, 'wiht': '/a', 'source': 's'}]},
+            ({'conventions': [{'key': '/runtime/fused', 'value': True, 'wiht': '/a',
+                               'source': 's'}]},
              '/conventions/0: unknown key "wiht"; did you mean "with"?'),
             ({'conventions': [{'key': '/runtime/fused', 'value': True}]},
              '/conventions/0: missing key "source"'),
@@ -151,4 +169,4 @@ class OwnRuntime(unittest.TestCase):
             self.assertEqual(got, expected)
 
 
-unittest.main(argv=sys.argv[:1])
+unittest.main(argv=sys.argv[:1] + sys.argv[3:])

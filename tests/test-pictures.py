@@ -252,7 +252,7 @@ class Pictures(unittest.TestCase):
                 self.assertAlmostEqual(at[1] * 1000, expected, places=4)
 
     LLAMA = {
-        'schema_version': 1, 'name': 'llama',
+        'schema_version': 1, 'runtime': 'ideal', 'name': 'llama',
         'model': {'name': 'llama', 'device': 'a100', 'precision': 'bf16', 'batch_size': 16,
                   'granularity': 'block',
                   'parameters': {'layers': 4, 'hidden': 512, 'heads': 8, 'kv_heads': 4, 'head': 64,

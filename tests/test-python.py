@@ -49,7 +49,7 @@ TINY = {
 LARGE = {MICRO: 4096, DEVICES: 256, '/model/uniform/layers': 256, '/model/batch_size': 4096}
 # whose planner would go on for hours
 PLANNED = {
-    'schema_version': 1,
+    'schema_version': 1, 'runtime': 'ideal',
     'model': {'name': 'resnet50', 'batch_size': 8, 'device': 'v100'},
     'platform': {'topology': 'nvlink_switch', 'devices': 6, 'memory': '1.2 GB',
                  'bandwidth': '12 GB/s'},

@@ -37,7 +37,7 @@ def scenario(model, devices, parallel, micro=2, batch=2, kind='sequential'):
     fixed = 1
     for axis in ('tensor', 'filter', 'channel', 'pipeline'):
         fixed *= parallel.get(axis, 1)
-    return {'schema_version': 1, 'name': model,
+    return {'schema_version': 1, 'runtime': 'ideal', 'name': model,
             'model': {'name': name, 'parameters': parameters, 'device': 'v100',
                       'granularity': 'block',
                       'optimizer': 'adam', 'batch_size': batch * micro * devices // fixed},

@@ -401,7 +401,7 @@ class Segments(Case):
              'granularity': 'block',
              'parameters': {'layers': 4, 'hidden': 512, 'heads': 8, 'kv_heads': 4, 'head': 64,
                             'sequence': 2048, 'vocabulary': 8192, 'intermediate': 1536}}
-    SCENARIO = {'schema_version': 1, 'name': 'llama', 'model': MODEL,
+    SCENARIO = {'schema_version': 1, 'name': 'llama', 'runtime': 'ideal', 'model': MODEL,
                 'platform': {'topology': 'dgx-a100', 'devices': 2}, 'parallel': {'pipeline': 2},
                 'schedule': {'kind': '1f1b', 'micro_batches': 4}}
 

@@ -258,9 +258,9 @@ static void test_descriptions(void **state)
         if (cs_runtime_kind.check(root, name, &error) != CS_OK)
             fail_msg("%s", error.text);
         expect_text("its file's name", name, cJSON_GetStringValue(cs_json_at(root, "/name")));
-        for (const char *const *list = cs_runtime_kind.joined; *list; list++) {
+        for (size_t k = 0; k < 2; k++) {
             const cJSON *each;
-            cJSON_ArrayForEach(each, cs_json_member(root, *list))
+            cJSON_ArrayForEach(each, cs_json_member(root, cs_runtime_kind.joined[k]))
                 assert_true(strlen(cJSON_GetStringValue(cs_json_member(each, "source"))) > 10);
         }
         cJSON_Delete(root);
@@ -313,7 +313,7 @@ static void test_names(void **state)
         {"MaxText (JAX/XLA)", "maxtext"},
         {"PaxML (JAX/XLA)", "paxml"},
         {"InternEvo 0.2.1", NULL},
-        {"Chainer + ChainerMN", NULL},
+        {"Chainer + ChainerMN", "chainer"},
         {"", NULL},
     };
     (void)state;

@@ -405,7 +405,7 @@ class Simulated(unittest.TestCase):
         self.parameters = self.w + sum(l.bi for l in layers)
 
     def run_strategy(self, parallel, devices, sharing='max_min', **collectives):
-        scenario = {'schema_version': 1, 'name': 'vgg',
+        scenario = {'schema_version': 1, 'runtime': 'ideal', 'name': 'vgg',
                     'model': {'name': 'vgg16', 'device': 'v100', 'batch_size': self.BATCH},
                     'platform': {**json.loads(PLATFORM), 'devices': devices, 'sharing': sharing},
                     'parallel': parallel, 'schedule': {'kind': 'sequential'},
@@ -577,7 +577,7 @@ class Simulated(unittest.TestCase):
         delays as well as messages. Table 3 with phi = 2."""
         results = []
         for fidelity in 'flow', 'analytic':
-            scenario = {'schema_version': 1, 'name': 'vgg',
+            scenario = {'schema_version': 1, 'runtime': 'ideal', 'name': 'vgg',
                         'model': {'name': 'vgg16', 'device': 'v100', 'batch_size': 128},
                         'platform': {'topology': 'abci', 'devices': 16},
                         'parallel': {'data': 4, 'filter': 4}, 'schedule': {'kind': 'sequential'},

@@ -68,7 +68,7 @@ def mixture(draw):
     schedule = {'kind': kind, 'micro_batches': micro_batches}
     if kind == 'interleaved_1f1b':
         schedule['chunks'] = 2
-    return {'schema_version': 1,
+    return {'schema_version': 1, 'runtime': 'ideal',
             'model': {'name': 'mixtral', 'parameters': {
                 'layers': 6, 'hidden': 256, 'heads': 4, 'kv_heads': 4, 'expert_intermediate': 512,
                 'sequence': 256, 'vocabulary': 1024, 'experts': 4},

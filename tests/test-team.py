@@ -30,7 +30,7 @@ SCENARIO = {
     'schedule': {'kind': 'gpipe', 'micro_batches': 4},
 }
 SEARCHED = {
-    'schema_version': 1,
+    'schema_version': 1, 'runtime': 'ideal',
     'model': {'name': 'gpt', 'parameters': {'layers': 4, 'hidden': 512, 'heads': 8, 'sequence': 512,
                                             'vocabulary': 4096},
               'device': 'v100', 'precision': 'fp16', 'granularity': 'block', 'optimizer': 'adam',

@@ -213,7 +213,8 @@ class Inputs(Case):
     def test_scenarios(self):
         shutil.copy('s.json', 's.h5')
         shutil.copy('s.json', 's.svg')
-        write('small.json', {**SCENARIO, 'model': {'name': 'vgg16', 'batch_size': 8,
+        write('small.json', {**SCENARIO, 'runtime': 'ideal',
+                             'model': {'name': 'vgg16', 'batch_size': 8,
                                                    'device': 'v100'}})
         self.refuse('s.h5', '.h5', ['run', 's.h5'])
         self.refuse('s.json', '.json', ['run', 's.json', '--no-output', '--allocator', 'pytorch'],

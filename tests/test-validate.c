@@ -1,5 +1,4 @@
 /* Measured points: reading them, their scenarios, their predictions, sums of errors. */
-#include "sim/base/fitted.h"
 #include "sim/run/figures.h"
 #include "sim/validate/point-selection.h"
 #include "tests/expect.h"
@@ -1235,7 +1234,7 @@ static const struct by_hand {
      "'heads': 4, 'sequence': 128, 'vocabulary': 1000, 'intermediate': 1024, 'dropout': 0, "
      "'attention': 'math'}, 'device': 'v100', 'batch_size': 6, 'optimizer': 'none', "
      "'granularity': 'block'}, 'platform': {'topology': 'ideal', 'devices': 1}, "
-     "'schedule': {'kind': 'sequential', 'micro_batches': 3}}"},
+     "'runtime': 'ideal', 'schedule': {'kind': 'sequential', 'micro_batches': 3}}"},
     {"Muon, as the arguments say",
      GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'optimizer': 'adam', 'framework': "
          "'Megatron-LM', 'args': {'optimizer': 'muon'}, 'options': {'flash_attention': true}, "
@@ -1277,8 +1276,7 @@ static const struct by_hand {
      "'precision': 'bf16', 'gradients': 'weights', 'granularity': 'block', 'recompute_operators': "
      "['attention', 'ln_1', "
      "'ln_2']}, 'platform': {'topology': 'ideal', 'devices': 1}, 'runtime': {'name': "
-     "'megatron-core', 'kernels': " CS_FITTED_PAXML
-     ", 'host': 0, 'host_kernel': 0, 'host_product_backward': 0, 'step': 0}, 'memory': "
+     "'paxml', 'host': 0, 'host_kernel': 0, 'host_product_backward': 0, 'step': 0}, 'memory': "
      "{'fused': [], 'weight_gradients': 'in_place', "
      "'libraries': [], 'routed_weights': 'rows', 'allocator': 'none'}, 'schedule': {'kind': "
      "'sequential'}}"},

@@ -843,7 +843,8 @@ static bool add_words(cJSON *object, const char *key, const char *const *words)
 static bool add_runtime(cJSON *object, const char *name)
 {
     cJSON *runtime = load_runtime(name, false);
-    bool done = runtime != NULL;
+    bool done = runtime && cJSON_AddBoolToObject(object, "roofline",
+                                                 cJSON_IsTrue(cs_json_member(runtime, "roofline")));
     for (const char *const *list = cs_runtime_kind.joined; *list && done; list++) {
         cJSON *items = cJSON_DetachItemFromObjectCaseSensitive(runtime, *list);
         done = cJSON_AddItemToObject(object, *list, items ? items : cJSON_CreateArray());

@@ -69,9 +69,7 @@ static bool says_something(const cs_origins *origins)
 void cs_origins_report_print(const cs_origins *origins, FILE *out)
 {
     const uint32_t left = count(origins, CS_ORIGIN_DEFAULT);
-    if (!origins->runtime)
-        return;
-    if (!says_something(origins))
+    if (!origins->runtime || !says_something(origins))
         return;
     fprintf(out, "runtime %s%s", origins->runtime,
             origins->is_assumed ? " (assumed: the scenario names none)" : "");
@@ -100,7 +98,7 @@ static void print_row(const cs_figure_source *figure, FILE *out)
 
 void cs_origins_report_table(const cs_origins *origins, FILE *out)
 {
-    if (!origins->runtime)
+    if (!origins->runtime || !says_something(origins))
         return;
     fprintf(out, "runtime %s%s:\n", origins->runtime,
             origins->is_assumed ? " (assumed: the scenario names none)" : "");

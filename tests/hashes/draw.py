@@ -217,7 +217,9 @@ class Draw:
         schedule = self.schedule()
         if self.kind not in ('sequential', 'dp') and not self.kind.startswith('cdp'):
             schedule['partition'] = self.partition(schedule)
-        return {'schema_version': 1, 'model': self.model(schedule), 'platform': self.platform(),
+        model = self.model(schedule)
+        return {'schema_version': 1, 'model': model,
+                **({'runtime': 'ideal'} if 'device' in model else {}), 'platform': self.platform(),
                 'schedule': schedule, 'iterations': self.one(1, 2, 3, 5, 12),
                 'seed': self.stream.randint(1, 1000),
                 **({'collectives': self.collectives()} if self.chance(.5) else {})}
