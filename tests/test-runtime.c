@@ -312,8 +312,8 @@ static void test_names(void **state)
         {"LiBai", "libai"},
         {"MaxText (JAX/XLA)", "maxtext"},
         {"PaxML (JAX/XLA)", "paxml"},
-        {"InternEvo 0.2.1", NULL},
-        {"Chainer + ChainerMN", NULL},
+        {"InternEvo 0.2.1", "internevo"},
+        {"Chainer + ChainerMN", "ideal"},
         {"", NULL},
     };
     (void)state;

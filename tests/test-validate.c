@@ -945,8 +945,8 @@ static const struct {
     {"NVIDIA_A100-PCIE-40GB", "a100-40gb-pcie", "-"},
     {"NVIDIA A100-SXM4-40GB", "a100-40gb", "-"},
     {"a100", "a100", "-"},
-    {"Tesla_V100-SXM2-32GB", "v100", "31.56 GiB"},
-    {"Tesla V100-PCIE-32GB", "v100-pcie", "31.56 GiB"},
+    {"Tesla_V100-SXM2-32GB", "v100-32gb", "-"},
+    {"Tesla V100-PCIE-32GB", "v100-pcie-32gb", "-"},
     {"Tesla_T4", "t4", "-"},
     {"NVIDIA GB200", "gb200", "-"},
     {"NVIDIA GeForce RTX 2080 Ti", "rtx-2080-ti", "-"},
@@ -1157,7 +1157,7 @@ static const struct by_hand {
      "'heads': 4, 'sequence': 128, 'vocabulary': 1000, 'intermediate': 1024, 'dropout': 0, "
      "'attention': 'math'}, 'device': 'v100', 'batch_size': 6, 'optimizer': 'none', "
      "'granularity': 'block'}, 'platform': {'topology': 'ideal', 'devices': 1}, "
-     "'schedule': {'kind': 'sequential', 'micro_batches': 3}}"},
+     "'runtime': 'ideal', 'schedule': {'kind': 'sequential', 'micro_batches': 3}}"},
     {"Muon, as the arguments say",
      GPT ", " ONE_GPU ", 'batch': {'global': 4, 'micro': 1}, 'optimizer': 'adam', 'framework': "
          "'Megatron-LM', 'args': {'optimizer': 'muon'}, 'options': {'flash_attention': true}, "

@@ -79,7 +79,6 @@ static void put_device(cs_rules *rules, const cs_description *run)
     cJSON *device = NULL;
     cs_error ignored;
     cs_error_init(&ignored);
-    put_text(rules, "/is/gpu", name);
     if (*name && cs_facts_load(&cs_device_kind, name, NULL, &device, &ignored) == CS_OK)
         cs_rules_put(rules, "/device", device);
     put_truth(rules, "/is/rack", cs_rules_rack(rules, run));
