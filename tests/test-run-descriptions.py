@@ -20,7 +20,8 @@ EACH = 4  # points of a file
 
 
 def sim(*arguments, status=0, text=None):
-    done = subprocess.run([SIM, *arguments], input=text, capture_output=True, text=True, check=False)
+    done = subprocess.run([SIM, *arguments], input=text, capture_output=True, text=True,
+                          check=False)
     if done.returncode != status:
         raise AssertionError(f'{arguments}: status {done.returncode}\n{done.stderr}')
     return done
@@ -109,7 +110,8 @@ class Descriptions(unittest.TestCase):
 
     def test_unknown_framework(self):
         """It is the usual one of the axes, which is said; never one without conventions."""
-        for parallel, runtime in (({'dp': 2}, 'pytorch-ddp'), ({'dp': 2, 'zero': 3}, 'pytorch-fsdp'),
+        for parallel, runtime in (({'dp': 2}, 'pytorch-ddp'),
+                                  ({'dp': 2, 'zero': 3}, 'pytorch-fsdp'),
                                   ({'dp': 1, 'tp': 2}, 'megatron-core')):
             for framework in ('my trainer', None):
                 with self.subTest(parallel=parallel, framework=framework):
