@@ -121,6 +121,26 @@ class Descriptions(unittest.TestCase):
                     self.assertIn('no framework is stated' if framework is None else
                                   'no runtime is known as "my trainer"', got.stderr)
 
+    def test_own_files(self):
+        """A device and a runtime in files of one's own decide the same as those in the program."""
+        def scenario(gpu, framework, folder=None):
+            text = changed(hardware={'gpu': gpu, 'machine': 'dgx-h100'}, framework=framework,
+                           options={'offload': False})
+            done = subprocess.run([SIM, 'import', 'run', '-'], input=text, capture_output=True,
+                                  text=True, cwd=folder, check=True)
+            return json.loads(done.stdout)
+
+        with tempfile.TemporaryDirectory() as folder:
+            for name, like in (('gpu', 'h100'), ('mine', 'torchtitan')):
+                with open(os.path.join(folder, name + '.json'), 'w', encoding='utf-8') as file:
+                    json.dump({'schema_version': 1, 'name': name, 'title': name, 'like': like},
+                              file)
+            got = scenario('gpu.json', 'mine.json', folder)
+            self.assertEqual(('gpu.json', 'mine.json'),
+                             (got['model']['device'], got['runtime']['name']))
+            got['model']['device'], got['runtime']['name'] = 'h100', 'torchtitan'
+            self.assertEqual(scenario('h100', 'torchtitan'), got)
+
     def test_wrong_input(self):
         rows = [('run.json: /schema: must be "run/1"', {'schema': 'run/2'}, 3),
                 ('/hardware/gpus: must be', {'hardware': {'gpus': 'two'}}, 3),
