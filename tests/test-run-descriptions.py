@@ -20,7 +20,8 @@ EACH = 4  # points of a file
 
 
 def sim(*arguments, status=0, text=None):
-    done = subprocess.run([SIM, *arguments], input=text, capture_output=True, text=True, check=False)
+    done = subprocess.run([SIM, *arguments], input=text, capture_output=True, text=True,
+                          check=False)
     if done.returncode != status:
         raise AssertionError(f'{arguments}: status {done.returncode}\n{done.stderr}')
     return done
@@ -109,7 +110,8 @@ class Descriptions(unittest.TestCase):
 
     def test_unknown_framework(self):
         """It is the usual one of the axes, which is said; never one without conventions."""
-        for parallel, runtime in (({'dp': 2}, 'pytorch-ddp'), ({'dp': 2, 'zero': 3}, 'pytorch-fsdp'),
+        for parallel, runtime in (({'dp': 2}, 'pytorch-ddp'),
+                                  ({'dp': 2, 'zero': 3}, 'pytorch-fsdp'),
                                   ({'dp': 1, 'tp': 2}, 'megatron-core')):
             for framework in ('my trainer', None):
                 with self.subTest(parallel=parallel, framework=framework):
@@ -118,6 +120,26 @@ class Descriptions(unittest.TestCase):
                     self.assertEqual(runtime, json.loads(got.stdout)['runtime']['name'])
                     self.assertIn('no framework is stated' if framework is None else
                                   'no runtime is known as "my trainer"', got.stderr)
+
+    def test_own_files(self):
+        """A device and a runtime in files of one's own decide the same as those in the program."""
+        def scenario(gpu, framework, folder=None):
+            text = changed(hardware={'gpu': gpu, 'machine': 'dgx-h100'}, framework=framework,
+                           options={'offload': False})
+            done = subprocess.run([SIM, 'import', 'run', '-'], input=text, capture_output=True,
+                                  text=True, cwd=folder, check=True)
+            return json.loads(done.stdout)
+
+        with tempfile.TemporaryDirectory() as folder:
+            for name, like in (('gpu', 'h100'), ('mine', 'torchtitan')):
+                with open(os.path.join(folder, name + '.json'), 'w', encoding='utf-8') as file:
+                    json.dump({'schema_version': 1, 'name': name, 'title': name, 'like': like},
+                              file)
+            got = scenario('gpu.json', 'mine.json', folder)
+            self.assertEqual(('gpu.json', 'mine.json'),
+                             (got['model']['device'], got['runtime']['name']))
+            got['model']['device'], got['runtime']['name'] = 'h100', 'torchtitan'
+            self.assertEqual(scenario('h100', 'torchtitan'), got)
 
     def test_wrong_input(self):
         rows = [('run.json: /schema: must be "run/1"', {'schema': 'run/2'}, 3),

@@ -312,7 +312,7 @@ static void test_names(void **state)
         {"LiBai", "libai"},
         {"MaxText (JAX/XLA)", "maxtext"},
         {"PaxML (JAX/XLA)", "paxml"},
-        {"InternEvo 0.2.1", NULL},
+        {"InternEvo 0.2.1", "internevo"},
         {"Chainer + ChainerMN", "chainer"},
         {"", NULL},
     };

@@ -227,13 +227,11 @@ static cs_status run(const cs_context *context, const cs_arguments *arguments, c
 
 const cs_command cs_command_import = {
     .name = "import",
-    .words = "pipedream GRAPH.txt | torch TRACE.json[.gz] | nccl-tests LOG | osu LOG | "
-             "run RUN.json",
+    .words = "pipedream GRAPH | torch TRACE | nccl-tests LOG | osu LOG | run RUN",
     .min_words = 2,
     .max_words = 2,
     .choices = format_names,
-    .summary =
-        "import profiles as models, benchmark logs as costs, and run descriptions as scenarios",
+    .summary = "import profiles, benchmark logs and run descriptions",
     .doc = "pipedream: turns a profile in the format of the PipeDream project into a model file. "
            "Branches become a chain: all nodes between two nodes that every path passes become "
            "one layer; standard error says which.\n\n"

@@ -10,7 +10,7 @@
 
 const char *cs_rules_gpu(const cs_description *run)
 {
-    const char *found = cs_facts_find(&cs_device_kind, run->hardware->gpu);
+    const char *found = cs_rules_find(&cs_device_kind, run->hardware->gpu);
     return found ? found : "";
 }
 
@@ -52,7 +52,7 @@ static void load_nodes(const cs_rules *rules, const cs_description *run, nodes *
     const char *asked = hardware->machine ? hardware->machine : said ? said : usual;
     cs_error ignored;
     cs_error_init(&ignored);
-    *of = (nodes){.name = asked ? cs_facts_find(&cs_machine_kind, asked) : NULL};
+    *of = (nodes){.name = asked ? cs_rules_find(&cs_machine_kind, asked) : NULL};
     if (!of->name || cs_facts_load(&cs_machine_kind, of->name, NULL, &of->root, &ignored) != CS_OK)
         return;
     of->platform = cJSON_GetObjectItemCaseSensitive(of->root, "platform");
@@ -235,7 +235,7 @@ static cJSON *write_nodes(cs_rules *rules)
             joined = power_below(joined);
         }
         if (several && given.n == 0)
-            cs_rules_assume(rules, "nodes are joined as in %s, where the run does not say how",
+            cs_rules_assume(rules, "nodes are joined as in %s, where the description does not say how",
                             of.name);
         else if (!of.cluster)
             cs_rules_assume(rules, "cards are joined as in %s", of.name);

@@ -40,14 +40,12 @@ static void put_text(cs_rules *rules, const char *key, const char *value)
 static void put_framework(cs_rules *rules, const char *name)
 {
     char text[128], key[128];
-    const size_t length = strlen(name);
-    const bool is_file = length > 5 && strcmp(name + length - 5, ".json") == 0;
-    const char *found = is_file ? name : cs_facts_find(&cs_runtime_kind, name);
+    const char *found = cs_rules_find(&cs_runtime_kind, name);
     if (found)
         put_text(rules, "/is/found", found);
     snprintf(text, sizeof(text), "no runtime is known as \"%.60s\":", name);
     put_text(rules, "/is/unknown", *name ? text : "no framework is stated:");
-    for (const char *at = name; *at && !is_file;) {
+    for (const char *at = name; *at && found != name;) {
         const size_t letters = strcspn(at, " (),;/");
         const char *behind = at + letters + strspn(at + letters, " ");
         size_t digits = strspn(behind, "0123456789.");
@@ -79,7 +77,6 @@ static void put_device(cs_rules *rules, const cs_description *run)
     cJSON *device = NULL;
     cs_error ignored;
     cs_error_init(&ignored);
-    put_text(rules, "/is/gpu", name);
     if (*name && cs_facts_load(&cs_device_kind, name, NULL, &device, &ignored) == CS_OK)
         cs_rules_put(rules, "/device", device);
     put_truth(rules, "/is/rack", cs_rules_rack(rules, run));
@@ -97,6 +94,8 @@ static void complete(cs_rules *rules, cs_description *run)
     cs_error_init(&wrong);
     rules->made->completed = rules->view;
     rules->view = cJSON_CreateObject();
+    if (!rules->view)
+        rules->status = cs_error_no_memory(rules->error);
     const cs_status status = cs_description_read(rules->made->completed, &place, NULL, NULL,
                                                  &rules->made->arena, run, &wrong);
     if (status == CS_NO_MEMORY)

@@ -109,6 +109,13 @@ void cs_rules_put(cs_rules *rules, const char *key, cJSON *value)
     cJSON_Delete(value);
 }
 
+const char *cs_rules_find(const cs_facts_kind *kind, const char *name)
+{
+    const size_t length = strlen(name);
+    const bool is_file = length > 5 && strcmp(name + length - 5, ".json") == 0;
+    return is_file ? name : cs_facts_find(kind, name);
+}
+
 /* ---- tables ---- */
 
 /* A list of a file of facts/words, which is read once. */
@@ -116,9 +123,9 @@ static const cJSON *table_of(cs_rules *rules, const char *file, const char *list
 {
     const cJSON *known = cs_json_member(rules->tables, file);
     const char *text = known ? NULL : cs_facts_text("words", file);
-    cJSON *root = NULL;
-    if (text && rules->status == CS_OK)
-        rules->status = cs_json_parse(file, text, strlen(text), &root, rules->error);
+    cJSON *root = text ? cJSON_Parse(text) : NULL;
+    if (text && !root)
+        fail(rules);
     if (root && !cJSON_AddItemToObject(rules->tables, file, root)) {
         cJSON_Delete(root);
         root = NULL;

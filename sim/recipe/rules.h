@@ -47,6 +47,10 @@ bool cs_rules_is(const cs_rules *rules, const char *key, const char *text);
 /* Gives a key of the view a value, which the function takes over; NULL: memory ran out. */
 void cs_rules_put(cs_rules *rules, const char *key, cJSON *value);
 
+/* The description of a device, a machine or a runtime that is called `name`: its name, or the name
+ * itself if it is that of a file, FILE.json; NULL: not known. */
+const char *cs_rules_find(const cs_facts_kind *kind, const char *name);
+
 /* Uses a list of conventions; or a list of a file of facts/words. */
 void cs_rules_apply(cs_rules *rules, const cJSON *list);
 void cs_rules_use(cs_rules *rules, const char *file, const char *list);
