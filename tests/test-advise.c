@@ -164,14 +164,15 @@ static void expect_bounds(const char *row, const cs_advice *of, uint32_t i)
     const cs_step *step = &of->outcomes[i].step;
     const cs_candidate *c = &of->candidates.items[i];
     const cs_priced *like = &of->bounds.priced[of->bounds.model[of->bounds.of[i]]];
+    const cs_pass_order *order = cs_bounds_order(&of->bounds, i);
     if (like->possible && of->bounds.equal_speeds &&
-        cs_rough_time(c, like) > of->bounds.time[i] * (1 + 1e-9))
-        fail_msg("%s: the rough bound is %g s, more than %g s", row, cs_rough_time(c, like),
+        cs_rough_time(c, order, like) > of->bounds.time[i] * (1 + 1e-9))
+        fail_msg("%s: the rough bound is %g s, more than %g s", row, cs_rough_time(c, order, like),
                  of->bounds.time[i]);
     if (like->possible &&
-        cs_rough_memory(&of->base, c, like) > of->bounds.memory[i] * (1 + 1e-9) + 1)
+        cs_rough_memory(&of->base, c, order, like) > of->bounds.memory[i] * (1 + 1e-9) + 1)
         fail_msg("%s: the rough bound is %g bytes, more than %g", row,
-                 cs_rough_memory(&of->base, c, like), of->bounds.memory[i]);
+                 cs_rough_memory(&of->base, c, order, like), of->bounds.memory[i]);
     if (of->bounds.time[i] > step->time)
         fail_msg("%s: takes %g s, less than its bound, %g s", row, step->time, of->bounds.time[i]);
     if (of->bounds.memory[i] > (double)step->peak)
@@ -357,7 +358,8 @@ static bool counts_exchanges(const cs_advice *advice, uint32_t i)
     const cs_candidate *of = &advice->candidates.items[i];
     const cs_priced *priced = &advice->bounds.priced[advice->bounds.of[i]];
     return of->zero >= 2 && of->pipeline > 1 && priced->sharded[of->zero - 2].ranks > 0 &&
-           advice->bounds.time[i] > cs_bound_time(of, priced) * (1 + 1e-9);
+           advice->bounds.time[i] >
+               cs_bound_time(of, cs_bounds_order(&advice->bounds, i), priced) * (1 + 1e-9);
 }
 
 /* No plan of a drawn scenario takes less time or memory than its bounds, and those of a V are not

@@ -4,6 +4,7 @@
 #include "sim/base/pool.h"
 #include "sim/run/simulate.h"
 #include "sim/scenario/planning.h"
+#include "topologies/route.h"
 
 #include <math.h>
 #include <pthread.h>
@@ -20,34 +21,17 @@ static double most(double a, double b)
     return a > b ? a : b;
 }
 
-static uint32_t least(uint32_t a, uint32_t b)
-{
-    return a < b ? a : b;
-}
-
-static bool is_split(const cs_candidate *c)
-{
-    return c->schedule == CS_ADVISE_ZB_H1 || c->schedule == CS_ADVISE_ZB_H2 ||
-           cs_candidate_is_vee(c);
-}
-
-/* Stage k of a pipeline rank. */
-static uint32_t stage_of(const cs_candidate *c, uint32_t rank, uint32_t k)
-{
-    const bool up = cs_candidate_is_vee(c) && k == 1;
-    return k * c->pipeline + (up ? c->pipeline - 1 - rank : rank);
-}
-
-double cs_bound_time(const cs_candidate *c, const cs_priced *priced)
+double cs_bound_time(const cs_candidate *c, const cs_pass_order *order, const cs_priced *priced)
 {
     double bound = 0, forwards = 0, backwards = 0;
     for (uint32_t r = 0; r < c->pipeline; r++) {
         double passes = 0;
         for (uint32_t k = 0; k < c->chunks; k++) {
-            const cs_stage_price *stage = &priced->stages[stage_of(c, r, k)];
+            const cs_stage_price *stage = &priced->stages[cs_pass_stage(c, order, r, k)];
             passes += stage->forward + stage->backward;
         }
-        bound = most(bound, forwards + c->micro_batches * passes + (is_split(c) ? 0 : backwards));
+        const double behind = order->splits ? 0 : backwards;
+        bound = most(bound, forwards + c->micro_batches * passes + behind);
         forwards += priced->stages[r].forward;
         backwards += priced->stages[r].backward;
     }
@@ -63,16 +47,17 @@ static const cs_sharded_price *sharded_of(const cs_candidate *c, const cs_priced
 }
 
 /* T with gathers and scatters. */
-static double sharded_time(const cs_candidate *c, const cs_priced *priced)
+static double sharded_time(const cs_candidate *c, const cs_pass_order *order,
+                           const cs_priced *priced)
 {
     const cs_sharded_price *sharded = sharded_of(c, priced);
     const double n = c->micro_batches;
     double bound = 0, forwards = 0, backwards = 0;
     for (uint32_t r = 0; sharded && r < c->pipeline; r++) {
-        const double behind = is_split(c) ? 0 : backwards, passes = sharded->passes[r];
+        const double behind = order->splits ? 0 : backwards, passes = sharded->passes[r];
         double first = 0;
         for (uint32_t k = 0; k < c->chunks; k++) {
-            const cs_stage_price *stage = &priced->stages[stage_of(c, r, k)];
+            const cs_stage_price *stage = &priced->stages[cs_pass_stage(c, order, r, k)];
             first += stage->forward + stage->backward;
         }
         bound = most(bound, n * passes + behind);
@@ -109,41 +94,16 @@ static double resting(const cs_advise_base *base, const cs_candidate *c, const c
     return weights + frozen + gradients + priced->optimizer_ratio * divided;
 }
 
-/* n_s of bounds.h, of stage k of a rank. */
-static uint32_t n_kept(const cs_candidate *c, uint32_t rank, uint32_t k)
-{
-    const uint32_t ranks = c->pipeline, n = c->micro_batches;
-    const uint32_t groups = n / ranks, first = groups > 0 ? (n + groups - 1) / groups : n;
-    switch ((cs_advise_schedule)c->schedule) {
-    case CS_ADVISE_GPIPE:
-        return n;
-    case CS_ADVISE_1F1B:
-        return least(ranks - rank, n);
-    case CS_ADVISE_ZB_H1:
-        return least(ranks, n);
-    case CS_ADVISE_ZB_H2:
-        return least(2 * ranks - 1, n);
-    case CS_ADVISE_INTERLEAVED:
-        return k + 1 < c->chunks ? first : least(2 * (ranks - 1 - rank) + 1, first);
-    case CS_ADVISE_ZB_V:
-        return least(k == 0 ? 2 * ranks - 1 - rank : rank + 1, n);
-    case CS_ADVISE_DUALPIPE_V:
-        return k == 0 ? 2 * ranks - rank : rank + 1;
-    case CS_ADVISE_SEQUENTIAL:
-    case CS_N_ADVISE_SCHEDULES:
-        break;
-    }
-    return 1;
-}
-
-double cs_bound_memory(const cs_advise_base *base, const cs_candidate *c, const cs_priced *priced)
+double cs_bound_memory(const cs_advise_base *base, const cs_candidate *c,
+                       const cs_pass_order *order, const cs_priced *priced)
 {
     double bound = 0;
     for (uint32_t r = 0; r < c->pipeline; r++) {
         double bytes = 0;
         for (uint32_t k = 0; k < c->chunks; k++) {
-            const cs_stage_price *stage = &priced->stages[stage_of(c, r, k)];
-            bytes += resting(base, c, priced, stage) + n_kept(c, r, k) * stage->kept;
+            const uint32_t s = cs_pass_stage(c, order, r, k);
+            bytes += resting(base, c, priced, &priced->stages[s]) +
+                     order->in_flight[s] * priced->stages[s].kept;
         }
         bound = most(bound, bytes);
     }
@@ -152,15 +112,16 @@ double cs_bound_memory(const cs_advise_base *base, const cs_candidate *c, const 
 
 /* ---- rough bounds ---- */
 
-double cs_rough_time(const cs_candidate *c, const cs_priced *like)
+double cs_rough_time(const cs_candidate *c, const cs_pass_order *order, const cs_priced *like)
 {
     const double computing = like->computing, n = c->micro_batches, ranks = c->pipeline;
-    const bool ramps = c->chunks == 1 && !is_split(c);
+    const bool ramps = c->chunks == 1 && !order->splits;
     const double share = ramps ? 1 - pow(1 - 1 / n, ranks) : ranks / n;
     return computing / share * (1 - margin);
 }
 
-double cs_rough_memory(const cs_advise_base *base, const cs_candidate *c, const cs_priced *like)
+double cs_rough_memory(const cs_advise_base *base, const cs_candidate *c,
+                       const cs_pass_order *order, const cs_priced *like)
 {
     cs_stage_price all = {0};
     double least_kept = INFINITY, most_kept = 0, inverse = 0;
@@ -176,9 +137,9 @@ double cs_rough_memory(const cs_advise_base *base, const cs_candidate *c, const 
         all.kept += stage->kept;
     }
     for (uint32_t r = 0; r < c->pipeline; r++) {
-        double kept = n_kept(c, r, 0);
-        for (uint32_t k = 1; k < c->chunks; k++)
-            kept = fmin(kept, n_kept(c, r, k));
+        double kept = INFINITY;
+        for (uint32_t k = 0; k < c->chunks; k++)
+            kept = fmin(kept, order->in_flight[cs_pass_stage(c, order, r, k)]);
         least_kept = fmin(least_kept, kept);
         most_kept = most(most_kept, kept);
         inverse += 1 / kept;
@@ -214,6 +175,12 @@ static bool have_one_price(const cs_candidate *a, const cs_candidate *b)
 {
     return have_one_model(a, b) && a->pipeline == b->pipeline && a->inner == b->inner &&
            a->chunks == b->chunks && price_kind(a) == price_kind(b);
+}
+
+static bool have_one_order(const cs_candidate *a, const cs_candidate *b)
+{
+    return a->schedule == b->schedule && a->pipeline == b->pipeline && a->chunks == b->chunks &&
+           a->micro_batches == b->micro_batches;
 }
 
 /* Those with the same devices at the same places of a mesh, and messages between the same ranks. */
@@ -405,9 +372,9 @@ static bool repeats_exchanges(const cs_scenario *scenario)
 }
 
 /* Sets the y and then the q of all ranks. */
-static cs_status take_sharded(const cs_candidate *c, const cs_scenario *scenario,
-                              const cs_progress *progress, double *numbers, bool *taken,
-                              cs_error *error)
+static cs_status take_sharded(const cs_candidate *c, const cs_pass_order *order,
+                              const cs_scenario *scenario, const cs_progress *progress,
+                              double *numbers, bool *taken, cs_error *error)
 {
     const cs_simulation_options how = {.progress = progress};
     const cs_plan *plan = scenario->plan;
@@ -424,13 +391,33 @@ static cs_status take_sharded(const cs_candidate *c, const cs_scenario *scenario
     for (uint32_t r = 0; *taken && r < c->pipeline; r++) {
         numbers[r] = y[cs_plan_device(plan, r)];
         for (uint32_t k = 0; k < c->chunks; k++)
-            numbers[c->pipeline + r] = most(numbers[c->pipeline + r], q[stage_of(c, r, k)]);
+            numbers[c->pipeline + r] =
+                most(numbers[c->pipeline + r], q[cs_pass_stage(c, order, r, k)]);
     }
     cs_graph_finish(&graph);
     cs_trace_finish(&trace);
     const bool room = until != NULL;
     free(until);
     return room ? CS_OK : cs_error_no_memory(error);
+}
+
+/* Messages between the first places of neighbouring stages, each alone on its way. */
+static cs_status take_messages(const cs_scenario *scenario, cs_priced *to, cs_error *error)
+{
+    const cs_job *job = &scenario->job;
+    const int64_t parts = job->message_parts > 0 ? job->message_parts : 1;
+    for (uint32_t s = 0; s + 1 < to->n_stages; s++) {
+        const uint32_t ends[] = {cs_plan_device(job->plan, s), cs_plan_device(job->plan, s + 1)};
+        const double bytes = (double)(job->stages[s].output_bytes / parts);
+        cs_route down, up;
+        if (ends[0] == ends[1])
+            continue;
+        CS_TRY(cs_route_find(&scenario->platform, ends[0], ends[1], NULL, &down, error));
+        CS_TRY(cs_route_find(&scenario->platform, ends[1], ends[0], NULL, &up, error));
+        to->stages[s].down = cs_time_seconds(down.latency) + bytes / down.bandwidth;
+        to->stages[s].up = cs_time_seconds(up.latency) + bytes / up.bandwidth;
+    }
+    return CS_OK;
 }
 
 static void take_sizes(const cs_scenario *scenario, cs_priced *to)
@@ -440,6 +427,7 @@ static void take_sizes(const cs_scenario *scenario, cs_priced *to)
         const cs_layer_sum *sum = &scenario->job.stages[s];
         const cs_stage *of = &scenario->plan->stages[s];
         cs_stage_price *stage = &to->stages[s];
+        const double speed = scenario->platform.devices[cs_plan_device(scenario->plan, s)].speed;
         for (uint32_t l = of->first_layer; l < of->end_layer; l++) {
             stage->cast += (double)model->layers[l].cast_bytes;
             for (uint32_t i = 0; i < model->layers[l].n_weight_parts; i++)
@@ -450,6 +438,7 @@ static void take_sizes(const cs_scenario *scenario, cs_priced *to)
         stage->gradients = (double)sum->gradient_bytes;
         stage->frozen = (double)sum->frozen_bytes;
         stage->kept = (double)sum->kept_bytes;
+        stage->weight_half = fmin(cs_time_seconds(sum->backward_weight) / speed, stage->backward);
     }
     to->gradient_ratio = (double)cs_model_gradient_ratio(model);
     to->wide_shards = scenario->job.states.wide_shards;
@@ -473,10 +462,12 @@ static cs_status take_prices(const cs_scenario *scenario, bool has_rules,
     if (!to->stages)
         return cs_error_no_memory(error);
     CS_TRY(cs_simulate_trace(scenario, &how, &graph, &trace, error));
-    const cs_status status = take_times(scenario, &graph, &trace, exchanges, to, error);
+    cs_status status = take_times(scenario, &graph, &trace, exchanges, to, error);
     cs_graph_finish(&graph);
     cs_trace_finish(&trace);
     take_sizes(scenario, to);
+    if (status == CS_OK)
+        status = take_messages(scenario, to, error);
     to->possible = status == CS_OK;
     return status;
 }
@@ -752,7 +743,8 @@ static void work_at(const cs_advise_base *base, const cs_candidates *candidates,
     if (status == CS_OK)
         note_difference(bounds, note, scenario.difference);
     if (status == CS_OK && !base->has_rules && repeats_exchanges(&scenario))
-        status = take_sharded(c, &scenario, progress, numbers + 1, &taken, item->error);
+        status = take_sharded(c, cs_bounds_order(bounds, i), &scenario, progress, numbers + 1,
+                              &taken, item->error);
     cs_scenario_finish(&scenario);
     cJSON_Delete(document);
     item->value = numbers;
@@ -805,19 +797,53 @@ void cs_bounds_work(const cs_advise_base *base, const cs_candidates *candidates,
     cs_priced_finish(&priced);
 }
 
+const cs_pass_order *cs_bounds_order(const cs_bounds *bounds, uint32_t i)
+{
+    return &bounds->orders[bounds->order_of[i]];
+}
+
+/* Bounds only grow. */
+static void raise(cs_bounds *bounds, uint32_t i, double time, double memory)
+{
+    bounds->time[i] = most(bounds->time[i], time);
+    bounds->memory[i] = most(bounds->memory[i], memory);
+}
+
 static void set_bounds(const cs_advise_base *base, const cs_candidates *candidates,
                        cs_bounds *bounds, uint32_t i)
 {
     const cs_candidate *c = &candidates->items[i];
+    const cs_pass_order *order = cs_bounds_order(bounds, i);
     const cs_priced *own = &bounds->priced[bounds->of[i]];
     const cs_priced *like = &bounds->priced[bounds->model[bounds->of[i]]];
-    const bool rough = !own->known && like->possible;
-    bounds->time[i] = own->possible ? most(cs_bound_time(c, own), sharded_time(c, own))
-                      : rough && bounds->equal_speeds ? cs_rough_time(c, like)
-                                                      : 0;
-    bounds->memory[i] = own->possible ? cs_bound_memory(base, c, own)
-                        : rough       ? cs_rough_memory(base, c, like)
-                                      : 0;
+    if (own->possible)
+        raise(bounds, i, most(cs_bound_time(c, order, own), sharded_time(c, order, own)),
+              cs_bound_memory(base, c, order, own));
+    else if (!own->known && like->possible)
+        raise(bounds, i, bounds->equal_speeds ? cs_rough_time(c, order, like) : 0,
+              cs_rough_memory(base, c, order, like));
+}
+
+cs_status cs_bounds_follow(const cs_advise_base *base, const cs_candidates *candidates,
+                           cs_bounds *bounds, uint32_t i, cs_error *error)
+{
+    const cs_candidate *c = &candidates->items[i];
+    const cs_pass_order *order = cs_bounds_order(bounds, i);
+    const cs_priced *priced = &bounds->priced[bounds->of[i]];
+    double time, memory = 0, *kept = malloc((c->pipeline + (size_t)1) * sizeof(*kept));
+    bounds->followed[i] = true;
+    const cs_status status = kept ? cs_passes_follow(c, order, priced->stages, &time, kept, error)
+                                  : cs_error_no_memory(error);
+    for (uint32_t r = 0; status == CS_OK && r < c->pipeline; r++) {
+        double bytes = kept[r];
+        for (uint32_t k = 0; k < c->chunks; k++)
+            bytes += resting(base, c, priced, &priced->stages[cs_pass_stage(c, order, r, k)]);
+        memory = most(memory, bytes);
+    }
+    if (status == CS_OK)
+        raise(bounds, i, time * (1 - margin), memory * (1 - margin));
+    free(kept);
+    return status;
 }
 
 cs_status cs_bounds_collect(const cs_advise_base *base, const cs_candidates *candidates,
@@ -890,7 +916,8 @@ cs_status cs_bounds_price_some(const cs_advise_base *base, const cs_candidates *
                           .jobs = jobs};
     const cs_status status = cs_pool_run(&pool, progress, error);
     for (uint32_t i = 0; status == CS_OK && i < bounds->n; i++)
-        set_bounds(base, candidates, bounds, i);
+        if (!(bounds->time[i] > 0)) /* else it has its rough bounds already */
+            set_bounds(base, candidates, bounds, i);
     return status;
 }
 
@@ -925,6 +952,11 @@ static uint32_t hash_price(const cs_candidate *c)
 static uint32_t hash_mesh(const cs_candidate *c)
 {
     return mix(mix(hash_common(c), c->pipeline), c->inner);
+}
+
+static uint32_t hash_order(const cs_candidate *c)
+{
+    return mix(mix(mix(mix(0x811c9dc5u, c->schedule), c->pipeline), c->chunks), c->micro_batches);
 }
 
 static void finish_numbering(cs_numbering *numbers)
@@ -976,15 +1008,16 @@ static bool grow(void *array, size_t n, size_t size)
 
 static bool grow_all(cs_bounds *b, size_t n)
 {
-    cs_numbering *all[] = {&b->models, &b->prices, &b->meshes};
-    for (size_t i = 0; i < 3; i++)
+    cs_numbering *all[] = {&b->models, &b->prices, &b->meshes, &b->order_numbers};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if (!grow(&all[i]->first, n, sizeof(uint32_t)) || !grow(&all[i]->next, n, sizeof(uint32_t)))
             return false;
     return grow(&b->priced, n, sizeof(*b->priced)) && grow(&b->model, n, sizeof(*b->model)) &&
            grow(&b->first_candidate, n, sizeof(*b->first_candidate)) &&
            grow(&b->next_candidate, n, sizeof(*b->next_candidate)) &&
-           grow(&b->of, n, sizeof(*b->of)) && grow(&b->time, n, sizeof(*b->time)) &&
-           grow(&b->memory, n, sizeof(*b->memory));
+           grow(&b->orders, n, sizeof(*b->orders)) && grow(&b->order_of, n, sizeof(*b->order_of)) &&
+           grow(&b->followed, n, sizeof(*b->followed)) && grow(&b->of, n, sizeof(*b->of)) &&
+           grow(&b->time, n, sizeof(*b->time)) && grow(&b->memory, n, sizeof(*b->memory));
 }
 
 cs_status cs_bounds_extend(const cs_candidates *candidates, cs_bounds *bounds, cs_error *error)
@@ -996,6 +1029,11 @@ cs_status cs_bounds_extend(const cs_candidates *candidates, cs_bounds *bounds, c
         const uint32_t model = number_of(&bounds->models, candidates, i);
         const uint32_t price = number_of(&bounds->prices, candidates, i);
         (void)number_of(&bounds->meshes, candidates, i);
+        const uint32_t orders = bounds->order_numbers.n;
+        bounds->order_of[i] = number_of(&bounds->order_numbers, candidates, i);
+        if (bounds->order_of[i] == orders)
+            CS_TRY(cs_pass_order_find(&candidates->items[i], &bounds->orders[orders], error));
+        bounds->followed[i] = false;
         bounds->of[i] = price;
         bounds->time[i] = bounds->memory[i] = 0;
         bounds->next_candidate[i] =
@@ -1043,6 +1081,12 @@ void cs_bounds_finish(cs_bounds *bounds)
     finish_numbering(&bounds->models);
     finish_numbering(&bounds->prices);
     finish_numbering(&bounds->meshes);
+    for (uint32_t i = 0; bounds->orders && i < bounds->order_numbers.n; i++)
+        free(bounds->orders[i].rank);
+    finish_numbering(&bounds->order_numbers);
+    free(bounds->orders);
+    free(bounds->order_of);
+    free(bounds->followed);
     destroy_notes(bounds->notes);
     free(bounds->platforms);
     free(bounds->priced);
@@ -1066,6 +1110,7 @@ cs_status cs_bounds_begin(const cs_advise_base *base, const cs_candidates *candi
     bool room = init_numbering(&bounds->models, have_one_model, hash_model);
     room &= init_numbering(&bounds->prices, have_one_price, hash_price);
     room &= init_numbering(&bounds->meshes, have_one_mesh, hash_mesh);
+    room &= init_numbering(&bounds->order_numbers, have_one_order, hash_order);
     cs_status status = room && bounds->notes ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK)
         status = cs_bounds_extend(candidates, bounds, error);

@@ -16,20 +16,17 @@
  *   T  time >= max over r of (f_0 + ... + f_(r-1)) + M x_r + (b_0 + ... + b_(r-1)).
  *      The first pass of rank r is the forward of stage r, which follows those of all stages before.
  *      Behind its last backward come those of the same micro-batch on the stages before; this sum is left
- *      out for zb_h1, zb_h2, zb_v and dualpipe_v, whose weight gradients come last.
+ *      out where backwards are split, as gradients of weights may come last.
  *   M  peak >= max over r of S_r + the sum of n_s k_s over the stages s of rank r.
  *      S_r are the weights, gradients and optimizer states that rest on a device of rank r, k_s what
- *      stage s keeps of a micro-batch, and n_s how many forwards of it the schedule has rank r do before
- *      anything of them may be freed: 1 without a pipeline; M in gpipe; min(P - s, M) in 1f1b; min(P,
- *      M) in zb_h1, min(2 P - 1, M) in zb_h2; in interleaved_1f1b with v stages and g micro-batches in the
- *      first group, g of the first v - 1 stages and min(2 (P - 1 - r) + 1, g) of the last. In zb_v,
- *      min(2 P - 1 - r, M) of stage r and min(r + 1, M) of the other: in front of its first
- *      backward a rank does 2 (P - r) - 1 forwards of the first, r of either in turn, and one more
- *      of the second. In dualpipe_v, 2 P - r and r + 1: behind its warm-up, which has 2 (P - 1 - r)
- *      + r + 1 forwards of the first stage, as many of the second as backwards of it but for r + 1,
- *      and no backward of the first, the rank does another forward of the first before anything is
- *      freed. Where rules or another planner decide for single layers what is divided, S_r is what
- *      there is if all were.
+ *      stage s keeps of a micro-batch, and n_s how many forwards of it the rank has done, and no
+ *      backward, when it has most of them (pass-order.h). Where rules or another planner decide for single
+ *      layers what is divided, S_r is what there is if all were.
+ *
+ * Before a candidate is simulated, both become those of its whole order of passes: the longest path
+ * through all passes, each of f_s or b_s, and the messages between them, each alone on its way; and
+ * the most that a rank keeps at any point of its order. A backward that is split takes at most the
+ * gradients of weights of its stage in one half, and the rest of b_s in the other.
  *
  * With gradients or weights divided over replicas, at ZeRO stages 2 and 3 in pipelines, passes take
  * longer: they wait for weights that are gathered, and for gradients that are scattered. Before a
@@ -69,19 +66,12 @@
 #ifndef CS_ADVISE_BOUNDS_H
 #define CS_ADVISE_BOUNDS_H
 
-#include "sim/advise/candidates.h"
+#include "sim/advise/pass-order.h"
 #include "sim/base/pool.h"
 #include "sim/base/progress.h"
 
 /* What processes of a team share, in this order. */
 typedef enum cs_advise_stage { CS_ADVISE_SEARCHING, CS_ADVISE_EXAMINING } cs_advise_stage;
-
-/* A stage on a device; sizes in bytes, times in s. */
-typedef struct cs_stage_price {
-    double forward, backward; /* f, b */
-    double dense, expert;     /* weights; of one place, nothing divided over others */
-    double gradients, frozen, cast, kept;
-} cs_stage_price;
 
 /* Times of a micro-batch at ZeRO stage 2 or 3. */
 typedef struct cs_sharded_price {
@@ -125,7 +115,10 @@ typedef struct cs_numbering {
 
 typedef struct cs_bounds {
     uint32_t n; /* candidates that have bounds: the first ones */
-    cs_numbering models, prices, meshes;
+    cs_numbering models, prices, meshes, order_numbers;
+    cs_pass_order *orders;       /* per order of passes */
+    uint32_t *order_of;          /* per candidate: which one */
+    bool *followed;              /* per candidate: cs_bounds_follow was called */
     cs_priced *priced;           /* per price */
     uint32_t *model;             /* per price: the first one of the same model */
     uint32_t *first_candidate;   /* per price: one of its candidates, which are linked by */
@@ -204,14 +197,23 @@ CS_MUST_CHECK cs_status cs_bounds_read(const cs_advise_base *base, const cs_cand
 /* The scenario of a candidate with the parts that its platform and network lend it. */
 cs_scenario_parts cs_bounds_parts(const cs_bounds *bounds, const cs_candidate *candidate);
 
-/* T and M of one candidate. */
-double cs_bound_time(const cs_candidate *candidate, const cs_priced *priced);
+/* Raises the bounds of a candidate with a price by the longest path through all of its passes. */
+CS_MUST_CHECK cs_status cs_bounds_follow(const cs_advise_base *base,
+                                         const cs_candidates *candidates, cs_bounds *bounds,
+                                         uint32_t i, cs_error *error);
+
+const cs_pass_order *cs_bounds_order(const cs_bounds *bounds, uint32_t i);
+
+/* T and M of one candidate, without the longest path. */
+double cs_bound_time(const cs_candidate *candidate, const cs_pass_order *order,
+                     const cs_priced *priced);
 double cs_bound_memory(const cs_advise_base *base, const cs_candidate *candidate,
-                       const cs_priced *priced);
+                       const cs_pass_order *order, const cs_priced *priced);
 
 /* Lower bounds of the same, from another price of the same model. */
-double cs_rough_time(const cs_candidate *candidate, const cs_priced *like);
+double cs_rough_time(const cs_candidate *candidate, const cs_pass_order *order,
+                     const cs_priced *like);
 double cs_rough_memory(const cs_advise_base *base, const cs_candidate *candidate,
-                       const cs_priced *like);
+                       const cs_pass_order *order, const cs_priced *like);
 
 #endif

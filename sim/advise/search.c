@@ -484,8 +484,10 @@ static bool leave_out(const cs_advise_search *s, const cs_standing *standing, ui
 
 /* Fills a round in order of the bounds. Candidates are simulated when no other may still have a
  * lower bound: those behind one that is not priced wait until it is. */
-static void choose(cs_advise_search *s, const cs_standing *standing, points *round)
+static cs_status choose(cs_advise_search *s, const cs_standing *standing, points *round,
+                        cs_error *error)
 {
+    cs_advice *advice = s->advice;
     uint32_t waiting[4 * CS_ADVISE_ROUND], n_waiting = 0, n_taken = 0;
     while (n_taken < CS_ADVISE_ROUND && round->n_prices < CS_ADVISE_ROUND &&
            n_waiting < 4 * CS_ADVISE_ROUND && s->n_simulated < most_simulated(s)) {
@@ -499,6 +501,9 @@ static void choose(cs_advise_search *s, const cs_standing *standing, points *rou
         } else if (!is_priced(s->advice, i)) {
             add_price(round, s->advice->bounds.of[i]);
             waiting[n_waiting++] = i;
+        } else if (!advice->bounds.followed[i]) {
+            CS_TRY(cs_bounds_follow(&advice->base, &advice->candidates, &advice->bounds, i, error));
+            push(s, i);
         } else if (sharded_point(s->advice, i) != CS_NO_CANDIDATE) {
             add_price(round, sharded_point(s->advice, i));
             waiting[n_waiting++] = i;
@@ -511,6 +516,7 @@ static void choose(cs_advise_search *s, const cs_standing *standing, points *rou
     }
     while (n_waiting > 0)
         push(s, waiting[--n_waiting]);
+    return CS_OK;
 }
 
 /* Leaves time for examining the plans that would be shown. Each takes about as long as SIMULATIONS
@@ -535,8 +541,10 @@ static cs_status do_round(cs_advise_search *s, bool *over, cs_error *error)
     CS_TRY(cs_standing_make(s->options, s->advice, &standing, error));
     keep_time(s, &standing);
     const uint32_t before = s->n_simulated;
-    choose(s, &standing, &round);
+    const cs_status status = choose(s, &standing, &round, error);
     free(standing.plans);
+    if (status != CS_OK)
+        return status;
     *over = s->n_simulated == before && round.n_prices == 0;
     return run_round(s, &round, error);
 }
