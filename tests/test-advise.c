@@ -357,7 +357,8 @@ static bool counts_exchanges(const cs_advice *advice, uint32_t i)
 {
     const cs_candidate *of = &advice->candidates.items[i];
     const cs_priced *priced = &advice->bounds.priced[advice->bounds.of[i]];
-    return of->zero >= 2 && of->pipeline > 1 && priced->sharded[of->zero - 2].ranks > 0 &&
+    const uint32_t sharded = advice->bounds.sharded_of[i];
+    return sharded != CS_NO_CANDIDATE && advice->bounds.sharded[sharded].ranks > 0 &&
            advice->bounds.time[i] >
                cs_bound_time(of, cs_bounds_order(&advice->bounds, i), priced) * (1 + 1e-9);
 }

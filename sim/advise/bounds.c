@@ -38,22 +38,13 @@ double cs_bound_time(const cs_candidate *c, const cs_pass_order *order, const cs
     return bound * (1 - margin);
 }
 
-/* The price at the candidate's ZeRO stage; NULL: none is known. */
-static const cs_sharded_price *sharded_of(const cs_candidate *c, const cs_priced *priced)
-{
-    const cs_sharded_price *sharded = c->zero >= 2 ? &priced->sharded[c->zero - 2] : NULL;
-    return sharded && sharded->ranks == c->pipeline && sharded->bucket == c->bucket ? sharded
-                                                                                    : NULL;
-}
-
 /* T with gathers and scatters. */
 static double sharded_time(const cs_candidate *c, const cs_pass_order *order,
-                           const cs_priced *priced)
+                           const cs_priced *priced, const cs_sharded_price *sharded)
 {
-    const cs_sharded_price *sharded = sharded_of(c, priced);
     const double n = c->micro_batches;
     double bound = 0, forwards = 0, backwards = 0;
-    for (uint32_t r = 0; sharded && r < c->pipeline; r++) {
+    for (uint32_t r = 0; r < sharded->ranks; r++) {
         const double behind = order->splits ? 0 : backwards, passes = sharded->passes[r];
         double first = 0;
         for (uint32_t k = 0; k < c->chunks; k++) {
@@ -153,8 +144,9 @@ double cs_rough_memory(const cs_advise_base *base, const cs_candidate *c,
 
 /* Candidates whose layers are divided and computed alike have the same model. Experts are divided
  * over what pipelines leave. */
-static bool have_one_model(const cs_candidate *a, const cs_candidate *b)
+static bool have_one_model(const cs_candidate *a, const cs_candidate *b, uint32_t node)
 {
+    (void)node;
     return a->devices == b->devices && a->method == b->method && a->layer == b->layer &&
            a->space == b->space && a->context == b->context && a->expert == b->expert &&
            (a->expert == 1 || a->pipeline == b->pipeline) && a->micro_samples == b->micro_samples &&
@@ -170,22 +162,43 @@ static uint32_t price_kind(const cs_candidate *c)
     return c->expert > 1 ? c->schedule : CS_ADVISE_ZB_V;
 }
 
-/* Those with the same stages and micro-batches have the same prices. */
-static bool have_one_price(const cs_candidate *a, const cs_candidate *b)
+/* Whether what passes take does not depend on where stages are: layers are divided within even
+ * nodes. */
+static bool is_even(const cs_candidate *c, uint32_t node)
 {
-    return have_one_model(a, b) && a->pipeline == b->pipeline && a->inner == b->inner &&
+    return node > 0 && c->expert == 1 && !c->more && node % (c->layer * c->space * c->context) == 0;
+}
+
+static bool have_one_place(const cs_candidate *a, const cs_candidate *b, uint32_t node)
+{
+    return have_one_model(a, b, node) && a->pipeline == b->pipeline && a->inner == b->inner &&
            a->chunks == b->chunks && price_kind(a) == price_kind(b);
 }
 
-static bool have_one_order(const cs_candidate *a, const cs_candidate *b)
+/* Those with the same stages and micro-batches have the same prices. */
+static bool have_one_price(const cs_candidate *a, const cs_candidate *b, uint32_t node)
 {
+    if (!is_even(a, node))
+        return have_one_place(a, b, node);
+    return have_one_model(a, b, node) && a->pipeline * a->chunks == b->pipeline * b->chunks;
+}
+
+static bool have_one_sharded_price(const cs_candidate *a, const cs_candidate *b, uint32_t node)
+{
+    return have_one_place(a, b, node) && a->zero == b->zero && a->bucket == b->bucket;
+}
+
+static bool have_one_order(const cs_candidate *a, const cs_candidate *b, uint32_t node)
+{
+    (void)node;
     return a->schedule == b->schedule && a->pipeline == b->pipeline && a->chunks == b->chunks &&
            a->micro_batches == b->micro_batches;
 }
 
 /* Those with the same devices at the same places of a mesh, and messages between the same ranks. */
-static bool have_one_mesh(const cs_candidate *a, const cs_candidate *b)
+static bool have_one_mesh(const cs_candidate *a, const cs_candidate *b, uint32_t node)
 {
+    (void)node;
     return a->devices == b->devices && a->method == b->method && a->layer == b->layer &&
            a->space == b->space && a->context == b->context && a->pipeline == b->pipeline &&
            a->data == b->data && a->expert == b->expert && a->inner == b->inner &&
@@ -401,28 +414,10 @@ static cs_status take_sharded(const cs_candidate *c, const cs_pass_order *order,
     return room ? CS_OK : cs_error_no_memory(error);
 }
 
-/* Messages between the first places of neighbouring stages, each alone on its way. */
-static cs_status take_messages(const cs_scenario *scenario, cs_priced *to, cs_error *error)
-{
-    const cs_job *job = &scenario->job;
-    const int64_t parts = job->message_parts > 0 ? job->message_parts : 1;
-    for (uint32_t s = 0; s + 1 < to->n_stages; s++) {
-        const uint32_t ends[] = {cs_plan_device(job->plan, s), cs_plan_device(job->plan, s + 1)};
-        const double bytes = (double)(job->stages[s].output_bytes / parts);
-        cs_route down, up;
-        if (ends[0] == ends[1])
-            continue;
-        CS_TRY(cs_route_find(&scenario->platform, ends[0], ends[1], NULL, &down, error));
-        CS_TRY(cs_route_find(&scenario->platform, ends[1], ends[0], NULL, &up, error));
-        to->stages[s].down = cs_time_seconds(down.latency) + bytes / down.bandwidth;
-        to->stages[s].up = cs_time_seconds(up.latency) + bytes / up.bandwidth;
-    }
-    return CS_OK;
-}
-
 static void take_sizes(const cs_scenario *scenario, cs_priced *to)
 {
     const cs_model *model = scenario->model;
+    const int64_t parts = scenario->job.message_parts;
     for (uint32_t s = 0; s < to->n_stages; s++) {
         const cs_layer_sum *sum = &scenario->job.stages[s];
         const cs_stage *of = &scenario->plan->stages[s];
@@ -438,6 +433,7 @@ static void take_sizes(const cs_scenario *scenario, cs_priced *to)
         stage->gradients = (double)sum->gradient_bytes;
         stage->frozen = (double)sum->frozen_bytes;
         stage->kept = (double)sum->kept_bytes;
+        stage->output = (double)(sum->output_bytes / (parts > 0 ? parts : 1));
         stage->weight_half = fmin(cs_time_seconds(sum->backward_weight) / speed, stage->backward);
     }
     to->gradient_ratio = (double)cs_model_gradient_ratio(model);
@@ -462,12 +458,10 @@ static cs_status take_prices(const cs_scenario *scenario, bool has_rules,
     if (!to->stages)
         return cs_error_no_memory(error);
     CS_TRY(cs_simulate_trace(scenario, &how, &graph, &trace, error));
-    cs_status status = take_times(scenario, &graph, &trace, exchanges, to, error);
+    const cs_status status = take_times(scenario, &graph, &trace, exchanges, to, error);
     cs_graph_finish(&graph);
     cs_trace_finish(&trace);
     take_sizes(scenario, to);
-    if (status == CS_OK)
-        status = take_messages(scenario, to, error);
     to->possible = status == CS_OK;
     return status;
 }
@@ -478,8 +472,6 @@ void cs_priced_finish(cs_priced *priced)
         cs_scenario_finish(priced->scenario);
     free(priced->scenario);
     free(priced->stages);
-    for (uint32_t i = 0; i < CS_SHARDED_STAGES; i++)
-        free(priced->sharded[i].passes);
     *priced = (cs_priced){0};
 }
 
@@ -681,61 +673,41 @@ static bool unpack(const cs_pool_item *item, cs_priced *priced)
 
 /* ---- prices at ZeRO stages ---- */
 
-/* Points of work: a price, and in the bits above it a ZeRO stage, or 0 for the price itself. */
-enum { ZERO_SHIFT = 24, PRICE_MASK = (1 << ZERO_SHIFT) - 1 };
+/* Points of work: a price, or with this bit a price at a ZeRO stage. */
+enum { SHARDED_POINT = 1 << 30 };
 
-/* Whether this price costs less than it saves. Simulating a plan takes about as long as it, and
- * twice as long with 64 micro-batches; most plans are left out by the bound. */
-static bool pays(const cs_candidates *candidates, const cs_bounds *bounds, uint32_t i)
+/* What of passes at its ZeRO stage a candidate may be spared. Simulating a plan takes about as long
+ * as pricing it, and twice as long with 64 micro-batches; most plans are left out by the bound. */
+enum { PASSES_ALIKE = 64 };
+
+static bool waits_for_shards(const cs_candidate *c)
 {
-    enum { ALIKE = 64 };
-    const cs_candidate *c = &candidates->items[i];
-    uint64_t saved = 0;
-    for (uint32_t k = bounds->first_candidate[bounds->of[i]]; k != CS_NO_CANDIDATE;
-         k = bounds->next_candidate[k])
-        if (candidates->items[k].zero == c->zero && candidates->items[k].bucket == c->bucket)
-            saved += ALIKE + candidates->items[k].micro_batches;
-    return saved >= 2 * (uint64_t)ALIKE;
+    return c->zero >= 2 && c->pipeline > 1 && c->micro_batches > 1 && !c->more;
 }
 
-uint32_t cs_bounds_sharded_point(const cs_candidates *candidates, const cs_bounds *bounds,
-                                 uint32_t i)
+uint32_t cs_bounds_sharded_point(const cs_bounds *bounds, uint32_t i)
 {
-    const cs_candidate *c = &candidates->items[i];
-    const uint32_t price = bounds->of[i];
-    const bool wanted = c->zero >= 2 && c->pipeline > 1 && c->micro_batches > 1 && !c->more;
-    if (!wanted || bounds->priced[price].sharded[c->zero - 2].known || !pays(candidates, bounds, i))
+    const uint32_t of = bounds->sharded_of[i];
+    if (of == CS_NO_CANDIDATE || bounds->sharded[of].known ||
+        bounds->sharded[of].saves < 2 * PASSES_ALIKE)
         return CS_NO_CANDIDATE;
-    return price | c->zero << ZERO_SHIFT;
-}
-
-/* The first candidate with this price at this ZeRO stage. */
-static uint32_t candidate_at(const cs_candidates *candidates, const cs_bounds *bounds,
-                             uint32_t price, uint32_t zero)
-{
-    uint32_t first = CS_NO_CANDIDATE;
-    for (uint32_t i = bounds->first_candidate[price]; i != CS_NO_CANDIDATE;
-         i = bounds->next_candidate[i])
-        if (candidates->items[i].zero == zero && i < first)
-            first = i;
-    return first;
+    return of | SHARDED_POINT;
 }
 
 /* The item's value is a number without meaning, then the y and q of all ranks, where known. */
 static void work_at(const cs_advise_base *base, const cs_candidates *candidates,
-                    const cs_bounds *bounds, uint32_t price, uint32_t zero,
-                    const cs_progress *progress, cs_pool_item *item)
+                    const cs_bounds *bounds, uint32_t i, const cs_progress *progress,
+                    cs_pool_item *item)
 {
-    const uint32_t i = candidate_at(candidates, bounds, price, zero);
     const cs_candidate *c = &candidates->items[i];
-    const size_t note = note_of(bounds, candidates, i, zero);
+    const size_t note = note_of(bounds, candidates, i, c->zero);
     cs_scenario scenario = {0};
     cs_scenario_parts parts = cs_bounds_parts(bounds, c);
-    parts.model = model_of(bounds, price);
+    parts.model = model_of(bounds, bounds->of[i]);
     parts.difference = noted(bounds, note);
     bool taken = false;
     double *numbers = calloc(2 * (size_t)c->pipeline + 1, sizeof(*numbers));
-    cJSON *document = pricing_document(base, c, zero);
+    cJSON *document = pricing_document(base, c, c->zero);
     cs_status status = document && numbers ? CS_OK : cs_error_no_memory(item->error);
     if (status == CS_OK)
         status =
@@ -752,18 +724,14 @@ static void work_at(const cs_advise_base *base, const cs_candidates *candidates,
     item->status = status == CS_NO_MEMORY || status == CS_INTERRUPTED ? status : CS_OK;
 }
 
-static cs_status collect_at(const cs_candidates *candidates, cs_bounds *bounds, uint32_t price,
-                            uint32_t zero, const cs_pool_item *item, cs_error *error)
+static cs_status collect_at(cs_sharded_price *to, const cs_pool_item *item, cs_error *error)
 {
-    const uint32_t i = candidate_at(candidates, bounds, price, zero);
-    cs_sharded_price *to = &bounds->priced[price].sharded[zero - 2];
     const size_t n = item->value_bytes / sizeof(double) - 1;
     if (item->status == CS_NO_MEMORY || !(to->passes = calloc(n + 1, sizeof(*to->passes))))
         return cs_error_no_memory(error);
     memcpy(to->passes, (const double *)item->value + 1, n * sizeof(*to->passes));
     to->known = true;
     to->ranks = (uint32_t)(n / 2);
-    to->bucket = candidates->items[i].bucket;
     to->scatters = to->passes + to->ranks;
     return CS_OK;
 }
@@ -773,12 +741,12 @@ void cs_bounds_work(const cs_advise_base *base, const cs_candidates *candidates,
                     const cs_bounds *bounds, uint32_t point, const cs_progress *progress,
                     cs_pool_item *item)
 {
-    const uint32_t price = point & PRICE_MASK, zero = point >> ZERO_SHIFT;
-    if (zero > 0) {
-        work_at(base, candidates, bounds, price, zero, progress, item);
+    if (point & SHARDED_POINT) {
+        work_at(base, candidates, bounds, bounds->sharded_numbers.first[point & ~SHARDED_POINT],
+                progress, item);
         return;
     }
-    const uint32_t i = bounds->prices.first[price];
+    const uint32_t price = point, i = bounds->prices.first[price];
     const cs_candidate *candidate = &candidates->items[i];
     const size_t note = note_of(bounds, candidates, i, 0);
     cs_scenario_parts parts = cs_bounds_parts(bounds, candidate);
@@ -816,12 +784,33 @@ static void set_bounds(const cs_advise_base *base, const cs_candidates *candidat
     const cs_pass_order *order = cs_bounds_order(bounds, i);
     const cs_priced *own = &bounds->priced[bounds->of[i]];
     const cs_priced *like = &bounds->priced[bounds->model[bounds->of[i]]];
+    const uint32_t sharded = bounds->sharded_of[i];
     if (own->possible)
-        raise(bounds, i, most(cs_bound_time(c, order, own), sharded_time(c, order, own)),
-              cs_bound_memory(base, c, order, own));
-    else if (!own->known && like->possible)
+        raise(bounds, i, cs_bound_time(c, order, own), cs_bound_memory(base, c, order, own));
+    if (own->possible && sharded != CS_NO_CANDIDATE)
+        raise(bounds, i, sharded_time(c, order, own, &bounds->sharded[sharded]), 0);
+    if (!own->known && like->possible)
         raise(bounds, i, bounds->equal_speeds ? cs_rough_time(c, order, like) : 0,
               cs_rough_memory(base, c, order, like));
+}
+
+/* What messages between the first places of neighbouring stages take, each alone on its way. */
+static cs_status time_messages(const cs_candidate *c, const cs_pass_order *order,
+                               const cs_platform *platform, cs_stage_price *stages, cs_error *error)
+{
+    const uint32_t stride =
+        c->inner == CS_ORDER_DATA ? c->devices / c->pipeline : c->layer * c->space * c->context;
+    for (uint32_t s = 0; platform && s + 1 < order->n_stages; s++) {
+        const uint32_t from = order->rank[s] * stride, to = order->rank[s + 1] * stride;
+        cs_route down, up;
+        if (from == to)
+            continue;
+        CS_TRY(cs_route_find(platform, from, to, NULL, &down, error));
+        CS_TRY(cs_route_find(platform, to, from, NULL, &up, error));
+        stages[s].down = cs_time_seconds(down.latency) + stages[s].output / down.bandwidth;
+        stages[s].up = cs_time_seconds(up.latency) + stages[s].output / up.bandwidth;
+    }
+    return CS_OK;
 }
 
 cs_status cs_bounds_follow(const cs_advise_base *base, const cs_candidates *candidates,
@@ -830,10 +819,17 @@ cs_status cs_bounds_follow(const cs_advise_base *base, const cs_candidates *cand
     const cs_candidate *c = &candidates->items[i];
     const cs_pass_order *order = cs_bounds_order(bounds, i);
     const cs_priced *priced = &bounds->priced[bounds->of[i]];
+    const size_t n = order->n_stages;
+    cs_stage_price *stages = malloc(n * sizeof(*stages));
     double time, memory = 0, *kept = malloc((c->pipeline + (size_t)1) * sizeof(*kept));
+    cs_status status = kept && stages ? CS_OK : cs_error_no_memory(error);
+    if (status == CS_OK) {
+        memcpy(stages, priced->stages, n * sizeof(*stages));
+        status = time_messages(c, order, platform_of(bounds, c->devices), stages, error);
+    }
+    if (status == CS_OK)
+        status = cs_passes_follow(c, order, stages, &time, kept, error);
     bounds->followed[i] = true;
-    const cs_status status = kept ? cs_passes_follow(c, order, priced->stages, &time, kept, error)
-                                  : cs_error_no_memory(error);
     for (uint32_t r = 0; status == CS_OK && r < c->pipeline; r++) {
         double bytes = kept[r];
         for (uint32_t k = 0; k < c->chunks; k++)
@@ -842,6 +838,7 @@ cs_status cs_bounds_follow(const cs_advise_base *base, const cs_candidates *cand
     }
     if (status == CS_OK)
         raise(bounds, i, time * (1 - margin), memory * (1 - margin));
+    free(stages);
     free(kept);
     return status;
 }
@@ -850,13 +847,15 @@ cs_status cs_bounds_collect(const cs_advise_base *base, const cs_candidates *can
                             cs_bounds *bounds, uint32_t point, const cs_pool_item *item,
                             cs_error *error)
 {
-    const uint32_t price = point & PRICE_MASK, zero = point >> ZERO_SHIFT;
+    const bool sharded = point & SHARDED_POINT;
+    const uint32_t number = point & ~SHARDED_POINT;
+    const uint32_t price = sharded ? bounds->of[bounds->sharded_numbers.first[number]] : number;
     cs_priced *priced = &bounds->priced[price];
-    if (zero > 0)
-        CS_TRY(collect_at(candidates, bounds, price, zero, item, error));
+    if (sharded)
+        CS_TRY(collect_at(&bounds->sharded[number], item, error));
     else if (item->status == CS_NO_MEMORY || !unpack(item, priced))
         return cs_error_no_memory(error);
-    if (zero == 0 && item->status != CS_OK) {
+    if (!sharded && item->status != CS_OK) {
         const char *text = item->error->text;
         priced->why = cs_arena_copy_length(&bounds->arena, text, strcspn(text, "\n"));
         if (!priced->why)
@@ -930,32 +929,37 @@ static uint32_t mix(uint32_t hash, uint32_t value)
     return (hash ^ value) * 0x01000193u; /* FNV-1a, by words */
 }
 
-static uint32_t hash_common(const cs_candidate *c)
+static uint32_t hash_model(const cs_candidate *c, uint32_t node)
 {
-    const uint32_t parts[] = {c->devices, c->method, c->layer, c->space, c->context, c->expert};
+    const uint32_t parts[] = {c->devices, c->method, c->layer,         c->space,
+                              c->context, c->expert, c->micro_samples, c->recompute};
     uint32_t hash = 0x811c9dc5u;
+    (void)node;
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         hash = mix(hash, parts[i]);
     return hash;
 }
 
-static uint32_t hash_model(const cs_candidate *c)
+static uint32_t hash_price(const cs_candidate *c, uint32_t node)
 {
-    return mix(mix(hash_common(c), c->micro_samples), c->recompute);
+    return mix(hash_model(c, node), c->pipeline * c->chunks);
 }
 
-static uint32_t hash_price(const cs_candidate *c)
+static uint32_t hash_sharded(const cs_candidate *c, uint32_t node)
 {
-    return mix(mix(mix(hash_model(c), c->pipeline), c->chunks), c->inner);
+    return mix(mix(mix(hash_price(c, node), c->zero), c->pipeline), c->inner);
 }
 
-static uint32_t hash_mesh(const cs_candidate *c)
+static uint32_t hash_mesh(const cs_candidate *c, uint32_t node)
 {
-    return mix(mix(hash_common(c), c->pipeline), c->inner);
+    const uint32_t group = c->layer * c->space * c->context;
+    (void)node;
+    return mix(mix(mix(mix(c->devices, group), c->expert), c->pipeline), c->inner);
 }
 
-static uint32_t hash_order(const cs_candidate *c)
+static uint32_t hash_order(const cs_candidate *c, uint32_t node)
 {
+    (void)node;
     return mix(mix(mix(mix(0x811c9dc5u, c->schedule), c->pipeline), c->chunks), c->micro_batches);
 }
 
@@ -967,19 +971,22 @@ static void finish_numbering(cs_numbering *numbers)
 }
 
 static bool init_numbering(cs_numbering *numbers,
-                           bool (*same)(const cs_candidate *a, const cs_candidate *b),
-                           uint32_t (*hash)(const cs_candidate *c))
+                           bool (*same)(const cs_candidate *a, const cs_candidate *b,
+                                        uint32_t node),
+                           uint32_t (*hash)(const cs_candidate *c, uint32_t node), uint32_t node)
 {
-    *numbers = (cs_numbering){
-        .same = same, .hash = hash, .hashed = calloc(BUCKETS, sizeof(*numbers->hashed))};
+    *numbers = (cs_numbering){.same = same,
+                              .hash = hash,
+                              .node = node,
+                              .hashed = calloc(BUCKETS, sizeof(*numbers->hashed))};
     return numbers->hashed != NULL;
 }
 
 static uint32_t find_number(const cs_numbering *numbers, const cs_candidates *all, uint32_t i)
 {
-    const uint32_t bucket = numbers->hash(&all->items[i]) % BUCKETS;
+    const uint32_t bucket = numbers->hash(&all->items[i], numbers->node) % BUCKETS;
     for (uint32_t p = numbers->hashed[bucket]; p > 0; p = numbers->next[p - 1])
-        if (numbers->same(&all->items[numbers->first[p - 1]], &all->items[i]))
+        if (numbers->same(&all->items[numbers->first[p - 1]], &all->items[i], numbers->node))
             return p - 1;
     return CS_NONE;
 }
@@ -988,7 +995,7 @@ static uint32_t find_number(const cs_numbering *numbers, const cs_candidates *al
 static uint32_t number_of(cs_numbering *numbers, const cs_candidates *all, uint32_t i)
 {
     const uint32_t found = find_number(numbers, all, i);
-    const uint32_t bucket = numbers->hash(&all->items[i]) % BUCKETS;
+    const uint32_t bucket = numbers->hash(&all->items[i], numbers->node) % BUCKETS;
     if (found != CS_NONE)
         return found;
     numbers->first[numbers->n] = i;
@@ -1008,7 +1015,8 @@ static bool grow(void *array, size_t n, size_t size)
 
 static bool grow_all(cs_bounds *b, size_t n)
 {
-    cs_numbering *all[] = {&b->models, &b->prices, &b->meshes, &b->order_numbers};
+    cs_numbering *all[] = {&b->models, &b->prices, &b->meshes, &b->order_numbers,
+                           &b->sharded_numbers};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         if (!grow(&all[i]->first, n, sizeof(uint32_t)) || !grow(&all[i]->next, n, sizeof(uint32_t)))
             return false;
@@ -1017,7 +1025,9 @@ static bool grow_all(cs_bounds *b, size_t n)
            grow(&b->next_candidate, n, sizeof(*b->next_candidate)) &&
            grow(&b->orders, n, sizeof(*b->orders)) && grow(&b->order_of, n, sizeof(*b->order_of)) &&
            grow(&b->followed, n, sizeof(*b->followed)) && grow(&b->of, n, sizeof(*b->of)) &&
-           grow(&b->time, n, sizeof(*b->time)) && grow(&b->memory, n, sizeof(*b->memory));
+           grow(&b->sharded, n, sizeof(*b->sharded)) &&
+           grow(&b->sharded_of, n, sizeof(*b->sharded_of)) && grow(&b->time, n, sizeof(*b->time)) &&
+           grow(&b->memory, n, sizeof(*b->memory));
 }
 
 cs_status cs_bounds_extend(const cs_candidates *candidates, cs_bounds *bounds, cs_error *error)
@@ -1034,6 +1044,15 @@ cs_status cs_bounds_extend(const cs_candidates *candidates, cs_bounds *bounds, c
         if (bounds->order_of[i] == orders)
             CS_TRY(cs_pass_order_find(&candidates->items[i], &bounds->orders[orders], error));
         bounds->followed[i] = false;
+        bounds->sharded_of[i] = CS_NO_CANDIDATE;
+        if (waits_for_shards(&candidates->items[i])) {
+            const uint32_t sharded = bounds->sharded_numbers.n;
+            const uint32_t of = number_of(&bounds->sharded_numbers, candidates, i);
+            if (of == sharded)
+                bounds->sharded[of] = (cs_sharded_price){0};
+            bounds->sharded[of].saves += PASSES_ALIKE + candidates->items[i].micro_batches;
+            bounds->sharded_of[i] = of;
+        }
         bounds->of[i] = price;
         bounds->time[i] = bounds->memory[i] = 0;
         bounds->next_candidate[i] =
@@ -1071,6 +1090,45 @@ static cs_status take_devices(const cs_advise_base *base, cs_bounds *bounds, cs_
     return CS_OK;
 }
 
+/* Whether any two devices of a node are joined as the first two are, each by links that no other
+ * device has. */
+static cs_status has_even_nodes(const cs_platform *platform, bool *even, cs_error *error)
+{
+    const uint32_t node = platform->node_devices;
+    uint32_t *links = malloc((platform->longest_route + (size_t)1) * sizeof(*links));
+    cs_route first, route;
+    cs_status status = links ? CS_OK : cs_error_no_memory(error);
+    *even = node > 1 && platform->n_devices % node == 0;
+    if (status == CS_OK && *even)
+        status = cs_route_find(platform, 0, 1, NULL, &first, error);
+    for (uint32_t a = 0; a < platform->n_devices && *even && status == CS_OK; a++)
+        for (uint32_t b = a / node * node; b < (a / node + 1) * node && *even; b++) {
+            if (a == b)
+                continue;
+            status = cs_route_find(platform, a, b, links, &route, error);
+            if (status != CS_OK)
+                break;
+            *even = (route.n == 1 || route.n == 2) && platform->links[links[0]].from == a &&
+                    platform->links[links[route.n - 1]].to == b && route.latency == first.latency &&
+                    !(route.bandwidth < first.bandwidth) && !(route.bandwidth > first.bandwidth);
+        }
+    free(links);
+    return status;
+}
+
+static cs_status find_even_nodes(cs_bounds *bounds, cs_error *error)
+{
+    uint32_t node = bounds->whole.platform.node_devices;
+    bool even = bounds->equal_speeds && bounds->n_platforms > 0;
+    for (uint32_t i = 0; i < bounds->n_platforms && even; i++) {
+        const cs_platform *platform = &bounds->platforms[i].scenario.platform;
+        CS_TRY(has_even_nodes(platform, &even, error));
+        even &= platform->node_devices == node;
+    }
+    bounds->even_node = even ? node : 0;
+    return CS_OK;
+}
+
 void cs_bounds_finish(cs_bounds *bounds)
 {
     for (uint32_t i = 0; bounds->priced && i < bounds->prices.n; i++)
@@ -1084,6 +1142,11 @@ void cs_bounds_finish(cs_bounds *bounds)
     for (uint32_t i = 0; bounds->orders && i < bounds->order_numbers.n; i++)
         free(bounds->orders[i].rank);
     finish_numbering(&bounds->order_numbers);
+    for (uint32_t i = 0; bounds->sharded && i < bounds->sharded_numbers.n; i++)
+        free(bounds->sharded[i].passes);
+    finish_numbering(&bounds->sharded_numbers);
+    free(bounds->sharded);
+    free(bounds->sharded_of);
     free(bounds->orders);
     free(bounds->order_of);
     free(bounds->followed);
@@ -1107,17 +1170,20 @@ cs_status cs_bounds_begin(const cs_advise_base *base, const cs_candidates *candi
     cs_arena_init(&bounds->arena);
     if (bounds->notes)
         pthread_mutex_init(&bounds->notes->lock, NULL);
-    bool room = init_numbering(&bounds->models, have_one_model, hash_model);
-    room &= init_numbering(&bounds->prices, have_one_price, hash_price);
-    room &= init_numbering(&bounds->meshes, have_one_mesh, hash_mesh);
-    room &= init_numbering(&bounds->order_numbers, have_one_order, hash_order);
-    cs_status status = room && bounds->notes ? CS_OK : cs_error_no_memory(error);
-    if (status == CS_OK)
-        status = cs_bounds_extend(candidates, bounds, error);
-    if (status == CS_OK)
-        status = take_devices(base, bounds, error);
+    cs_status status =
+        bounds->notes ? take_devices(base, bounds, error) : cs_error_no_memory(error);
     if (status == CS_OK)
         status = make_platforms(base, candidates, bounds, error);
+    if (status == CS_OK)
+        status = find_even_nodes(bounds, error);
+    const uint32_t node = bounds->even_node;
+    bool room = init_numbering(&bounds->models, have_one_model, hash_model, node);
+    room &= init_numbering(&bounds->prices, have_one_price, hash_price, node);
+    room &= init_numbering(&bounds->meshes, have_one_mesh, hash_mesh, node);
+    room &= init_numbering(&bounds->order_numbers, have_one_order, hash_order, node);
+    room &= init_numbering(&bounds->sharded_numbers, have_one_sharded_price, hash_sharded, node);
+    if (status == CS_OK)
+        status = room ? cs_bounds_extend(candidates, bounds, error) : cs_error_no_memory(error);
     if (status != CS_OK)
         cs_bounds_finish(bounds);
     return status;

@@ -1,8 +1,10 @@
 /* Lower bounds of a candidate's time and memory, by which it may be left out unseen.
  *
- * A bound is of the simulation, not of the machine. Candidates that have the same mesh, stages and
+ * A bound is of the simulation, not of the machine. Candidates that have the same stages and
  * micro-batches, but other schedules, numbers of micro-batches or ZeRO stages, compute the same
- * passes: one micro-batch is simulated for all of them, without ZeRO. From it come f_s and b_s,
+ * passes: one micro-batch is simulated for all of them, without ZeRO. Where they put the stages
+ * may change what exchanges within layers take, unless these stay within nodes in which all devices
+ * are joined alike, each by links of its own: else they must also have the same mesh. From it come f_s and b_s,
  * what stage s takes for a forward and a backward, from when all of its devices have begun to the
  * end of the last computation of the first one: with the exchanges within layers in between, which
  * are delays that depend on nothing else, and without /platform/slowdown. (Where the scenario asks
@@ -73,17 +75,16 @@
 /* What processes of a team share, in this order. */
 typedef enum cs_advise_stage { CS_ADVISE_SEARCHING, CS_ADVISE_EXAMINING } cs_advise_stage;
 
-/* Times of a micro-batch at ZeRO stage 2 or 3. */
+/* Times of a micro-batch at ZeRO stage 2 or 3, which candidates have in common that are at the same
+ * stage and places, and have the same stages and micro-batches. */
 typedef struct cs_sharded_price {
+    uint64_t saves;            /* about so many passes are not simulated if it is known */
     bool known;                /* it was priced, */
     uint32_t ranks;            /* number of pipeline ranks; 0: the price gives no bound */
-    int64_t bucket;            /* as its candidates have it */
     double *passes, *scatters; /* y and the largest q of each rank: s; the caller frees the first */
 } cs_sharded_price;
 
-enum { CS_SHARDED_STAGES = 2 };
-
-/* What candidates with the same mesh, stages and micro-batches have in common. */
+/* What candidates with the same stages and micro-batches have in common. */
 typedef struct cs_priced {
     bool known;      /* else it was not priced yet, and all else is zero */
     bool possible;   /* else the model, the mesh or the platform refuses it */
@@ -94,7 +95,6 @@ typedef struct cs_priced {
     double gradient_ratio, optimizer_ratio;
     bool wide_shards; /* see cs_states */
     bool additive;    /* no cut of the model into stages has less than the sums of these stages */
-    cs_sharded_price sharded[CS_SHARDED_STAGES]; /* at ZeRO stages 2 and 3 */
     cs_scenario
         *scenario; /* the caller's, to finish and free, of that micro-batch; NULL: not kept */
 } cs_priced;
@@ -107,15 +107,20 @@ typedef struct cs_devices_platform {
 
 /* Numbers what candidates have in common. */
 typedef struct cs_numbering {
-    bool (*same)(const cs_candidate *a, const cs_candidate *b);
-    uint32_t (*hash)(const cs_candidate *c);
+    bool (*same)(const cs_candidate *a, const cs_candidate *b, uint32_t node);
+    uint32_t (*hash)(const cs_candidate *c, uint32_t node);
+    uint32_t node;                   /* cs_bounds.even_node */
     uint32_t *first, *hashed, *next; /* chains with one hash */
     uint32_t n;
 } cs_numbering;
 
 typedef struct cs_bounds {
-    uint32_t n; /* candidates that have bounds: the first ones */
-    cs_numbering models, prices, meshes, order_numbers;
+    uint32_t n;         /* candidates that have bounds: the first ones */
+    uint32_t even_node; /* devices of a node, in all of which any devices exchange the same in the
+                         * same time, whatever the others do; 0: not so, or not known */
+    cs_numbering models, prices, meshes, order_numbers, sharded_numbers;
+    cs_sharded_price *sharded;   /* per number */
+    uint32_t *sharded_of;        /* per candidate; CS_NO_CANDIDATE: none is of use */
     cs_pass_order *orders;       /* per order of passes */
     uint32_t *order_of;          /* per candidate: which one */
     bool *followed;              /* per candidate: cs_bounds_follow was called */
@@ -161,10 +166,9 @@ CS_MUST_CHECK cs_status cs_bounds_collect(const cs_advise_base *base,
                                           uint32_t point, const cs_pool_item *item,
                                           cs_error *error);
 
-/* The point of the price at candidate i's own ZeRO stage, for the same work; CS_NO_CANDIDATE: none
- * is needed, or it is known. */
-uint32_t cs_bounds_sharded_point(const cs_candidates *candidates, const cs_bounds *bounds,
-                                 uint32_t i);
+/* The point of the price at candidate i's own ZeRO stage, for the same work; CS_NO_CANDIDATE: it is
+ * known, or costs more than it saves. */
+uint32_t cs_bounds_sharded_point(const cs_bounds *bounds, uint32_t i);
 
 /* Lists prices that are not known yet: the first one of each model, or all others. The caller frees
  * the list. CS_NO_MEMORY. */

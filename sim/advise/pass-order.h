@@ -14,8 +14,9 @@
 typedef struct cs_stage_price {
     double forward, backward; /* of a micro-batch, see bounds.h */
     double weight_half;       /* of `backward`, at most: what computes gradients of weights */
-    double down, up;          /* a message to the next stage, and one back from it */
-    double dense, expert;     /* weights; of one place, nothing divided over others */
+    double output;            /* what a device sends of a micro-batch to the next stage */
+    double down, up;      /* that message, and the one back: set by who knows where stages are */
+    double dense, expert; /* weights; of one place, nothing divided over others */
     double gradients, frozen, cast, kept;
 } cs_stage_price;
 

@@ -456,7 +456,7 @@ static bool is_priced(const cs_advice *advice, uint32_t i)
 
 static uint32_t sharded_point(const cs_advice *advice, uint32_t i)
 {
-    return cs_bounds_sharded_point(&advice->candidates, &advice->bounds, i);
+    return cs_bounds_sharded_point(&advice->bounds, i);
 }
 
 /* Whether a candidate whose turn it is can be left out. Bounds only grow when a candidate is priced,
