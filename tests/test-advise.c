@@ -321,9 +321,10 @@ static void draw_platform(gsl_rng *random, FILE *out)
     static const char *const links[] = {
         "'topology': 'ring', 'bandwidth': '100 GB/s', 'latency': '2 us'",
         "'topology': 'nvlink_switch', 'bandwidth': '2 GB/s', 'latency': '50 us'",
-        "'topology': 'dgx1-v100'"};
-    const uint32_t devices = 4 << below(random, 2);
-    fprintf(out, "'platform': {%s, 'devices': %u", links[below(random, ROWS(links))], devices);
+        "'topology': 'dgx1-v100'", "'topology': 'dgx-h100'"};
+    const uint32_t link = below(random, ROWS(links));
+    const uint32_t devices = (link == 3 ? 8 : 4) << below(random, 2);
+    fprintf(out, "'platform': {%s, 'devices': %u", links[link], devices);
     if (below(random, 3) == 0) {
         fputs(", 'speed': [2", out);
         for (uint32_t d = 1; d < devices; d++)
@@ -348,8 +349,9 @@ static void draw(gsl_rng *random, FILE *out)
     fprintf(out, "'parallel': {'accumulate': %s}, ", below(random, 2) > 0 ? "true" : "false");
     fprintf(out,
             "'advise': {'pipeline': [2, 4], 'micro_batch': [1, 2, 3], 'zero': [0, %u], 'context': "
-            "[1, 2], 'schedules': ['zb_v', 'dualpipe_v', '%s'], 'inner': 'data'}",
-            1 + below(random, 3), others[below(random, ROWS(others))]);
+            "[1, 2], 'schedules': ['zb_v', 'dualpipe_v', '%s'], 'inner': '%s'}",
+            1 + below(random, 3), others[below(random, ROWS(others))],
+            below(random, 2) > 0 ? "data" : "pipeline");
 }
 
 /* Whether passes of the plan wait for gathers and scatters, which its bound on time counts. */
@@ -371,7 +373,7 @@ static void test_random_bounds(void **state)
     enum { CASES = 48 };
     (void)state;
     gsl_rng *random = cs_random_stream(7, "bounds of plans");
-    uint32_t n = 0, n_near = 0, n_sharded = 0, n_close = 0;
+    uint32_t n = 0, n_near = 0, n_sharded = 0, n_close = 0, n_even = 0;
     for (uint32_t c = 0; c < CASES / STEP; c++) {
         char *text = NULL, name[32], row[320], plan[CS_CANDIDATE_TEXT_BYTES];
         size_t length;
@@ -390,6 +392,7 @@ static void test_random_bounds(void **state)
                 continue;
             snprintf(row, sizeof(row), "%s, %s", name, cs_candidate_text(of, plan, sizeof(plan)));
             expect_bounds(row, &advice, i);
+            n_even += advice.bounds.even_node > 0;
             n += cs_candidate_is_vee(of);
             n_near += cs_candidate_is_vee(of) &&
                       advice.bounds.time[i] >= 0.75 * advice.outcomes[i].step.time;
@@ -402,8 +405,10 @@ static void test_random_bounds(void **state)
         free(text);
     }
     gsl_rng_free(random);
-    print_message("%u plans in a V, %u with a near bound; %u that wait for exchanges, %u close\n",
-                  n, n_near, n_sharded, n_close);
+    print_message("%u plans in a V, %u with a near bound; %u that wait for exchanges, %u close; %u "
+                  "in even nodes\n",
+                  n, n_near, n_sharded, n_close, n_even);
+    assert_true(n_even > 20 * CASES / STEP);
     assert_true(n_sharded > 2 * CASES / STEP && 2 * n_close > n_sharded);
     assert_true(n > 20 * CASES / STEP && 2 * n_near > n);
 }

@@ -1119,7 +1119,10 @@ static cs_status has_even_nodes(const cs_platform *platform, bool *even, cs_erro
 static cs_status find_even_nodes(cs_bounds *bounds, cs_error *error)
 {
     uint32_t node = bounds->whole.platform.node_devices;
+    const cs_model *model = bounds->whole.model;
     bool even = bounds->equal_speeds && bounds->n_platforms > 0;
+    for (uint32_t l = 0; l < model->n_layers; l++) /* stages on one device have no copies */
+        even &= !model->layers[l].tied_to;
     for (uint32_t i = 0; i < bounds->n_platforms && even; i++) {
         const cs_platform *platform = &bounds->platforms[i].scenario.platform;
         CS_TRY(has_even_nodes(platform, &even, error));

@@ -4,7 +4,7 @@
  * micro-batches, but other schedules, numbers of micro-batches or ZeRO stages, compute the same
  * passes: one micro-batch is simulated for all of them, without ZeRO. Where they put the stages
  * may change what exchanges within layers take, unless these stay within nodes in which all devices
- * are joined alike, each by links of its own: else they must also have the same mesh. From it come f_s and b_s,
+ * are joined alike, each by links of its own, and no layers share weights: else they must also have the same mesh. From it come f_s and b_s,
  * what stage s takes for a forward and a backward, from when all of its devices have begun to the
  * end of the last computation of the first one: with the exchanges within layers in between, which
  * are delays that depend on nothing else, and without /platform/slowdown. (Where the scenario asks
