@@ -84,16 +84,23 @@ static bool is_dominated(const cs_advice *advice, const cs_standing *standing, d
     return false;
 }
 
-bool cs_advise_may_answer(const cs_advice *advice, const cs_standing *standing, uint32_t top,
-                          uint32_t candidate)
+/* Whether a candidate may be an answer besides being the best of its kind. */
+static bool may_rank(const cs_advice *advice, const cs_standing *standing, uint32_t top,
+                     uint32_t candidate)
 {
     const double time = advice->bounds.time[candidate], memory = advice->bounds.memory[candidate];
     if (standing->n_rows < top || time <= standing->rows[top - 1].time)
         return true;
-    if (time <= best_of_its_kind(advice, standing, &advice->candidates.items[candidate]))
-        return true;
     return time <= advice->base.section.front * standing->plans[0].time &&
            !is_dominated(advice, standing, time, memory);
+}
+
+bool cs_advise_may_answer(const cs_advice *advice, const cs_standing *standing, uint32_t top,
+                          uint32_t candidate)
+{
+    return may_rank(advice, standing, top, candidate) ||
+           advice->bounds.time[candidate] <=
+               best_of_its_kind(advice, standing, &advice->candidates.items[candidate]);
 }
 
 /* ---- the state of a search ---- */
@@ -454,9 +461,16 @@ static bool is_priced(const cs_advice *advice, uint32_t i)
     return advice->bounds.priced[advice->bounds.of[i]].known;
 }
 
-static uint32_t sharded_point(const cs_advice *advice, uint32_t i)
+/* Whether a candidate's price says that it is impossible; then so is its outcome. */
+static bool is_refused(const cs_advise_search *s, uint32_t i)
 {
-    return cs_bounds_sharded_point(&advice->bounds, i);
+    cs_advice *advice = s->advice;
+    const cs_priced *priced = &advice->bounds.priced[advice->bounds.of[i]];
+    if (!priced->known || priced->possible)
+        return false;
+    advice->outcomes[i].state = CS_CANDIDATE_IMPOSSIBLE;
+    advice->refusal = advice->refusal ? advice->refusal : priced->why;
+    return true;
 }
 
 /* Whether a candidate whose turn it is can be left out. Bounds only grow when a candidate is priced,
@@ -464,13 +478,9 @@ static uint32_t sharded_point(const cs_advice *advice, uint32_t i)
 static bool leave_out(const cs_advise_search *s, const cs_standing *standing, uint32_t i)
 {
     cs_advice *advice = s->advice;
-    const cs_priced *priced = &advice->bounds.priced[advice->bounds.of[i]];
     cs_candidate_outcome *outcome = &advice->outcomes[i];
-    if (priced->known && !priced->possible) {
-        outcome->state = CS_CANDIDATE_IMPOSSIBLE;
-        advice->refusal = advice->refusal ? advice->refusal : priced->why;
+    if (is_refused(s, i))
         return true;
-    }
     if (s->options->exhaustive)
         return false;
     if (advice->bounds.memory[i] > (double)advice->bounds.capacity)
@@ -482,37 +492,54 @@ static bool leave_out(const cs_advise_search *s, const cs_standing *standing, ui
     return true;
 }
 
+/* Whether a candidate waits for another one of its kind in the round: as an answer it can only be
+ * the best of them, which the other most likely is. */
+static bool has_rival(const cs_advise_search *s, const cs_standing *standing, const points *round,
+                      uint32_t i)
+{
+    const cs_candidate *items = s->advice->candidates.items;
+    bool rival = false;
+    for (uint32_t k = 0; k < round->n_candidates && !rival; k++)
+        rival = cs_candidates_compete(&items[round->items[k]], &items[i]);
+    return rival && !s->options->exhaustive && !may_rank(s->advice, standing, s->options->top, i);
+}
+
 /* Fills a round in order of the bounds. Candidates are simulated when no other may still have a
  * lower bound: those behind one that is not priced wait until it is. */
 static cs_status choose(cs_advise_search *s, const cs_standing *standing, points *round,
                         cs_error *error)
 {
     cs_advice *advice = s->advice;
-    uint32_t waiting[4 * CS_ADVISE_ROUND], n_waiting = 0, n_taken = 0;
-    while (n_taken < CS_ADVISE_ROUND && round->n_prices < CS_ADVISE_ROUND &&
+    uint32_t waiting[4 * CS_ADVISE_ROUND], n_waiting = 0;
+    bool in_order = true; /* none waits for a price */
+    while (round->n_candidates < CS_ADVISE_ROUND && round->n_prices < CS_ADVISE_ROUND &&
            n_waiting < 4 * CS_ADVISE_ROUND && s->n_simulated < most_simulated(s)) {
         const uint32_t i = next_candidate(s);
         if (i == CS_NO_CANDIDATE)
             break;
-        if (s->advice->outcomes[i].state != CS_CANDIDATE_OPEN)
+        if (advice->outcomes[i].state != CS_CANDIDATE_OPEN)
             continue; /* simulated at first */
+        uint32_t price = CS_NO_CANDIDATE;
         if (leave_out(s, standing, i)) {
             s->n_settled++;
-        } else if (!is_priced(s->advice, i)) {
-            add_price(round, s->advice->bounds.of[i]);
-            waiting[n_waiting++] = i;
+            continue;
+        }
+        if (!is_priced(advice, i)) {
+            price = advice->bounds.of[i];
         } else if (!advice->bounds.followed[i]) {
             CS_TRY(cs_bounds_follow(&advice->base, &advice->candidates, &advice->bounds, i, error));
             push(s, i);
-        } else if (sharded_point(s->advice, i) != CS_NO_CANDIDATE) {
-            add_price(round, sharded_point(s->advice, i));
-            waiting[n_waiting++] = i;
-        } else if (n_waiting > 0) {
-            waiting[n_waiting++] = i;
+            continue;
         } else {
-            take(s, i, round);
-            n_taken++;
+            price = cs_bounds_sharded_point(&advice->bounds, i);
         }
+        if (price != CS_NO_CANDIDATE)
+            add_price(round, price);
+        in_order &= price == CS_NO_CANDIDATE;
+        if (in_order && !has_rival(s, standing, round, i))
+            take(s, i, round);
+        else
+            waiting[n_waiting++] = i;
     }
     while (n_waiting > 0)
         push(s, waiting[--n_waiting]);
@@ -565,11 +592,11 @@ static double least_time(const cs_advice *advice)
  * could be faster than all that were. */
 static cs_status seek_misfit(cs_advise_search *s, bool *over, cs_error *error)
 {
-    const cs_advice *advice = s->advice;
+    cs_advice *advice = s->advice;
     const double least = least_time(advice);
     points round = {.n_candidates = 0};
-    uint32_t n_taken = 0, n_waiting = 0, waiting[4 * CS_ADVISE_ROUND];
-    while (n_taken < CS_ADVISE_ROUND && round.n_prices < CS_ADVISE_ROUND &&
+    uint32_t n_waiting = 0, waiting[4 * CS_ADVISE_ROUND];
+    while (round.n_candidates < CS_ADVISE_ROUND && round.n_prices < CS_ADVISE_ROUND &&
            n_waiting < 4 * CS_ADVISE_ROUND && s->n_simulated < most_simulated(s)) {
         const uint32_t i = next_candidate(s);
         if (i == CS_NO_CANDIDATE || !(advice->bounds.time[i] < least))
@@ -581,14 +608,16 @@ static cs_status seek_misfit(cs_advise_search *s, bool *over, cs_error *error)
             add_price(&round, advice->bounds.of[i]);
         if (!priced->known || n_waiting > 0) {
             waiting[n_waiting++] = i;
+        } else if (!advice->bounds.followed[i]) {
+            CS_TRY(cs_bounds_follow(&advice->base, &advice->candidates, &advice->bounds, i, error));
+            push(s, i);
         } else {
             take(s, i, &round);
-            n_taken++;
         }
     }
     while (n_waiting > 0)
         push(s, waiting[--n_waiting]);
-    *over = n_taken == 0 && round.n_prices == 0;
+    *over = round.n_candidates == 0 && round.n_prices == 0;
     return run_round(s, &round, error);
 }
 
@@ -679,28 +708,54 @@ static cs_status settle_stop(const cs_advise_search *s, cs_status status, const 
     return status;
 }
 
-/* Simulates the plans with the lowest known bounds on time among those whose bound on memory is below
- * a part of the capacity, for several parts: they are answers early, and prune others. */
+/* The open plan with the lowest bound on time of those whose bound on memory is below a part of the
+ * capacity. */
+static uint32_t most_promising(const cs_advice *advice, double part)
+{
+    uint32_t best = CS_NO_CANDIDATE;
+    for (uint32_t i = 0; i < advice->candidates.n; i++) {
+        const double time = advice->bounds.time[i];
+        if (advice->outcomes[i].state == CS_CANDIDATE_OPEN && time > 0 &&
+            advice->bounds.memory[i] <= part * (double)advice->bounds.capacity &&
+            (best == CS_NO_CANDIDATE || time < advice->bounds.time[best]))
+            best = i;
+    }
+    return best;
+}
+
+/* Simulates the most promising plans that are known now, for several parts of the capacity: they are
+ * answers early, and prune others. Whether they stay so when their bounds are no longer rough costs
+ * less to find out than to simulate them. */
 static cs_status try_promising(cs_advise_search *s, cs_error *error)
 {
     static const double parts[] = {0.9, 0.5, 0.25, 0.12};
-    enum { PARTS = sizeof(parts) / sizeof(parts[0]) };
-    const cs_advice *advice = s->advice;
-    uint32_t best[PARTS];
+    enum { PARTS = sizeof(parts) / sizeof(parts[0]), MOST = 16 };
+    cs_advice *advice = s->advice;
     points round = {.n_candidates = 0};
-    for (int k = 0; k < PARTS; k++)
-        best[k] = CS_NO_CANDIDATE;
-    for (uint32_t i = 0; i < advice->candidates.n; i++) {
-        const double time = advice->bounds.time[i], memory = advice->bounds.memory[i];
-        for (int k = 0; k < PARTS && advice->outcomes[i].state == CS_CANDIDATE_OPEN && time > 0;
-             k++)
-            if (memory <= parts[k] * (double)advice->bounds.capacity &&
-                (best[k] == CS_NO_CANDIDATE || time < advice->bounds.time[best[k]]))
-                best[k] = i;
+    for (int k = 0, tried = 0; k < PARTS && goes(s); tried++) {
+        const uint32_t i = most_promising(advice, parts[k]);
+        bool taken = i == CS_NO_CANDIDATE || tried == MOST;
+        for (uint32_t t = 0; t < round.n_candidates; t++)
+            taken |= round.items[t] == i;
+        points price = {.n_candidates = 0};
+        if (!taken && is_refused(s, i)) {
+            s->n_settled++;
+            continue;
+        }
+        if (!taken && !is_priced(advice, i)) {
+            add_price(&price, advice->bounds.of[i]);
+            CS_TRY(run_round(s, &price, error));
+            continue;
+        }
+        if (!taken && !advice->bounds.followed[i]) {
+            CS_TRY(cs_bounds_follow(&advice->base, &advice->candidates, &advice->bounds, i, error));
+            continue;
+        }
+        if (!taken)
+            take(s, i, &round);
+        tried = 0;
+        k++;
     }
-    for (int k = 0; k < PARTS; k++)
-        if (best[k] != CS_NO_CANDIDATE && (k == 0 || best[k] != best[k - 1]))
-            take(s, best[k], &round);
     return run_round(s, &round, error);
 }
 
