@@ -567,20 +567,22 @@ static cs_model *model_of(const cs_bounds *bounds, uint32_t price)
     return like && like->net ? like->model : NULL;
 }
 
-static const cs_platform *platform_of(const cs_bounds *bounds, uint32_t devices)
+static const cs_devices_platform *platform_of(const cs_bounds *bounds, uint32_t devices)
 {
     for (uint32_t i = 0; i < bounds->n_platforms; i++)
         if (bounds->platforms[i].devices == devices)
-            return &bounds->platforms[i].scenario.platform;
+            return &bounds->platforms[i];
     return NULL;
 }
 
 /* OSDP's changes may be of the network, too. */
 cs_scenario_parts cs_bounds_parts(const cs_bounds *bounds, const cs_candidate *candidate)
 {
+    const cs_devices_platform *on = platform_of(bounds, candidate->devices);
     return (cs_scenario_parts){.network =
                                    bounds->whole.net && !candidate->more ? &bounds->whole : NULL,
-                               .platform = platform_of(bounds, candidate->devices)};
+                               .platform = on ? &on->scenario.platform : NULL,
+                               .memory = on ? on->memory : NULL};
 }
 
 cs_status cs_bounds_read(const cs_advise_base *base, const cs_candidates *candidates,
@@ -631,6 +633,8 @@ static cs_status make_platforms(const cs_advise_base *base, const cs_candidates 
         cJSON_Delete(document);
         next->devices = devices;
         bounds->n_platforms += status == CS_OK;
+        if (status == CS_OK && !(next->memory = cs_cost_memory_create(&next->scenario.platform)))
+            return cs_error_no_memory(error);
     }
     return CS_OK;
 }
@@ -825,7 +829,7 @@ cs_status cs_bounds_follow(const cs_advise_base *base, const cs_candidates *cand
     cs_status status = kept && stages ? CS_OK : cs_error_no_memory(error);
     if (status == CS_OK) {
         memcpy(stages, priced->stages, n * sizeof(*stages));
-        status = time_messages(c, order, platform_of(bounds, c->devices), stages, error);
+        status = time_messages(c, order, cs_bounds_parts(bounds, c).platform, stages, error);
     }
     if (status == CS_OK)
         status = cs_passes_follow(c, order, stages, &time, kept, error);
@@ -1136,8 +1140,10 @@ void cs_bounds_finish(cs_bounds *bounds)
 {
     for (uint32_t i = 0; bounds->priced && i < bounds->prices.n; i++)
         cs_priced_finish(&bounds->priced[i]);
-    for (uint32_t i = 0; i < bounds->n_platforms; i++) /* behind those that share them */
+    for (uint32_t i = 0; i < bounds->n_platforms; i++) { /* behind those that share them */
+        cs_cost_memory_destroy(bounds->platforms[i].memory);
         cs_scenario_finish(&bounds->platforms[i].scenario);
+    }
     cs_scenario_finish(&bounds->whole);
     finish_numbering(&bounds->models);
     finish_numbering(&bounds->prices);

@@ -1,8 +1,10 @@
 #include "sim/lower/prices.h"
 
+#include "sim/base/hash.h"
 #include "sim/base/vector.h"
 #include "sim/lower/rank-order.h"
 
+#include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -19,6 +21,7 @@ typedef struct price {
 typedef struct arrangement {
     cs_side *sides;    /* NULL while nobody asked for them */
     uint32_t *devices; /* of all sides */
+    uint64_t hash[2];  /* of which they are, with a cost memory */
     cs_solutions *solutions;
 } arrangement;
 
@@ -37,6 +40,85 @@ struct cs_families {
     family *of;
     uint32_t n;
 };
+
+/* ---- costs in other graphs ---- */
+
+/* What one family takes, by two hashes of all that it depends on. */
+typedef struct remembered {
+    struct remembered *next;
+    uint64_t hash[2];
+    cs_time costs[];
+} remembered;
+
+enum { BUCKETS = 1 << 14 };
+
+struct cs_cost_memory {
+    const cs_link *links; /* of its platform */
+    pthread_mutex_t lock;
+    remembered *first[BUCKETS];
+};
+
+cs_cost_memory *cs_cost_memory_create(const cs_platform *platform)
+{
+    cs_cost_memory *made = calloc(1, sizeof(*made));
+    if (!made)
+        return NULL;
+    made->links = platform->links;
+    pthread_mutex_init(&made->lock, NULL);
+    return made;
+}
+
+void cs_cost_memory_destroy(cs_cost_memory *memory)
+{
+    for (size_t i = 0; memory && i < BUCKETS; i++)
+        for (remembered *at = memory->first[i], *next; at; at = next) {
+            next = at->next;
+            free(at);
+        }
+    if (memory)
+        pthread_mutex_destroy(&memory->lock);
+    free(memory);
+}
+
+/* What stays once it is there, so that it can be read without the lock; NULL: unknown. */
+static const remembered *recall(cs_cost_memory *memory, const uint64_t hash[2])
+{
+    pthread_mutex_lock(&memory->lock);
+    const remembered *at = memory->first[hash[0] % BUCKETS];
+    while (at && (at->hash[0] != hash[0] || at->hash[1] != hash[1]))
+        at = at->next;
+    pthread_mutex_unlock(&memory->lock);
+    return at;
+}
+
+/* Without memory it stays unknown; two threads may note the same. */
+static void remember(cs_cost_memory *memory, const uint64_t hash[2], const cs_time *costs,
+                     uint32_t n)
+{
+    remembered *made = malloc(sizeof(*made) + n * sizeof(*costs));
+    if (!made)
+        return;
+    memcpy(made->hash, hash, sizeof(made->hash));
+    memcpy(made->costs, costs, n * sizeof(*costs));
+    pthread_mutex_lock(&memory->lock);
+    made->next = memory->first[hash[0] % BUCKETS];
+    memory->first[hash[0] % BUCKETS] = made;
+    pthread_mutex_unlock(&memory->lock);
+}
+
+/* What solutions depend on besides the family and its collective. */
+static uint64_t key_of(const cs_prices *prices)
+{
+    const double *reached = cs_reached_levels(&prices->options->reached);
+    const uint32_t chosen[] = {prices->shared.sharing, prices->options->algorithm,
+                               prices->options->gradients, prices->options->fidelity};
+    uint64_t key = cs_hash_bytes(chosen, sizeof(chosen), 0);
+    if (reached)
+        key = cs_hash_bytes(reached, CS_N_LEVELS * sizeof(*reached), key);
+    if (prices->levels)
+        key = cs_hash_bytes(prices->levels, CS_N_LEVELS * sizeof(*prices->levels), key);
+    return key;
+}
 
 /* ---- the families of a graph ---- */
 
@@ -139,6 +221,10 @@ cs_status cs_prices_init(cs_prices *prices, const cs_graph *graph, const cs_plat
         prices->shared = *platform;
     if (options->sharing == 1)
         prices->shared.sharing = CS_SHARING_MAX_MIN;
+    if (options->memory && platform && options->memory->links == platform->links) {
+        prices->memory = options->memory;
+        prices->key = key_of(prices);
+    }
     if (prices->families && prices->links)
         return CS_OK;
     cs_prices_finish(prices);
@@ -179,6 +265,13 @@ static cs_status arrange(const cs_prices *prices, const family *of, cs_kind kind
         status = cs_ranks_order(prices, groups[i], &sides[i].collective, order, devices, error);
         devices += sides[i].collective.n;
     }
+    for (size_t h = 0; prices->memory && status == CS_OK && h < 2; h++) {
+        uint64_t hash = cs_hash_bytes(made->devices, ranks * sizeof(*devices), prices->key + h);
+        hash = cs_hash_bytes(prices->families->wanted + of->first, of->n, hash);
+        for (uint32_t i = 0; i < of->n; i++)
+            hash = hash * 0x9e3779b97f4a7c15u + sides[i].collective.n;
+        made->hash[h] = hash;
+    }
     free(order);
     if (status == CS_OK)
         made->sides = sides;
@@ -190,6 +283,17 @@ static cs_status arrange(const cs_prices *prices, const family *of, cs_kind kind
 static cs_status solve(cs_prices *prices, const family *of, const arrangement *ordered,
                        const price *wanted, cs_error *error)
 {
+    const uint64_t asked[] = {(uint64_t)wanted->bytes, (uint64_t)wanted->bytes_back,
+                              (uint64_t)(uintptr_t)wanted->algorithm,
+                              (uint64_t)wanted->kind << 32 | wanted->chunks,
+                              (uint64_t)wanted->copies << 32 | wanted->experts};
+    const uint64_t hash[] = {cs_hash_bytes(asked, sizeof(asked), ordered->hash[0]),
+                             cs_hash_bytes(asked, sizeof(asked), ordered->hash[1])};
+    const remembered *known = prices->memory ? recall(prices->memory, hash) : NULL;
+    if (known) {
+        memcpy(wanted->costs, known->costs, of->n * sizeof(*wanted->costs));
+        return CS_OK;
+    }
     for (uint32_t i = 0; i < of->n; i++) {
         cs_side *side = &ordered->sides[i];
         side->collective.kind = wanted->kind;
@@ -202,12 +306,15 @@ static cs_status solve(cs_prices *prices, const family *of, const arrangement *o
                               ? wanted->algorithm
                               : cs_algorithm_usual(&side->collective);
     }
-    return cs_collective_costs(&(cs_sides){.n = of->n,
+    CS_TRY(cs_collective_costs(&(cs_sides){.n = of->n,
                                            .of = ordered->sides,
                                            .wanted = prices->families->wanted + of->first,
                                            .solutions = ordered->solutions,
                                            .round = prices->network},
-                               &prices->shared, prices->levels, wanted->costs, error);
+                               &prices->shared, prices->levels, wanted->costs, error));
+    if (prices->memory)
+        remember(prices->memory, hash, wanted->costs, of->n);
+    return CS_OK;
 }
 
 static bool is_price_of(const price *at, const cs_collective *collective,

@@ -262,6 +262,7 @@ static cs_status take_over(const cs_sections *sections, const cs_loaded *loaded,
     made->storage = cs_model_section_storage(&sections->model);
     made->collectives = sections->collectives;
     made->collectives.file = made->file;
+    made->collectives.memory = made->shared.memory;
     settle_overlap(sections, &made->collectives);
     count_copies(sections, &loaded->net, &made->collectives);
     return CS_OK;
