@@ -313,7 +313,7 @@ static void test_names(void **state)
         {"MaxText (JAX/XLA)", "maxtext"},
         {"PaxML (JAX/XLA)", "paxml"},
         {"InternEvo 0.2.1", "internevo"},
-        {"Chainer + ChainerMN", "chainer"},
+        {"Chainer + ChainerMN", "ideal"},
         {"", NULL},
     };
     (void)state;

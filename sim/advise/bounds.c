@@ -633,7 +633,7 @@ static cs_status make_platforms(const cs_advise_base *base, const cs_candidates 
         cJSON_Delete(document);
         next->devices = devices;
         bounds->n_platforms += status == CS_OK;
-        if (status == CS_OK && !(next->memory = cs_cost_memory_create(&next->scenario.platform)))
+        if (status == CS_OK && !(next->memory = cs_price_memory_create(&next->scenario.platform)))
             return cs_error_no_memory(error);
     }
     return CS_OK;
@@ -1141,7 +1141,7 @@ void cs_bounds_finish(cs_bounds *bounds)
     for (uint32_t i = 0; bounds->priced && i < bounds->prices.n; i++)
         cs_priced_finish(&bounds->priced[i]);
     for (uint32_t i = 0; i < bounds->n_platforms; i++) { /* behind those that share them */
-        cs_cost_memory_destroy(bounds->platforms[i].memory);
+        cs_price_memory_destroy(bounds->platforms[i].memory);
         cs_scenario_finish(&bounds->platforms[i].scenario);
     }
     cs_scenario_finish(&bounds->whole);

@@ -102,7 +102,7 @@ typedef struct cs_priced {
 /* A platform of so many devices; the scenario owns it. */
 typedef struct cs_devices_platform {
     uint32_t devices;
-    cs_cost_memory *memory; /* of collectives on it */
+    cs_price_memory *memory; /* of collectives on it */
     cs_scenario scenario;
 } cs_devices_platform;
 

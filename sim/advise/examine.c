@@ -29,17 +29,19 @@ static cs_advice_row *row_of(cs_advice *advice, uint32_t candidate)
 
 /* ---- other links, other devices ---- */
 
-/* The platform with its devices and links so many times as fast; they live in the arena, the rest
- * is the original's. */
+/* The platform with its devices and links so many times as fast; those that change live in the
+ * arena, the rest is the original's. */
 static cs_status change_platform(const cs_platform *from, double bandwidth, double speed,
                                  cs_arena *arena, cs_platform *to, cs_error *error)
 {
+    const bool links = bandwidth < 1 || bandwidth > 1;
     *to = *from;
-    to->links = cs_arena_alloc(arena, from->n_links + 1ULL, sizeof(*to->links));
+    if (links)
+        to->links = cs_arena_alloc(arena, from->n_links + 1ULL, sizeof(*to->links));
     to->devices = cs_arena_alloc(arena, from->n_devices + 1ULL, sizeof(*to->devices));
     if (!to->links || !to->devices)
         return cs_error_no_memory(error);
-    for (uint32_t i = 0; i < from->n_links; i++) {
+    for (uint32_t i = 0; links && i < from->n_links; i++) {
         to->links[i] = from->links[i];
         to->links[i].bandwidth *= bandwidth;
     }

@@ -272,9 +272,9 @@ static cs_status check_groups(const cs_graph *graph, cs_error *error)
 
 /* ---- families ---- */
 
-/* A rank of a group that has a family. */
+/* Groups, by their family. */
 typedef struct relative {
-    uint32_t family, device, group;
+    uint32_t family, group;
 } relative;
 
 static int compare_relatives(const void *left, const void *right)
@@ -282,37 +282,34 @@ static int compare_relatives(const void *left, const void *right)
     const relative *a = left, *b = right;
     if (a->family != b->family)
         return a->family < b->family ? -1 : 1;
-    if (a->device != b->device)
-        return a->device < b->device ? -1 : 1;
     return a->group < b->group ? -1 : a->group > b->group;
-}
-
-static uint32_t list_relatives(const cs_graph *graph, relative *out)
-{
-    uint32_t n = 0;
-    for (uint32_t g = 0; g < graph->n_groups; g++) {
-        const cs_group *of = &graph->groups[g];
-        for (uint32_t rank = 0; rank < of->n && of->family != CS_NONE; rank++)
-            out[n++] = (relative){of->family, graph->group_devices[of->first + rank], g};
-    }
-    cs_vector_sort(out, n, sizeof(*out), compare_relatives);
-    return n;
 }
 
 /* Groups that communicate at the same time have no device in common. */
 static cs_status check_families(const cs_graph *graph, cs_error *error)
 {
-    size_t most = 1;
-    for (uint32_t g = 0; g < graph->n_groups; g++)
-        most += graph->groups[g].family == CS_NONE ? 0 : graph->groups[g].n;
-    relative *all = malloc(most * sizeof(*all));
-    cs_status status = all ? CS_OK : cs_error_no_memory(error);
-    const uint32_t n = all ? list_relatives(graph, all) : 0;
-    for (uint32_t i = 1; i < n && status == CS_OK; i++)
-        if (all[i].family == all[i - 1].family && all[i].device == all[i - 1].device)
-            status = cs_error_add(error, CS_INVALID,
-                                  "groups %u and %u are of one family and share device %u",
-                                  all[i - 1].group, all[i].group, all[i].device);
+    relative *all = malloc((graph->n_groups + (size_t)1) * sizeof(*all));
+    relative *latest = malloc((graph->n_devices + (size_t)1) * sizeof(*latest)); /* per device */
+    cs_status status = all && latest ? CS_OK : cs_error_no_memory(error);
+    uint32_t n = 0;
+    for (uint32_t g = 0; status == CS_OK && g < graph->n_groups; g++)
+        if (graph->groups[g].family != CS_NONE)
+            all[n++] = (relative){graph->groups[g].family, g};
+    cs_vector_sort(all, n, sizeof(*all), compare_relatives);
+    for (uint32_t d = 0; status == CS_OK && d < graph->n_devices; d++)
+        latest[d] = (relative){CS_NONE, CS_NONE};
+    for (uint32_t i = 0; i < n && status == CS_OK; i++) {
+        const cs_group *of = &graph->groups[all[i].group];
+        for (uint32_t rank = 0; rank < of->n && status == CS_OK; rank++) {
+            relative *before = &latest[graph->group_devices[of->first + rank]];
+            if (before->family == all[i].family)
+                status = cs_error_add(
+                    error, CS_INVALID, "groups %u and %u are of one family and share device %u",
+                    before->group, all[i].group, graph->group_devices[of->first + rank]);
+            *before = all[i];
+        }
+    }
+    free(latest);
     free(all);
     return status;
 }

@@ -45,9 +45,10 @@ typedef struct cs_dispatch_cost {
 
 /* Remembers what collectives cost on a platform, which must live as long, for all graphs whose
  * options name it, in several threads at a time. */
-typedef struct cs_cost_memory cs_cost_memory;
-cs_cost_memory *cs_cost_memory_create(const cs_platform *platform); /* NULL when memory runs out */
-void cs_cost_memory_destroy(cs_cost_memory *memory);
+typedef struct cs_price_memory cs_price_memory;
+cs_price_memory *cs_price_memory_create(
+    const cs_platform *platform); /* NULL when memory runs out */
+void cs_price_memory_destroy(cs_price_memory *memory);
 
 typedef struct cs_lower_options {
     uint32_t algorithm;    /* 0: auto, 1: usual, else the position in cs_algorithms + 2 */
@@ -72,7 +73,7 @@ typedef struct cs_lower_options {
     cs_alpha_beta levels[CS_N_LEVELS]; /* those that are given; of others the bandwidth is 0 */
     const cs_measured_collectives *measured; /* times of delays, where there are any; or NULL */
     const char *file;                        /* that the options are from, for messages; or NULL */
-    cs_cost_memory *memory;                  /* of what collectives cost in other graphs; or NULL */
+    cs_price_memory *memory;                 /* of what collectives cost in other graphs; or NULL */
 } cs_lower_options;
 
 /* For scenarios and their documentation: of the options, of one level, and of dispatch. */

@@ -52,15 +52,15 @@ typedef struct remembered {
 
 enum { BUCKETS = 1 << 14 };
 
-struct cs_cost_memory {
+struct cs_price_memory {
     const cs_link *links; /* of its platform */
     pthread_mutex_t lock;
     remembered *first[BUCKETS];
 };
 
-cs_cost_memory *cs_cost_memory_create(const cs_platform *platform)
+cs_price_memory *cs_price_memory_create(const cs_platform *platform)
 {
-    cs_cost_memory *made = calloc(1, sizeof(*made));
+    cs_price_memory *made = calloc(1, sizeof(*made));
     if (!made)
         return NULL;
     made->links = platform->links;
@@ -68,7 +68,7 @@ cs_cost_memory *cs_cost_memory_create(const cs_platform *platform)
     return made;
 }
 
-void cs_cost_memory_destroy(cs_cost_memory *memory)
+void cs_price_memory_destroy(cs_price_memory *memory)
 {
     for (size_t i = 0; memory && i < BUCKETS; i++)
         for (remembered *at = memory->first[i], *next; at; at = next) {
@@ -81,7 +81,7 @@ void cs_cost_memory_destroy(cs_cost_memory *memory)
 }
 
 /* What stays once it is there, so that it can be read without the lock; NULL: unknown. */
-static const remembered *recall(cs_cost_memory *memory, const uint64_t hash[2])
+static const remembered *recall(cs_price_memory *memory, const uint64_t hash[2])
 {
     pthread_mutex_lock(&memory->lock);
     const remembered *at = memory->first[hash[0] % BUCKETS];
@@ -92,7 +92,7 @@ static const remembered *recall(cs_cost_memory *memory, const uint64_t hash[2])
 }
 
 /* Without memory it stays unknown; two threads may note the same. */
-static void remember(cs_cost_memory *memory, const uint64_t hash[2], const cs_time *costs,
+static void remember(cs_price_memory *memory, const uint64_t hash[2], const cs_time *costs,
                      uint32_t n)
 {
     remembered *made = malloc(sizeof(*made) + n * sizeof(*costs));

@@ -24,9 +24,9 @@ typedef struct cs_prices {
     const cs_alpha_beta *levels; /* of the alpha-beta model, or NULL */
     cs_round *network;           /* NULL while it was not needed */
     cs_families *families;
-    cs_link_memory *links;  /* rings over the links of devices to each other */
-    cs_cost_memory *memory; /* the options', if it is of this platform; or NULL */
-    uint64_t key;           /* of all else in it that costs depend on but the collective */
+    cs_link_memory *links;   /* rings over the links of devices to each other */
+    cs_price_memory *memory; /* the options', if it is of this platform; or NULL */
+    uint64_t key;            /* of all else in it that costs depend on but the collective */
 } cs_prices;
 
 /* CS_NO_MEMORY; `prices` is then finished already. */
