@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""No C source compares a name of the world: check-names.py SOURCE_ROOT
+"""No C source asks how something of the world is called: check-names.py SOURCE_ROOT
 
 Devices, runtimes, machines, frameworks, releases, data sets and models are described in facts/.
-What a prediction needs to know about them is stated there; no line of C may ask how one is called.
-A literal of the sources is reported if it is such a name, one of its aliases or their beginning,
-and is not the definition of a name (".name = ...") that a user of the program can write.
+What a prediction needs to know about them is stated there. Reported are literals that are such a
+name or one of its aliases, or begin with one, and are compared with something, or begin a row of a
+table. Figures of papers (sim/figures) name the models and machines that a paper is about.
 """
 import glob
 import json
@@ -13,9 +13,15 @@ import re
 import sys
 
 FOLDERS = ('sim', 'topologies', 'schedules', 'plots', 'calib')
+PAPERS = 'sim/figures/'
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
-# (file, literal): what it is instead of a name of the world
-EXCEPTIONS = {}
+COMPARES = re.compile(r'(?:str\w*cmp|strn?str|strcasestr|\bis|\bis_\w+|starts\w*|begins\w*|contains|'
+                      r'\bhas_\w+|says|_is|equals?)\([^;{}]*$')
+# (file, literal): what it is instead
+EXCEPTIONS = {
+    ('sim/scenario/ignored-keys.c', 'ideal'): 'a topology that C builds',
+    ('sim/run/osdp-study.c', 'FSDP'): 'a row of the OSDP paper',
+}
 
 
 def names_of(root):
@@ -41,14 +47,22 @@ def names_of(root):
     return names
 
 
-def literals(text):
-    """(line, literal) of C, without comments and what #include names."""
+def asked_names(text):
+    """(line, literal) of those that are compared or begin a row, without comments."""
     text = re.sub(r'/\*.*?\*/', lambda m: re.sub(r'[^\n]', ' ', m.group()), text, flags=re.S)
-    for number, line in enumerate(text.splitlines(), 1):
-        if line.startswith('#include') or re.search(r'\.name = \(?"', line):
-            continue
-        for match in LITERAL.finditer(line):
-            yield number, match.group(1)
+    for match in LITERAL.finditer(text):
+        before = text[max(0, match.start() - 200):match.start()]
+        if before.rstrip().endswith('{') or COMPARES.search(before):
+            yield text.count('\n', 0, match.start()) + 1, match.group(1)
+
+
+def name_in(literal, names):
+    """The name that a literal is, or that it begins with."""
+    word = literal.strip(' (').lower()
+    if word in names:
+        return word
+    return next((name for name in names
+                 if len(name) > 3 and re.match(re.escape(name) + r'[\s(-]', word)), None)
 
 
 def main():
@@ -57,18 +71,17 @@ def main():
     found, used = [], set()
     for folder in FOLDERS:
         for path in sorted(glob.glob(os.path.join(root, folder, '**/*.[ch]'), recursive=True)):
+            where = os.path.relpath(path, root)
+            if where.startswith(PAPERS):
+                continue
             with open(path, encoding='utf-8') as file:
                 text = file.read()
-            where = os.path.relpath(path, root)
-            for number, literal in literals(text):
-                word = literal.strip(' (').lower()
-                if len(word) < 3 or word not in names and not (
-                        len(word) > 6 and any(name.startswith(word) for name in names)):
-                    continue
-                if (where, literal) in EXCEPTIONS:
+            for number, literal in asked_names(text):
+                name = name_in(literal, names)
+                if name and (where, literal) in EXCEPTIONS:
                     used.add((where, literal))
-                    continue
-                found.append(f'{where}:{number}: "{literal}" ({names.get(word, "beginning")})')
+                elif name:
+                    found.append(f'{where}:{number}: "{literal}" ({names[name]})')
     found += [f'{where}: "{literal}" is not there: take it out of EXCEPTIONS'
               for where, literal in EXCEPTIONS.keys() - used]
     print('\n'.join(found) or f'{len(names)} names, none in C')
