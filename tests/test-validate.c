@@ -976,6 +976,7 @@ static const struct {
     {"L40S", "'inter': '100 Gbit/s'", 16, 8, "several nodes of L40S", 0, 0, NULL},
     {"L40S", "'inter': '100 Gbit/s'", 8, 8, "pcie4-8gpu", 0, 0, NULL},
     {"MI300X", "'inter': ''", 8, 8, "mi300x-8", 0, 0, NULL},
+    {"P100", "'inter': ''", 8, 8, "dgx1-p100", 0, 0, NULL},
     {"MI250", "'inter': ''", 8, 8, "the nodes of MI250", 0, 0, NULL},
 };
 

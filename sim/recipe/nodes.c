@@ -235,7 +235,8 @@ static cJSON *write_nodes(cs_rules *rules)
             joined = power_below(joined);
         }
         if (several && given.n == 0)
-            cs_rules_assume(rules, "nodes are joined as in %s, where the description does not say how",
+            cs_rules_assume(rules,
+                            "nodes are joined as in %s, where the description does not say how",
                             of.name);
         else if (!of.cluster)
             cs_rules_assume(rules, "cards are joined as in %s", of.name);
