@@ -3,8 +3,8 @@
 
 test-own-runtime.py SIM SOURCE_ROOT
 
-Each built-in runtime is written out as a file under another name, once with all that it takes over
-and once only with "like". Shipped scenarios must then have the same results with the file as with
+Each built-in runtime is written out as a file under another name, once with everything that it
+takes over and once only with "like". Shipped scenarios must then have the same results with the file as with
 the name, and the same origins of their values. Also: messages about files that are wrong.
 """
 import json
@@ -64,8 +64,8 @@ class OwnRuntime(unittest.TestCase):
 
     def test_points(self):
         """Measured runs, too: a file of the runtime that a point has predicts the same."""
-        points = ['dataset=torchtitan', 'dataset=llm-foundry', 'id=megatron-papers/korthikanti/22b*',
-                  'dataset=neusight', 'dataset=fms-fsdp']
+        points = ['dataset=torchtitan', 'dataset=llm-foundry',
+                  'id=megatron-papers/korthikanti/22b*', 'dataset=neusight', 'dataset=fms-fsdp']
         for selection in points:
             asked = ('validate', '--json', '--select', selection)
             expected = json.loads(run(*asked).stdout)['points'][:1]
@@ -113,7 +113,7 @@ class OwnRuntime(unittest.TestCase):
              '/conventions/0/value: must be time'),
             ({'conventions': [{'key': '/runtime/fused', 'value': True, 'with': 'a b',
                                'source': 's'}]},
-             '/conventions/0/with: "a" is no condition'),
+             '/conventions/0/with: "a" is not a condition'),
             ({'conventions': [{'key': '/runtime/fused', 'value': True, 'wiht': '/a',
                                'source': 's'}]},
              '/conventions/0: unknown key "wiht"; did you mean "with"?'),
@@ -122,7 +122,7 @@ class OwnRuntime(unittest.TestCase):
             ({'conventions': {}}, '/conventions: must be a list'),
             ({'rules': [{'needs': '/a<2', 'source': 's'}]}, '/rules/0/text: is missing'),
             ({'rules': [{'needs': '/a<>2', 'text': 't', 'source': 's'}]},
-             '/rules/0/needs: "/a<>2" is no condition'),
+             '/rules/0/needs: "/a<>2" is not a condition'),
             ({'like': 'megatron-cor'}, '/like: unknown runtime "megatron-cor"; did you mean '
              '"megatron-core"?'),
             ({'conventoins': []}, 'unknown key "conventoins"; did you mean "conventions"?'),

@@ -246,8 +246,8 @@ static bool section_at(size_t i, entry *out)
     return i < sizeof(entries) / sizeof(entries[0]);
 }
 
-/* The description of a runtime, with what it takes over from others or, `own`, without; NULL: it
- * cannot be loaded. */
+/* Loads the description of a runtime; `own`: without "like" being followed. NULL: it cannot be
+ * loaded. */
 static cJSON *load_runtime(const char *name, bool own)
 {
     const char *text = own ? cs_facts_text(cs_runtime_kind.folder, name) : NULL;
@@ -839,7 +839,7 @@ static bool add_words(cJSON *object, const char *key, const char *const *words)
     return list != NULL;
 }
 
-/* The lists of a runtime, with what it takes over. */
+/* Adds the lists of a runtime, after "like" has been followed. */
 static bool add_runtime(cJSON *object, const char *name)
 {
     cJSON *runtime = load_runtime(name, false);

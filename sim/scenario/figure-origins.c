@@ -220,7 +220,7 @@ static cs_status note_values(const cJSON *root, cs_arena *arena, cs_origins *ori
 
 /* ---- applying a runtime ---- */
 
-/* What a convention that applies sets: its value, or the fact of the device that it names. */
+/* Returns the value that a convention sets: its own, or the fact of the device that it names. */
 static const cJSON *use(void *context, const cJSON *convention, const char *key)
 {
     applying *of = context;

@@ -46,7 +46,7 @@ typedef struct cs_runtime_member {
 
 extern const cs_runtime_member cs_runtime_members[];
 
-/* The field of a member; NULL: the key is no member. */
+/* The field of a member; NULL: runtimes have no convention for the key. */
 const cs_field *cs_runtime_member_field(const char *key);
 
 /* The default of a key, as a user would write it; "" where it has none. */

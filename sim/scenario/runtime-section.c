@@ -200,7 +200,7 @@ static const cs_field description_fields[] = {
     {"schema_version", CS_FIELD_COUNT, offsetof(description, schema_version), .fallback = "1",
      .min = 1, .max = 1, .doc = "version of the format"},
     {"name", CS_FIELD_TEXT, offsetof(description, name), .fallback = "", .doc = "its name"},
-    {"title", CS_FIELD_TEXT, offsetof(description, title), .fallback = "", .doc = "what it is"},
+    {"title", CS_FIELD_TEXT, offsetof(description, title), .fallback = "", .doc = "the framework in words"},
     {"like", CS_FIELD_TEXT, offsetof(description, like), .fallback = "",
      .doc = "description whose conventions and rules hold, too"},
     {"roofline", CS_FIELD_BOOL, offsetof(description, roofline), .fallback = "false",
