@@ -134,6 +134,17 @@ class OwnRuntime(unittest.TestCase):
             self.assertIn('/runtime: ' + self.path + ': ', told)
             self.assertIn(expected, told)
 
+    def test_listed(self):
+        rule = {'name': 'schedules', 'needs': '/schedule/kind=gpipe', 'text': 'has gpipe only',
+                'source': 'our code'}
+        host = {'key': '/runtime/host', 'value': '1 ms', 'source': 'our profile'}
+        self.write({'like': 'megatron-core', 'conventions': [host], 'rules': [rule]})
+        listed = run('list', 'runtimes', self.path).stdout
+        for text in ('/runtime/host: "1 ms"', 'our profile', 'has gpipe only (our code)',
+                     '/memory/routed_weights: "features"'):
+            self.assertIn(text, listed)
+        self.assertNotIn('has the schedules 1f1b', listed)
+
     def test_relative(self):
         """The path is relative to the scenario, also in the long form and through "like"."""
         self.write({'like': 'other.json'})
