@@ -4,8 +4,9 @@
 test-own-runtime.py SIM SOURCE_ROOT
 
 Each built-in runtime is written out as a file under another name, once with everything that it
-takes over and once only with "like". Shipped scenarios must then have the same results with the file as with
-the name, and the same origins of their values. Also: messages about files that are wrong.
+takes over and once only with "like". Shipped scenarios must then have the same results with the
+file as with the name, and the same origins of their values. Also: messages about files that are
+wrong.
 """
 import json
 import os
