@@ -135,6 +135,19 @@ class OwnRuntime(unittest.TestCase):
             self.assertIn('/runtime: ' + self.path + ': ', told)
             self.assertIn(expected, told)
 
+    def test_likeness(self):
+        """Measured runs of Megatron Core are like a run with a runtime that is like it."""
+        self.write({'like': 'megatron-core'})
+        with open(os.path.join(ROOT, 'scenarios', 'llama3-8b-dgx.json'), encoding='utf-8') as file:
+            scenario = json.load(file)
+        path, said = os.path.join(self.folder.name, 's.json'), []
+        for name in ('megatron-core', 'mine.json'):
+            with open(path, 'w', encoding='utf-8') as file:
+                json.dump({**scenario, 'runtime': name}, file)
+            said.append(run('validate', '--like', path).stdout)
+        self.assertIn('runtime (megatron-core)', said[0])
+        self.assertEqual(said[1], said[0])
+
     def test_listed(self):
         rule = {'name': 'schedules', 'needs': '/schedule/kind=gpipe', 'text': 'has gpipe only',
                 'source': 'our code'}

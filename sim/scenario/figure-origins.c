@@ -316,6 +316,19 @@ cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena, cs_or
     return note_values(root, arena, origins, error);
 }
 
+void cs_runtime_counts_as(const cJSON *document, const char *path, char *text, size_t size)
+{
+    cJSON *runtime = NULL;
+    cs_error ignored;
+    cs_error_init(&ignored);
+    if (cs_runtime_load(document, path, &runtime, &ignored) != CS_OK)
+        runtime = NULL;
+    const char *group = cJSON_GetStringValue(cs_json_member(runtime, "counts_as"));
+    const char *name = cJSON_GetStringValue(cs_json_at(document, "/runtime/name"));
+    snprintf(text, size, "%s", group ? group : name ? name : "ideal");
+    cJSON_Delete(runtime);
+}
+
 /* ---- what was measured ---- */
 
 /* Times of operators: of the cost files, else by the device's figures. */

@@ -65,6 +65,10 @@ CS_MUST_CHECK cs_status cs_runtime_assume(cJSON *root, const char *path, const c
 CS_MUST_CHECK cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena,
                                          cs_origins *origins, cs_error *error);
 
+/* Writes the name under which runs with the document's runtime are compared with others:
+ * "counts_as" of its description, which runtimes that are like it inherit; else its own name. */
+void cs_runtime_counts_as(const cJSON *document, const char *path, char *text, size_t size);
+
 /* {"name", "assumed", "figures": [{"key", "value", "is", "source"}]}; `is` as the origins are called, the
  * source null where there is none. NULL when memory runs out. */
 cJSON *cs_origins_json(const cs_origins *origins);
