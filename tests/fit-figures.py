@@ -430,7 +430,7 @@ def runtime(devices, key):
 
 
 def fitted(key, text):
-    """The number of a fitted value, and where it stands in the text of its runtime."""
+    """The number of a fitted value, and its place in the text of its runtime."""
     root = json.loads(text)
     rows = [row for name in ('conventions', 'assumes') for row in root.get(name, ())
             if row.get('fitted')]

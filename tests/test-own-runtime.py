@@ -3,9 +3,10 @@
 
 test-own-runtime.py SIM SOURCE_ROOT
 
-Each built-in runtime is written out as a file under another name, once with all that it takes over
-and once only with "like". Shipped scenarios must then have the same results with the file as with
-the name, and the same origins of their values. Also: messages about files that are wrong.
+Each built-in runtime is written out as a file under another name, once with everything that it
+takes over and once only with "like". Shipped scenarios must then have the same results with the
+file as with the name, and the same origins of their values. Also: messages about files that are
+wrong.
 """
 import json
 import os
@@ -64,8 +65,8 @@ class OwnRuntime(unittest.TestCase):
 
     def test_points(self):
         """Measured runs, too: a file of the runtime that a point has predicts the same."""
-        points = ['dataset=torchtitan', 'dataset=llm-foundry', 'id=megatron-papers/korthikanti/22b*',
-                  'dataset=neusight', 'dataset=fms-fsdp']
+        points = ['dataset=torchtitan', 'dataset=llm-foundry',
+                  'id=megatron-papers/korthikanti/22b*', 'dataset=neusight', 'dataset=fms-fsdp']
         for selection in points:
             asked = ('validate', '--json', '--select', selection)
             expected = json.loads(run(*asked).stdout)['points'][:1]
@@ -113,7 +114,7 @@ class OwnRuntime(unittest.TestCase):
              '/conventions/0/value: must be time'),
             ({'conventions': [{'key': '/runtime/fused', 'value': True, 'with': 'a b',
                                'source': 's'}]},
-             '/conventions/0/with: "a" is no condition'),
+             '/conventions/0/with: "a" is not a condition'),
             ({'conventions': [{'key': '/runtime/fused', 'value': True, 'wiht': '/a',
                                'source': 's'}]},
              '/conventions/0: unknown key "wiht"; did you mean "with"?'),
@@ -122,7 +123,7 @@ class OwnRuntime(unittest.TestCase):
             ({'conventions': {}}, '/conventions: must be a list'),
             ({'rules': [{'needs': '/a<2', 'source': 's'}]}, '/rules/0/text: is missing'),
             ({'rules': [{'needs': '/a<>2', 'text': 't', 'source': 's'}]},
-             '/rules/0/needs: "/a<>2" is no condition'),
+             '/rules/0/needs: "/a<>2" is not a condition'),
             ({'like': 'megatron-cor'}, '/like: unknown runtime "megatron-cor"; did you mean '
              '"megatron-core"?'),
             ({'conventoins': []}, 'unknown key "conventoins"; did you mean "conventions"?'),
@@ -133,6 +134,30 @@ class OwnRuntime(unittest.TestCase):
             told = run('check', path, '--set', f'/runtime="{self.path}"', status=3).stderr
             self.assertIn('/runtime: ' + self.path + ': ', told)
             self.assertIn(expected, told)
+
+    def test_likeness(self):
+        """Measured runs of Megatron Core are like a run with a runtime that is like it."""
+        self.write({'like': 'megatron-core'})
+        with open(os.path.join(ROOT, 'scenarios', 'llama3-8b-dgx.json'), encoding='utf-8') as file:
+            scenario = json.load(file)
+        path, said = os.path.join(self.folder.name, 's.json'), []
+        for name in ('megatron-core', 'mine.json'):
+            with open(path, 'w', encoding='utf-8') as file:
+                json.dump({**scenario, 'runtime': name}, file)
+            said.append(run('validate', '--like', path).stdout)
+        self.assertIn('runtime (megatron-core)', said[0])
+        self.assertEqual(said[1], said[0])
+
+    def test_listed(self):
+        rule = {'name': 'schedules', 'needs': '/schedule/kind=gpipe', 'text': 'has gpipe only',
+                'source': 'our code'}
+        host = {'key': '/runtime/host', 'value': '1 ms', 'source': 'our profile'}
+        self.write({'like': 'megatron-core', 'conventions': [host], 'rules': [rule]})
+        listed = run('list', 'runtimes', self.path).stdout
+        for text in ('/runtime/host: "1 ms"', 'our profile', 'has gpipe only (our code)',
+                     '/memory/routed_weights: "features"'):
+            self.assertIn(text, listed)
+        self.assertNotIn('has the schedules 1f1b', listed)
 
     def test_relative(self):
         """The path is relative to the scenario, also in the long form and through "like"."""

@@ -71,7 +71,7 @@ typedef struct cs_advise_base {
     cs_selective selective; /* to be recomputed where it lists none */
     bool has_rules;         /* for some layers, which "zero" does not decide */
     bool says_bucket;       /* the scenario, or its runtime's conventions */
-    cs_runtime_rules rules; /* of the scenario's runtime */
+    cs_runtime_rules rules; /* rules of the scenario's runtime */
 } cs_advise_base;
 
 /* Reads the section, and the scenario, whose own plan need not be possible. CS_INVALID where a key

@@ -8,7 +8,7 @@
 
 enum { LONGEST = 256 }; /* bytes of a condition */
 
-/* The form in which conditions state a value; "" for lists and objects. */
+/* Writes a value as conditions state it; "" for lists and objects. */
 static const char *text_of(const cJSON *value, char *room, size_t size)
 {
     if (cJSON_IsNumber(value)) {
@@ -130,11 +130,12 @@ cs_status cs_conditions_check(const char *conditions, const cs_json_place *place
         const char *other = strchr(wanted, '/');
         if (*key != '/' || relation - key < 2 || !known || strlen(one) == LONGEST - 1 ||
             (wanted > relation && *wanted == '\0') || (*relation == '%' && !other))
-            return cs_json_invalid(place, error,
-                                   "%s is no condition; conditions are separated by blanks: /key, "
-                                   "!/key, /key=value|value, /key!=value, /key<number (<=, >, >=) "
-                                   "or /key%%/key",
-                                   cs_text_quote(one, quoted, sizeof(quoted)));
+            return cs_json_invalid(
+                place, error,
+                "%s is not a condition; conditions are separated by blanks: /key, "
+                "!/key, /key=value|value, /key!=value, /key<number (<=, >, >=) "
+                "or /key%%/key",
+                cs_text_quote(one, quoted, sizeof(quoted)));
     }
     return CS_OK;
 }

@@ -6,9 +6,9 @@
  *     {"name": "h100-nvl", "like": "h100", "aliases": ["H100 NVL"], ...}
  *
  * "like" names the description whose values hold where this one states none: objects are merged
- * key by key, all else is replaced, and null removes a value. The lists that a kind joins are those
- * of the file, and then those of the description that it is like, without the items whose "name" the
- * file's own items have. "name", "title", "aliases" and
+ * key by key, all else is replaced, and null removes a value. A list that the kind joins has the
+ * file's own items first, and then the items of the description that it is like, except for items
+ * whose "name" the file's own items have. "name", "title", "aliases" and
  * "except" are never taken over.
  *
  * "aliases" are other ways to write the name. An alias fits if each of its words is a word of what

@@ -246,8 +246,8 @@ static bool section_at(size_t i, entry *out)
     return i < sizeof(entries) / sizeof(entries[0]);
 }
 
-/* The description of a runtime, with what it takes over from others or, `own`, without; NULL: it
- * cannot be loaded. */
+/* Loads the description of a runtime; `own`: without "like" being followed. NULL: it cannot be
+ * loaded. */
 static cJSON *load_runtime(const char *name, bool own)
 {
     const char *text = own ? cs_facts_text(cs_runtime_kind.folder, name) : NULL;
@@ -474,10 +474,9 @@ static int print_value(const cJSON *convention, const char *before, const char *
     return used;
 }
 
-static void print_runtime(const char *name, FILE *out)
+static void print_runtime(const cJSON *runtime, FILE *out)
 {
     const cJSON *each;
-    cJSON *runtime = load_runtime(name, false);
     cJSON_ArrayForEach(each, cs_json_member(runtime, "conventions"))
     {
         const char *with = text_at(each, "with");
@@ -496,7 +495,6 @@ static void print_runtime(const char *name, FILE *out)
         fputs("      ", out);
         cs_wrap(out, 6, CONVENTION_INDENT, CS_WRAP_REPORT, line);
     }
-    cJSON_Delete(runtime);
 }
 
 static void print_summary(const entry *one, FILE *out)
@@ -587,8 +585,11 @@ static void print_details(const entry *one, FILE *out)
         print_formula(formula, out);
     for (const cs_field *field = one->fields; field->name; field++)
         print_field(field, out);
-    if (one->is_runtime)
-        print_runtime(one->name, out);
+    if (one->is_runtime) {
+        cJSON *runtime = load_runtime(one->name, false);
+        print_runtime(runtime, out);
+        cJSON_Delete(runtime);
+    }
 }
 
 /* Writes an object as "compute 0.4, memory 0.8", or a plain value. Returns false if the object has
@@ -839,7 +840,7 @@ static bool add_words(cJSON *object, const char *key, const char *const *words)
     return list != NULL;
 }
 
-/* The lists of a runtime, with what it takes over. */
+/* Adds the lists of a runtime, after "like" has been followed. */
 static bool add_runtime(cJSON *object, const char *name)
 {
     cJSON *runtime = load_runtime(name, false);
@@ -952,11 +953,27 @@ static bool print_joined_term(const cs_arguments *arguments, FILE *out)
     return cs_listed_term(joined, out);
 }
 
+/* A user's description of a runtime, after "like" has been followed. */
+static cs_status print_own_runtime(const char *path, FILE *out, cs_error *error)
+{
+    cJSON *runtime;
+    CS_TRY(cs_facts_load(&cs_runtime_kind, path, NULL, &runtime, error));
+    fprintf(out, "runtimes\n  %s: %s\n", path, text_at(runtime, "title"));
+    print_runtime(runtime, out);
+    cJSON_Delete(runtime);
+    return CS_OK;
+}
+
 static cs_status run(const cs_context *context, const cs_arguments *arguments, cs_error *error)
 {
     bool known = false;
     for (size_t s = 0; s < N_SECTIONS; s++)
         known |= wants_any(arguments, s);
+    const char *last = arguments->n_words == 2 ? arguments->words[1] : "";
+    const char *end = strrchr(last, '.');
+    if (!known && strcmp(arguments->words[0], cs_runtime_kind.folder) == 0 && end &&
+        strcmp(end, ".json") == 0)
+        return print_own_runtime(last, context->out, error);
     if (!known)
         return print_joined_term(arguments, context->out) ? CS_OK : unknown_word(arguments, error);
     if (cs_arguments_flag(arguments, "json"))

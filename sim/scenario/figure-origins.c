@@ -220,7 +220,7 @@ static cs_status note_values(const cJSON *root, cs_arena *arena, cs_origins *ori
 
 /* ---- applying a runtime ---- */
 
-/* What a convention that applies sets: its value, or the fact of the device that it names. */
+/* Returns the value that a convention sets: its own, or the fact of the device that it names. */
 static const cJSON *use(void *context, const cJSON *convention, const char *key)
 {
     applying *of = context;
@@ -314,6 +314,19 @@ cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena, cs_or
         return cs_error_no_memory(error);
     *origins = made;
     return note_values(root, arena, origins, error);
+}
+
+void cs_runtime_counts_as(const cJSON *document, const char *path, char *text, size_t size)
+{
+    cJSON *runtime = NULL;
+    cs_error ignored;
+    cs_error_init(&ignored);
+    if (cs_runtime_load(document, path, &runtime, &ignored) != CS_OK)
+        runtime = NULL;
+    const char *group = cJSON_GetStringValue(cs_json_member(runtime, "counts_as"));
+    const char *name = cJSON_GetStringValue(cs_json_at(document, "/runtime/name"));
+    snprintf(text, size, "%s", group ? group : name ? name : "ideal");
+    cJSON_Delete(runtime);
 }
 
 /* ---- what was measured ---- */

@@ -46,7 +46,7 @@ typedef struct cs_runtime_member {
 
 extern const cs_runtime_member cs_runtime_members[];
 
-/* The field of a member; NULL: the key is no member. */
+/* The field of a member; NULL: runtimes have no convention for the key. */
 const cs_field *cs_runtime_member_field(const char *key);
 
 /* The default of a key, as a user would write it; "" where it has none. */
@@ -64,6 +64,10 @@ CS_MUST_CHECK cs_status cs_runtime_assume(cJSON *root, const char *path, const c
  * which the allocator is played only where the document says so. */
 CS_MUST_CHECK cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena,
                                          cs_origins *origins, cs_error *error);
+
+/* Writes the name under which runs with the document's runtime are compared with others:
+ * "counts_as" of its description, which runtimes that are like it inherit; else its own name. */
+void cs_runtime_counts_as(const cJSON *document, const char *path, char *text, size_t size);
 
 /* {"name", "assumed", "figures": [{"key", "value", "is", "source"}]}; `is` as the origins are called, the
  * source null where there is none. NULL when memory runs out. */

@@ -191,7 +191,7 @@ static const cs_field rule_fields[] = {
 
 typedef struct description {
     uint32_t schema_version;
-    const char *name, *title, *like;
+    const char *name, *title, *like, *counts_as;
     bool roofline;
     const cJSON *conventions, *rules, *assumes, *is, *aliases, *except;
 } description;
@@ -200,7 +200,10 @@ static const cs_field description_fields[] = {
     {"schema_version", CS_FIELD_COUNT, offsetof(description, schema_version), .fallback = "1",
      .min = 1, .max = 1, .doc = "version of the format"},
     {"name", CS_FIELD_TEXT, offsetof(description, name), .fallback = "", .doc = "its name"},
-    {"title", CS_FIELD_TEXT, offsetof(description, title), .fallback = "", .doc = "what it is"},
+    {"title", CS_FIELD_TEXT, offsetof(description, title), .fallback = "",
+     .doc = "the framework in words"},
+    {"counts_as", CS_FIELD_TEXT, offsetof(description, counts_as), .fallback = "",
+     .doc = "runtime whose measured runs its own runs are compared with"},
     {"like", CS_FIELD_TEXT, offsetof(description, like), .fallback = "",
      .doc = "description whose conventions and rules hold, too"},
     {"roofline", CS_FIELD_BOOL, offsetof(description, roofline), .fallback = "false",

@@ -1,9 +1,9 @@
 /* The section "runtime": which conventions a training runtime has, as defaults of ordinary keys.
  *
  * "runtime": "megatron-core", or {"name": "megatron-core", "fused": false, ...}. A description of a
- * runtime is a list of conventions, each of which gives a key a value, with a source; a key that the
- * scenario gives itself is left as it is. So a runtime can do nothing that the keys cannot, and each
- * of its conventions can be set by itself. figure-origins.h applies them.
+ * runtime is a list of conventions. Each gives a key a value, with a source; a key that the scenario
+ * gives itself is left as it is. So a runtime can do nothing that the keys cannot, and each of its
+ * conventions can be set alone. figure-origins.h applies them.
  */
 #ifndef CS_SCENARIO_RUNTIME_SECTION_H
 #define CS_SCENARIO_RUNTIME_SECTION_H
@@ -14,7 +14,7 @@
 #include "sim/workload/runtime-kernels.h"
 
 typedef struct cs_runtime_section {
-    const char *name;    /* of a description, or FILE.json; NULL: the scenario has no runtime */
+    const char *name;    /* name of a description, or FILE.json; NULL: no runtime */
     bool kernels_count;  /* the scenario has a runtime, and not only rooflines */
     const char *release; /* release of PyTorch; NULL or "": not given */
     bool assumed, roofline, compile, fused, separate_products, written_out, cuda_graphs,

@@ -46,6 +46,14 @@ static cs_status resolve(cs_swept *s, const cJSON *document, cs_error *error)
     if (status != CS_OK)
         return status;
     s->warnings = scenario.warnings;
+    bool varied = false;
+    for (uint32_t a = 0; a < s->sweep.space.n_axes; a++)
+        varied |= strncmp(s->sweep.space.axes[a].pointer, "/runtime", strlen("/runtime")) == 0;
+    if (scenario.origins.is_assumed && !varied)
+        (void)cs_json_invalid(
+            &(cs_json_place){.up = &(cs_json_place){.file = s->path}, .key = "runtime"},
+            &s->warnings, "assumed, for each point the usual one, such as \"%s\"",
+            scenario.origins.runtime);
     if (!s->resolved) {
         s->name = strdup(scenario.name);
         s->resolved = strdup(scenario.resolved);

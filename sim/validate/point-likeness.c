@@ -60,11 +60,10 @@ static void read_model(const char *device, const char *network, const char *prec
     set(to, CS_TRAIT_PRECISION, device ? precision : "any");
 }
 
-static void read_rest(const cJSON *document, cs_traits to)
+static void read_rest(const cJSON *document, const char *path, cs_traits to)
 {
     enum { FULLY_SHARDED = 3 };
-    const char *runtime = text_at(document, "runtime", "name");
-    set(to, CS_TRAIT_RUNTIME, runtime ? runtime : "ideal");
+    cs_runtime_counts_as(document, path, to[CS_TRAIT_RUNTIME], CS_TRAIT_BYTES);
     set_use(to, CS_TRAIT_SHARDED, size_at(document, "zero") >= FULLY_SHARDED);
     set_use(to, CS_TRAIT_PIPELINE, has_stages(document));
     set_use(to, CS_TRAIT_TENSOR, size_at(document, "tensor") > 1);
@@ -91,7 +90,7 @@ void cs_likeness_of_point(const cs_point *point, const cJSON *document, cs_trait
 {
     read_model(text_at(document, "model", "device"), network_of_point(point),
                text_at(document, "model", "precision"), traits);
-    read_rest(document, traits);
+    read_rest(document, "run", traits);
 }
 
 /* False where it has no time, or cannot be expressed. */
@@ -175,7 +174,7 @@ static cs_status read_scenario(const cs_scenario *scenario, cs_traits to, cs_err
     cJSON *document = NULL;
     CS_TRY(cs_json_parse("", scenario->resolved, strlen(scenario->resolved), &document, error));
     read_model(model->work.device, network_of(model), cs_precision_names[model->precision], to);
-    read_rest(document, to);
+    read_rest(document, scenario->file, to);
     cJSON_Delete(document);
     return CS_OK;
 }
