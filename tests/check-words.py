@@ -16,7 +16,7 @@ CONDITION = re.compile(r'!?(/[^!=<>%\s]+)(?:(?:!=|[<>]=?|=)[^\s=<>]+|%(?:\d+:)?(
 MEMBERS = {'key', 'value', 'with', 'needs', 'missing', 'assumed', 'note', 'source', 'fitted',
            'word', 'operators', 'discards'}
 SECTIONS = ('model', 'hardware', 'parallel', 'batch', 'options')
-# objects whose keys are those of other programs, of devices, or of the scenario
+# objects with keys of other programs, of devices, or of the scenario
 OPEN = re.compile(r'/(args|env|device|scenario|model/mla|is/words)(/|$)')
 
 
