@@ -69,7 +69,8 @@ def check_row(row, has_source):
     if 'key' in row and 'value' not in row:
         yield 'no value'
     value = row.get('value')
-    derived = isinstance(value, str) and value.startswith('/') or row.get('key', '').startswith('/is')
+    is_key = isinstance(value, str) and value.startswith('/')
+    derived = is_key or row.get('key', '').startswith('/is')
     if not has_source and not derived and len(row.get('source', '')) < 8:
         yield 'no source'
 
