@@ -16,7 +16,7 @@ CONDITION = re.compile(r'!?(/[^!=<>%\s]+)(?:(?:!=|[<>]=?|=)[^\s=<>]+|%(?:\d+:)?(
 MEMBERS = {'key', 'value', 'with', 'needs', 'missing', 'assumed', 'note', 'source', 'fitted',
            'word', 'operators', 'discards'}
 SECTIONS = ('model', 'hardware', 'parallel', 'batch', 'options')
-# objects whose keys are those of other programs, of devices, or of the scenario
+# objects with keys of other programs, of devices, or of the scenario
 OPEN = re.compile(r'/(args|env|device|scenario|model/mla|is/words)(/|$)')
 
 
@@ -69,7 +69,8 @@ def check_row(row, has_source):
     if 'key' in row and 'value' not in row:
         yield 'no value'
     value = row.get('value')
-    derived = isinstance(value, str) and value.startswith('/') or row.get('key', '').startswith('/is')
+    is_key = isinstance(value, str) and value.startswith('/')
+    derived = is_key or row.get('key', '').startswith('/is')
     if not has_source and not derived and len(row.get('source', '')) < 8:
         yield 'no source'
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """sim import run as users see it: test-run-descriptions.py SIM ROOT
 
-The scenario of a run description is that of the measured point with the same description, byte for
-byte; what is said of keys; the example of the page about it; wrong input.
+A run description and a measured point with the same description have the same scenario, byte for
+byte. Effects of keys, unknown frameworks, files of one's own, wrong input.
 """
 import glob
 import json
@@ -62,7 +62,7 @@ def changed(**members):
 
 
 def said(stderr, head):
-    """{key: what is said of it}"""
+    """{key: text}"""
     return dict(re.findall(rf'{head}: (\S+?)[:;] (.*)', stderr))
 
 

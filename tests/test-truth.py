@@ -328,7 +328,8 @@ class Like(InFolder):
                     'parallel': {'zero': 3}, 'schedule': {'kind': 'sequential', 'micro_batches': 1}}
         for given, runtime in (({'runtime': 'pytorch-fsdp'}, 'pytorch-fsdp'),
                                ({'runtime': {'name': 'pytorch-ddp'}}, 'pytorch-ddp'),
-                               ({}, 'ideal')):
+                               ({'runtime': 'ideal'}, 'ideal'),
+                               ({}, 'pytorch-fsdp')):  # the usual one with ZeRO 3
             path = self.write({**scenario, **given}, 'own.json')
             like = json.loads(sim('validate', self.file, '--json', '--like', path).stdout)['like']
             values = {trait['name']: trait['value'] for trait in like['traits']}

@@ -282,7 +282,7 @@ static bool point_at(size_t i, entry *out)
         {"run.options", "other options of the run", NULL, cs_description_options_fields},
         {"run.profiled_ms", "measured times of a pipeline rank for one micro-batch", NULL,
          cs_description_profile_fields},
-        {"point", "a measured run, beside its description", NULL, cs_point_fields},
+        {"point", "a measured run: further keys", NULL, cs_point_fields},
         {"point.measured", "measured time and memory", NULL, cs_point_measured_fields},
     };
     if (i < sizeof(entries) / sizeof(entries[0]))

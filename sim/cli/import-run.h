@@ -5,7 +5,7 @@
 #include "sim/cli/command.h"
 #include "sim/recipe/recipe.h"
 
-/* Writes the scenario of a recipe to a file ("-": standard output). What was assumed goes to the
+/* Writes the scenario of a recipe to a file ("-": standard output). Assumptions go to the
  * log. CS_FAILED: something is missing. */
 CS_MUST_CHECK cs_status cs_recipe_write(const cs_context *context, const cs_recipe *recipe,
                                         const char *name, const char *path, cs_error *error);

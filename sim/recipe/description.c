@@ -21,7 +21,7 @@ enum { DIMENSION = 1 << 24, DEVICES = 1 << 20 };
 
 const cs_field cs_description_model_fields[] = {
     {"name", CS_FIELD_TEXT, AT(name), .fallback = "",
-     .doc = "name of the network; only that of a network of convolutions means something"},
+     .doc = "name of the network; it decides nothing, except for the kind cnn"},
     {"kind", CS_FIELD_TEXT, AT(kind),
      .doc = "decoder, decoder-moe, encoder, encoder-decoder, encoder-decoder-moe or cnn"},
     NUMBER(layers, "number of blocks"),
@@ -146,22 +146,22 @@ const cs_field cs_description_options_fields[] = {
     {"lora_targets", CS_FIELD_LIST, AT(lora_targets), .fallback = "[]", .of = &target_field,
      .doc = "which linear layers have adapters: linear_qkv, linear_proj"},
     TEXT(quantization, "number format of frozen, quantised weights, such as nf4"),
-    TEXT(fp8_scaling, "what has a scale in fp8: current (each tensor, from its values), delayed "
+    TEXT(fp8_scaling, "scales of fp8: current (each tensor, from its values), delayed "
                       "(each tensor, from steps before) or rowwise (each row)"),
     TEXT(fp8_weights, "how weights are kept for products in fp8: alone (only in fp8), copies "
                       "(also in 16 bits) or cast (when a product reads them)"),
     FLAG(float8_allgather, "weights are gathered in fp8, in torchtitan"),
-    TEXT(grad_dtype, "type in which gradients are summed: fp32, bf16, or weights (that of the "
+    TEXT(grad_dtype, "type of summed gradients: fp32, bf16, or weights (the type of the "
                      "weights)"),
     TEXT(grad_reduce_dtype, "type in which FSDP reduces gradients, and keeps what it has reduced: "
                             "fp32 or bf16"),
     FLAG(dp_overlap, "gradients are reduced while the backward still runs"),
     {"bucket", CS_FIELD_BYTES, AT(bucket), .fallback = "0",
-     .doc = "bytes of gradients that replicas of whole models reduce together, beside the "
-            "backward; 0: all of them behind it"},
-    FLAG(accumulate, "with zero 2 and 3: gradients are reduced once a step, not behind each "
+     .doc = "bytes of gradients that replicas of whole models reduce together during the "
+            "backward; 0: all of them after it"},
+    FLAG(accumulate, "with zero 2 and 3: gradients are reduced once a step, not after each "
                      "micro-batch"),
-    NUMBER(optimizer_instances, "parts of the replicas, each of which has all optimizer states; 0: "
+    NUMBER(optimizer_instances, "parts of the replicas; each part has all optimizer states; 0: "
                                 "one"),
     FLAG(no_optimizer_step, "the measured step has no optimizer update"),
     FLAG(fused_optimizer,
@@ -257,8 +257,8 @@ const cs_field cs_description_fields[] = {
     {0},
 };
 
-/* Deletes members that no table has, of which it notes the keys, and those that are null. False when
- * memory runs out. */
+/* Deletes members that are null, and members that no table has; notes the keys of the latter. False
+ * when memory runs out. */
 static bool keep_known(cJSON *object, const char *above, const cs_field *table,
                        const cs_field *others, cs_arena *arena, cs_list *unread)
 {

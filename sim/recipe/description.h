@@ -1,7 +1,6 @@
-/* Run descriptions: what people say of a training run. Which network is trained, on which GPUs, in
- * which parallel sizes, batches and precision, by which framework with which options
- * (docs/reference/points.md). A description is a file of the schema "run/1", or what a measured
- * point says beside its measurement.
+/* Run descriptions: the network, the GPUs, parallel sizes, batches, precision, framework and options
+ * of a training run, in the field's words (docs/reference/points.md). A description is a file of the
+ * schema "run/1", or part of a measured point.
  */
 #ifndef CS_RECIPE_DESCRIPTION_H
 #define CS_RECIPE_DESCRIPTION_H
@@ -25,7 +24,7 @@ typedef struct cs_description_model {
 typedef struct cs_description_hardware {
     const char *gpu;
     uint32_t gpus, gpus_per_node;
-    double memory_gb; /* of a GPU, GiB as vendors count them; NaN: not stated */
+    double memory_gb; /* memory of a GPU, GiB as vendors count them; NaN: not stated */
     const char *intra, *inter;
     const char *machine;      /* NULL: not stated */
     uint32_t adapters;        /* of a node */
@@ -80,7 +79,7 @@ typedef struct cs_description {
     cs_description_batch *batch;
     const char *precision, *recompute, *schedule, *optimizer, *framework;
     cs_description_options *options;
-    const cJSON *args; /* of Megatron-LM, an object or NULL */
+    const cJSON *args; /* arguments of Megatron-LM, an object or NULL */
     const cJSON *env;  /* variables of the environment, an object or NULL */
     const cJSON *json; /* the document: keys of the tables below, without those that are null */
     cs_list unread;    /* const char *: keys that no table has, such as "/options/x" */
@@ -95,8 +94,8 @@ extern const cs_field cs_description_batch_fields[];
 extern const cs_field cs_description_options_fields[];
 extern const cs_field cs_description_profile_fields[];
 
-/* Reads an object whose keys are those of cs_description_fields and of `others`, which is read into
- * `other`; both may be NULL. Unknown keys and keys that are null are removed from `object`, which must
+/* Reads an object with the keys of cs_description_fields; and with those of `others` into `other`,
+ * both of which may be NULL. Unknown keys and keys that are null are removed from `object`, which must
  * live as long as the description. */
 CS_MUST_CHECK cs_status cs_description_read(cJSON *object, const cs_json_place *place,
                                             const cs_field *others, void *other, cs_arena *arena,

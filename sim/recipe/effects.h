@@ -1,4 +1,4 @@
-/* What each key that a description states does to the scenario. */
+/* Effects of the keys of a description on its scenario. */
 #ifndef CS_RECIPE_EFFECTS_H
 #define CS_RECIPE_EFFECTS_H
 
@@ -12,7 +12,7 @@ typedef enum cs_key_effect_kind {
 
 typedef struct cs_key_effect {
     cs_key_effect_kind kind;
-    const char *key; /* of the description: "/parallel/tp" */
+    const char *key; /* key of the description: "/parallel/tp" */
     const char *text;
 } cs_key_effect;
 
@@ -26,7 +26,7 @@ typedef struct cs_key_effects {
 void cs_effects_finish(cs_key_effects *effects);
 
 /* Finds them by leaving each key out in turn, or by changing it where it is required, and comparing
- * the scenarios. `made` is that of the whole description. CS_NO_MEMORY. */
+ * the scenarios. `made` is made of the whole description. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_effects_find(const cs_description *run, const cs_recipe *made,
                                         cs_key_effects *effects, cs_error *error);
 

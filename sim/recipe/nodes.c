@@ -203,6 +203,15 @@ static uint32_t power_below(uint32_t n)
     return power;
 }
 
+/* Adds a member, which the function takes over; NULL: memory ran out. */
+static void add(cs_rules *rules, cJSON *object, const char *key, cJSON *value)
+{
+    if (value && cJSON_AddItemToObject(object, key, value))
+        return;
+    cJSON_Delete(value);
+    rules->status = cs_error_no_memory(rules->error);
+}
+
 /* Returns {"topology": ...} of the run's nodes, or an empty object if something is missing. */
 static cJSON *write_nodes(cs_rules *rules)
 {
@@ -214,7 +223,7 @@ static cJSON *write_nodes(cs_rules *rules)
     uint32_t joined = node == of.usual ? of.joined : node;
     const bool several = hardware->gpus > joined;
     if (hardware->gpus == 1) {
-        cJSON_AddStringToObject(platform, "topology", "ideal");
+        add(rules, platform, "topology", cJSON_CreateString("ideal"));
     } else if (!of.root && hardware->machine) {
         cs_rules_miss(rules, "the machine %s", hardware->machine);
     } else if (!of.root || (several && node > of.joined)) {
@@ -241,7 +250,7 @@ static cJSON *write_nodes(cs_rules *rules)
         else if (!of.cluster)
             cs_rules_assume(rules, "cards are joined as in %s", of.name);
         if (!others && (!several || joined == of.joined)) {
-            cJSON_AddStringToObject(platform, "topology", of.name);
+            add(rules, platform, "topology", cJSON_CreateString(of.name));
         } else {
             cJSON_Delete(platform);
             platform = cJSON_DetachItemViaPointer(of.root, of.platform);
@@ -257,22 +266,24 @@ static cJSON *write_nodes(cs_rules *rules)
 /* ---- the section ---- */
 
 /* Each message has the time that was measured, and no other to share links with. */
-static cJSON *write_measured_links(const cs_description *run)
+static cJSON *write_measured_links(cs_rules *rules)
 {
+    const cs_description *run = rules->run;
     cJSON *platform = cJSON_CreateObject();
     const double stated = cs_time_seconds(run->options->exchange_latency);
-    cJSON_AddStringToObject(platform, "topology", "nvlink_switch");
-    cJSON_AddStringToObject(platform, "bandwidth", "1 PB/s");
-    cJSON_AddNumberToObject(platform, "latency",
-                            stated > 0 ? stated : run->options->profiled_ms->message * 1e-3);
+    add(rules, platform, "topology", cJSON_CreateString("nvlink_switch"));
+    add(rules, platform, "bandwidth", cJSON_CreateString("1 PB/s"));
+    add(rules, platform, "latency",
+        cJSON_CreateNumber(stated > 0 ? stated : run->options->profiled_ms->message * 1e-3));
     return platform;
 }
 
 /* Adds the memory only if it differs from the device's by more than 10 %: vendors call 270 GiB
  * "288 GB". If a GPU is sold with several sizes of memory, the driver is assumed to report the same
  * share of each size. */
-static void add_memory(const cs_description *run, cJSON *platform)
+static void add_memory(cs_rules *rules, cJSON *platform)
 {
+    const cs_description *run = rules->run;
     static const double gib = 1024.0 * 1024 * 1024;
     const double stated = run->hardware->memory_gb * gib;
     const char *name = cs_rules_gpu(run);
@@ -289,24 +300,25 @@ static void add_memory(const cs_description *run, cJSON *platform)
     const double reported = nominal > 0 ? stated * ((double)driver->reported / nominal) : stated;
     const int64_t taken = driver->context + (run->hardware->gpus > 1 ? driver->communicator : 0);
     snprintf(text, sizeof(text), "%.9g GiB", reported / gib);
-    cJSON_AddStringToObject(platform, "memory", text);
-    cJSON_AddNumberToObject(platform, "reserve", (double)taken < reported / 2 ? (double)taken : 0);
+    add(rules, platform, "memory", cJSON_CreateString(text));
+    add(rules, platform, "reserve",
+        cJSON_CreateNumber((double)taken < reported / 2 ? (double)taken : 0));
 }
 
 void cs_rules_platform(cs_rules *rules)
 {
     const cs_description *run = rules->run;
     const bool measured = run->options->profiled_ms != NULL;
-    cJSON *platform = measured ? write_measured_links(run) : write_nodes(rules);
-    cJSON_AddNumberToObject(platform, "devices", run->hardware->gpus);
+    cJSON *platform = measured ? write_measured_links(rules) : write_nodes(rules);
+    add(rules, platform, "devices", cJSON_CreateNumber(run->hardware->gpus));
     /* One of many like places of a pipeline is simulated: their messages then share no links. */
     if (run->parallel->pp > 1 && run->hardware->gpus > 64 && !measured) {
         cs_rules_assume(rules, "messages between stages share no links, on over 64 GPUs");
-        cJSON_AddStringToObject(platform, "sharing", "none");
+        add(rules, platform, "sharing", cJSON_CreateString("none"));
     }
-    add_memory(run, platform);
+    add_memory(rules, platform);
     if (run->options->blocking_messages)
-        cJSON_AddTrueToObject(platform, "blocking");
+        add(rules, platform, "blocking", cJSON_CreateTrue());
     if (rules->made->n_missing == 0)
         cs_rules_put(rules, "/scenario/platform", platform);
     else

@@ -1,5 +1,4 @@
-/* From a run description to a scenario. The tables of facts/words say what holds; here stands what
- * has to be computed. */
+/* From a run description to a scenario: the order of the rules, and sizes that tables cannot state. */
 #include "sim/base/number.h"
 #include "sim/recipe/rules.h"
 #include "sim/scenario/runtime-section.h"
@@ -32,11 +31,10 @@ static void put_text(cs_rules *rules, const char *key, const char *value)
     cs_rules_put(rules, key, cJSON_CreateString(value));
 }
 
-/* ---- what is known before anything is assumed ---- */
+/* ---- assumptions ---- */
 
-/* The words of the framework's name, each with the number behind it, such as a release, or true:
- * "NeMo 25.02" is /is/words/NeMo = "25.02". And the runtime that is called so, /is/found; a name that
- * ends in .json is a file of a runtime. */
+/* Puts the runtime that is called `name` under /is/found; and each word of the name, with the number
+ * that follows it, such as a release, or true: "NeMo 25.02" is /is/words/NeMo = "25.02". */
 static void put_framework(cs_rules *rules, const char *name)
 {
     char text[128], key[128];
@@ -82,8 +80,8 @@ static void put_device(cs_rules *rules, const cs_description *run)
     put_truth(rules, "/is/rack", cs_rules_rack(rules, run));
 }
 
-/* Reads the description again, with what was assumed, into rules->run. What no longer has the form
- * that a description must have comes from arguments. */
+/* Reads the description again, with assumed values, into rules->run. If that fails, an argument has a
+ * value of another type. */
 static void complete(cs_rules *rules, cs_description *run)
 {
     cJSON *is = cJSON_DetachItemFromObjectCaseSensitive(rules->view, "is");
@@ -110,7 +108,7 @@ static void complete(cs_rules *rules, cs_description *run)
     rules->defaults = NULL;
 }
 
-/* Adds what arguments mean and what frameworks do to what the description states. */
+/* Completes the description: first by its arguments, then as its framework does it. */
 static void assume(cs_rules *rules, const cs_description *given, cs_description *run)
 {
     const cJSON *member;
@@ -161,8 +159,8 @@ static uint32_t dense_layers(const cs_description *run)
     return first;
 }
 
-/* Features within an MLP. Megatron-LM's are 4 times those of a token, or with SwiGLU two thirds of
- * that, rounded down to a multiple of 64, unless they are given (megatron/training/arguments.py,
+/* Features within an MLP. Megatron-LM has 4 times the hidden size, or with SwiGLU two thirds of this,
+ * rounded down to a multiple of 64, unless they are given (megatron/training/arguments.py,
  * ffn_hidden_size). */
 static uint32_t inner_features(const cs_description *run)
 {
@@ -229,7 +227,7 @@ static void put_model_sizes(cs_rules *rules)
     put_truth(rules, "/is/experts_agree",
               (m->experts == 0 || m->dense_layers < m->layers) &&
                   m->topk <= or_else(m->experts, m->topk));
-    /* a token attends to half of its sample, in all layers; else to a window, but for each
+    /* a token attends to half of its sample, in all layers; else to a window, except in each
      * sliding_every-th layer */
     put_number(rules, "/is/sample", sample);
     put_truth(rules, "/is/long_samples",
@@ -245,10 +243,10 @@ static void put_model_sizes(cs_rules *rules)
     put_text(rules, "/is/pattern", pattern ? pattern : "");
 }
 
-/* Of the all-to-alls, the share that is hidden. Without a pipeline the first forward and the last
- * backward of a step have no other micro-batch beside them (Megatron-LM, megatron/core/
- * pipeline_parallel/combined_1f1b.py, combined_1f1b_schedule_for_no_pipelining). Of DualPipe the
- * schedule itself says it. */
+/* Share of the all-to-alls that is hidden. Without a pipeline, the first forward and the last backward
+ * of a step have no other micro-batch to overlap with (Megatron-LM, megatron/core/
+ * pipeline_parallel/combined_1f1b.py, combined_1f1b_schedule_for_no_pipelining). With DualPipe, the
+ * schedule decides. */
 static double hidden_of_experts(const cs_description *run, double micro_batches)
 {
     const double share = run->options->moe_hidden_share;
@@ -379,7 +377,7 @@ static void put_operators(cs_rules *rules)
                      ((const char *const *)targets->items)[i]);
         put_number(rules, "/scenario/model/lora/rank", run->options->lora_rank);
         if (!cs_rules_operators(rules, "adapters", words, false, "/scenario/model/lora/targets"))
-            cs_rules_miss(rules, "adapters of this network beside:%s", words);
+            cs_rules_miss(rules, "adapters of this network at:%s", words);
     }
 }
 

@@ -1,10 +1,10 @@
-/* The scenario of a run description.
+/* From a run description to a scenario.
  *
- * The rules hold for all descriptions and are tables: facts/words. What a description does not state
- * is assumed as its framework and release have it, and said in `assumed`; so is what stands for
- * something that the simulator does not have. A run that needs more than the simulator has makes no
- * scenario: `missing` says why, the most important reason first. docs/reference/points.md has the
- * rules.
+ * The rules hold for all descriptions and are tables: facts/words. Keys that a description does not
+ * state get the values of its framework and release; `assumed` lists them, and replacements for
+ * features that the simulator lacks. If a run needs a feature without a replacement, it has no
+ * scenario, and `missing` lists the reasons, the most important first. The rules:
+ * docs/reference/points.md.
  */
 #ifndef CS_RECIPE_RECIPE_H
 #define CS_RECIPE_RECIPE_H
@@ -16,7 +16,7 @@ enum { CS_RECIPE_NOTES = 16 };
 typedef struct cs_recipe {
     cs_arena arena;
     cJSON *document;         /* the scenario; NULL if something is missing */
-    cJSON *completed;        /* the description with all that was assumed */
+    cJSON *completed;        /* the description, with assumed values */
     bool overlaps_reduction; /* gradients are reduced while the backward still runs */
     uint32_t n_missing, n_assumed;
     const char *missing[CS_RECIPE_NOTES]; /* "inference" */

@@ -192,7 +192,7 @@ void cs_rules_check(cs_rules *rules, const char *file, const char *list)
 
 /* ---- operators by words ---- */
 
-/* Letters, digits and underscores: "moe" is no word of "moe_act". */
+/* Letters, digits and underscores: "moe_act" does not contain the word "moe". */
 static bool is_of_word(char c)
 {
     return c == '_' || isalnum((unsigned char)c);
@@ -235,8 +235,6 @@ bool cs_rules_operators(cs_rules *rules, const char *list, const char *given, bo
     return any;
 }
 
-/* The words of a list in brackets that a list of operators.json does not have are noted; returns
- * whether `given` has any that it has. */
 bool cs_rules_knows_words(cs_rules *rules, const char *list, const char *given, const char *note)
 {
     const cJSON *row;

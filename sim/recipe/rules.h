@@ -1,8 +1,8 @@
-/* What the rules from a description to a scenario work on. Internal to sim/recipe.
+/* Rules from a run description to a scenario. Internal to sim/recipe.
  *
  * All rules read and write one document, the view. It holds the description under its own keys,
- * with what was assumed; "is", what follows from the description; "device", the description of the
- * GPU; and "scenario", the scenario that is made. The files of facts/words hold lists of
+ * with assumed values; "is": facts that follow from the description; "device": the description of the
+ * GPU; and "scenario": the new scenario. The files of facts/words hold lists of
  * conventions (sim/base/conventions.h) on keys of the view. Here a value that begins with "/" is
  * the value of that key; a convention whose key is not there does not apply. "note" is added to
  * what is assumed when the convention is used; {/key} in it is the value of a key.
@@ -24,14 +24,14 @@ typedef struct cs_stages {
 } cs_stages;
 
 typedef struct cs_rules {
-    const cs_description *run; /* with all that was assumed */
+    const cs_description *run; /* with assumed values */
     cs_recipe *made;
     cJSON *view;
     cJSON *defaults; /* values of keys that the description does not state; NULL: none */
     cJSON *tables;   /* files of facts/words that were read */
     cs_stages stages;
     cs_error *error;
-    cs_status status; /* of what failed first */
+    cs_status status; /* first failure */
 } cs_rules;
 
 /* Notes beyond CS_RECIPE_NOTES, and repeated ones, are dropped. */
@@ -47,8 +47,8 @@ bool cs_rules_is(const cs_rules *rules, const char *key, const char *text);
 /* Gives a key of the view a value, which the function takes over; NULL: memory ran out. */
 void cs_rules_put(cs_rules *rules, const char *key, cJSON *value);
 
-/* The description of a device, a machine or a runtime that is called `name`: its name, or the name
- * itself if it is that of a file, FILE.json; NULL: not known. */
+/* Finds the description of a device, a machine or a runtime. Returns its name; `name` itself if it
+ * names a file, FILE.json; NULL if there is no such description. */
 const char *cs_rules_find(const cs_facts_kind *kind, const char *name);
 
 /* Uses a list of conventions; or a list of a file of facts/words. */
@@ -64,21 +64,21 @@ void cs_rules_check(cs_rules *rules, const char *file, const char *list);
 bool cs_rules_operators(cs_rules *rules, const char *list, const char *given, bool discards,
                         const char *key);
 
-/* Whether a list of operators.json has one of the words in `given`. Words in brackets that it does
- * not have are noted as assumed; `note` takes a length and a text ("%.*s"). */
+/* Whether a list of operators.json has one of the words in `given`. Unknown words in brackets are
+ * noted as assumed; `note` takes a length and a text ("%.*s"). */
 bool cs_rules_knows_words(cs_rules *rules, const char *list, const char *given, const char *note);
 
 /* DualPipe on P ranks is two replicas of DualPipeV on P / 2 each: ranks r and P - 1 - r hold the
  * same two stages and run the same passes, of half the micro-batches each, and reduce their
  * gradients together. The only difference is one message in the middle, where a micro-batch goes on
- * to the other half, and stays on its device in DualPipeV. Changes the mesh and the batch of such a
- * run to those of DualPipeV. */
+ * to the other half, and stays on its device in DualPipeV. Converts the mesh and the batch of such a
+ * run to DualPipeV. */
 void cs_rules_halve(cs_rules *rules, cs_description_parallel *mesh, cs_description_batch *batch);
 
-/* Changes the stages per rank to those of a stated layout. */
+/* Reads the stated stages, and sets the number of stages per rank accordingly. */
 void cs_rules_read_stages(cs_rules *rules, cs_description_parallel *mesh);
 
-/* Stages of a rank: those that are stated, and the two of a V. */
+/* Returns the number of stages per rank: as stated, or two in a V. */
 uint32_t cs_rules_chunks(const cs_description *run);
 
 /* Writes /scenario/schedule/partition. */
@@ -90,8 +90,7 @@ void cs_rules_platform(cs_rules *rules);
 /* The device that the run's GPU is; "" where it is none. */
 const char *cs_rules_gpu(const cs_description *run);
 
-/* Whether NVLinks join the GPUs of several nodes, as in a rack. Needs "device" in
- * the view. */
+/* Whether NVLinks join the GPUs of several nodes, as in a rack. Needs "device" in the view. */
 bool cs_rules_rack(const cs_rules *rules, const cs_description *run);
 
 /* The same device; NULL and noted as missing where it is none. */

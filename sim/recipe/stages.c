@@ -4,7 +4,7 @@
  * Megatron Core's argument pipeline-model-parallel-layout (NVIDIA/Megatron-LM, megatron/core/
  * transformer/pipeline_parallel_layer_layout.py) has a letter for each part of the network, E for the
  * embedding, t for a block, m for a module of multi-token prediction, L for the loss with the matrix
- * in front of it, and | between stages. "t*3" stands for three letters, "(tt|)*6" for six groups;
+ * in front of it, and | between stages. "t*3" means three letters, "(tt|)*6" for six groups;
  * commas and blanks mean nothing. Stage s is on rank s mod P. */
 #include "sim/recipe/rules.h"
 
@@ -19,8 +19,8 @@ typedef struct letters {
     char at[MOST_LETTERS];
 } letters;
 
-/* Repeats the letters from `first` on as often as the number behind a * says, if there is one. False
- * if there is no such number or no room. */
+/* Reads the number after a *, if present, and repeats the letters from `first` on that many times.
+ * False: the number is missing, or room is. */
 static bool repeat(letters *to, size_t first, const char **text)
 {
     const size_t n = to->n - first;
@@ -112,7 +112,7 @@ static const char *read_blocks(const cs_description *run, cs_stages *made)
         return NULL;
     if (n % run->parallel->pp != 0)
         return "stated: as many stages as the ranks have";
-    /* of blocks that the other stages cannot share equally, the first stages have one more */
+    /* remaining blocks go to the first stages, one each */
     const uint32_t last = given->n > 0 ? 0 : (uint32_t)options->last_stage_layers;
     for (uint32_t s = 0; s < n; s++) {
         made->first[s] = s == 0 ? 0 : (uint32_t)next;

@@ -39,7 +39,7 @@ typedef struct cs_points {
     cJSON **documents; /* that points refer to */
 } cs_points;
 
-/* The fields of a point beside those of its description, and of its measurement; ended by {0}. */
+/* The fields of a point besides its description, and of its measurement; ended by {0}. */
 extern const cs_field cs_point_fields[];
 extern const cs_field cs_point_measured_fields[];
 

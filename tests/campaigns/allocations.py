@@ -42,6 +42,7 @@ COMMANDS = {  # SCENARIO is a small one, RUN its results
     'validate': 'validate POINTS -j 1 -o OUT.h5',
     'advise': 'advise NAMED -j 1 --most 3 -o OUT.h5',
     'import': 'import nccl-tests LOG --date 2026-01-01 -o OUT.json',
+    'description': 'import run POINTS -o OUT.json',
     'timeline': 'export trace RUN -o OUT.pftrace',
 }
 # The same without files. Of those that start threads a copy has one only (fail-malloc.c).
@@ -57,6 +58,7 @@ COPIED = {
     'sweep': 'sweep SCENARIO --vary /schedule/micro_batches=4,8 --no-output --json -j 1',
     'runs': 'run NOISY --runs 3 -j 1 --no-output',
     'validate': 'validate POINTS -j 1 --json',
+    'description': 'import run POINTS',
     'advise': 'advise NAMED -j 1 --most 3',
 }
 HANDED_OVER = 111  # what a copy of a thread ends with when it did its part
