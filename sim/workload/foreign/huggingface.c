@@ -116,8 +116,7 @@ static cs_status load_type(reading *r, const char *file)
     const cJSON *given = cs_json_member(r->config, "model_type");
     const cs_json_place key = {.up = r->place, .key = "model_type"};
     const char *name = cJSON_IsString(given) ? given->valuestring : "";
-    const size_t length = strlen(name);
-    const bool is_file = length > 5 && strcmp(name + length - 5, ".json") == 0;
+    const bool is_file = cs_facts_is_file(name);
     cs_error why;
     cs_error_init(&why);
     if (!cJSON_IsObject(r->config))
