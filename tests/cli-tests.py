@@ -245,7 +245,7 @@ class Messages(Case):
         self.assertEqual([kind for kind in kinds if len(listed[kind]) < 7], [])
         text = ' '.join(run('list').stdout.split())
         for entry in (entry for kind in kinds for entry in listed[kind]):
-            self.assertRegex(entry['name'], r'^[\w-]+$')
+            self.assertRegex(entry['name'], r'^[\w.-]+$')
             self.assertRegex(entry['summary'], r'^\S.*[^.\s]$', entry['name'])
             self.assertIn(f"{entry['name']}: {entry['summary']}", text)
             names = [p['name'] for p in entry['parameters']]
@@ -428,12 +428,14 @@ class Messages(Case):
                 'cluster': {'node': 'nvlink_mesh', 'gpus_per_node': 4, 'devices': 8,
                             'network': {'topology': 'nvlink_switch', 'bandwidth': '1 GB/s'}}}
         listed = json.loads(run('list', 'topologies', '--json').stdout)['topologies']
+        nodes = {t['name']: t.get('stands_for', {}) for t in listed}
         for name in (t['name'] for t in listed if t['name'] not in ('ideal', 'file')):
             write('s.json', dict(UNIFORM, platform={'topology': name,
                                                     **keys.get(name, {'devices': 4})},
                                  schedule={'kind': 'dp'}))
             sharing = 'fifo' if name == 'ring' else 'max_min'
-            linked = name in ('nvlink_mesh', 'dgx1', 'abci', 'dgx1-v100', 'gh200-4')
+            node = nodes[name].get('node', nodes[name]).get('topology', name)
+            linked = node in ('nvlink_mesh', 'dgx1')
             by = 'ring_per_link' if linked else 'ring'
             done = run('check', 's.json', '--resolved')
             self.assertEqual(json.loads(done.stdout)['platform']['sharing'], sharing, name)

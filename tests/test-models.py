@@ -122,7 +122,7 @@ class Models(unittest.TestCase):
             ({'name': 't', 'like': 'lama'}, '/like: unknown model_type "lama"'),
             ({'name': 't'}, '/family: '),
             ({'name': 't', 'like': 'llama', 'keys': {'vocab_size': 'words'}},
-             '/keys/vocab_size: "words" is no key of the family "decoder"'),
+             '/keys/vocab_size: "words" is not a key of the family "decoder"'),
             ({'name': 't', 'like': 'llama', 'parameters': {'bias_in': 'none'}},
              '/parameters/bias_in: unknown value "none"'),
         ]

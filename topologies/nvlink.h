@@ -4,7 +4,7 @@
 
 #include "topologies/pcie-tree.h"
 
-enum { CS_NVLINK_GPUS = 1024 }; /* of a node at most */
+enum { CS_NVLINK_GPUS = 1024 }; /* most GPUs of a node */
 
 /* The keys of all of them; a params struct begins with this. */
 typedef struct cs_nvlink {

@@ -145,8 +145,7 @@ cs_status cs_topology_named(const char *name, const cs_json_place *place, cs_are
     const cs_topology *found = cs_topology_find(name);
     const char *machine = found ? NULL : cs_facts_find(&cs_machine_kind, name);
     const cs_json_place *document = place;
-    const size_t length = strlen(name);
-    const bool is_file = length > 5 && strcmp(name + length - 5, ".json") == 0;
+    const bool is_file = cs_facts_is_file(name);
     cJSON *root;
     cs_error why;
     if (found) {

@@ -34,6 +34,11 @@ static bool ends_in(const char *name, const char *extension)
     return n > m && strcmp(name + n - m, extension) == 0;
 }
 
+bool cs_facts_is_file(const char *name)
+{
+    return ends_in(name, ".json");
+}
+
 /* The length of the next word, letters and digits, before the end of the line; `*at` is moved to
  * its end. 0: there is none. */
 static size_t next_word(const char **at)
@@ -287,7 +292,7 @@ static cs_status inherit(const cs_facts_kind *kind, const char *path, int depth,
 static cs_status load(const cs_facts_kind *kind, const char *name, const char *from, int depth,
                       cJSON **root, cs_error *error)
 {
-    const bool is_file = ends_in(name, ".json");
+    const bool is_file = cs_facts_is_file(name);
     char *path = is_file && from ? cs_file_relative(from, name) : strdup(name);
     cs_status status = CS_OK;
     if (!path)

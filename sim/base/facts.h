@@ -44,6 +44,9 @@ typedef struct cs_facts_kind {
     cs_status (*check)(const cJSON *root, const char *path, cs_error *error);
 } cs_facts_kind;
 
+/* Whether a name is that of a file, FILE.json. */
+bool cs_facts_is_file(const char *name);
+
 /* The text of a file that is compiled in, or NULL. */
 const char *cs_facts_text(const char *folder, const char *name);
 

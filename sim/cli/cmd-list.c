@@ -13,6 +13,7 @@
 #include "sim/scenario/workload.h"
 #include "sim/sweep/sweep-section.h"
 #include "sim/validate/points.h"
+#include "sim/workload/foreign/huggingface.h"
 #include "sim/workload/zoo/zoo.h"
 
 #include <ctype.h>
@@ -31,9 +32,9 @@ typedef struct entry {
     const cs_field *fields;
     const cs_formula *formulas; /* of a schedule's closed forms; or NULL */
     const char *unit;           /* of a figure; or NULL */
-    const char *stands_for;     /* what a machine or a model is short for, as JSON; or NULL */
-    const char *section;        /* of a scenario, in which stands_for can be written */
-    const cs_field *keys_of;    /* of a model: the keys of its family; or NULL */
+    const char *stands_for;     /* JSON that a machine or a model is short for; or NULL */
+    const char *section;        /* section of a scenario for stands_for */
+    const cs_field *keys_of;    /* keys of a model's family; or NULL */
     const cs_term *term;        /* or NULL */
     bool is_runtime;
     const cs_facts_kind *kind; /* of a description that has aliases; or NULL */
@@ -72,7 +73,7 @@ static void copy_spaced(const char *from, char *to, size_t size)
     *to = '\0';
 }
 
-/* A machine, by its name. */
+/* Describes a machine by its platform. */
 static void describe_machine(const char *name, entry *out)
 {
     cs_arena arena;
@@ -108,7 +109,7 @@ static bool topology_at(size_t i, entry *out)
     return at || machine;
 }
 
-/* A model, by its name: the family and the keys that it stands for. */
+/* Describes a model by its family and the parameters that it states. */
 static void describe_model(const char *name, entry *out)
 {
     cJSON *root = NULL;
@@ -142,6 +143,26 @@ static void describe_model(const char *name, entry *out)
         out->keys_of = family->fields;
     free(keys);
     cJSON_Delete(root);
+}
+
+static bool model_type_at(size_t i, entry *out)
+{
+    cJSON *root = NULL;
+    const char *name = cs_facts_name(cs_model_type_kind.folder, i);
+    if (!name)
+        return false;
+    *out = (entry){.name = name, .fields = none};
+    out->summary = out->text;
+    out->source = out->more;
+    if (cs_facts_load(&cs_model_type_kind, name, NULL, &root, NULL) != CS_OK)
+        return true;
+    const char *family = cJSON_GetStringValue(cs_json_member(root, "family"));
+    const char *source = cJSON_GetStringValue(cs_json_member(root, "source"));
+    snprintf(out->text, sizeof(out->text), "config.json of transformers with this model_type: %s",
+             family ? family : "");
+    snprintf(out->more, sizeof(out->more), "%s", source ? source : "");
+    cJSON_Delete(root);
+    return true;
 }
 
 enum { MODEL_KINDS = 3 }; /* that come before the models with names */
@@ -303,11 +324,12 @@ static const struct {
     bool (*at)(size_t i, entry *out);
     size_t first; /* whose name a user may say */
 } sections[] = {
-    {"schedules", schedule_at},  {"planners", planner_at},
-    {"topologies", topology_at}, {"models", model_at, MODEL_KINDS},
-    {"devices", device_at},      {"sections", section_at},
-    {"figures", figure_at},      {"points", point_at},
-    {"runtimes", runtime_at},    {"terms", term_at},
+    {"schedules", schedule_at},     {"planners", planner_at},
+    {"topologies", topology_at},    {"models", model_at, MODEL_KINDS},
+    {"devices", device_at},         {"sections", section_at},
+    {"figures", figure_at},         {"points", point_at},
+    {"runtimes", runtime_at},       {"terms", term_at},
+    {"model-types", model_type_at},
 };
 
 enum { N_SECTIONS = sizeof(sections) / sizeof(sections[0]) };
@@ -338,9 +360,9 @@ const cs_field *cs_listed_fields(const char *section, const char *name)
     return NULL;
 }
 
-static const char *const section_names[] = {"schedules", "planners", "topologies", "models",
-                                            "devices",   "sections", "figures",    "points",
-                                            "runtimes",  "terms",    NULL};
+static const char *const section_names[] = {"schedules", "planners", "topologies",  "models",
+                                            "devices",   "sections", "figures",     "points",
+                                            "runtimes",  "terms",    "model-types", NULL};
 
 enum { FIELD_COLUMN = 31, CONVENTION_INDENT = 10 };
 

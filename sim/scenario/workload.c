@@ -58,13 +58,6 @@ const cs_field cs_workload_fields[] = {
     {0},
 };
 
-static bool is_file(const char *name)
-{
-    static const char extension[] = ".json";
-    size_t length = strlen(name), cut = strlen(extension);
-    return length > cut && strcmp(name + length - cut, extension) == 0;
-}
-
 static char *path_of(const cs_workload *workload, const char *name)
 {
     return workload->from ? cs_file_relative(workload->from, name) : strdup(name);
@@ -105,7 +98,7 @@ static cs_status build_network(const cs_workload *workload, const cs_json_place 
 {
     cs_json_place parameters = {.up = place, .key = "parameters"};
     cs_json_place name = {.up = place, .key = "name"};
-    if (is_file(workload->name))
+    if (cs_facts_is_file(workload->name))
         return load_described(workload, &parameters, net, error);
     const cs_zoo_entry *family;
     cs_error why;

@@ -4,6 +4,7 @@
 #include "sim/workload/zoo/zoo.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -15,12 +16,12 @@ const cs_facts_kind cs_model_type_kind = {"model-types", "model_type", "docs/how
 /* A config.json while it is read. */
 typedef struct reading {
     const cJSON *config;
-    const cs_json_place *place; /* of the config */
+    const cs_json_place *place; /* where the config is */
     cJSON *type;                /* the description of its model_type */
-    const char *name;           /* of the type */
+    const char *name;           /* the type's name, which the network gets */
     const cs_zoo_entry *family;
-    const cs_field *fields; /* keys of the family, with what the type states as defaults */
-    void *params;           /* of the family */
+    const cs_field *fields; /* the family's keys, with the type's values as defaults */
+    void *params;           /* the family's struct */
     cJSON *values;          /* per key of the config that the type reads: its value */
     cs_arena arena;
     cs_error *error;
@@ -97,16 +98,17 @@ static cs_status unknown_type(const reading *r, const char *given)
         }
         cJSON_Delete(type);
     }
+    snprintf(guess.known, sizeof(guess.known), "`sim list model-types` has them");
     if (nearest)
         list_missed(nearest, r->config, missed, sizeof(missed));
     cJSON_Delete(nearest);
     if (!*best)
         return cs_json_invalid(&key, r->error, "unknown architecture %s", cs_guess_text(&guess));
     return cs_json_invalid(&key, r->error,
-                           "unknown architecture %s; its keys are those of \"%s\"%s%s: describe "
+                           "unknown architecture %s; \"%s\" has its keys%s%s: describe "
                            "it in a file that is like it (%s)",
-                           cs_guess_text(&guess), best, *missed ? ", which does not read " : "",
-                           missed, cs_model_type_kind.page);
+                           cs_guess_text(&guess), best, *missed ? " except " : "", missed,
+                           cs_model_type_kind.page);
 }
 
 static cs_status load_type(reading *r, const char *file)
@@ -114,8 +116,7 @@ static cs_status load_type(reading *r, const char *file)
     const cJSON *given = cs_json_member(r->config, "model_type");
     const cs_json_place key = {.up = r->place, .key = "model_type"};
     const char *name = cJSON_IsString(given) ? given->valuestring : "";
-    const size_t length = strlen(name);
-    const bool is_file = length > 5 && strcmp(name + length - 5, ".json") == 0;
+    const bool is_file = cs_facts_is_file(name);
     cs_error why;
     cs_error_init(&why);
     if (!cJSON_IsObject(r->config))
@@ -193,7 +194,7 @@ static cs_status read_keys(reading *r)
         const bool limit = cJSON_IsTrue(cs_json_member(spec, "limit"));
         if (!field)
             return cs_error_add(r->error, CS_INVALID,
-                                "%s: /keys/%s: \"%s\" is no key of the family \"%s\"", r->name,
+                                "%s: /keys/%s: \"%s\" is not a key of the family \"%s\"", r->name,
                                 spec->string, target, r->family->name);
         cs_field *made = target && !limit ? &table[n_table++] : &others[n_others++];
         *made = target && !limit ? *field : size;

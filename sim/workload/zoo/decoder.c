@@ -393,11 +393,11 @@ static const cs_field fields[] = {
            "activation of the MLPs; swiglu and geglu are gated"),
     CHOICE("norm", norm, norms, "rmsnorm", "normalisation before attention and MLP"),
     CHOICE("positions", positions, positions, "rotary",
-           "position encoding; none: also for one that attention adds by itself, like ALiBi"),
+           "position encoding; none: also if attention adds positions, like ALiBi"),
     SWITCH(bias, "linear layers have biases, except the router and the last one"),
     CHOICE("bias_in", biased, biased, "all",
            "linear layers that bias is about; qkv: projections of queries, keys and values; "
-           "attention: also the one behind the attention"),
+           "attention: also the output projection"),
     SWITCH(head_norms, "queries and keys are normalised per head"),
     SWITCH(sinks, "each head of attention has a learned sink"),
     SWITCH(router_bias, "the router has a bias for each expert"),

@@ -134,8 +134,7 @@ static cs_status find(const char *name, const char *from, cs_arena *arena,
 {
     cs_error ignored;
     cJSON *root;
-    const size_t length = strlen(name);
-    const bool is_file = length > 5 && strcmp(name + length - 5, ".json") == 0;
+    const bool is_file = cs_facts_is_file(name);
     const char *model = is_file ? NULL : cs_facts_find(&cs_model_kind, name);
     cs_error_init(&ignored);
     const cs_status known = cs_zoo_find(name, family, model || is_file ? &ignored : error);
