@@ -389,7 +389,7 @@ static cs_status take_sharded(const cs_candidate *c, const cs_pass_order *order,
                               const cs_scenario *scenario, const cs_progress *progress,
                               double *numbers, bool *taken, cs_error *error)
 {
-    const cs_simulation_options how = {.progress = progress};
+    const cs_simulation_options how = {.no_links = true, .progress = progress};
     const cs_plan *plan = scenario->plan;
     cs_graph graph = {0};
     cs_trace trace = {0};
@@ -447,7 +447,7 @@ static void take_sizes(const cs_scenario *scenario, cs_priced *to)
 static cs_status take_prices(const cs_scenario *scenario, bool has_rules,
                              const cs_progress *progress, cs_priced *to, cs_error *error)
 {
-    const cs_simulation_options how = {.progress = progress};
+    const cs_simulation_options how = {.no_links = true, .progress = progress};
     cs_graph graph = {0};
     cs_trace trace = {0};
     /* what rules divide is scattered behind sums of gradients, which the last micro-batch waits for
