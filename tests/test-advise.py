@@ -145,7 +145,7 @@ class Advise(unittest.TestCase):
         start = time.monotonic()
         out = self.sim('--top', '1', '--budget', f'{budget} s', '-j2').stdout
         self.assertLess(time.monotonic() - start, 1.05 * budget + stretched(0.5))
-        self.assertRegex(out, r'\nIncomplete: \d{5} plans not evaluated \(time budget used up\)')
+        self.assertRegex(out, r'\nIncomplete: \d+ plans not evaluated \(time budget used up\)')
         self.assertRegex(out, r'\n +1\*? ')
 
     # What each runtime can combine, by its own checks of arguments (docs/reference/runtimes.md):
@@ -296,7 +296,7 @@ class Advise(unittest.TestCase):
             journal = self.path('a.h5.journal')
             until = time.monotonic() + 60
             while time.monotonic() < until and not (os.path.exists(journal)
-                                                    and os.path.getsize(journal) > 20000):
+                                                    and os.path.getsize(journal) > 5000):
                 time.sleep(0.002)
             process.send_signal(signal.SIGINT)
             start = time.monotonic()

@@ -339,9 +339,16 @@ static void print_doubts(const cs_advice *advice, FILE *out)
     for (uint32_t r = 0; r < advice->n_rows; r++) {
         const cs_advice_row *row = &advice->rows[r];
         const double time = advice->outcomes[row->candidate].step.time;
+        if (!row->complete)
+            continue;
         fprintf(out, "%4u", r + 1);
-        for (uint32_t d = 0; d < CS_N_DOUBTS; d++)
-            fprintf(out, "  %+6.2f %% %5u", share(row->times[d] - time, time), row->ranks[d]);
+        for (uint32_t d = 0; d < CS_N_DOUBTS; d++) {
+            fprintf(out, "  %+6.2f %%", share(row->times[d] - time, time));
+            if (row->ranks[d] > 0)
+                fprintf(out, " %5u", row->ranks[d]);
+            else /* other rows are not known */
+                fputs("     -", out);
+        }
         fputc('\n', out);
     }
 }

@@ -389,7 +389,7 @@ static cs_status take_sharded(const cs_candidate *c, const cs_pass_order *order,
                               const cs_scenario *scenario, const cs_progress *progress,
                               double *numbers, bool *taken, cs_error *error)
 {
-    const cs_simulation_options how = {.progress = progress};
+    const cs_simulation_options how = {.no_links = true, .progress = progress};
     const cs_plan *plan = scenario->plan;
     cs_graph graph = {0};
     cs_trace trace = {0};
@@ -447,7 +447,7 @@ static void take_sizes(const cs_scenario *scenario, cs_priced *to)
 static cs_status take_prices(const cs_scenario *scenario, bool has_rules,
                              const cs_progress *progress, cs_priced *to, cs_error *error)
 {
-    const cs_simulation_options how = {.progress = progress};
+    const cs_simulation_options how = {.no_links = true, .progress = progress};
     cs_graph graph = {0};
     cs_trace trace = {0};
     /* what rules divide is scattered behind sums of gradients, which the last micro-batch waits for
@@ -680,8 +680,8 @@ static bool unpack(const cs_pool_item *item, cs_priced *priced)
 /* Points of work: a price, or with this bit a price at a ZeRO stage. */
 enum { SHARDED_POINT = 1 << 30 };
 
-/* What of passes at its ZeRO stage a candidate may be spared. Simulating a plan takes about as long
- * as pricing it, and twice as long with 64 micro-batches; most plans are left out by the bound. */
+/* A price at a ZeRO stage prunes most of its plans. Simulating a plan takes about as long as pricing
+ * it, and twice as long with 64 micro-batches. */
 enum { PASSES_ALIKE = 64 };
 
 static bool waits_for_shards(const cs_candidate *c)
@@ -798,7 +798,7 @@ static void set_bounds(const cs_advise_base *base, const cs_candidates *candidat
               cs_rough_memory(base, c, order, like));
 }
 
-/* What messages between the first places of neighbouring stages take, each alone on its way. */
+/* Times of messages between the first places of neighbouring stages, each alone on its links. */
 static cs_status time_messages(const cs_candidate *c, const cs_pass_order *order,
                                const cs_platform *platform, cs_stage_price *stages, cs_error *error)
 {

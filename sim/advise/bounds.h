@@ -2,9 +2,10 @@
  *
  * A bound is of the simulation, not of the machine. Candidates that have the same stages and
  * micro-batches, but other schedules, numbers of micro-batches or ZeRO stages, compute the same
- * passes: one micro-batch is simulated for all of them, without ZeRO. Where they put the stages
- * may change what exchanges within layers take, unless these stay within nodes in which all devices
- * are joined alike, each by links of its own, and no layers share weights: else they must also have the same mesh. From it come f_s and b_s,
+ * passes: one micro-batch is simulated for all of them, without ZeRO. They must also have the same
+ * mesh, as the place of a stage may change how long exchanges within layers take; except where
+ * layers are divided within nodes whose devices are all joined alike, each by links of its own, and
+ * no layers share weights. From it come f_s and b_s,
  * what stage s takes for a forward and a backward, from when all of its devices have begun to the
  * end of the last computation of the first one: with the exchanges within layers in between, which
  * are delays that depend on nothing else, and without /platform/slowdown. (Where the scenario asks
@@ -25,9 +26,9 @@
  *      backward, when it has most of them (pass-order.h). Where rules or another planner decide for single
  *      layers what is divided, S_r is what there is if all were.
  *
- * Before a candidate is simulated, both become those of its whole order of passes: the longest path
+ * Before a candidate is simulated, both are raised by its whole order of passes: the longest path
  * through all passes, each of f_s or b_s, and the messages between them, each alone on its way; and
- * the most that a rank keeps at any point of its order. A backward that is split takes at most the
+ * the largest activations of a rank at any point of its order. A backward that is split takes at most the
  * gradients of weights of its stage in one half, and the rest of b_s in the other.
  *
  * With gradients or weights divided over replicas, at ZeRO stages 2 and 3 in pipelines, passes take
@@ -78,13 +79,13 @@ typedef enum cs_advise_stage { CS_ADVISE_SEARCHING, CS_ADVISE_EXAMINING } cs_adv
 /* Times of a micro-batch at ZeRO stage 2 or 3, which candidates have in common that are at the same
  * stage and places, and have the same stages and micro-batches. */
 typedef struct cs_sharded_price {
-    uint64_t saves;            /* about so many passes are not simulated if it is known */
+    uint64_t saves;            /* passes that need not be simulated if it is known, about */
     bool known;                /* it was priced, */
     uint32_t ranks;            /* number of pipeline ranks; 0: the price gives no bound */
     double *passes, *scatters; /* y and the largest q of each rank: s; the caller frees the first */
 } cs_sharded_price;
 
-/* What candidates with the same stages and micro-batches have in common. */
+/* Prices of candidates with the same stages and micro-batches. */
 typedef struct cs_priced {
     bool known;      /* else it was not priced yet, and all else is zero */
     bool possible;   /* else the model, the mesh or the platform refuses it */
@@ -102,7 +103,7 @@ typedef struct cs_priced {
 /* A platform of so many devices; the scenario owns it. */
 typedef struct cs_devices_platform {
     uint32_t devices;
-    cs_price_memory *memory; /* of collectives on it */
+    cs_price_memory *memory; /* remembers costs of collectives on it */
     cs_scenario scenario;
 } cs_devices_platform;
 
@@ -117,8 +118,8 @@ typedef struct cs_numbering {
 
 typedef struct cs_bounds {
     uint32_t n;         /* candidates that have bounds: the first ones */
-    uint32_t even_node; /* devices of a node, in all of which any devices exchange the same in the
-                         * same time, whatever the others do; 0: not so, or not known */
+    uint32_t even_node; /* devices of a node, where each pair of devices exchanges the same bytes in
+                         * the same time, on all nodes; 0: not so, or not known */
     cs_numbering models, prices, meshes, order_numbers, sharded_numbers;
     cs_sharded_price *sharded;   /* per number */
     uint32_t *sharded_of;        /* per candidate; CS_NO_CANDIDATE: none is of use */

@@ -29,8 +29,8 @@ static cs_advice_row *row_of(cs_advice *advice, uint32_t candidate)
 
 /* ---- other links, other devices ---- */
 
-/* The platform with its devices and links so many times as fast; those that change live in the
- * arena, the rest is the original's. */
+/* The platform with the speeds of devices and links multiplied; those that change live in the arena,
+ * the rest is the original's. */
 static cs_status change_platform(const cs_platform *from, double bandwidth, double speed,
                                  cs_arena *arena, cs_platform *to, cs_error *error)
 {

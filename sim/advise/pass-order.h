@@ -12,28 +12,28 @@
 
 /* A stage on a device; sizes in bytes, times in s. */
 typedef struct cs_stage_price {
-    double forward, backward; /* of a micro-batch, see bounds.h */
-    double weight_half;       /* of `backward`, at most: what computes gradients of weights */
-    double output;            /* what a device sends of a micro-batch to the next stage */
+    double forward, backward; /* a micro-batch takes that, see bounds.h */
+    double weight_half;       /* part of `backward`, at most: gradients of weights */
+    double output;            /* bytes of a micro-batch that a device sends to the next stage */
     double down, up;      /* that message, and the one back: set by who knows where stages are */
     double dense, expert; /* weights; of one place, nothing divided over others */
     double gradients, frozen, cast, kept;
 } cs_stage_price;
 
-/* What the order of a schedule says. */
+/* Facts that follow from the order of a schedule. */
 typedef struct cs_pass_order {
     uint32_t n_stages;
     bool splits;         /* it has halves of backwards */
-    uint32_t *rank;      /* per stage: on which pipeline rank it is; the caller's, to free, */
+    uint32_t *rank;      /* per stage: its pipeline rank; the caller's, to free, */
     uint32_t *by_rank;   /* and with it: the stages, by their ranks, */
     uint32_t *in_flight; /* and per stage: micro-batches whose activations are there when
-                          * its rank has those of most passes */
+                          * its rank has most activations */
 } cs_pass_order;
 
 CS_MUST_CHECK cs_status cs_pass_order_find(const cs_candidate *candidate, cs_pass_order *order,
                                            cs_error *error);
 
-/* Stage k of a rank, all of which have as many. */
+/* Stage k of a rank; all ranks have equally many. */
 static inline uint32_t cs_pass_stage(const cs_candidate *c, const cs_pass_order *order,
                                      uint32_t rank, uint32_t k)
 {

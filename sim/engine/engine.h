@@ -90,6 +90,7 @@ typedef struct cs_engine_options {
                              * many times as long the first takes beside the second, >= 1; or NULL */
     cs_traffic traffic;
     bool stop_on_oom; /* end the run at the first allocation beyond a capacity */
+    bool no_links;    /* the trace has none: nobody asks how much they carried */
     bool every_event; /* simulate each event by itself: no shortcut, which all give the same bits */
     const cs_progress *progress; /* may be NULL */
 } cs_engine_options;

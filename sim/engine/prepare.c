@@ -358,6 +358,8 @@ static cs_status count_links(cs_engine *e, cs_link_record *links, cs_error *erro
 
 static cs_status collect_links(cs_engine *e, cs_trace *trace, cs_error *error)
 {
+    if (e->options.no_links)
+        return CS_OK;
     if (!e->times && !count_tasks(e))
         return cs_error_no_memory(error);
     trace->n_links = e->platform->n_links;

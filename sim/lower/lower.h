@@ -73,7 +73,7 @@ typedef struct cs_lower_options {
     cs_alpha_beta levels[CS_N_LEVELS]; /* those that are given; of others the bandwidth is 0 */
     const cs_measured_collectives *measured; /* times of delays, where there are any; or NULL */
     const char *file;                        /* that the options are from, for messages; or NULL */
-    cs_price_memory *memory;                 /* of what collectives cost in other graphs; or NULL */
+    cs_price_memory *memory;                 /* remembers costs for other graphs; or NULL */
 } cs_lower_options;
 
 /* For scenarios and their documentation: of the options, of one level, and of dispatch. */

@@ -21,7 +21,7 @@ typedef struct price {
 typedef struct arrangement {
     cs_side *sides;    /* NULL while nobody asked for them */
     uint32_t *devices; /* of all sides */
-    uint64_t hash[2];  /* of which they are, with a cost memory */
+    uint64_t hash[2];  /* identifies them in a memory of costs */
     cs_solutions *solutions;
 } arrangement;
 
@@ -43,7 +43,7 @@ struct cs_families {
 
 /* ---- costs in other graphs ---- */
 
-/* What one family takes, by two hashes of all that it depends on. */
+/* The costs of one family, found by two hashes of everything they depend on. */
 typedef struct remembered {
     struct remembered *next;
     uint64_t hash[2];
@@ -53,7 +53,7 @@ typedef struct remembered {
 enum { BUCKETS = 1 << 14 };
 
 struct cs_price_memory {
-    const cs_link *links; /* of its platform */
+    const cs_link *links; /* identify its platform */
     pthread_mutex_t lock;
     remembered *first[BUCKETS];
 };
@@ -80,7 +80,7 @@ void cs_price_memory_destroy(cs_price_memory *memory)
     free(memory);
 }
 
-/* What stays once it is there, so that it can be read without the lock; NULL: unknown. */
+/* Entries stay once they are there, so they can be read without the lock; NULL: unknown. */
 static const remembered *recall(cs_price_memory *memory, const uint64_t hash[2])
 {
     pthread_mutex_lock(&memory->lock);
@@ -106,7 +106,7 @@ static void remember(cs_price_memory *memory, const uint64_t hash[2], const cs_t
     pthread_mutex_unlock(&memory->lock);
 }
 
-/* What solutions depend on besides the family and its collective. */
+/* Everything that costs depend on besides the family and its collective. */
 static uint64_t key_of(const cs_prices *prices)
 {
     const double *reached = cs_reached_levels(&prices->options->reached);

@@ -26,7 +26,7 @@ typedef struct cs_prices {
     cs_families *families;
     cs_link_memory *links;   /* rings over the links of devices to each other */
     cs_price_memory *memory; /* the options', if it is of this platform; or NULL */
-    uint64_t key;            /* of all else in it that costs depend on but the collective */
+    uint64_t key;            /* hash of the options and levels that costs depend on */
 } cs_prices;
 
 /* CS_NO_MEMORY; `prices` is then finished already. */

@@ -55,6 +55,7 @@ static cs_status run_engine(const cs_scenario *scenario, const cs_platform *plat
                                                   .gap = noise->gap,
                                                   .seed = seed},
                                       .stop_on_oom = options->stop_on_oom,
+                                      .no_links = options->no_links,
                                       .every_event = options->every_event,
                                       .progress = options->progress};
     if (status == CS_OK)
@@ -273,7 +274,7 @@ static bool allows_series(const cs_scenario *scenario)
 static cs_status run_step(const cs_scenario *scenario, const cs_platform *platform,
                           const cs_progress *progress, cs_step *step, cs_error *error)
 {
-    const cs_simulation_options how = {.progress = progress};
+    const cs_simulation_options how = {.no_links = true, .progress = progress};
     cs_scenario one = *scenario; /* what it owns stays the original's */
     bool doubtful = false;
     one.job.in_series = allows_series(scenario);

@@ -29,6 +29,7 @@ typedef struct cs_simulation_options {
     bool stop_on_oom;
     bool record_rates;
     bool no_hash;         /* that of the simulation stays 0 */
+    bool no_links;        /* the trace has no links */
     bool every_event;     /* without the engine's shortcuts, which change no result */
     uint64_t seed_offset; /* the run's seed is the scenario's plus this */
     const cs_progress *progress;

@@ -68,7 +68,7 @@ typedef struct cs_scenario_parts {
                                         * micro-batches of the same size; or NULL */
     const cs_platform *platform; /* from the same section, with as many devices; or NULL */
     const char *difference;      /* cs_scenario.difference of one with the same mesh, or NULL */
-    cs_price_memory *memory;     /* of what collectives cost on that platform; or NULL */
+    cs_price_memory *memory;     /* costs of collectives on that platform; or NULL */
     cs_kept_platforms *kept;     /* that the platform is borrowed from, or NULL */
 } cs_scenario_parts;
 
