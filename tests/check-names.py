@@ -15,8 +15,8 @@ import sys
 FOLDERS = ('sim', 'topologies', 'schedules', 'plots', 'calib')
 PAPERS = 'sim/figures/'
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
-COMPARES = re.compile(r'(?:str\w*cmp|strn?str|strcasestr|\bis|\bis_\w+|starts\w*|begins\w*|contains|'
-                      r'\bhas_\w+|says|_is|equals?)\([^;{}]*$')
+COMPARES = re.compile(r'(?:str\w*cmp|strn?str|strcasestr|\bis|\bis_\w+|starts\w*|begins\w*|'
+                      r'contains|contains|\bhas_\w+|says|_is|equals?)\([^;{}]*$')
 # (file, literal): what it is instead
 EXCEPTIONS = {
     ('sim/scenario/ignored-keys.c', 'ideal'): 'a topology that C builds',

@@ -282,8 +282,7 @@ static void test_nvlinks_add_up(void **state)
     static const struct {
         const char *platform;
         double total;
-    } rows[] = {{"{\"topology\":\"dgx1\"}", 150e9},
-                {"{\"topology\":\"dgx1\",\"links\":4}", 80e9}};
+    } rows[] = {{"{\"topology\":\"dgx1\"}", 150e9}, {"{\"topology\":\"dgx1\",\"links\":4}", 80e9}};
     for (size_t i = 0; i < ROWS(rows); i++) {
         cs_platform platform = build(rows[i].platform, 8);
         double out[8] = {0}, in[8] = {0};
