@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """No C source asks how something of the world is called: check-names.py SOURCE_ROOT
 
-Devices, runtimes, machines, frameworks, releases, data sets and models are described in facts/.
-What a prediction needs to know about them is stated there. Reported are literals that are such a
-name or one of its aliases, or begin with one, and are compared with something, or begin a row of a
-table. Figures of papers (sim/figures) name the models and machines that a paper is about.
+Devices, runtimes, machines, frameworks, releases, data sets and models are described in facts/, and
+predictions read facts from there. The check reports literals that are, or begin with, such a name
+or alias, if the code compares them or they begin a row of a table. Figures of papers (sim/figures)
+name the models and machines that a paper is about.
 """
 import glob
 import json
@@ -17,7 +17,7 @@ PAPERS = 'sim/figures/'
 LITERAL = re.compile(r'"((?:[^"\\\n]|\\.)*)"')
 COMPARES = re.compile(r'(?:str\w*cmp|strn?str|strcasestr|\bis|\bis_\w+|starts\w*|begins\w*|'
                       r'contains|contains|\bhas_\w+|says|_is|equals?)\([^;{}]*$')
-# (file, literal): what it is instead
+# (file, literal): its meaning
 EXCEPTIONS = {
     ('sim/scenario/ignored-keys.c', 'ideal'): 'a topology that C builds',
     ('sim/run/osdp-study.c', 'FSDP'): 'a row of the OSDP paper',

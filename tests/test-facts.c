@@ -1,5 +1,4 @@
-/* Descriptions of facts: what a file takes over from the one that it is like, and by which names it
- * is found. */
+/* Descriptions of facts: values that a file takes over by "like", and the names that find it. */
 #include "sim/base/facts.h"
 #include "tests/expect.h"
 

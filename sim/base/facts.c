@@ -53,7 +53,7 @@ static size_t next_word(const char **at)
     return (size_t)(to - from);
 }
 
-/* Whether `unit` is that of a number of gigabytes: "", "G" or "GB". */
+/* Whether `unit` means gigabytes: "", "G" or "GB". */
 static bool is_unit(const char *unit, size_t length)
 {
     return length <= 2 && strncasecmp(unit, "gb", length) == 0;

@@ -1,5 +1,5 @@
-/* What the program knows about the world: the JSON files of facts/, which are compiled in, and
- * users' own files of the same form.
+/* Facts about the world: the JSON files of facts/, which are compiled in, and users' own files of
+ * the same form.
  *
  * A description of a device, a runtime, a machine or a model is a file in the folder of its kind:
  *
@@ -8,14 +8,14 @@
  * "like" names the description whose values hold where this one states none: objects are merged
  * key by key, all else is replaced, and null removes a value. A list that the kind joins has the
  * file's own items first, and then the items of the description that it is like, except for items
- * whose "name" the file's own items have. "name", "title", "aliases" and
- * "except" are never taken over.
+ * whose "name" the file's own items have. "name", "title", "aliases" and "except" are never taken
+ * over.
  *
- * "aliases" are other ways to write the name. An alias fits if each of its words is a word of what
- * was written, in any case and any order; a number fits with "GB" or "G" after it. The alias with
- * the most words wins. A file is not meant if one of its "except" fits. So "NVIDIA A100-PCIE-40GB"
- * is the device with the alias "A100 PCIe 40", not the one with "A100". If aliases of two files fit
- * equally well, the name is ambiguous and finds neither.
+ * "aliases" are other ways to write the name. An alias fits if the text has all its words, in any
+ * case and any order; a number fits with "GB" or "G" after it. The alias with the most words wins.
+ * A file is not meant if one of its "except" fits. So "NVIDIA A100-PCIE-40GB" is the device with
+ * the alias "A100 PCIe 40", not the one with "A100". If aliases of two files fit equally well, the
+ * name is ambiguous and finds neither.
  */
 #ifndef CS_BASE_FACTS_H
 #define CS_BASE_FACTS_H
@@ -44,13 +44,13 @@ typedef struct cs_facts_kind {
     cs_status (*check)(const cJSON *root, const char *path, cs_error *error);
 } cs_facts_kind;
 
-/* Whether a name is that of a file, FILE.json. */
+/* Whether a name is a file, FILE.json. */
 bool cs_facts_is_file(const char *name);
 
 /* The text of a file that is compiled in, or NULL. */
 const char *cs_facts_text(const char *folder, const char *name);
 
-/* The name of file `i` of a folder, NULL behind the last one. */
+/* The name of file `i` of a folder, NULL after the last one. */
 const char *cs_facts_name(const char *folder, size_t i);
 
 /* The name of the description that is called `name` or that has an alias that fits; NULL: none, or

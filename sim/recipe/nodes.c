@@ -1,4 +1,4 @@
-/* Rules for the section "platform": which GPU, in which nodes, joined by what. */
+/* Rules for the section "platform": the GPU, its node and the network. */
 #include "sim/base/units.h"
 #include "sim/recipe/rules.h"
 #include "topologies/topology.h"
