@@ -662,7 +662,7 @@ static scenario_run run_vgg(uint32_t samples, const char *schedule)
     const cs_status status = scenario_run_init(
         &run, &error,
         "{'schema_version': 1, 'model': {'name': 'vgg16', 'parameters': {'image': 32},"
-        " 'batch_size': %u, 'device': 'v100'},"
+        " 'batch_size': %u, 'device': 'v100'}, 'runtime': 'ideal',"
         " 'platform': {'topology': 'ideal', 'memory': 'unlimited'}, 'schedule': %s}",
         samples, schedule);
     if (status != CS_OK)
