@@ -295,22 +295,24 @@ static cs_status load(const cs_facts_kind *kind, const char *name, const char *f
     const bool is_file = cs_facts_is_file(name);
     char *path = is_file && from ? cs_file_relative(from, name) : strdup(name);
     cs_status status = CS_OK;
+    *root = NULL;
     if (!path)
         return cs_error_no_memory(error);
     if (is_file) {
         status = cs_json_load(path, root, error);
-        if (status == CS_OK && kind->check && (status = kind->check(*root, path, error)) != CS_OK)
-            cJSON_Delete(*root);
+        if (status == CS_OK && kind->check)
+            status = kind->check(*root, path, error);
     } else {
         const char *found = kind->exact ? name : cs_facts_find(kind, name);
         const char *text = found ? cs_facts_text(kind->folder, found) : NULL;
         *root = text ? cJSON_Parse(text) : NULL; /* embed-facts.py has checked the text */
         status = !text ? refuse(kind, name, error) : *root ? CS_OK : cs_error_no_memory(error);
     }
-    if (status == CS_OK && cJSON_IsObject(*root)) {
+    if (status == CS_OK && cJSON_IsObject(*root))
         status = inherit(kind, path, depth, *root, error);
-        if (status != CS_OK)
-            cJSON_Delete(*root);
+    if (status != CS_OK) {
+        cJSON_Delete(*root);
+        *root = NULL;
     }
     free(path);
     return status;
