@@ -67,7 +67,7 @@ PLANNED = '''{"schema_version": 1, "model": {"uniform": {"layers": 6, "forward":
  "bandwidth": "1 GB/s"}, "schedule": {"kind": "periodic", "micro_batches": 4}}'''
 NAMED = '''{"schema_version": 1, "model": {"name": "vgg16", "batch_size": 16, "device": "v100"},
  "platform": {"topology": "ring", "devices": 2, "bandwidth": "1 GB/s"},
- "schedule": {"kind": "1f1b", "micro_batches": 2}}'''
+ "schedule": {"kind": "1f1b", "micro_batches": 2}, "runtime": "ideal"}'''
 POINTS = '''{"schema": "truth/1", "dataset": "made", "points": [{"id": "made/1", "parallel": {"pp":
  2}, "features": ["pp"], "hardware": {"gpu": "A100-SXM4-80GB", "gpus": 2, "gpus_per_node": 8},
  "batch": {"global": 8, "micro": 1}, "model": {"name": "gpt", "kind": "decoder", "layers": 2,
