@@ -44,7 +44,7 @@ static uint32_t count_of(const cJSON *value, uint32_t otherwise)
 
 /* The machine that the run states, or names in its words on links, else the usual one of its GPU.
  */
-static void load_nodes(const cs_rules *rules, const cs_description *run, nodes *of)
+static void load_nodes(cs_rules *rules, const cs_description *run, nodes *of)
 {
     const cs_description_hardware *hardware = run->hardware;
     const char *usual = cJSON_GetStringValue(cs_rules_at(rules, "/device/machine"));
@@ -53,7 +53,12 @@ static void load_nodes(const cs_rules *rules, const cs_description *run, nodes *
     cs_error ignored;
     cs_error_init(&ignored);
     *of = (nodes){.name = asked ? cs_rules_find(&cs_machine_kind, asked) : NULL};
-    if (!of->name || cs_facts_load(&cs_machine_kind, of->name, NULL, &of->root, &ignored) != CS_OK)
+    if (!of->name)
+        return;
+    const cs_status status = cs_facts_load(&cs_machine_kind, of->name, NULL, &of->root, &ignored);
+    if (status == CS_NO_MEMORY)
+        rules->status = cs_error_no_memory(rules->error);
+    if (status != CS_OK)
         return;
     of->platform = cJSON_GetObjectItemCaseSensitive(of->root, "platform");
     of->joined = count_of(cs_json_member(of->platform, "gpus_per_node"), USUAL_NODE);
@@ -61,7 +66,7 @@ static void load_nodes(const cs_rules *rules, const cs_description *run, nodes *
     of->cluster = cs_json_member(of->platform, "network") != NULL;
 }
 
-bool cs_rules_rack(const cs_rules *rules, const cs_description *run)
+bool cs_rules_rack(cs_rules *rules, const cs_description *run)
 {
     nodes of;
     load_nodes(rules, run, &of);
@@ -290,7 +295,10 @@ static void add_memory(cs_rules *rules, cJSON *platform)
     cs_accelerator device = {0};
     cs_device_facts facts = {0};
     char text[64];
-    if (*name && cs_accelerator_load(name, NULL, &device, NULL) == CS_OK)
+    const cs_status status = *name ? cs_accelerator_load(name, NULL, &device, NULL) : CS_INVALID;
+    if (status == CS_NO_MEMORY)
+        rules->status = cs_error_no_memory(rules->error);
+    if (status == CS_OK)
         facts = cs_accelerator_facts(&device);
     cs_accelerator_finish(&device);
     const double nominal = (double)facts.memory;

@@ -75,7 +75,9 @@ static void put_device(cs_rules *rules, const cs_description *run)
     cJSON *device = NULL;
     cs_error ignored;
     cs_error_init(&ignored);
-    if (*name && cs_facts_load(&cs_device_kind, name, NULL, &device, &ignored) == CS_OK)
+    const cs_status status =
+        *name ? cs_facts_load(&cs_device_kind, name, NULL, &device, &ignored) : CS_INVALID;
+    if (status == CS_OK || status == CS_NO_MEMORY) /* a NULL says so */
         cs_rules_put(rules, "/device", device);
     put_truth(rules, "/is/rack", cs_rules_rack(rules, run));
 }

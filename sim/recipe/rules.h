@@ -91,7 +91,7 @@ void cs_rules_platform(cs_rules *rules);
 const char *cs_rules_gpu(const cs_description *run);
 
 /* Whether NVLinks join the GPUs of several nodes, as in a rack. Needs "device" in the view. */
-bool cs_rules_rack(const cs_rules *rules, const cs_description *run);
+bool cs_rules_rack(cs_rules *rules, const cs_description *run);
 
 /* The same device; NULL and noted as missing where it is none. */
 const char *cs_rules_device(cs_rules *rules);

@@ -114,9 +114,9 @@ static const cJSON *value_of(void *context, const char *key, cJSON *made)
         if (!starts(key, rows[i].prefix) || key[length] != '/')
             continue;
         cs_error_init(&ignored);
-        if (!of->loaded[i] && name &&
-            cs_facts_load(rows[i].kind, name, of->path, &of->described[i], &ignored) != CS_OK)
-            of->described[i] = NULL;
+        if (!of->loaded[i] && name)
+            of->failed |= cs_facts_load(rows[i].kind, name, of->path, &of->described[i],
+                                        &ignored) == CS_NO_MEMORY;
         of->loaded[i] = true;
         snprintf(place, sizeof(place), "%s%s", rows[i].part, key + length);
         return cs_json_at(of->described[i] || !*rows[i].part ? of->described[i] : of->root, place);
@@ -306,11 +306,13 @@ cs_status cs_runtime_apply(cJSON *root, const char *path, cs_arena *arena, cs_or
     for (size_t i = 0; i < N_DESCRIBED; i++)
         cJSON_Delete(of.described[i]);
     CS_TRY(status);
+    if (of.failed)
+        return cs_error_no_memory(error);
     if (!origins)
         return CS_OK;
     made.runtime = cs_arena_copy(arena, cJSON_GetStringValue(cs_json_at(root, "/runtime/name")));
     made.is_assumed = cJSON_IsTrue(cs_json_at(root, "/runtime/assumed"));
-    if (of.failed || !made.runtime)
+    if (!made.runtime)
         return cs_error_no_memory(error);
     *origins = made;
     return note_values(root, arena, origins, error);
