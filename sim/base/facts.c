@@ -134,7 +134,7 @@ static bool is_near(const char *text, const char *name)
         if (n >= sizeof(word) || n < 2 || (digits < n && is_unit(at - n + digits, n - digits)))
             continue;
         for (size_t i = 0; i < n; i++) {
-            word[i] = (char)tolower((unsigned char)at[i - n]);
+            word[i] = (char)tolower((unsigned char)*(at - n + i));
             digit |= isdigit((unsigned char)word[i]) != 0;
         }
         for (const char *in = name; digit && (m = next_word(&in)) > 0;) {
