@@ -536,24 +536,24 @@ static bool has_keys_of(size_t section, const entry *one, const char *part)
 }
 
 /* Returns the description of a term's meaning, which is a key of a scenario with a value
- * ("/parallel/zero: 3") or an entry of a section ("schedules/dp"); NULL: neither exists. */
-static const char *describe_meaning(const char *meaning)
+ * ("/parallel/zero: 3") or an entry of a section ("schedules/dp"); NULL: neither exists. The text
+ * is in `one` or constant. */
+static const char *describe_meaning(const char *meaning, entry *one)
 {
     const char *name = cs_term_name(meaning), *begin = meaning + (*meaning == '/');
     const size_t length = strcspn(name, ":");
     char part[32];
-    entry one;
     snprintf(part, sizeof(part), "%.*s", (int)strcspn(begin, "/"), begin);
     if (name == begin)
         snprintf(part, sizeof(part), "scenario");
     for (size_t s = 0; s < N_SECTIONS; s++) {
-        for (size_t i = 0; sections[s].at(i, &one); i++) {
+        for (size_t i = 0; sections[s].at(i, one); i++) {
             if (*meaning != '/' && strcmp(sections[s].name, part) == 0 &&
-                strcmp(one.name, name) == 0)
-                return one.summary;
-            if (*meaning != '/' || !has_keys_of(s, &one, part))
+                strcmp(one->name, name) == 0)
+                return one->summary;
+            if (*meaning != '/' || !has_keys_of(s, one, part))
                 continue;
-            for (const cs_field *field = one.fields; field->name; field++)
+            for (const cs_field *field = one->fields; field->name; field++)
                 if (strncmp(field->name, name, length) == 0 && field->name[length] == '\0')
                     return field->doc;
         }
@@ -564,6 +564,7 @@ static const char *describe_meaning(const char *meaning)
 static void print_term(const cs_term *term, FILE *out)
 {
     char others[400] = "also ";
+    entry one;
     for (const char *const *word = term->words + 1; *word; word++)
         cs_text_format(others + strlen(others), sizeof(others) - strlen(others), "%s%s", *word,
                        word[1] ? ", " : "");
@@ -572,7 +573,7 @@ static void print_term(const cs_term *term, FILE *out)
         cs_wrap(out, 6, 6, CS_WRAP_REPORT, others);
     }
     for (const char *const *meaning = term->means; *meaning; meaning++) {
-        const char *doc = describe_meaning(*meaning);
+        const char *doc = describe_meaning(*meaning, &one);
         fprintf(out, "      %s%s", *meaning, doc ? "\n          " : "\n");
         if (doc)
             cs_wrap(out, 10, 10, CS_WRAP_REPORT, doc);
