@@ -58,9 +58,9 @@ const char *cs_facts_name(const char *folder, size_t i);
 const char *cs_facts_find(const cs_facts_kind *kind, const char *name);
 
 /* Loads a description by its name, by an alias, or from FILE.json (relative to the folder of the
- * file `from`; NULL: to the current folder), with all that it takes over by "like". *root is the
- * caller's, NULL on failure. CS_INVALID: the name is unknown or ambiguous, and the message has the nearest ones;
- * CS_IO, CS_NO_MEMORY. */
+ * file `from`; NULL: to the current folder), with the values that it takes over by "like". *root is
+ * the caller's, NULL on failure. CS_INVALID: the name is unknown or ambiguous, and the message has
+ * the nearest names; CS_IO, CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_facts_load(const cs_facts_kind *kind, const char *name, const char *from,
                                       cJSON **root, cs_error *error);
 
