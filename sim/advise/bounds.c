@@ -1045,8 +1045,6 @@ cs_status cs_bounds_extend(const cs_candidates *candidates, cs_bounds *bounds, c
         (void)number_of(&bounds->meshes, candidates, i);
         const uint32_t orders = bounds->order_numbers.n;
         bounds->order_of[i] = number_of(&bounds->order_numbers, candidates, i);
-        if (bounds->order_of[i] == orders)
-            CS_TRY(cs_pass_order_find(&candidates->items[i], &bounds->orders[orders], error));
         bounds->followed[i] = false;
         bounds->sharded_of[i] = CS_NO_CANDIDATE;
         if (waits_for_shards(&candidates->items[i])) {
@@ -1067,6 +1065,8 @@ cs_status cs_bounds_extend(const cs_candidates *candidates, cs_bounds *bounds, c
             bounds->model[price] =
                 model == models ? price : bounds->of[bounds->models.first[model]];
         }
+        if (bounds->order_of[i] == orders) /* last: what fails leaves nothing unset */
+            CS_TRY(cs_pass_order_find(&candidates->items[i], &bounds->orders[orders], error));
     }
     bounds->n = candidates->n;
     return grow_notes(bounds, error);
