@@ -372,11 +372,11 @@ static bool counts_exchanges(const cs_advice *advice, uint32_t i)
  * other, and slowdowns: where gradients are not scattered four in five are within a fifth. */
 static void test_random_bounds(void **state)
 {
-    enum { CASES = 48 };
     (void)state;
+    const uint32_t n_cases = fewer_sanitized(cases_drawn(48));
     gsl_rng *random = cs_random_stream(7, "bounds of plans");
     uint32_t n = 0, n_near = 0, n_sharded = 0, n_close = 0, n_even = 0, n_paths = 0, n_tight = 0;
-    for (uint32_t c = 0; c < CASES / STEP; c++) {
+    for (uint32_t c = 0; c < n_cases; c++) {
         char *text = NULL, name[32], row[320], plan[CS_CANDIDATE_TEXT_BYTES];
         size_t length;
         FILE *out = open_memstream(&text, &length);
@@ -413,10 +413,10 @@ static void test_random_bounds(void **state)
     print_message("%u plans in a V, %u with a near bound; %u that wait for exchanges, %u close; %u "
                   "in even nodes; %u paths, %u tight\n",
                   n, n_near, n_sharded, n_close, n_even, n_paths, n_tight);
-    assert_true(n_paths > 20 * CASES / STEP && 5 * n_tight > 4 * n_paths);
-    assert_true(n_even > 20 * CASES / STEP);
-    assert_true(n_sharded > 2 * CASES / STEP && 2 * n_close > n_sharded);
-    assert_true(n > 20 * CASES / STEP && 2 * n_near > n);
+    assert_true(n_paths > 20 * n_cases && 5 * n_tight > 4 * n_paths);
+    assert_true(n_even > 20 * n_cases);
+    assert_true(n_sharded > 2 * n_cases && 2 * n_close > n_sharded);
+    assert_true(n > 20 * n_cases && 2 * n_near > n);
 }
 
 /* Bit by bit, whatever threads do. */

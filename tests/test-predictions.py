@@ -5,7 +5,7 @@ test-predictions.py SIM TABLE [--update] [POINTS.json ...]
 
 TABLE has a row for each run that comes with the program, or of the files named: a hash of the
 scenario that the rules make of it, the predicted step time and memory, and the verdict. A commit
-that changes rows says why.
+that changes rows says why. test-truth.py compares the same.
 """
 import csv
 import hashlib
@@ -38,8 +38,8 @@ def scenario_hash(sim, name, files):
     return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
-def rows(sim, files):
-    for point in json.loads(run(sim, 'validate', '--json', *files))['points']:
+def rows(sim, points, files=()):
+    for point in points:
         yield {'id': point['id'], 'scenario': scenario_hash(sim, point['id'], files),
                'state': point['state'], 'step_time_s': point.get('predicted_step_time_s'),
                'allocated': point.get('predicted_allocated_bytes'),
@@ -57,32 +57,40 @@ def as_table(made):
     return out.getvalue()
 
 
-def main():
-    sim, table, *rest = sys.argv[1:]
-    update = '--update' in rest
-    files = [each for each in rest if each != '--update']
-    found = as_table(rows(os.path.abspath(sim), files))
-    if update:
-        with open(table, 'w', encoding='utf-8') as file:
-            file.write(found)
-        return 0
-    with open(table, encoding='utf-8') as file:
-        expected = file.read()
-    if found == expected:
-        print(f'{len(found.splitlines()) - 1} predictions as they were')
-        return 0
+def differences(expected, found):
+    """Between two tables, a line each."""
     old = {row['id']: row for row in csv.DictReader(io.StringIO(expected))}
     new = {row['id']: row for row in csv.DictReader(io.StringIO(found))}
-    for name in old.keys() | new.keys():
+    for name in sorted(old.keys() | new.keys()):
         before, after = old.get(name), new.get(name)
         if before is None or after is None:
-            print(f'{name}: {"new" if before is None else "gone"}')
+            yield f'{name}: {"new" if before is None else "gone"}'
             continue
         for field in FIELDS:
             if before[field] != after[field]:
-                print(f'{name}: {field}: {before[field]} -> {after[field]}')
-    print('If a fact was wrong, run this again with --update and say in the commit what was.')
-    return 1
+                yield f'{name}: {field}: {before[field]} -> {after[field]}'
+
+
+def compare(sim, points, table, files=()):
+    """What differs between TABLE and the predictions of `sim validate --json`."""
+    with open(table, encoding='utf-8') as file:
+        return list(differences(file.read(), as_table(rows(sim, points, files))))
+
+
+def main():
+    sim, table, *rest = sys.argv[1:]
+    sim = os.path.abspath(sim)
+    files = [each for each in rest if each != '--update']
+    points = json.loads(run(sim, 'validate', '--json', *files))['points']
+    if '--update' in rest:
+        with open(table, 'w', encoding='utf-8') as file:
+            file.write(as_table(rows(sim, points, files)))
+        return 0
+    changed = compare(sim, points, table, files)
+    print(*(changed or [f'{len(points)} predictions as they were']), sep='\n')
+    if changed:
+        print('If a fact was wrong, run this again with --update and say in the commit what was.')
+    return bool(changed)
 
 
 if __name__ == '__main__':

@@ -396,6 +396,11 @@ class Shipped(unittest.TestCase):
         self.assertEqual([p['id'] for p in self.report['points']], expected)
         self.assertGreater(len(expected), 300)
 
+    def test_predictions_are_as_they_were(self):
+        guard = importlib.import_module('test-predictions')
+        table = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'data', 'predictions.csv')
+        self.assertEqual(guard.compare(SIM, self.report['points'], table), [])
+
     def test_errors_are_those_that_the_project_aims_at(self):
         """Mean errors meet the targets in docs/reference/accuracy.md, per kind and per source."""
         kinds = importlib.import_module('error-tables')

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Memory that cannot be had: allocations.py SIM ROOT LIBRARY [-n TRIES] [--copies COPIES]
-[--stacks] [--only COMMAND]
+[--stacks N] [--only COMMAND]
 
 Each command is run again and again, and each time another of its allocations fails (LIBRARY is
 fail-malloc.c). Then it says so and ends with 1, without a part of an output; or, where it can do
@@ -10,9 +10,9 @@ input.
 Then each command that can do without a file is run once more, and at its allocations copies of the
 process are made in which the allocation fails: a hundred times as many tries in the same time.
 
-With --stacks, copies are made where a call stack allocates for the 1st, 2nd, 4th, 8th, ... time. A
-search for plans allocates 110,000 times on 2,900 call stacks: this tries each of them, with a tenth
-of the copies.
+With --stacks N, copies are made where a call stack allocates for the 1st, 2nd, 4th, ..., Nth time.
+A search for plans allocates 110,000 times on 2,900 call stacks: this tries each of them, with a
+tenth of the copies.
 """
 import argparse
 import collections
@@ -159,7 +159,7 @@ def copy(asked, name, wrong):
     with open('count', encoding='ascii') as file:
         count = int(file.read())
     step = max(1, count // asked.copies) if asked.copies else 1
-    which = {'FAIL_STACKS': '1'} if asked.stacks else {'FAIL_EVERY': str(step)}
+    which = {'FAIL_STACKS': str(asked.stacks)} if asked.stacks else {'FAIL_EVERY': str(step)}
     made = subprocess.run(words, capture_output=True, check=False,
                           env={**failing, 'FAIL_EACH': f'{name}.copies', **which})
     if made.returncode != 0 or made.stdout != usual:
@@ -201,8 +201,8 @@ def main():
                         help='tries of each command; 0: every allocation')
     parser.add_argument('--copies', type=int,
                         help='of each command; 0: at every allocation; default: 50 times -n')
-    parser.add_argument('--stacks', action='store_true',
-                        help='copies at each call stack, in place of --copies')
+    parser.add_argument('--stacks', type=int, metavar='N',
+                        help='copies at each call stack, up to its Nth time, in place of --copies')
     parser.add_argument('--only', choices=COMMANDS)
     asked = parser.parse_args()
     asked.copies = 50 * asked.n if asked.copies is None else asked.copies

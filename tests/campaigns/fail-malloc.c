@@ -10,8 +10,8 @@
  * where it was follow. Only for runs without output files: copies have the descriptors of the
  * process.
  *
- * With $FAIL_STACKS those fail whose call stack (its innermost frames) allocates for the 1st, 2nd,
- * 4th, 8th, ... time: of a loop, its beginning, and ever fewer of its later turns. */
+ * With $FAIL_STACKS=N those fail whose call stack (its innermost frames) allocates for the 1st, 2nd,
+ * 4th, 8th, ..., Nth time: of a loop, its beginning, and ever fewer of its later turns. */
 #define _GNU_SOURCE /* dladdr, RTLD_NEXT, memfd_create */
 
 #include <dlfcn.h>
@@ -45,7 +45,7 @@ static long every = 1;
 static pid_t owner; /* programs that it starts are not attacked */
 static pthread_t main_thread;
 static int report = -1;        /* of copies */
-static bool by_stack;          /* as $FAIL_STACKS says */
+static unsigned long of_stack; /* as $FAIL_STACKS says; 0: not by stacks */
 static bool is_copy, is_alone; /* alone: a copy of a process that had several threads */
 static pthread_mutex_t one = PTHREAD_MUTEX_INITIALIZER; /* copy at a time */
 static int (*next_signal)(pthread_cond_t *);
@@ -118,7 +118,8 @@ __attribute__((constructor)) static void begin(void)
     main_thread = pthread_self();
     every = step ? strtol(step, NULL, 10) : 1;
     report = each ? open(each, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666) : -1;
-    by_stack = getenv("FAIL_STACKS") != NULL;
+    const char *stacks = getenv("FAIL_STACKS");
+    of_stack = stacks ? strtoul(stacks, NULL, 10) : 0;
     next_signal = (int (*)(pthread_cond_t *))dlsym(RTLD_NEXT, "pthread_cond_signal");
     next_wait = (int (*)(pthread_cond_t *, pthread_mutex_t *, const struct timespec *))dlsym(
         RTLD_NEXT, "pthread_cond_timedwait");
@@ -266,10 +267,11 @@ static uint32_t count_stack(void *const *frames, int n)
 /* True if this allocation fails in a copy, as $FAIL_STACKS and $FAIL_EVERY want. */
 static bool is_chosen(long at, void *const *frames, int n)
 {
-    if (!by_stack)
+    if (of_stack == 0)
         return at % every == 0;
     pthread_mutex_lock(&one);
-    const bool chosen = is_power_of_two(count_stack(frames, n));
+    const uint32_t time = count_stack(frames, n);
+    const bool chosen = is_power_of_two(time) && time <= of_stack;
     pthread_mutex_unlock(&one);
     return chosen;
 }
