@@ -8,16 +8,22 @@
 
 #include "tests/expect.h"
 
+#include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 static cs_error error;
 static const cs_json_place place = {.file = "l"};
 
-/* Llama with adapters of that rank beside queries and values. */
-static cs_status build(const cs_decoder *decoder, const char *const *targets, uint32_t n,
-                       uint32_t rank, cs_net *net)
+/* Llama with adapters of that rank beside queries and values, on frozen weights of that format. */
+static cs_status build_on(const cs_decoder *decoder, cs_base_format base,
+                          const char *const *targets, uint32_t n, uint32_t rank, cs_net *net)
 {
-    const cs_adapters adapters = {rank, {.n = n, .items = (void *)targets}};
+    static const char *const wide[] = {"lm_head"};
+    const cs_adapters adapters = {.rank = rank,
+                                  .base = base,
+                                  .base_wide = {.n = 1, .items = (void *)wide},
+                                  .targets = {.n = n, .items = (void *)targets}};
     cs_error_init(&error);
     cs_net_begin(net, "llama", &error);
     const cs_zoo_entry *family;
@@ -26,6 +32,12 @@ static cs_status build(const cs_decoder *decoder, const char *const *targets, ui
     if (cs_net_end(net) != CS_OK)
         fail_msg("%s", error.text);
     return cs_net_adapt(net, &adapters, &place, &error);
+}
+
+static cs_status build(const cs_decoder *decoder, const char *const *targets, uint32_t n,
+                       uint32_t rank, cs_net *net)
+{
+    return build_on(decoder, CS_BASE_AS_MODEL, targets, n, rank, net);
 }
 
 static const char *const both[] = {"q_proj", "v_proj"};
@@ -227,6 +239,55 @@ static void test_backward(void **state)
     cs_net_finish(&net);
 }
 
+static const cs_op *op_of(const cs_net *net, const char *name)
+{
+    for (uint32_t p = 0; p < net->n_ops; p++)
+        if (strcmp(net->ops[p].name, name) == 0)
+            return &net->ops[p];
+    fail_msg("no %s", name);
+    return NULL;
+}
+
+/* Frozen linear layers of blocks in fewer bits: N weights take 4.5 bits each with scales of 32 bits
+ * for 64 (Dettmers et al., 2023, section 3: 0.5 bits a weight), 4 + 8 / 64 + 32 / (64 256) with
+ * scales that are quantised (0.127 bits), 8 and a scale for each of H or I features. Norms, the
+ * embedding and the last matrix stay. Each pass reads them and writes them in 16 bits. */
+static void test_quantised(void **state)
+{
+    (void)state;
+    const struct {
+        const char *row;
+        cs_base_format base;
+        double attention,
+            mlp; /* bytes of a weight that reads H features, and of one that reads I */
+    } rows[] = {{"nf4", CS_BASE_NF4, 4.5 / 8, 4.5 / 8},
+                {"nf4_double", CS_BASE_NF4_DOUBLE, (4 + 0.125 + 32.0 / 16384) / 8,
+                 (4 + 0.125 + 32.0 / 16384) / 8},
+                {"int8", CS_BASE_INT8, 1 + 4.0 / H, 1 + 4.0 / I}};
+    const cs_decoder decoder = small(false);
+    for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+        cs_net net;
+        if (build_on(&decoder, rows[r].base, both, 2, R, &net) != CS_OK)
+            fail_msg("%s", error.text);
+        cs_model model = must_model(&net);
+        const double reads_h = 4 * H * H + 2 * H * I, reads_i = I * H; /* up, gate; down */
+        const double block = reads_h * rows[r].attention + reads_i * rows[r].mlp + 2 * 2 * H;
+        for (uint32_t l = 1; l <= 2; l++) /* a matrix may be rounded to a byte */
+            assert_true(fabs(block - (double)cs_layer_besides(&model.layers[l])) < 8);
+        expect_int("embedding", 2 * W * H, cs_layer_besides(&model.layers[0]));
+        expect_int("head", 2 * (W * H + H), cs_layer_besides(&model.layers[3]));
+        cs_op_cost cost;
+        cs_op_cost_of(&net, op_of(&net, "layers.1.mlp.down_proj"), 1, CS_PRECISION_BF16, &cost);
+        assert_true(fabs(I * H * (rows[r].mlp + 2) - cost.forward.cast_bytes) < 1e-6);
+        assert_true(fabs(I * H * (rows[r].mlp + 2) - cost.backward_input.cast_bytes) < 1e-6);
+        expect_int("16 bits, for a moment", 2 * I * H, cost.workspace_bytes);
+        cs_op_cost_of(&net, op_of(&net, "layers.0.self_attn.k_proj"), 1, CS_PRECISION_BF16, &cost);
+        expect_double("no backward", 0, cost.backward_input.cast_bytes);
+        cs_model_finish(&model);
+        cs_net_finish(&net);
+    }
+}
+
 /* The model file says it, and reads it again. */
 static void test_file(void **state)
 {
@@ -288,7 +349,8 @@ int main(void)
         cmocka_unit_test(test_parameters), cmocka_unit_test(test_passes),
         cmocka_unit_test(test_work),       cmocka_unit_test(test_kept),
         cmocka_unit_test(test_sums),       cmocka_unit_test(test_backward),
-        cmocka_unit_test(test_file),       cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_quantised),  cmocka_unit_test(test_file),
+        cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -21,14 +21,27 @@ static const char *text_of(const cJSON *value, char *room, size_t size)
                                   : "";
 }
 
-/* Whether a text is in a list separated by '|', whose entries may end in '*'. */
+/* Whether a text is like the first `length` characters of a pattern: '*' stands for any text, '?'
+ * for any character. */
+static bool is_like(const char *text, const char *pattern, size_t length)
+{
+    for (; length > 0 && *pattern != '*'; text++, pattern++, length--)
+        if (*text == '\0' || (*pattern != '?' && *pattern != *text))
+            return false;
+    if (length == 0)
+        return *text == '\0';
+    for (; *text; text++)
+        if (is_like(text, pattern + 1, length - 1))
+            return true;
+    return is_like(text, pattern + 1, length - 1);
+}
+
+/* Whether a text is like one of a list separated by '|'. */
 static bool is_one_of(const char *text, const char *wanted)
 {
     for (;; wanted++) {
         const size_t length = strcspn(wanted, "|");
-        if (length > 0 && wanted[length - 1] == '*'
-                ? strncmp(text, wanted, length - 1) == 0
-                : strlen(text) == length && strncmp(text, wanted, length) == 0)
+        if (is_like(text, wanted, length))
             return true;
         wanted += length;
         if (*wanted == '\0')

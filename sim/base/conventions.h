@@ -12,7 +12,8 @@
  *     /model/name                        the key is given
  *     !/parallel/rules                   it is not given
  *     /schedule/kind=1f1b|gpipe          its value (text, number, true, false) is one of these
- *     /platform/topology=dgx1*           its value begins with "dgx1"
+ *     /platform/topology=dgx1*           its value begins with "dgx1": '*' is any text, '?' any
+ *                                        character
  *     /runtime/fused!=true               it has another value, or is not given
  *     /parallel/pipeline>1               also >=, < and <=. In a text, numbers between dots are
  *     /runtime/release<2.10              compared: 2.10 comes after 2.9

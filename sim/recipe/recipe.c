@@ -374,6 +374,8 @@ static void put_operators(cs_rules *rules)
     }
     if (run->options->lora) {
         char words[256] = "";
+        if (run->options->adapter)
+            snprintf(words, sizeof(words), " %s", run->options->adapter);
         for (uint32_t i = 0; i < targets->n; i++)
             snprintf(words + strlen(words), sizeof(words) - strlen(words), " %s",
                      ((const char *const *)targets->items)[i]);

@@ -9,12 +9,24 @@
 
 static const cs_field target_field = {"target", CS_FIELD_TEXT};
 
+static const char *const base_formats[] = {"as_model", "nf4", "nf4_double", "int8", NULL};
+
 const cs_field cs_adapter_fields[] = {
     {"rank", CS_FIELD_COUNT, offsetof(cs_adapters, rank), .min = 1, .max = 1 << 20,
      .doc = "features between the two matrices of an adapter"},
     {"targets", CS_FIELD_LIST, offsetof(cs_adapters, targets), .of = &target_field, .least = 1,
      .doc = "the linear layers that have an adapter, by the ends of their names in `sim model`",
      .shape = "[\"q_proj\", \"v_proj\"]"},
+    {"base", CS_FIELD_CHOICE, offsetof(cs_adapters, base), .fallback = "as_model",
+     .choices = base_formats,
+     .doc = "how the frozen weights of linear layers are stored (QLoRA): as_model (in the model's "
+            "precision), nf4 (4 bits, and 32 for each 64 weights: bitsandbytes), nf4_double (these "
+            "are quantised too: 8 bits, and 32 for each 256), int8 (8 bits, and 32 for each row). "
+            "Each pass over a layer makes its weights in the model's precision first"},
+    {"base_wide", CS_FIELD_LIST, offsetof(cs_adapters, base_wide), .fallback = "[\"lm_head\"]",
+     .of = &target_field,
+     .doc = "linear layers that stay in the model's precision, by the ends of their names",
+     .shape = "[\"lm_head\"]"},
     {0},
 };
 
@@ -26,13 +38,32 @@ static bool ends_with(const char *name, const char *target)
            (length == cut || name[length - cut - 1] == '.');
 }
 
-static bool is_target(const cs_adapters *adapters, const cs_op *op)
+static bool is_among(const cs_list *names, const cs_op *op)
 {
-    const char *const *targets = adapters->targets.items;
+    const char *const *ends = names->items;
     bool is = false;
-    for (uint32_t i = 0; i < adapters->targets.n; i++)
-        is |= op->kind == CS_OP_LINEAR && ends_with(op->name, targets[i]);
+    for (uint32_t i = 0; i < names->n; i++)
+        is |= op->kind == CS_OP_LINEAR && ends_with(op->name, ends[i]);
     return is;
+}
+
+/* Bytes of a frozen weight of a linear layer of `columns` features of its input; 0: those of the
+ * network's precision. bitsandbytes, bitsandbytes/functional.py: quantize_4bit has blocks of 64, and
+ * with compress_statistics blocks of 256 of their scales; Linear8bitLt scales rows. */
+static double stored_bytes(const cs_adapters *adapters, const cs_op *op, double columns)
+{
+    if (op->kind != CS_OP_LINEAR || op->tied || is_among(&adapters->base_wide, op))
+        return 0;
+    switch ((cs_base_format)adapters->base) {
+    case CS_BASE_NF4:
+        return 4 / 8.0 + 4 / 64.0;
+    case CS_BASE_NF4_DOUBLE:
+        return 4 / 8.0 + 1 / 64.0 + 4 / (64.0 * 256);
+    case CS_BASE_INT8:
+        return 1 + 4 / columns;
+    default:
+        return 0;
+    }
 }
 
 /* ---- what is wrong with targets ---- */
@@ -146,11 +177,15 @@ static void copy_op(copying *c, uint32_t p)
         op.inputs[i] = c->tensors[from->inputs[i]];
     op.lender = from->lender > 0 ? c->ops[from->lender - 1] + 1 : 0;
     op.frozen = op.weights + op.biases > 0;
+    if (op.kind == CS_OP_LINEAR) {
+        const cs_shape *in = &cs_net_tensor(c->from, from->inputs[0])->shape;
+        op.stored = stored_bytes(c->adapters, from, (double)in->dims[in->rank - 1]);
+    }
     c->ops[p] = c->to->n_ops;
     cs_tensor y = cs_net_usable(c->to, op.inputs, op.n_inputs)
                       ? cs_net_add_op(c->to, name, &op, &out->shape, out->element)
                       : CS_NO_TENSOR;
-    if (is_target(c->adapters, from))
+    if (is_among(&c->adapters->targets, from))
         y = add_adapter(c, name, op.inputs[0], y);
     c->tensors[from->output] = y;
 }

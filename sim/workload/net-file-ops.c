@@ -64,6 +64,9 @@ const cs_field cs_op_entry_fields[] = {
     FLAG("padded", padded, "a mask leaves out the padding of samples"),
     FLAG("wide", wide, "no operand is cast to a narrow type"),
     FLAG("frozen", frozen, "its weights are not trained"),
+    {"stored", CS_FIELD_NUMBER, AT(stored), .fallback = "0", .max = 8,
+     .doc = "bytes of each frozen weight of a linear layer, from which a pass makes those that it "
+            "multiplies; 0: the network's precision"},
     FLAG("in_place", in_place, "an addition writes over its first input"),
     {0}};
 
@@ -453,5 +456,10 @@ cs_status cs_op_make(cs_op_making *m)
     (void)rules[m->entry->kind].make(m);
     net->frozen = false;
     net->place = NULL;
-    return net->status == CS_OK ? check_made(m) : net->status;
+    CS_TRY(net->status == CS_OK ? check_made(m) : net->status);
+    cs_op *made = &net->ops[net->n_ops - 1];
+    if (m->entry->stored > 0 && (made->kind != CS_OP_LINEAR || !made->frozen || made->tied))
+        return wrong(m, "stored", "is of linear layers with frozen weights of their own");
+    made->stored = m->entry->stored;
+    return CS_OK;
 }

@@ -15,7 +15,7 @@ typedef struct cs_op_entry {
     cs_list output_shape, kernel, stride, pad, dilation; /* uint32_t */
     uint32_t groups, heads, kv_heads, state, chunk, scan_groups;
     uint32_t experts, top_k, window, buckets;
-    double capacity, dropout;
+    double capacity, dropout, stored;
     int64_t weights, biases;
     bool causal, math, sinks, padded, wide, frozen, in_place;
 } cs_op_entry;

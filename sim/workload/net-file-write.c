@@ -57,6 +57,7 @@ static bool add_attributes(cJSON *object, const cs_op *op)
         {"experts", op->experts},
         {"top_k", op->top_k},
         {"capacity", op->capacity},
+        {"stored", op->stored},
         {"window", op->attention.window},
     };
     bool done = true;

@@ -186,7 +186,9 @@ typedef struct cs_op {
     uint32_t experts, top_k; /* of the operators of a mixture; 0: it is of none */
     double capacity;         /* of a dispatch: see cs_net_dispatch */
     bool wide;               /* see cs_linear */
-    bool frozen;             /* its weights are not trained */
+    bool frozen;             /* its weights are not trained, */
+    double stored;   /* and take so many bytes each, from which each pass makes those that it
+                    * multiplies; 0: they are there in the network's precision */
     uint32_t lender; /* of a tied one: the operator whose weights these are, + 1; 0: not said */
 } cs_op;
 

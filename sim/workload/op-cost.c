@@ -511,6 +511,22 @@ static void add_accumulations(const subject *s, cs_op_cost *cost)
     cost->backward_input.launches += sum->launches;
 }
 
+/* Weights that are stored in fewer bytes: a pass reads them, and writes them in the network's
+ * precision for the product, which frees them. */
+static void make_weights(const subject *s, cs_op_cost *cost)
+{
+    const double weights = (double)s->op->weights;
+    cs_pass_cost *const passes[] = {&cost->forward, &cost->backward_input};
+    for (size_t i = 0; i < 2; i++) {
+        if (passes[i]->launches == 0)
+            continue;
+        passes[i]->cast_bytes += weights * (s->op->stored + s->width);
+        passes[i]->launches++;
+    }
+    cost->workspace_bytes += (int64_t)ceil(weights * s->width);
+    cost->narrowed_bytes = (int64_t)floor(weights * (s->width - s->op->stored));
+}
+
 /* What nobody computes a gradient of is not kept, nor is the input of a product whose weights are
  * frozen. */
 static void drop_unneeded(const subject *s, cs_op_cost *cost)
@@ -560,5 +576,7 @@ void cs_op_cost_of(const cs_net *net, const cs_op *op, uint32_t batch, cs_precis
         cost->backward_input = (cs_pass_cost){0};
     count_launches(&cost->forward);
     count_launches(&cost->backward_input);
+    if (op->stored > 0)
+        make_weights(&s, cost);
     add_accumulations(&s, cost);
 }
