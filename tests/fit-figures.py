@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Fits the figures of training that no source states: fit-figures.py [--write] SIM DEVICES
-POINTS.json ...
+"""Fits the figures of training that no source states: fit-figures.py [--write]
+[--left-out=FILE] SIM DEVICES POINTS.json ...
 
 Each row of FIGURES is one figure of a device, or of devices of one kind, or of a runtime: a place
 in files of DEVICES, or a key of scenarios, kept in the file of a runtime. Its logarithm is fitted,
@@ -16,7 +16,9 @@ Printed are the figures, before and after; the errors of each dataset before, af
 figures fitted to all other datasets (leave-one-out, with the derivatives of the last step); these
 errors of each kind of run that has a target in error-tables.py, of all points and by dataset; and
 how many figures a device and a runtime have. --write writes them to DEVICES and to the folder
-runtimes next to it, whose fitted values are marked "fitted".
+runtimes next to it, whose fitted values are marked "fitted". --left-out=FILE writes, for
+left-out-errors.py, log(predicted / measured) of each point with the figures that are fitted to all
+other datasets.
 """
 import collections
 import fnmatch
@@ -461,7 +463,9 @@ def current(devices):
 
 
 def main():
-    arguments = [a for a in sys.argv[1:] if a != '--write']
+    arguments = [a for a in sys.argv[1:] if not a.startswith('--')]
+    option = '--left-out='
+    outputs = [a[len(option):] for a in sys.argv[1:] if a.startswith(option)]
     program = Program(arguments[0], arguments[1], arguments[2:])
     values = current(arguments[1])
     errors = evaluate(program, values)
@@ -475,6 +479,9 @@ def main():
         print(f'mean error {100 * mean_error(errors.values()):.2f} %', file=sys.stderr, flush=True)
     print_figures(values)
     left = left_out(errors, slopes, [math.log(v / s) for v, s in zip(values, STARTS)])
+    for path in outputs:
+        with open(path, 'w', encoding='utf-8') as file:
+            json.dump(left, file, indent=0)
     print_errors(program.base, errors, left)
     print_kinds(program.points, errors, left)
     if '--write' in sys.argv:

@@ -29,7 +29,17 @@ static const cs_option options[] = {
      "Only runs like this scenario: on its device, in its precision, ... (as far as there are "
      "at least ten)",
      false, NULL},
-    {"points", 'p', NULL, "Also print a line per point", false, NULL},
+    {"points", 'p', NULL, "Also print a line per run", false, NULL},
+    {"tables", 0, NULL, "Also print errors by dataset, GPU and feature, and assumptions", false,
+     NULL},
+    {"by-group", 0, NULL,
+     "Also print, by dataset and group of runs that differ in their layout only, the best layout "
+     "measured, the best predicted and what it loses",
+     false, NULL},
+    {"trends", 0, NULL,
+     "Also print how predicted / measured changes for each doubling of tensor ranks, pipeline "
+     "ranks, micro-batch and GPUs",
+     false, NULL},
     {"decompose", 0, NULL,
      "Print, by dataset, how predicted steps are divided, and which parts would have to be longer "
      "or shorter to match the measurements",
@@ -118,45 +128,44 @@ static cs_status store(const cs_context *context, const cs_arguments *arguments,
     if (!command)
         return cs_error_no_memory(error);
     const cs_validation_info info = {command, SIM_VERSION};
-    const cs_status status = cs_validation_store(output, &info, shown->predictions, shown->table,
-                                                 shown->parts, context->progress, error);
+    const cs_status status = cs_validation_store(output, &info, shown->predictions,
+                                                 shown->judgement, context->progress, error);
     free(command);
     if (status == CS_OK)
         cs_log_write(&context->log, CS_LOG_INFO, "wrote %s", output);
     return status;
 }
 
+/* What a scenario asks of --like. */
+typedef struct asked {
+    cs_likeness likeness; /* zeroed without --like */
+    double step_time;     /* predicted, s */
+} asked;
+
 static cs_status show(const cs_context *context, const cs_arguments *arguments,
-                      const cs_predictions *predictions, const cs_likeness *likeness,
-                      cs_error *error)
+                      const cs_predictions *predictions, asked *like, cs_error *error)
 {
-    cs_error_table table = {0};
-    cs_error_parts_table parts = {0};
+    cs_judgement judgement = {0};
     cs_validation_shown shown = {.predictions = predictions,
-                                 .table = &table,
-                                 .parts = &parts,
+                                 .judgement = &judgement,
                                  .like = cs_arguments_value(arguments, "like"),
-                                 .likeness = likeness};
-    cs_status status = cs_error_table_make(predictions, &table, error);
+                                 .likeness = &like->likeness,
+                                 .step_time = like->step_time};
+    const cs_validation_options wanted = {cs_arguments_flag(arguments, "points"),
+                                           cs_arguments_flag(arguments, "tables"),
+                                           cs_arguments_flag(arguments, "by-group"),
+                                           cs_arguments_flag(arguments, "trends"),
+                                           cs_arguments_flag(arguments, "decompose")};
+    cs_status status = cs_judgement_make(predictions, &judgement, error);
     if (status == CS_OK && shown.like)
-        status = cs_interval_find(likeness, NULL, &shown.interval, error);
-    if (status == CS_OK)
-        status = cs_error_parts_make(predictions, &parts, error);
-    if (status == CS_OK)
-        status = cs_count_missing(predictions, &shown.missing, error);
-    if (status == CS_OK)
-        status = cs_count_assumed(predictions, &shown.assumed, error);
+        shown.interval = cs_interval_find(&judgement.left_out, like->likeness.traits);
     if (status == CS_OK)
         status = store(context, arguments, &shown, error);
     if (status == CS_OK && cs_arguments_flag(arguments, "json"))
         status = cs_validate_print_json(&shown, context->out, error);
     else if (status == CS_OK)
-        cs_validate_print(&shown, cs_arguments_flag(arguments, "points"),
-                          cs_arguments_flag(arguments, "decompose"), context->out);
-    cs_note_counts_finish(&shown.missing);
-    cs_note_counts_finish(&shown.assumed);
-    cs_error_parts_finish(&parts);
-    cs_error_table_finish(&table);
+        cs_validate_print(&shown, &wanted, context->out);
+    cs_judgement_finish(&judgement);
     return status;
 }
 
@@ -194,7 +203,7 @@ typedef struct work {
     bool resume;
     char *path; /* of the journal; NULL: none */
     cs_journal journal;
-    cs_likeness likeness; /* zeroed without --like */
+    asked like;
 } work;
 
 static void tell_rest(const cs_log *log, const cs_predictions *predictions)
@@ -254,7 +263,7 @@ static cs_status validate_points(const cs_context *context, const cs_arguments *
     } else if (status == CS_OK) {
         status = predict(context, w, &predictions, error);
         if (status == CS_OK)
-            status = show(context, arguments, &predictions, &w->likeness, error);
+            status = show(context, arguments, &predictions, &w->like, error);
         if (status == CS_OK)
             cs_journal_remove(&w->journal);
         if (status == CS_OK)
@@ -283,8 +292,22 @@ static cs_status name_journal(const cs_arguments *arguments, work *w, cs_error *
     return CS_OK;
 }
 
-static cs_status find_like(const char *file, const cs_point *const *points, uint32_t n,
-                           cs_likeness *likeness, cs_error *error)
+/* Predicts the scenario's step, for whether it waits for the host, and for its interval. */
+static cs_status predict_like(const cs_context *context, const cs_scenario *scenario, asked *like,
+                              cs_error *error)
+{
+    const cs_simulation_options how = {.progress = context->progress, .no_hash = true};
+    cs_simulation simulation = {0};
+    CS_TRY(cs_simulate(scenario, &how, &simulation, error));
+    const cs_step_parts parts = cs_step_parts_find(scenario, &simulation, false);
+    cs_likeness_set_host(&parts, like->likeness.traits);
+    like->step_time = parts.step;
+    cs_simulation_finish(&simulation);
+    return CS_OK;
+}
+
+static cs_status find_like(const cs_context *context, const char *file,
+                           const cs_point *const *points, uint32_t n, asked *like, cs_error *error)
 {
     cs_scenario scenario = {0};
     cJSON *document = NULL;
@@ -292,7 +315,9 @@ static cs_status find_like(const char *file, const cs_point *const *points, uint
     if (status == CS_OK)
         status = cs_scenario_read(document, file, &scenario, error);
     if (status == CS_OK)
-        status = cs_likeness_find(&scenario, points, n, likeness, error);
+        status = cs_likeness_find(&scenario, points, n, &like->likeness, error);
+    if (status == CS_OK)
+        status = predict_like(context, &scenario, like, error);
     cs_scenario_finish(&scenario);
     cJSON_Delete(document);
     return status;
@@ -311,13 +336,14 @@ static cs_status validate(const cs_context *context, const cs_arguments *argumen
     CS_TRY(cs_points_select(points, select, n_select, &selected, &n, error));
     cs_status status = name_journal(arguments, &w, error);
     if (status == CS_OK && like)
-        status = find_like(like, selected, n, &w.likeness, error);
+        status = find_like(context, like, selected, n, &w.like, error);
     if (status == CS_OK && like)
-        status = validate_points(context, arguments, w.likeness.points, w.likeness.n, &w, error);
+        status = validate_points(context, arguments, w.like.likeness.points, w.like.likeness.n, &w,
+                                 error);
     else if (status == CS_OK)
         status = validate_points(context, arguments, selected, n, &w, error);
     cs_journal_close(&w.journal);
-    cs_likeness_finish(&w.likeness);
+    cs_likeness_finish(&w.like.likeness);
     free(w.path);
     free(selected);
     return status;
@@ -326,7 +352,8 @@ static cs_status validate(const cs_context *context, const cs_arguments *argumen
 /* --scenario predicts nothing that these could be about. */
 static cs_status check_options(const cs_arguments *arguments, cs_error *error)
 {
-    static const char *const flags[] = {"points", "decompose", "resume", "json"};
+    static const char *const flags[] = {"points", "tables", "by-group", "trends", "decompose",
+                                       "resume", "json"};
     static const char *const values[] = {"output", "like", "select"};
     if (!cs_arguments_value(arguments, "scenario"))
         return cs_output_check(arguments, "output", cs_endings_of_results, error);
@@ -361,16 +388,16 @@ const cs_command cs_command_validate = {
     .max_words = MOST_FILES,
     .summary = "predict measured training runs, and print the errors",
     .doc = "Reads measured runs (docs/reference/points.md), builds a scenario for each by the "
-           "same rules, simulates them in threads, and prints the errors of step time and peak "
-           "memory by dataset, machine and feature. Without files it reads those that come with "
-           "the program: runs that papers and public repositories report.\n\n"
-           "Points that the simulator cannot express are counted by the missing feature. What "
-           "scenarios assume is listed with the number of points. No figure is fitted to a "
-           "single point. Processes that mpirun starts share the points "
-           "(docs/how-to/many-machines.md). With --output, a validation that was stopped at any "
-           "moment continues with --resume and produces the same file; until then "
-           "FILE.h5.journal holds the finished points.\n\n"
-           "--scenario prints the scenario of a point, for `sim check` and `sim run`.",
+           "same rules, simulates them in threads, and prints how far off predictions are: errors "
+           "of the step time by kind of run, how well layouts are ranked, errors of memory, and "
+           "out-of-memory verdicts. Without files it reads those that come with the program: runs "
+           "that papers and public repositories report.\n\n"
+           "The output says which errors are left-out errors: no parameter was fitted to their "
+           "source. Runs that use unsupported features are skipped and counted per feature. "
+           "Processes that mpirun starts share the runs (docs/how-to/many-machines.md). With "
+           "--output, a validation that was stopped at any moment continues with --resume and "
+           "produces the same file; until then FILE.h5.journal holds the finished runs.\n\n"
+           "--scenario prints the scenario of a run, for `sim check` and `sim run`.",
     .options = options,
     .shared = true,
     .run = run,

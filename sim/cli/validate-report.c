@@ -9,21 +9,17 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIGITS = 4, NAME_WIDTH = 38 };
+enum { DIGITS = 4, NAME_WIDTH = 36 };
 
 static const struct measure {
-    const char *title, *key;
+    const char *title;
     cs_quantity quantity;
 } measures[CS_N_MEASURES] = {
-    [CS_MEASURE_TIME] = {"step time", "step_time", CS_QUANTITY_TIME},
-    [CS_MEASURE_ALLOCATED] = {"peak memory, of max_memory_allocated", "allocated",
-                              CS_QUANTITY_BYTES},
-    [CS_MEASURE_LEAST] = {"peak memory, of max_memory_allocated of the emptiest rank",
-                          "least_allocated", CS_QUANTITY_BYTES},
-    [CS_MEASURE_RESERVED] = {"reserved memory, of max_memory_reserved", "reserved",
-                             CS_QUANTITY_BYTES},
-    [CS_MEASURE_DEVICE] = {"peak memory, of nvidia-smi or what the source does not say",
-                           "device_memory", CS_QUANTITY_BYTES},
+    [CS_MEASURE_TIME] = {"step time", CS_QUANTITY_TIME},
+    [CS_MEASURE_ALLOCATED] = {"allocated memory", CS_QUANTITY_BYTES},
+    [CS_MEASURE_LEAST] = {"allocated, emptiest rank", CS_QUANTITY_BYTES},
+    [CS_MEASURE_RESERVED] = {"reserved memory", CS_QUANTITY_BYTES},
+    [CS_MEASURE_DEVICE] = {"nvidia-smi, or not stated", CS_QUANTITY_BYTES},
 };
 
 /* ---- the table ---- */
@@ -38,39 +34,192 @@ static const char *percent(double share, bool sign, char text[32])
     return text;
 }
 
-static void print_row(const cs_error_row *row, cs_measure measure, FILE *out)
+static void print_head(const char *title, FILE *out)
 {
-    const cs_error_summary *errors = &row->measures[measure];
-    char mean[32], median[32], largest[32], bias[32], name[256];
-    cs_text_show(row->grouping == CS_GROUPING_ALL ? "all" : row->name, name, sizeof(name));
-    fprintf(out, "  %-*s %6u %9u %8u %10s %10s %10s %10s\n", NAME_WIDTH, name, row->n_points,
-            row->n_states[CS_PREDICTION_MADE], errors->n, percent(errors->mean, false, mean),
-            percent(errors->median, false, median), percent(errors->largest, true, largest),
-            percent(errors->bias, true, bias));
+    fprintf(out, "\n%-*s %6s %8s %10s %10s %10s %10s\n", NAME_WIDTH + 2, title, "runs", "compared",
+            "mean |e|", "median |e|", "largest e", "bias");
 }
 
-/* Whether some point of the group has such a measurement and prediction. */
-static bool has_any(const cs_error_table *table, cs_measure measure)
+static void print_errors(const char *name, uint32_t n_points, const cs_error_summary *errors,
+                         FILE *out)
 {
-    return table->n > 0 && table->rows[0].measures[measure].n > 0;
+    char mean[32], median[32], largest[32], bias[32], shown[256];
+    cs_text_show(name, shown, sizeof(shown));
+    fprintf(out, "  %-*.*s %6u %8u %10s %10s %10s %10s\n", NAME_WIDTH, NAME_WIDTH, shown, n_points,
+            errors->n, percent(errors->mean, false, mean), percent(errors->median, false, median),
+            percent(errors->largest, true, largest), percent(errors->bias, true, bias));
 }
 
-/* Of memory, groups without a measurement are left out. */
-static void print_measure(const cs_error_table *table, cs_measure measure, FILE *out)
+/* Prints the rows of one grouping that have errors. */
+static void print_grouping(const cs_error_table *table, cs_grouping grouping, cs_measure measure,
+                           const char *title, FILE *out)
 {
-    fprintf(out, "\n%s\n", measures[measure].title);
-    fprintf(out, "  %-*s %6s %9s %8s %10s %10s %10s %10s\n", NAME_WIDTH, "", "points", "predicted",
-            "compared", "mean |e|", "median |e|", "largest e", "bias");
-    cs_grouping last = CS_GROUPING_ALL;
+    bool has_head = false;
     for (uint32_t i = 0; i < table->n; i++) {
         const cs_error_row *row = &table->rows[i];
-        if (measure != CS_MEASURE_TIME && row->measures[measure].n == 0)
+        if (row->grouping != grouping || row->measures[measure].n == 0)
             continue;
-        if (row->grouping != last)
-            fprintf(out, "  by %s\n", cs_grouping_names[row->grouping]);
-        last = row->grouping;
-        print_row(row, measure, out);
+        if (!has_head)
+            print_head(title, out);
+        has_head = true;
+        print_errors(row->name, row->n_points, &row->measures[measure], out);
     }
+}
+
+/* The answer: how far step times are off, and whether that is left out of all fits. */
+static void print_answer(const cs_judgement *judgement, FILE *out)
+{
+    const cs_error_summary *all = &judgement->table.rows[0].measures[CS_MEASURE_TIME];
+    const cs_error_summary *unfitted = &judgement->unfitted;
+    const uint32_t fitted = judgement->n_uses[CS_SOURCE_FITTED];
+    char mean[32], median[32], bias[32];
+    if (all->n == 0)
+        return;
+    fprintf(out, "step time: mean error %s, median %s, bias %s (%u runs)\n",
+            percent(all->mean, false, mean), percent(all->median, false, median),
+            percent(all->bias, true, bias), all->n);
+    if (fitted == 0)
+        fputs("  all of them left out: no parameter was fitted to their sources\n", out);
+    else if (unfitted->n == 0)
+        fputs("  none of them left out: parameters were fitted to their sources; an unseen run may "
+              "be\n  further off (docs/reference/accuracy.md, --like)\n",
+              out);
+    else
+        fprintf(out,
+                "  of %u left-out runs, to whose sources no parameter was fitted: mean error %s, "
+                "bias %s\n",
+                unfitted->n, percent(unfitted->mean, false, mean),
+                percent(unfitted->bias, true, bias));
+}
+
+static void print_memory(const cs_error_table *table, FILE *out)
+{
+    bool has_head = false;
+    for (uint32_t m = CS_MEASURE_TIME + 1; m < CS_N_MEASURES; m++) {
+        const cs_error_summary *errors = &table->rows[0].measures[m];
+        if (errors->n == 0)
+            continue;
+        if (!has_head)
+            print_head("peak memory", out);
+        has_head = true;
+        print_errors(measures[m].title, table->rows[0].n_points, errors, out);
+    }
+}
+
+/* ---- ranking ---- */
+
+static void print_rank(const char *name, const cs_ranking *from, cs_chooser chooser, FILE *out)
+{
+    char loss[32], near[32], shown[64];
+    cs_text_show(name, shown, sizeof(shown));
+    fprintf(out, "  %-26.26s %6.2f %10s %10.4s %%", shown, from->tau[chooser],
+            percent(from->loss[chooser], false, loss),
+            (snprintf(near, sizeof(near), "%.1f", 100 * from->near[chooser]), near));
+}
+
+static void print_ranking(const cs_layout_groups *groups, FILE *out)
+{
+    const cs_ranking *all = groups->rankings;
+    if (groups->n_rankings == 0)
+        return;
+    fprintf(out,
+            "\nranking of layouts: %u group%s of %u or more runs with equal model, GPUs, batch and "
+            "precision\n  %-26s %6s %10s %12s\n",
+            all->n_groups, all->n_groups == 1 ? "" : "s", CS_GROUP_LEAST, "", "tau", "loss",
+            "within 5 %");
+    print_rank("predicted", all, CS_CHOOSER_PREDICTION, out);
+    fputc('\n', out);
+    print_rank("rule of thumb", all, CS_CHOOSER_RULE, out);
+    fputs("\n  tau: Kendall's; loss: measured time of the layout chosen over the best, less 1;\n"
+          "  the rule: no recomputation, least tensor x pipeline, then largest micro-batch\n",
+          out);
+}
+
+/* "tp 2 pp 4 dp 8 zero 1 micro 2 full": what tells layouts apart. */
+static void print_layout(const cs_prediction *of, FILE *out)
+{
+    const cs_description *run = &of->point->run;
+    const cs_description_parallel *p = run->parallel;
+    const struct {
+        const char *name;
+        uint32_t size;
+    } sizes[] = {{"tp", p->tp}, {"pp", p->pp}, {"vpp", p->vpp}, {"dp", p->dp},
+                 {"cp", p->cp}, {"ep", p->ep}};
+    for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
+        if (sizes[i].size > 1)
+            fprintf(out, "%s %u ", sizes[i].name, sizes[i].size);
+    fprintf(out, "zero %u micro %u ", p->zero, run->batch->micro);
+    cs_text_puts(out, run->recompute);
+}
+
+static void print_choice(const char *name, const cs_prediction *of, double loss, FILE *out)
+{
+    char time[CS_UNITS_TEXT_BYTES], loss_text[32];
+    fprintf(out, "    %-14s %10s %8s  ", name,
+            cs_units_format(of->measured[CS_MEASURE_TIME], CS_QUANTITY_TIME, DIGITS, time,
+                            sizeof(time)),
+            percent(loss, true, loss_text));
+    print_layout(of, out);
+    fputc('\n', out);
+}
+
+static void print_group(const cs_layout_group *group, FILE *out)
+{
+    const cs_point *point = group->best->point;
+    fputs("  ", out);
+    cs_text_puts(out, point->dataset);
+    fputs(": ", out);
+    cs_text_puts(out, point->run.model->name ? point->run.model->name : "model");
+    fprintf(out, ", %u x ", point->run.hardware->gpus);
+    cs_text_puts(out, point->run.hardware->gpu);
+    fprintf(out, ", batch %u, ", point->run.batch->global);
+    cs_text_puts(out, point->run.precision);
+    fprintf(out, "; %u runs, tau %.2f (rule %.2f)\n", group->n, group->tau[CS_CHOOSER_PREDICTION],
+            group->tau[CS_CHOOSER_RULE]);
+    print_choice("best", group->best, 0, out);
+    print_choice("predicted best", group->choice[CS_CHOOSER_PREDICTION],
+                 group->loss[CS_CHOOSER_PREDICTION], out);
+    print_choice("rule of thumb", group->choice[CS_CHOOSER_RULE], group->loss[CS_CHOOSER_RULE],
+                 out);
+}
+
+static void print_groups(const cs_layout_groups *groups, FILE *out)
+{
+    fputs("\nranking by dataset             predicted                         rule of thumb\n", out);
+    fprintf(out, "  %-26s %6s %10s %12s %6s %10s %12s\n", "", "tau", "loss", "within 5 %", "tau",
+            "loss", "within 5 %");
+    for (uint32_t i = 1; i < groups->n_rankings; i++) {
+        const cs_ranking *of = &groups->rankings[i];
+        char loss[32];
+        print_rank(of->dataset, of, CS_CHOOSER_PREDICTION, out);
+        fprintf(out, " %6.2f %10s %10.1f %%\n", of->tau[CS_CHOOSER_RULE],
+                percent(of->loss[CS_CHOOSER_RULE], false, loss), 100 * of->near[CS_CHOOSER_RULE]);
+    }
+    fputs("\ngroups: measured time of the best layout, of the predicted best and of the rule's\n",
+          out);
+    for (uint32_t i = 0; i < groups->n; i++)
+        print_group(&groups->groups[i], out);
+}
+
+/* ---- trends ---- */
+
+static void print_trends(const cs_error_trends *trends, FILE *out)
+{
+    fputs("\ntrends: change of predicted / measured per doubling, among runs that differ in it "
+          "alone\n",
+          out);
+    for (uint32_t i = 0; i < trends->n; i++) {
+        const cs_trend *of = &trends->trends[i];
+        char change[32], error[32], shown[64];
+        if (i == 0 || of->axis != trends->trends[i - 1].axis)
+            fprintf(out, "  %-26s %10s %14s %7s %7s\n", cs_trend_names[of->axis], "change",
+                    "std. error", "runs", "groups");
+        cs_text_show(*of->dataset ? of->dataset : "all", shown, sizeof(shown));
+        fprintf(out, "    %-24.24s %10s %14s %7u %7u\n", shown, percent(of->slope, true, change),
+                percent(of->standard_error, false, error), of->n_runs, of->n_groups);
+    }
+    if (trends->n == 0)
+        fprintf(out, "  none: fewer than %u runs differ in one size alone\n", CS_TREND_LEAST);
 }
 
 static void print_counts(const char *title, const cs_note_counts *counts, FILE *out)
@@ -84,50 +233,66 @@ static void print_counts(const char *title, const cs_note_counts *counts, FILE *
     }
 }
 
-/* Runs by what was predicted of them and what they did. */
-typedef struct verdicts {
-    uint32_t n[2][2];    /* [ran out of memory][was predicted to] */
-    uint32_t depends[2]; /* [ran out of memory]: the prediction depends on what is computed again */
-} verdicts;
-
-static verdicts count_verdicts(const cs_predictions *predictions, bool stated)
+/* Memory depends on recomputation, which some points do not state: predictions that depend on it are
+ * neither right nor wrong. */
+static void print_verdicts(const cs_verdicts *of, FILE *out)
 {
-    verdicts counted = {0};
-    for (uint32_t i = 0; i < predictions->n; i++) {
-        const cs_prediction *from = &predictions->items[i];
-        if (cs_prediction_has_verdict(from) &&
-            !(stated && strcmp(from->point->run.recompute, "unknown") == 0))
-            (*(from->depends ? &counted.depends[from->was_out_of_memory]
-                             : &counted.n[from->was_out_of_memory][from->out_of_memory]))++;
-    }
-    return counted;
-}
-
-static void print_right(const verdicts *of, const char *whose, FILE *out)
-{
-    const uint32_t right = of->n[0][0] + of->n[1][1], all = right + of->n[0][1] + of->n[1][0];
-    if (all > 0)
-        fprintf(out, "  right: %u of %u (%.1f %%)%s\n", right, all, 100.0 * right / all, whose);
-}
-
-/* Memory depends on what is computed again, which some points do not say: predictions that it turns
- * are neither right nor wrong. */
-static void print_verdicts(const cs_predictions *predictions, FILE *out)
-{
-    const verdicts all = count_verdicts(predictions, false);
-    const verdicts stated = count_verdicts(predictions, true);
-    if (all.n[0][0] + all.n[0][1] + all.n[1][0] + all.n[1][1] + all.depends[0] + all.depends[1] ==
-        0)
+    char recall[32], precision[32], alarms[32];
+    const uint32_t out_of = of->n[1][0] + of->n[1][1] + of->depends[1];
+    const uint32_t fitted = of->n[0][0] + of->n[0][1] + of->depends[0];
+    if (out_of + fitted == 0)
         return;
     fputs("\nout of memory or not\n", out);
     fprintf(out, "  %-18s %12s %22s %18s\n", "", "predicted to", "predicted to fit only",
             "predicted to run");
     fprintf(out, "  %-18s %12s %22s %18s\n", "", "fit", "if all is recomputed", "out of memory");
     for (int was = 0; was < 2; was++)
-        fprintf(out, "  %-18s %12u %22u %18u\n", was ? "ran out of memory" : "ran", all.n[was][0],
-                all.depends[was], all.n[was][1]);
-    print_right(&all, "", out);
-    print_right(&stated, " of those that say what is computed again", out);
+        fprintf(out, "  %-18s %12u %22u %18u\n", was ? "ran out of memory" : "ran", of->n[was][0],
+                of->depends[was], of->n[was][1]);
+    fprintf(out, "  caught %u of %u runs out of memory (recall %s), precision %s; false alarms %s\n",
+            of->n[1][1], out_of, percent(cs_verdicts_recall(of), false, recall),
+            percent(cs_verdicts_precision(of), false, precision),
+            percent(cs_verdicts_false_alarms(of), false, alarms));
+}
+
+/* ---- intervals, and other tools ---- */
+
+static void print_coverage(const cs_judgement *judgement, FILE *out)
+{
+    const cs_coverage *coverage = &judgement->coverage;
+    const cs_left_out *model = &judgement->left_out;
+    char by_run[32], by_source[32], width[32];
+    if (judgement->n_timed == 0)
+        return;
+    fputs("\nintervals of --like, within which 9 of 10 runs should be\n", out);
+    if (coverage->n_runs > 0)
+        fprintf(out,
+                "  %s of %u runs of %u dataset%s that they do not know are within, %s by dataset; "
+                "+-%s\n",
+                percent(coverage->by_run, false, by_run), coverage->n_runs, coverage->n_sources,
+                coverage->n_sources == 1 ? "" : "s", percent(coverage->by_source, false, by_source),
+                percent(coverage->width, false, width));
+    if (isfinite(model->by_run))
+        fprintf(out,
+                "  %s of %u known runs are, each source left out; %s by source (%u sources)\n",
+                percent(model->by_run, false, by_run), model->n_runs,
+                percent(model->by_source, false, by_source), model->n_sources);
+}
+
+static void print_peers(const cs_peer_table *peers, FILE *out)
+{
+    if (peers->n == 0)
+        return;
+    fprintf(out, "\n%-36s %6s %12s %12s %12s\n", "mean errors of other tools, on equal runs", "runs",
+            "sim", "the tool", "sim closer");
+    for (uint32_t i = 0; i < peers->n; i++) {
+        const cs_peer_errors *of = &peers->rows[i];
+        char ours[32], theirs[32], name[64], shown[128];
+        snprintf(name, sizeof(name), "%.32s, %s", of->tool, measures[of->measure].title);
+        cs_text_show(name, shown, sizeof(shown));
+        fprintf(out, "  %-39.39s %6u %12s %12s %12u\n", shown, of->n, percent(of->ours, false, ours),
+                percent(of->theirs, false, theirs), of->n_closer);
+    }
 }
 
 /* ---- parts of steps ---- */
@@ -169,7 +334,7 @@ static void print_values(const cs_prediction *prediction, cs_measure measure, FI
     char predicted[CS_UNITS_TEXT_BYTES], measured[CS_UNITS_TEXT_BYTES], error[32];
     const double share = cs_prediction_error(prediction, measure);
     if (isfinite(share))
-        fprintf(out, "  %s %s, measured %s, %s", measures[measure].key,
+        fprintf(out, "  %s %s, measured %s, %s", cs_measure_keys[measure],
                 cs_units_format(prediction->values[measure], measures[measure].quantity, DIGITS,
                                 predicted, sizeof(predicted)),
                 cs_units_format(prediction->measured[measure], measures[measure].quantity, DIGITS,
@@ -218,7 +383,7 @@ static void print_failures(const cs_predictions *predictions, FILE *out)
 {
     if (predictions->n_states[CS_PREDICTION_FAILED] == 0)
         return;
-    fputs("\npoints whose scenario is refused or does not run\n", out);
+    fputs("\nruns whose scenario is refused or fails\n", out);
     for (uint32_t i = 0; i < predictions->n; i++)
         if (predictions->items[i].state == CS_PREDICTION_FAILED)
             print_failure(&predictions->items[i], out);
@@ -244,230 +409,126 @@ static void print_traits(const char *before, const cs_likeness *likeness, const 
 
 static void print_summary(const cs_validation_shown *shown, cs_measure measure, FILE *out)
 {
-    const cs_error_summary *errors = &shown->table->rows[0].measures[measure];
+    const cs_error_summary *errors = &shown->judgement->table.rows[0].measures[measure];
     char mean[32], bias[32];
     if (errors->n > 0)
         fprintf(out, "%s: %u compared, mean error %s, bias %s\n", measures[measure].title,
                 errors->n, percent(errors->mean, false, mean), percent(errors->bias, true, bias));
 }
 
-/* Prints the interval for an unseen run, and why it is wider than the errors of runs that were used
- * in the fit. */
+/* Prints what an unseen run like the scenario takes, and how many sources stand behind that. */
 static void print_interval(const cs_validation_shown *shown, FILE *out)
 {
     const cs_interval *interval = &shown->interval;
-    char within[32];
-    if (isfinite(interval->within))
+    char predicted[CS_UNITS_TEXT_BYTES], low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES];
+    char below[32], above[32];
+    fprintf(out, "predicted step time %s\n",
+            cs_units_format(shown->step_time, CS_QUANTITY_TIME, DIGITS, predicted,
+                            sizeof(predicted)));
+    if (isfinite(interval->low))
         fprintf(
             out,
-            "expected of a run that no figure was fitted to: step time 9 of 10 within %s\n"
+            "  9 of 10 unseen runs like it take %s to %s (%s to %s)\n"
             "  from %u runs of %u sources, each predicted with its source left out of the fit\n",
-            percent(interval->within, false, within), interval->n_runs, interval->n_sources);
+            cs_units_format(shown->step_time * interval->low, CS_QUANTITY_TIME, DIGITS, low,
+                            sizeof(low)),
+            cs_units_format(shown->step_time * interval->high, CS_QUANTITY_TIME, DIGITS, high,
+                            sizeof(high)),
+            percent(interval->low - 1, true, below), percent(interval->high - 1, true, above),
+            interval->n_runs, interval->n_sources);
     else
-        fprintf(out,
-                "expected of a run that no figure was fitted to: not known\n"
-                "  only %u of the %u sources that an interval needs %s such runs\n",
-                interval->n_sources, CS_INTERVAL_SOURCES,
-                interval->n_sources == 1 ? "has" : "have");
-    print_traits("  they share its ", shown->likeness, interval->shared, true, out);
-    print_traits("  too few share its ", shown->likeness, interval->shared, false, out);
+        fprintf(out, "  no interval: it needs left-out runs of %u sources, and there are %u\n",
+                CS_INTERVAL_SOURCES, interval->n_sources);
+    const char *separator = "  sources alike in ";
+    for (uint32_t t = 0; t < CS_N_TRAITS; t++)
+        if (interval->matters[t]) {
+            fprintf(out, "%s%s (", separator, cs_trait_names[t]);
+            cs_text_puts(out, shown->likeness->traits[t]);
+            fprintf(out, ") %u", interval->alike[t]);
+            separator = t % 4 == 3 ? ",\n    " : ", ";
+        }
+    fputc('\n', out);
 }
 
 static void print_like(const cs_validation_shown *shown, bool decompose, FILE *out)
 {
     const uint32_t n = shown->predictions->n;
+    print_interval(shown, out);
+    fputc('\n', out);
     fprintf(out, n == 1 ? "%u measured run is like " : "%u measured runs are like ", n);
     cs_text_puts(out, shown->like);
     fputc('\n', out);
     print_traits("  they share its ", shown->likeness, shown->likeness->shared, true, out);
     print_traits("  too few share its ", shown->likeness, shown->likeness->shared, false, out);
-    fputs("an error is predicted over measured, less 1\n\n", out);
     for (uint32_t m = 0; m < CS_N_MEASURES; m++)
         print_summary(shown, (cs_measure)m, out);
-    print_interval(shown, out);
+    if (shown->judgement->n_uses[CS_SOURCE_FITTED] > 0)
+        fprintf(out, "%u of them are not left out: parameters were fitted to their sources\n",
+                shown->judgement->n_uses[CS_SOURCE_FITTED]);
     if (decompose)
-        print_parts(shown->parts, out);
+        print_parts(&shown->judgement->parts, out);
     fputc('\n', out);
     for (uint32_t i = 0; i < n; i++)
         print_point(&shown->predictions->items[i], out);
 }
 
-void cs_validate_print(const cs_validation_shown *shown, bool each, bool decompose, FILE *out)
+/* ---- all ---- */
+
+static void print_tables(const cs_judgement *judgement, FILE *out)
+{
+    static const struct {
+        cs_grouping grouping;
+        const char *title;
+    } groupings[] = {{CS_GROUPING_DATASET, "by dataset"},
+                     {CS_GROUPING_GPU, "by GPU"},
+                     {CS_GROUPING_FEATURE, "by feature"}};
+    for (uint32_t m = 0; m < CS_N_MEASURES; m++)
+        for (size_t g = 0; g < sizeof(groupings) / sizeof(groupings[0]); g++) {
+            char title[128];
+            snprintf(title, sizeof(title), "%s, %s", measures[m].title, groupings[g].title);
+            print_grouping(&judgement->table, groupings[g].grouping, (cs_measure)m, title, out);
+        }
+    print_counts("assumed for runs that are predicted", &judgement->assumed, out);
+}
+
+void cs_validate_print(const cs_validation_shown *shown, const cs_validation_options *options,
+                       FILE *out)
 {
     const cs_predictions *predictions = shown->predictions;
+    const cs_judgement *judgement = shown->judgement;
     if (shown->like) {
-        print_like(shown, decompose, out);
+        print_like(shown, options->decompose, out);
         return;
     }
     const uint32_t *n = predictions->n_states;
-    for (uint32_t i = 0; each && i < predictions->n; i++)
+    for (uint32_t i = 0; options->points && i < predictions->n; i++)
         print_point(&predictions->items[i], out);
-    fprintf(out, "%s%u point%s: %u predicted, %u that miss a feature, %u that fail\n",
-            each ? "\n" : "", predictions->n, predictions->n == 1 ? "" : "s", n[CS_PREDICTION_MADE],
-            n[CS_PREDICTION_MISSING], n[CS_PREDICTION_FAILED]);
-    fputs("errors e are predicted over measured, less 1\n", out);
-    for (uint32_t m = 0; m < CS_N_MEASURES; m++)
-        if (m == CS_MEASURE_TIME || has_any(shown->table, (cs_measure)m))
-            print_measure(shown->table, (cs_measure)m, out);
-    if (decompose)
-        print_parts(shown->parts, out);
-    print_verdicts(predictions, out);
-    print_counts("the feature that points miss (the first, where several are missing)",
-                 &shown->missing, out);
-    if (!each)
+    fputs(options->points ? "\n" : "", out);
+    print_answer(judgement, out);
+    fprintf(out, "%u run%s: %u predicted, %u unsupported, %u failed\n", predictions->n,
+            predictions->n == 1 ? "" : "s", n[CS_PREDICTION_MADE], n[CS_PREDICTION_MISSING],
+            n[CS_PREDICTION_FAILED]);
+    fputs("an error e is predicted / measured - 1; times of quality C are not compared\n", out);
+    print_grouping(&judgement->table, CS_GROUPING_KIND, CS_MEASURE_TIME, "step time, by kind", out);
+    print_grouping(&judgement->table, CS_GROUPING_LAYOUT, CS_MEASURE_TIME, "step time, by layout",
+                   out);
+    print_ranking(&judgement->groups, out);
+    print_memory(&judgement->table, out);
+    print_verdicts(&judgement->table.rows[0].verdicts, out);
+    print_coverage(judgement, out);
+    print_peers(&judgement->peers, out);
+    if (options->groups)
+        print_groups(&judgement->groups, out);
+    if (options->trends)
+        print_trends(&judgement->trends, out);
+    if (options->decompose)
+        print_parts(&judgement->parts, out);
+    if (options->tables)
+        print_tables(judgement, out);
+    print_counts("unsupported, by the first missing feature", &judgement->missing, out);
+    if (!options->points)
         print_failures(predictions, out);
-    print_counts("assumed of the points that are predicted", &shown->assumed, out);
-}
-
-/* ---- JSON ---- */
-
-static bool add_number(cJSON *object, const char *key, double value)
-{
-    return isfinite(value) ? cJSON_AddNumberToObject(object, key, value) != NULL
-                           : cJSON_AddNullToObject(object, key) != NULL;
-}
-
-static bool add_summary(cJSON *row, const char *key, const cs_error_summary *from)
-{
-    cJSON *object = cJSON_AddObjectToObject(row, key);
-    return object && add_number(object, "points", from->n) &&
-           add_number(object, "mean", from->mean) && add_number(object, "median", from->median) &&
-           add_number(object, "largest", from->largest) && add_number(object, "bias", from->bias);
-}
-
-static bool fill_row(cJSON *object, const cs_error_row *row)
-{
-    bool done = cJSON_AddStringToObject(object, "grouping", cs_grouping_names[row->grouping]) &&
-                cJSON_AddStringToObject(object, "name", row->name) &&
-                add_number(object, "points", row->n_points);
-    for (uint32_t s = 0; cs_prediction_states[s]; s++)
-        done = done && add_number(object, cs_prediction_states[s], row->n_states[s]);
-    for (uint32_t m = 0; m < CS_N_MEASURES; m++)
-        done = done && add_summary(object, measures[m].key, &row->measures[m]);
-    return done && add_number(object, "verdicts", row->n_verdicts) &&
-           add_number(object, "verdicts_right", row->n_right);
-}
-
-static bool add_texts(cJSON *object, const char *key, const char *const *texts, uint32_t n)
-{
-    cJSON *list = cJSON_AddArrayToObject(object, key);
-    for (uint32_t i = 0; i < n; i++) {
-        cJSON *text = cJSON_CreateString(texts[i]);
-        if (!cJSON_AddItemToArray(list, text)) {
-            cJSON_Delete(text);
-            return false;
-        }
-    }
-    return list;
-}
-
-static const char *unit_suffix(cs_measure measure)
-{
-    return measure == CS_MEASURE_TIME ? "_s" : "_bytes";
-}
-
-static bool add_parts(cJSON *object, const char *key, const double *values)
-{
-    cJSON *parts = cJSON_AddObjectToObject(object, key);
-    bool done = parts;
-    for (uint32_t p = 0; done && p < CS_N_STEP_PARTS; p++)
-        done = add_number(parts, cs_step_part_keys[p], values[p]);
-    return done;
-}
-
-static bool fill_parts(cJSON *object, const cs_error_parts *row)
-{
-    return cJSON_AddStringToObject(object, "dataset", row->dataset) &&
-           add_number(object, "points", row->n) && add_number(object, "missing", row->missing) &&
-           add_parts(object, "predicted", row->predicted) &&
-           add_parts(object, "lacking", row->lacking) && add_number(object, "rest", row->rest);
-}
-
-static bool fill_point(cJSON *object, const cs_prediction *from)
-{
-    char key[64];
-    bool done = cJSON_AddStringToObject(object, "id", from->point->id) &&
-                cJSON_AddStringToObject(object, "state", cs_prediction_states[from->state]);
-    cs_traits traits = {0};
-    if (from->made.document)
-        cs_likeness_of_point(from->point, from->made.document, traits);
-    cJSON *list = cJSON_AddArrayToObject(object, "traits");
-    for (uint32_t t = 0; done && from->made.document && t < CS_N_TRAITS; t++)
-        done = list && cJSON_AddItemToArray(list, cJSON_CreateString(traits[t]));
-    for (uint32_t m = 0; m < CS_N_MEASURES; m++) {
-        snprintf(key, sizeof(key), "predicted_%s%s", measures[m].key, unit_suffix((cs_measure)m));
-        done = done && add_number(object, key, from->values[m]);
-        snprintf(key, sizeof(key), "measured_%s%s", measures[m].key, unit_suffix((cs_measure)m));
-        done = done && add_number(object, key, from->measured[m]);
-        snprintf(key, sizeof(key), "%s_error", measures[m].key);
-        done = done && add_number(object, key, cs_prediction_error(from, (cs_measure)m));
-    }
-    if (from->state == CS_PREDICTION_MADE)
-        done = done && cJSON_AddBoolToObject(object, "out_of_memory", from->out_of_memory) &&
-               cJSON_AddBoolToObject(object, "depends", from->depends) &&
-               add_parts(object, "parts_s", from->parts.seconds);
-    if (from->message)
-        done = done && cJSON_AddStringToObject(object, "message", from->message);
-    return done && add_texts(object, "missing", from->made.missing, from->made.n_missing) &&
-           add_texts(object, "assumed", from->made.assumed, from->made.n_assumed);
-}
-
-/* A new object at the end of a list; NULL when memory runs out. */
-static cJSON *append(cJSON *list)
-{
-    cJSON *object = cJSON_CreateObject();
-    if (cJSON_AddItemToArray(list, object))
-        return object;
-    cJSON_Delete(object);
-    return NULL;
-}
-
-static bool fill_like(cJSON *root, const cs_validation_shown *shown)
-{
-    cJSON *like = cJSON_AddObjectToObject(root, "like");
-    cJSON *traits = cJSON_AddArrayToObject(like, "traits");
-    const cs_likeness *from = shown->likeness;
-    bool done = like && traits && cJSON_AddStringToObject(like, "scenario", shown->like);
-    for (uint32_t t = 0; done && t < CS_N_TRAITS; t++) {
-        cJSON *object = append(traits);
-        done = object && cJSON_AddStringToObject(object, "name", cs_trait_names[t]) &&
-               cJSON_AddStringToObject(object, "value", from->traits[t]) &&
-               cJSON_AddBoolToObject(object, "shared", from->shared[t]) &&
-               cJSON_AddBoolToObject(object, "shared_left_out", shown->interval.shared[t]);
-    }
-    cJSON *left_out = done ? cJSON_AddObjectToObject(like, "left_out") : NULL;
-    return left_out && add_number(left_out, "sources", shown->interval.n_sources) &&
-           add_number(left_out, "runs", shown->interval.n_runs) &&
-           add_number(left_out, "step_time_9_of_10_within", shown->interval.within);
-}
-
-static bool fill(cJSON *root, const cs_validation_shown *shown)
-{
-    cJSON *rows = cJSON_AddArrayToObject(root, "errors");
-    cJSON *parts = cJSON_AddArrayToObject(root, "decomposition");
-    cJSON *points = cJSON_AddArrayToObject(root, "points");
-    bool done = rows && parts && points && (!shown->like || fill_like(root, shown));
-    for (uint32_t i = 0; done && i < shown->parts->n; i++) {
-        cJSON *object = append(parts);
-        done = object && fill_parts(object, &shown->parts->rows[i]);
-    }
-    for (uint32_t i = 0; done && i < shown->table->n; i++) {
-        cJSON *object = append(rows);
-        done = object && fill_row(object, &shown->table->rows[i]);
-    }
-    for (uint32_t i = 0; done && i < shown->predictions->n; i++) {
-        cJSON *object = append(points);
-        done = object && fill_point(object, &shown->predictions->items[i]);
-    }
-    return done;
-}
-
-cs_status cs_validate_print_json(const cs_validation_shown *shown, FILE *out, cs_error *error)
-{
-    cJSON *root = cJSON_CreateObject();
-    if (!root || !fill(root, shown)) {
-        cJSON_Delete(root);
-        return cs_error_no_memory(error);
-    }
-    return cs_print_json(root, out, error);
+    if (!options->tables && judgement->assumed.n > 0)
+        fprintf(out, "\n%u kinds of assumptions, and errors by dataset, GPU and feature: --tables\n",
+                judgement->assumed.n);
 }

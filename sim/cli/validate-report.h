@@ -2,30 +2,36 @@
 #ifndef CS_CLI_VALIDATE_REPORT_H
 #define CS_CLI_VALIDATE_REPORT_H
 
-#include "sim/validate/error-parts.h"
-#include "sim/validate/error-table.h"
-#include "sim/validate/interval.h"
+#include "sim/validate/judgement.h"
 
 #include <stdio.h>
 
 /* What there is to show. */
 typedef struct cs_validation_shown {
     const cs_predictions *predictions;
-    const cs_error_table *table;
-    const cs_error_parts_table *parts;
-    cs_note_counts missing, assumed;
+    const cs_judgement *judgement;
     const char *like; /* a scenario that they are like, by its file; or NULL */
     const cs_likeness *likeness;
-    cs_interval interval; /* with `like` */
+    double step_time; /* predicted for `like`, s */
+    cs_interval interval;
 } cs_validation_shown;
 
-/* How many points there are and what became of them; errors of step time and memory by dataset,
- * machine and feature; what is missing and assumed. With `each`, a line per point too; with
- * `decompose`, the parts of predicted steps by dataset, and what they lack. Of points that are like
- * a scenario a few lines, and a line per point. */
-void cs_validate_print(const cs_validation_shown *shown, bool each, bool decompose, FILE *out);
+/* What else the text has. */
+typedef struct cs_validation_options {
+    bool points;    /* a line per run */
+    bool tables;    /* errors by dataset, GPU and feature; assumptions */
+    bool groups;    /* how layouts are ranked, by dataset and group */
+    bool trends;    /* how errors change with sizes */
+    bool decompose; /* parts of predicted steps, and what they lack */
+} cs_validation_options;
 
-/* The same, with all points. CS_NO_MEMORY. */
+/* Prints how far predictions are off, by kind of run; how layouts are ranked; verdicts on memory;
+ * intervals; and errors of other tools. For runs that are like a scenario: the interval of its step
+ * time, and a line per run. */
+void cs_validate_print(const cs_validation_shown *shown, const cs_validation_options *options,
+                       FILE *out);
+
+/* The same, with everything. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_validate_print_json(const cs_validation_shown *shown, FILE *out,
                                                cs_error *error);
 

@@ -6,7 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const cs_grouping_names[] = {"all", "dataset", "gpu", "feature", NULL};
+const char *const cs_grouping_names[] = {"all", "kind", "layout", "dataset",
+                                         "gpu", "feature", NULL};
 
 void cs_error_table_finish(cs_error_table *table)
 {
@@ -16,18 +17,55 @@ void cs_error_table_finish(cs_error_table *table)
 
 /* ---- groups ---- */
 
+/* The kind by network and bits of a number. */
+static const char *kind_of(const cs_point *point)
+{
+    static const char *const names[2][3] = {
+        {"dense, 32 bits", "dense, 16 bits", "dense, 8 bits or fewer"},
+        {"experts, 32 bits", "experts, 16 bits", "experts, 8 bits or fewer"}};
+    const cs_description *run = &point->run;
+    if (strcmp(run->model->kind, "cnn") == 0)
+        return "convolutions";
+    const int bits = strstr(run->precision, "32") ? 0 : strstr(run->precision, "16") ? 1 : 2;
+    return names[strstr(run->model->kind, "-moe") || run->model->experts > 1][bits];
+}
+
+static const char *layout_of(const cs_point *point)
+{
+    enum { FULLY_SHARDED = 3 };
+    const cs_description_parallel *parallel = point->run.parallel;
+    if (point->run.hardware->gpus <= 1)
+        return "one GPU";
+    if (parallel->pp > 1)
+        return parallel->tp > 1 ? "tensor and pipeline parallel" : "pipeline parallel";
+    if (parallel->tp > 1)
+        return "tensor parallel";
+    return parallel->zero == FULLY_SHARDED ? "fully sharded" : "data parallel";
+}
+
+/* The name by which a point is grouped; NULL: it may have several, its features. */
+static const char *group_of(const cs_point *point, cs_grouping grouping)
+{
+    switch (grouping) {
+    case CS_GROUPING_KIND:
+        return kind_of(point);
+    case CS_GROUPING_LAYOUT:
+        return layout_of(point);
+    case CS_GROUPING_DATASET:
+        return point->dataset;
+    case CS_GROUPING_GPU:
+        return point->run.hardware->gpu;
+    case CS_GROUPING_FEATURE:
+        return NULL;
+    default:
+        return "";
+    }
+}
+
 static bool belongs(const cs_point *point, const cs_error_row *row)
 {
-    switch (row->grouping) {
-    case CS_GROUPING_DATASET:
-        return strcmp(point->dataset, row->name) == 0;
-    case CS_GROUPING_GPU:
-        return strcmp(point->run.hardware->gpu, row->name) == 0;
-    case CS_GROUPING_FEATURE:
-        return cs_point_has(point, row->name);
-    default:
-        return true;
-    }
+    const char *group = group_of(point, row->grouping);
+    return group ? strcmp(group, row->name) == 0 : cs_point_has(point, row->name);
 }
 
 static cs_status add_row(cs_error_table *table, cs_grouping grouping, const char *name,
@@ -46,12 +84,9 @@ static cs_status add_row(cs_error_table *table, cs_grouping grouping, const char
 static cs_status add_rows(const cs_point *point, cs_grouping grouping, cs_error_table *table,
                           cs_error *error)
 {
-    if (grouping == CS_GROUPING_ALL)
-        return add_row(table, grouping, "", error);
-    if (grouping == CS_GROUPING_DATASET)
-        return add_row(table, grouping, point->dataset, error);
-    if (grouping == CS_GROUPING_GPU)
-        return add_row(table, grouping, point->run.hardware->gpu, error);
+    const char *group = group_of(point, grouping);
+    if (group)
+        return add_row(table, grouping, group, error);
     cs_status status = CS_OK;
     for (uint32_t i = 0; i < point->features.n && status == CS_OK; i++)
         status = add_row(table, grouping, cs_point_text(&point->features, i), error);
@@ -66,8 +101,7 @@ static int by_size(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* Sorts the errors by their absolute values. */
-static cs_error_summary summarise(double *errors, uint32_t n)
+cs_error_summary cs_error_summarise(double *errors, uint32_t n)
 {
     cs_error_summary made = {.n = n};
     if (n == 0)
@@ -82,10 +116,34 @@ static cs_error_summary summarise(double *errors, uint32_t n)
     return made;
 }
 
+static double share(uint32_t part, uint32_t all)
+{
+    return all > 0 ? (double)part / all : (double)NAN;
+}
+
+double cs_verdicts_recall(const cs_verdicts *of)
+{
+    return share(of->n[1][1], of->n[1][1] + of->n[1][0] + of->depends[1]);
+}
+
+double cs_verdicts_precision(const cs_verdicts *of)
+{
+    return share(of->n[1][1], of->n[1][1] + of->n[0][1]);
+}
+
+double cs_verdicts_false_alarms(const cs_verdicts *of)
+{
+    return share(of->n[0][1], of->n[0][1] + of->n[0][0] + of->depends[0]);
+}
+
 static void count(const cs_prediction *prediction, cs_error_row *row)
 {
     row->n_points++;
     row->n_states[prediction->state]++;
+    if (cs_prediction_has_verdict(prediction))
+        (*(prediction->depends
+               ? &row->verdicts.depends[prediction->was_out_of_memory]
+               : &row->verdicts.n[prediction->was_out_of_memory][prediction->out_of_memory]))++;
     row->n_verdicts += cs_prediction_is_decided(prediction);
     row->n_right += cs_prediction_is_right(prediction);
 }
@@ -99,9 +157,10 @@ static void fill(const cs_predictions *predictions, double *errors, cs_error_row
         uint32_t n = 0;
         for (uint32_t i = 0; i < predictions->n; i++) {
             errors[n] = cs_prediction_error(&predictions->items[i], (cs_measure)m);
-            n += belongs(predictions->items[i].point, row) && isfinite(errors[n]);
+            n += belongs(predictions->items[i].point, row) && isfinite(errors[n]) &&
+                 (m != CS_MEASURE_TIME || cs_point_is_exact(predictions->items[i].point));
         }
-        row->measures[m] = summarise(errors, n);
+        row->measures[m] = cs_error_summarise(errors, n);
     }
 }
 

@@ -1,4 +1,5 @@
-/* Errors of predictions, summed up: of all points, of each dataset, machine and feature. */
+/* Errors of predictions, summed up: of all points, of each kind of run, layout, dataset, machine and
+ * feature. The step times of points of quality C are left out (cs_point_is_exact). */
 #ifndef CS_VALIDATE_ERROR_TABLE_H
 #define CS_VALIDATE_ERROR_TABLE_H
 
@@ -6,13 +7,15 @@
 
 typedef enum cs_grouping {
     CS_GROUPING_ALL,
+    CS_GROUPING_KIND,   /* network and number format, such as "dense, 16 bits" */
+    CS_GROUPING_LAYOUT, /* how the GPUs share the work, such as "tensor parallel" */
     CS_GROUPING_DATASET,
     CS_GROUPING_GPU,
     CS_GROUPING_FEATURE, /* a point counts in each of its features */
     CS_N_GROUPINGS
 } cs_grouping;
 
-/* "all", "dataset", "gpu", "feature", ended by NULL. */
+/* "all", "kind", "layout", "dataset", "gpu", "feature", ended by NULL. */
 extern const char *const cs_grouping_names[];
 
 /* Errors, predicted over measured less 1, of the points for which both are known. */
@@ -23,12 +26,34 @@ typedef struct cs_error_summary {
     double bias;         /* mean of the errors */
 } cs_error_summary;
 
+/* Runs by what was predicted of them and what they did. A prediction that depends on recomputation,
+ * which the point does not state, is counted separately: it is neither right nor wrong. In recall,
+ * precision and false alarms it counts as a prediction that the run fits. */
+typedef struct cs_verdicts {
+    uint32_t n[2][2];    /* [ran out of memory][was predicted to] */
+    uint32_t depends[2]; /* [ran out of memory] */
+} cs_verdicts;
+
+/* The share of runs out of memory that was predicted to be. NaN: there is no such run; the same of
+ * the next two. */
+double cs_verdicts_recall(const cs_verdicts *verdicts);
+
+/* The share of runs predicted to run out of memory that did. */
+double cs_verdicts_precision(const cs_verdicts *verdicts);
+
+/* The share of runs that fitted which was predicted to run out of memory. */
+double cs_verdicts_false_alarms(const cs_verdicts *verdicts);
+
+/* Sorts the errors by their absolute values. */
+cs_error_summary cs_error_summarise(double *errors, uint32_t n);
+
 typedef struct cs_error_row {
     cs_grouping grouping;
-    const char *name; /* of the dataset, ...; "" of all */
+    const char *name; /* name of the dataset, ...; "" of all */
     uint32_t n_points, n_states[CS_PREDICTION_FAILED + 1];
     cs_error_summary measures[CS_N_MEASURES];
-    uint32_t n_verdicts, n_right; /* whether the run is out of memory, where that is decided */
+    cs_verdicts verdicts;
+    uint32_t n_verdicts, n_right; /* predictions that decide, and those that are right */
 } cs_error_row;
 
 typedef struct cs_error_table {

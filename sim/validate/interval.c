@@ -1,145 +1,187 @@
 #include "sim/validate/interval.h"
 
 #include "sim/base/facts.h"
+#include "sim/base/vector.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-/* Runs of one source that share all traits. */
-typedef struct group {
-    const char *source;
-    const cJSON *traits, *errors;
-} group;
+/* ---- the model ---- */
 
-static bool has_trait(const group *from, cs_trait trait, const cs_likeness *likeness)
+static bool read_number(const cJSON *object, const char *key, double *to)
 {
-    const char *text = cJSON_GetStringValue(cJSON_GetArrayItem(from->traits, (int)trait));
-    return text && strcmp(text, likeness->traits[trait]) == 0;
+    const cJSON *value = cs_json_member(object, key);
+    *to = cJSON_IsNumber(value) ? value->valuedouble : (double)NAN;
+    return cJSON_IsNumber(value) && isfinite(*to);
 }
 
-/* Keeps only the groups that share a trait, if they come from at least `least` sources. Groups of a
- * source are consecutive. Returns the number of groups that are left. */
-static uint32_t keep(group *groups, uint32_t n, cs_trait trait, const cs_likeness *likeness,
-                     uint32_t least, cs_interval *interval)
+static bool read_count(const cJSON *object, const char *key, uint32_t *to)
 {
-    uint32_t sources = 0, kept = 0;
-    const char *last = NULL;
-    for (uint32_t i = 0; i < n; i++)
-        if (has_trait(&groups[i], trait, likeness)) {
-            sources += !last || strcmp(groups[i].source, last) != 0;
-            last = groups[i].source;
-        }
-    interval->shared[trait] = sources >= least;
-    if (!interval->shared[trait])
-        return n;
-    interval->n_sources = sources;
-    for (uint32_t i = 0; i < n; i++)
-        if (has_trait(&groups[i], trait, likeness))
-            groups[kept++] = groups[i];
-    return kept;
-}
-
-typedef struct weighted {
-    double error, weight;
-} weighted;
-
-static int compare(const void *a, const void *b)
-{
-    const double left = ((const weighted *)a)->error, right = ((const weighted *)b)->error;
-    return (left > right) - (left < right);
-}
-
-static cs_status find_quantile(const group *groups, uint32_t n, cs_interval *interval,
-                               cs_error *error)
-{
-    uint32_t n_errors = 0, filled = 0;
-    for (uint32_t i = 0; i < n; i++)
-        n_errors += (uint32_t)cJSON_GetArraySize(groups[i].errors);
-    weighted *all = calloc(n_errors + 1ULL, sizeof(*all));
-    if (!all)
-        return cs_error_no_memory(error);
-    for (uint32_t first = 0, end; first < n; first = end) {
-        const uint32_t from = filled;
-        for (end = first; end < n && strcmp(groups[end].source, groups[first].source) == 0; end++) {
-            const cJSON *value;
-            cJSON_ArrayForEach(value, groups[end].errors) all[filled++].error =
-                fabs(value->valuedouble) / 100;
-        }
-        for (uint32_t i = from; i < filled; i++)
-            all[i].weight = 1.0 / (filled - from);
-    }
-    qsort(all, filled, sizeof(*all), compare);
-    /* a sum of K weights of 1/n may lack a little of K */
-    const double enough = 0.9 * (interval->n_sources + 1.0) - 1e-9;
-    double sum = 0;
-    interval->within = (double)NAN;
-    for (uint32_t i = 0; i < filled && isnan(interval->within); i++) {
-        sum += all[i].weight;
-        if (sum >= enough)
-            interval->within = all[i].error;
-    }
-    interval->n_runs = filled;
-    free(all);
-    return CS_OK;
-}
-
-static bool is_numbers(const cJSON *list)
-{
-    const cJSON *value;
-    bool is = cJSON_IsArray(list) && list->child;
-    cJSON_ArrayForEach(value, list) is = is && cJSON_IsNumber(value);
+    double value;
+    const bool is = read_number(object, key, &value) && value >= 0 && value < UINT32_MAX;
+    *to = is ? (uint32_t)value : 0;
     return is;
 }
 
-/* Returns the groups of all sources, source by source. NULL: the document has another form, or
- * memory ran out. */
-static group *read_groups(const cJSON *document, uint32_t *n)
+static bool are_effects(const cJSON *effects)
 {
-    const cJSON *sources = cs_json_member(document, "sources"), *source, *from;
-    size_t all = 0;
-    cJSON_ArrayForEach(source, sources) all +=
-        (size_t)cJSON_GetArraySize(cs_json_member(source, "groups"));
-    group *groups = cJSON_IsArray(sources) ? calloc(all + 1, sizeof(*groups)) : NULL;
-    *n = 0;
-    for (source = groups ? sources->child : NULL; source; source = source->next) {
-        const char *name = cJSON_GetStringValue(cs_json_member(source, "source"));
-        cJSON_ArrayForEach(from, cs_json_member(source, "groups"))
+    const cJSON *trait, *value;
+    bool are = cJSON_IsObject(effects);
+    cJSON_ArrayForEach(trait, effects)
+    {
+        are = are && cJSON_IsObject(trait);
+        cJSON_ArrayForEach(value, trait)
         {
-            const group made = {name, cs_json_member(from, "traits"),
-                                cs_json_member(from, "errors_percent")};
-            if (!name || cJSON_GetArraySize(made.traits) != CS_N_TRAITS ||
-                !is_numbers(made.errors)) {
-                free(groups);
-                return NULL;
-            }
-            groups[(*n)++] = made;
+            double centre, spread;
+            uint32_t sources;
+            are = are && read_count(value, "sources", &sources) &&
+                  read_number(value, "centre", &centre) && read_number(value, "spread", &spread);
         }
     }
-    return groups;
+    return are;
 }
 
-cs_status cs_interval_find(const cs_likeness *likeness, const char *errors, cs_interval *interval,
-                           cs_error *error)
+void cs_left_out_finish(cs_left_out *left_out)
 {
-    cJSON *document;
-    uint32_t n = 0;
-    errors = errors ? errors : cs_facts_text("", "left-out");
-    *interval = (cs_interval){.within = (double)NAN};
-    CS_TRY(cs_json_parse("facts/left-out.json", errors, strlen(errors), &document, error));
-    group *groups = read_groups(document, &n);
-    if (!groups) {
-        cJSON_Delete(document);
+    cJSON_Delete(left_out->document);
+    *left_out = (cs_left_out){0};
+}
+
+cs_status cs_left_out_read(const char *text, cs_left_out *left_out, cs_error *error)
+{
+    cs_left_out made = {0};
+    text = text ? text : cs_facts_text("", "left-out");
+    CS_TRY(cs_json_parse("facts/left-out.json", text, strlen(text), &made.document, error));
+    const cJSON *model = cs_json_member(made.document, "interval");
+    made.effects = cs_json_member(model, "effects");
+    if (!cJSON_IsArray(cs_json_member(made.document, "sources")) ||
+        !read_count(model, "sources", &made.n_sources) ||
+        !read_count(model, "runs", &made.n_runs) || !read_number(model, "centre", &made.centre) ||
+        !read_number(model, "spread", &made.spread) || !are_effects(made.effects)) {
+        cs_left_out_finish(&made);
         return cs_error_add(error, CS_INVALID,
                             "facts/left-out.json: must have the form that "
                             "tests/left-out-errors.py writes");
     }
-    for (cs_trait trait = 0; trait < CS_N_TRAITS; trait++) {
-        const bool required = trait == CS_TRAIT_TIMES;
-        n = keep(groups, n, trait, likeness, required ? 0 : CS_INTERVAL_ALIKE, interval);
+    if (!read_number(model, "factor", &made.factor) || made.n_sources < CS_INTERVAL_SOURCES)
+        made.factor = (double)NAN;
+    const cJSON *coverage = cs_json_member(model, "coverage");
+    (void)read_number(coverage, "by_run", &made.by_run);
+    (void)read_number(coverage, "by_source", &made.by_source);
+    *left_out = made;
+    return CS_OK;
+}
+
+cs_source_use cs_left_out_use(const cs_left_out *left_out, const char *dataset)
+{
+    const cJSON *source, *name;
+    cJSON_ArrayForEach(source, cs_json_member(left_out->document, "sources"))
+    {
+        cJSON_ArrayForEach(name, cs_json_member(source, "datasets"))
+        {
+            const char *text = cJSON_GetStringValue(name);
+            if (text && strcmp(text, dataset) == 0)
+                return cJSON_IsTrue(cs_json_member(source, "fitted")) ? CS_SOURCE_FITTED
+                                                                      : CS_SOURCE_KNOWN;
+        }
     }
-    const cs_status status = find_quantile(groups, n, interval, error);
-    free(groups);
-    cJSON_Delete(document);
+    return CS_SOURCE_NEW;
+}
+
+/* ---- one interval ---- */
+
+cs_interval cs_interval_find(const cs_left_out *left_out, cs_traits traits)
+{
+    cs_interval made = {.n_sources = left_out->n_sources, .n_runs = left_out->n_runs};
+    double centre = left_out->centre, log_spread = left_out->spread, doubt = 1;
+    for (uint32_t t = 0; t < CS_N_TRAITS; t++) {
+        const cJSON *values = cs_json_member(left_out->effects, cs_trait_names[t]);
+        const cJSON *effect = cs_json_member(values, traits[t]);
+        double of_centre = 0, of_spread = 0;
+        made.matters[t] = values && *traits[t] && strcmp(traits[t], "any") != 0;
+        if (effect) {
+            (void)read_number(effect, "centre", &of_centre);
+            (void)read_number(effect, "spread", &of_spread);
+            (void)read_count(effect, "sources", &made.alike[t]);
+        }
+        centre += of_centre;
+        log_spread += of_spread;
+        doubt += values ? 1 / (made.alike[t] + 1.0) : 0;
+    }
+    const double half = left_out->factor * exp(log_spread) * sqrt(doubt);
+    made.low = exp(centre - half);
+    made.high = exp(centre + half);
+    made.within = fmax(fabs(1 / made.low - 1), fabs(1 / made.high - 1));
+    return made;
+}
+
+/* ---- coverage ---- */
+
+typedef struct tried {
+    const char *source;
+    bool held;
+    double width;
+} tried;
+
+static int by_source(const void *a, const void *b)
+{
+    return strcmp(((const tried *)a)->source, ((const tried *)b)->source);
+}
+
+static int by_width(const void *a, const void *b)
+{
+    const tried *x = a, *y = b;
+    CS_COMPARE(x->width, y->width);
+    return 0;
+}
+
+static cs_status try_runs(const cs_predictions *predictions, const cs_left_out *left_out,
+                          tried *runs, cs_coverage *coverage, cs_error *error)
+{
+    for (uint32_t i = 0; i < predictions->n; i++) {
+        const cs_prediction *from = &predictions->items[i];
+        const double ratio = from->measured[CS_MEASURE_TIME] / from->values[CS_MEASURE_TIME];
+        cs_traits traits = {0};
+        if (!isfinite(ratio) || !cs_point_is_exact(from->point) ||
+            cs_left_out_use(left_out, from->point->dataset) != CS_SOURCE_NEW)
+            continue;
+        CS_TRY(cs_likeness_of_point(from->point, from->made.document, &from->parts, traits, error));
+        const cs_interval interval = cs_interval_find(left_out, traits);
+        if (isfinite(interval.low))
+            runs[coverage->n_runs++] =
+                (tried){from->point->dataset, ratio >= interval.low && ratio <= interval.high,
+                        (interval.high - interval.low) / 2};
+    }
+    return CS_OK;
+}
+
+cs_status cs_coverage_find(const cs_predictions *predictions, const cs_left_out *left_out,
+                           cs_coverage *coverage, cs_error *error)
+{
+    cs_coverage made = {.by_run = (double)NAN, .by_source = (double)NAN, .width = (double)NAN};
+    tried *runs = calloc(predictions->n + 1ULL, sizeof(*runs));
+    if (!runs)
+        return cs_error_no_memory(error);
+    const cs_status status = try_runs(predictions, left_out, runs, &made, error);
+    cs_vector_sort(runs, made.n_runs, sizeof(*runs), by_source);
+    double by_run = 0, shares = 0;
+    for (uint32_t first = 0, end; first < made.n_runs; first = end) {
+        uint32_t held = 0;
+        for (end = first; end < made.n_runs && by_source(&runs[first], &runs[end]) == 0; end++)
+            held += runs[end].held;
+        shares += (double)held / (end - first);
+        by_run += held;
+        made.n_sources++;
+    }
+    if (made.n_runs > 0) {
+        made.by_run = by_run / made.n_runs;
+        made.by_source = shares / made.n_sources;
+        cs_vector_sort(runs, made.n_runs, sizeof(*runs), by_width);
+        made.width = (runs[(made.n_runs - 1) / 2].width + runs[made.n_runs / 2].width) / 2;
+    }
+    free(runs);
+    if (status == CS_OK)
+        *coverage = made;
     return status;
 }

@@ -2,6 +2,7 @@
 
 #include "sim/base/text.h"
 #include "sim/recipe/recipe.h"
+#include "sim/workload/accelerator.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -12,6 +13,8 @@ const char *const cs_trait_names[CS_N_TRAITS] = {
     [CS_TRAIT_DEVICE] = "device",     [CS_TRAIT_PRECISION] = "precision",
     [CS_TRAIT_RUNTIME] = "runtime",   [CS_TRAIT_SHARDED] = "sharded weights",
     [CS_TRAIT_PIPELINE] = "pipeline", [CS_TRAIT_TENSOR] = "tensor parallelism",
+    [CS_TRAIT_GENERATION] = "generation", [CS_TRAIT_DEVICES] = "devices",
+    [CS_TRAIT_HOST] = "launch gaps",
 };
 
 typedef struct candidate {
@@ -69,6 +72,38 @@ static void read_rest(const cJSON *document, const char *path, cs_traits to)
     set_use(to, CS_TRAIT_TENSOR, size_at(document, "tensor") > 1);
 }
 
+/* The generation of a device, "any" if it is unknown or the times are given. */
+static cs_status read_generation(const char *device, const char *file, cs_traits to,
+                                 cs_error *error)
+{
+    cs_accelerator accelerator = {0};
+    set(to, CS_TRAIT_GENERATION, "any");
+    if (!device || (!cs_facts_is_file(device) && !cs_facts_find(&cs_device_kind, device)))
+        return CS_OK; /* the scenario has a device's name, but not its file */
+    const cs_status status = cs_accelerator_load(device, file, &accelerator, error);
+    const char *generation = accelerator.architecture.generation;
+    if (status == CS_OK && generation && *generation)
+        set(to, CS_TRAIT_GENERATION, generation);
+    cs_accelerator_finish(&accelerator);
+    return status;
+}
+
+static void set_devices(double devices, cs_traits to)
+{
+    enum { NODE = 8 };
+    set(to, CS_TRAIT_DEVICES,
+        !(devices > 0)      ? "any"
+        : devices <= 1      ? "1"
+        : devices <= NODE   ? "2 to 8"
+                            : "more than 8");
+}
+
+void cs_likeness_set_host(const cs_step_parts *parts, cs_traits traits)
+{
+    static const double noticeable = 0.05;
+    set_use(traits, CS_TRAIT_HOST, parts->seconds[CS_PART_WAITING] >= noticeable * parts->step);
+}
+
 static const char *network_of(const cs_model *model)
 {
     const cs_model_work *work = &model->work;
@@ -86,11 +121,18 @@ static const char *network_of_point(const cs_point *point)
 
 /* ---- points ---- */
 
-void cs_likeness_of_point(const cs_point *point, const cJSON *document, cs_traits traits)
+cs_status cs_likeness_of_point(const cs_point *point, const cJSON *document,
+                               const cs_step_parts *parts, cs_traits traits, cs_error *error)
 {
-    read_model(text_at(document, "model", "device"), network_of_point(point),
-               text_at(document, "model", "precision"), traits);
+    const char *device = text_at(document, "model", "device");
+    read_model(device, network_of_point(point), text_at(document, "model", "precision"), traits);
     read_rest(document, "run", traits);
+    set_devices(point->run.hardware->gpus, traits);
+    if (parts)
+        cs_likeness_set_host(parts, traits);
+    else
+        set(traits, CS_TRAIT_HOST, "");
+    return read_generation(device, NULL, traits, error);
 }
 
 /* False where it has no time, or cannot be expressed. */
@@ -100,11 +142,11 @@ static cs_status read_candidate(const cs_point *point, candidate *to, bool *is, 
     *is = isfinite(cs_point_step_time(point));
     if (!*is)
         return CS_OK;
-    const cs_status status = cs_recipe_make(&point->run, &made, error);
+    cs_status status = cs_recipe_make(&point->run, &made, error);
     *is = status == CS_OK && made.document;
     if (*is) {
         to->point = point;
-        cs_likeness_of_point(point, made.document, to->traits);
+        status = cs_likeness_of_point(point, made.document, NULL, to->traits, error);
     }
     cs_recipe_finish(&made);
     return status;
@@ -150,7 +192,7 @@ static cs_status choose(candidate *candidates, uint32_t n, cs_likeness *likeness
                             "--like: no measured run shares the scenario's times (%s) and network "
                             "(%s); name files with such runs",
                             likeness->traits[CS_TRAIT_TIMES], likeness->traits[CS_TRAIT_NETWORK]);
-    for (cs_trait trait = CS_N_REQUIRED_TRAITS; trait < CS_N_TRAITS; trait++)
+    for (cs_trait trait = CS_N_REQUIRED_TRAITS; trait < CS_N_CHOOSING_TRAITS; trait++)
         n = keep(candidates, n, trait, CS_LIKE_LEAST, likeness);
     likeness->points = calloc(n, sizeof(*likeness->points));
     if (!likeness->points)
@@ -175,8 +217,10 @@ static cs_status read_scenario(const cs_scenario *scenario, cs_traits to, cs_err
     CS_TRY(cs_json_parse("", scenario->resolved, strlen(scenario->resolved), &document, error));
     read_model(model->work.device, network_of(model), cs_precision_names[model->precision], to);
     read_rest(document, scenario->file, to);
+    const cJSON *devices = cs_json_member(cs_json_member(document, "platform"), "devices");
+    set_devices(cJSON_IsNumber(devices) ? devices->valuedouble : 0, to);
     cJSON_Delete(document);
-    return CS_OK;
+    return read_generation(model->work.device, scenario->file, to, error);
 }
 
 cs_status cs_likeness_find(const cs_scenario *scenario, const cs_point *const *points, uint32_t n,

@@ -3,11 +3,13 @@
 #ifndef CS_VALIDATE_POINT_LIKENESS_H
 #define CS_VALIDATE_POINT_LIKENESS_H
 
+#include "sim/run/step-parts.h"
 #include "sim/scenario/scenario.h"
 #include "sim/validate/points.h"
 
 /* From the most important on; cs_trait_names has their names. All runs that are alike share the
- * first CS_N_REQUIRED_TRAITS. */
+ * first CS_N_REQUIRED_TRAITS. Runs are chosen by the first CS_N_CHOOSING_TRAITS; intervals
+ * (interval.h) use the others too. */
 typedef enum cs_trait {
     CS_TRAIT_TIMES,   /* "estimated" for a device, or "given" */
     CS_TRAIT_NETWORK, /* "convolutions", "transformer", "experts"; "any" of given times */
@@ -18,6 +20,10 @@ typedef enum cs_trait {
     CS_TRAIT_SHARDED, /* weights, by ZeRO 3 or FSDP: "yes" or "no", as the next two */
     CS_TRAIT_PIPELINE,
     CS_TRAIT_TENSOR,
+    CS_N_CHOOSING_TRAITS,
+    CS_TRAIT_GENERATION = CS_N_CHOOSING_TRAITS, /* of the device, such as "hopper" */
+    CS_TRAIT_DEVICES, /* "1", "2 to 8", "more than 8"; "any": not stated by the scenario */
+    CS_TRAIT_HOST,    /* the predicted step has launch gaps of 5 % or more: "yes" or "no" */
     CS_N_TRAITS
 } cs_trait;
 
@@ -34,8 +40,14 @@ typedef struct cs_likeness {
     const cs_point **points; /* some of those asked about, in their order */
 } cs_likeness;
 
-/* The traits of a point whose scenario is `document`. */
-void cs_likeness_of_point(const cs_point *point, const cJSON *document, cs_traits traits);
+/* The traits of a point whose scenario is `document`, and whose predicted step has these parts.
+ * NULL: not predicted, and the trait CS_TRAIT_HOST is "". CS_NO_MEMORY. */
+CS_MUST_CHECK cs_status cs_likeness_of_point(const cs_point *point, const cJSON *document,
+                                             const cs_step_parts *parts, cs_traits traits,
+                                             cs_error *error);
+
+/* Sets CS_TRAIT_HOST. */
+void cs_likeness_set_host(const cs_step_parts *parts, cs_traits traits);
 
 /* Zeroed ones can be finished. */
 void cs_likeness_finish(cs_likeness *likeness);

@@ -116,6 +116,19 @@ static bool add_common(cJSON *point, const cJSON *common)
     return added;
 }
 
+/* Keeps a value until the points are finished. On failure the value is deleted. */
+static cs_status keep_document(cJSON *value, cs_points *points, cs_error *error)
+{
+    if (!value || !cs_vector_reserve((void **)&points->documents, &points->cap_documents,
+                                     points->n_documents + UINT64_C(1),
+                                     sizeof(*points->documents))) {
+        cJSON_Delete(value);
+        return cs_error_no_memory(error);
+    }
+    points->documents[points->n_documents++] = value;
+    return CS_OK;
+}
+
 static cs_status add_point(cJSON *value, const cs_json_place *place, const char *dataset,
                            const cJSON *common, cs_points *points, cs_error *error)
 {
@@ -123,9 +136,12 @@ static cs_status add_point(cJSON *value, const cs_json_place *place, const char 
     const cs_json_place *root = place->up->up;
     if (cJSON_IsObject(value) && !add_common(value, common))
         return cs_error_no_memory(error);
+    cJSON *stated = cJSON_Duplicate(value, true);
+    CS_TRY(keep_document(stated, points, error));
     CS_TRY(cs_description_read(value, place, cs_point_fields, &made, &points->arena, &made.run,
                                error));
     made.run.name = made.id;
+    made.stated = stated;
     CS_TRY(check_open(&made, place, error));
     CS_TRY(refuse_twice(points, &made, place, error));
     made.file = cs_arena_copy(&points->arena, root->file);
@@ -171,12 +187,7 @@ cs_status cs_points_parse(const char *name, const char *text, size_t length, cs_
     const cs_json_place root = {.file = name};
     cJSON *document;
     CS_TRY(cs_json_parse(name, text, length, &document, error));
-    if (!cs_vector_reserve((void **)&points->documents, &points->cap_documents,
-                           points->n_documents + UINT64_C(1), sizeof(*points->documents))) {
-        cJSON_Delete(document);
-        return cs_error_no_memory(error);
-    }
-    points->documents[points->n_documents++] = document;
+    CS_TRY(keep_document(document, points, error));
     return read_document(document, &root, points, error);
 }
 
@@ -237,4 +248,9 @@ bool cs_point_has(const cs_point *point, const char *feature)
         if (strcmp(cs_point_text(&point->features, i), feature) == 0)
             return true;
     return false;
+}
+
+bool cs_point_is_exact(const cs_point *point)
+{
+    return !point->quality || point->quality[0] != 'C';
 }

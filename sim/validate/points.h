@@ -29,6 +29,7 @@ typedef struct cs_point {
     cs_point_measured *measured;
     cs_list unknown, features; /* of const char * */
     const cJSON *peers;        /* {"tool": {"step_time_s": s, ...}, ...} or NULL */
+    const cJSON *stated;       /* the point with all its keys, also those that no table has */
 } cs_point;
 
 typedef struct cs_points {
@@ -36,7 +37,7 @@ typedef struct cs_points {
     uint32_t n, capacity;
     cs_point *points;
     uint32_t n_documents, cap_documents;
-    cJSON **documents; /* that points refer to */
+    cJSON **documents; /* values that points refer to */
 } cs_points;
 
 /* The fields of a point besides its description, and of its measurement; ended by {0}. */
@@ -71,5 +72,9 @@ static inline const char *cs_point_text(const cs_list *list, uint32_t i)
 
 /* Whether a feature, such as "pp", is among the point's. */
 bool cs_point_has(const cs_point *point, const char *feature);
+
+/* Whether the errors of its step time count: something essential is missing in a point of quality
+ * C. Such a point counts in rankings and in verdicts only. */
+bool cs_point_is_exact(const cs_point *point);
 
 #endif

@@ -11,6 +11,12 @@
 
 const char *const cs_prediction_states[] = {"predicted", "missing", "failed", NULL};
 
+const char *const cs_measure_keys[CS_N_MEASURES] = {
+    [CS_MEASURE_TIME] = "step_time",        [CS_MEASURE_ALLOCATED] = "allocated",
+    [CS_MEASURE_LEAST] = "least_allocated", [CS_MEASURE_RESERVED] = "reserved",
+    [CS_MEASURE_DEVICE] = "device_memory",
+};
+
 void cs_predictions_finish(cs_predictions *predictions)
 {
     for (uint32_t i = 0; predictions->items && i < predictions->n; i++) {

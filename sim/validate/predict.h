@@ -28,6 +28,9 @@ typedef enum cs_measure {
     CS_N_MEASURES
 } cs_measure;
 
+/* "step_time", "allocated", "least_allocated", "reserved", "device_memory". */
+extern const char *const cs_measure_keys[CS_N_MEASURES];
+
 typedef struct cs_prediction {
     const cs_point *point;
     cs_prediction_state state;

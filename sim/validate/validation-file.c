@@ -2,6 +2,7 @@
 
 #include "sim/trace/h5.h"
 #include "sim/trace/results-schema.h"
+#include "sim/validate/judgement-tables.h"
 
 #include <math.h>
 
@@ -160,7 +161,20 @@ static cs_h5_value name_of(const void *source, uint64_t row, uint32_t which)
     return text_value(row_of(source, row)->name);
 }
 
-enum { N_POINTS, N_PREDICTED, N_MISSING, N_FAILED, N_TIMES, N_VERDICTS, N_RIGHT };
+enum {
+    N_POINTS,
+    N_PREDICTED,
+    N_MISSING,
+    N_FAILED,
+    N_TIMES,
+    N_VERDICTS,
+    N_RIGHT,
+    N_CAUGHT,
+    N_MISSED,
+    N_FALSE_ALARMS,
+    N_FITTED,
+    N_DEPENDS
+};
 
 static cs_h5_value count_of(const void *source, uint64_t row, uint32_t which)
 {
@@ -173,6 +187,11 @@ static cs_h5_value count_of(const void *source, uint64_t row, uint32_t which)
         [N_TIMES] = from->measures[CS_MEASURE_TIME].n,
         [N_VERDICTS] = from->n_verdicts,
         [N_RIGHT] = from->n_right,
+        [N_CAUGHT] = from->verdicts.n[1][1],
+        [N_MISSED] = from->verdicts.n[1][0] + from->verdicts.depends[1],
+        [N_FALSE_ALARMS] = from->verdicts.n[0][1],
+        [N_FITTED] = from->verdicts.n[0][0] + from->verdicts.depends[0],
+        [N_DEPENDS] = from->verdicts.depends[0] + from->verdicts.depends[1],
     };
     return (cs_h5_value){.uint32 = counts[which]};
 }
@@ -221,6 +240,17 @@ static const cs_h5_column errors[] = {
     {"verdicts", CS_H5_UINT32, "1", "points of which it is known and predicted whether they fit",
      .get = count_of, .which = N_VERDICTS},
     {"right", CS_H5_UINT32, "1", "verdicts that are right", .get = count_of, .which = N_RIGHT},
+    {"caught", CS_H5_UINT32, "1", "runs out of memory that were predicted to be", .get = count_of,
+     .which = N_CAUGHT},
+    {"missed", CS_H5_UINT32, "1", "runs out of memory that were predicted to fit", .get = count_of,
+     .which = N_MISSED},
+    {"false_alarms", CS_H5_UINT32, "1", "runs that fitted, predicted to be out of memory",
+     .get = count_of, .which = N_FALSE_ALARMS},
+    {"fitted", CS_H5_UINT32, "1", "runs that fitted, predicted to fit", .get = count_of,
+     .which = N_FITTED},
+    {"depends", CS_H5_UINT32, "1",
+     "runs predicted to fit only with full recomputation, of missed and fitted", .get = count_of,
+     .which = N_DEPENDS},
     STATISTICS("step_time", CS_MEASURE_TIME),
     STATISTICS("allocated", CS_MEASURE_ALLOCATED),
     STATISTICS("least", CS_MEASURE_LEAST),
@@ -281,9 +311,11 @@ static const cs_h5_column decomposition[] = {
 /* ---- the file ---- */
 
 static cs_status fill(cs_h5_file *file, const cs_validation_info *info,
-                      const cs_predictions *predictions, const cs_error_table *table,
-                      const cs_error_parts_table *parts, cs_error *error)
+                      const cs_predictions *predictions, const cs_judgement *judgement,
+                      cs_error *error)
 {
+    const cs_error_table *table = &judgement->table;
+    const cs_error_parts_table *parts = &judgement->parts;
     const cs_h5_table of_points = {.group = "points",
                                    .index = "point",
                                    .columns = points,
@@ -303,17 +335,17 @@ static cs_status fill(cs_h5_file *file, const cs_validation_info *info,
     CS_TRY(cs_h5_write_table(file, &of_points, error));
     CS_TRY(cs_h5_write_table(file, &of_errors, error));
     CS_TRY(cs_h5_write_table(file, &of_parts, error));
+    CS_TRY(cs_judgement_write_tables(file, judgement, error));
     return cs_h5_commit(file, error);
 }
 
 cs_status cs_validation_store(const char *path, const cs_validation_info *info,
-                              const cs_predictions *predictions, const cs_error_table *table,
-                              const cs_error_parts_table *parts, const cs_progress *progress,
-                              cs_error *error)
+                              const cs_predictions *predictions, const cs_judgement *judgement,
+                              const cs_progress *progress, cs_error *error)
 {
     cs_h5_file *file = NULL;
     CS_TRY(cs_h5_create(path, progress, &file, error));
-    const cs_status status = fill(file, info, predictions, table, parts, error);
+    const cs_status status = fill(file, info, predictions, judgement, error);
     cs_h5_destroy(file);
     return status;
 }

@@ -3,19 +3,17 @@
 #ifndef CS_VALIDATE_VALIDATION_FILE_H
 #define CS_VALIDATE_VALIDATION_FILE_H
 
-#include "sim/validate/error-parts.h"
-#include "sim/validate/error-table.h"
+#include "sim/validate/judgement.h"
 
 typedef struct cs_validation_info {
     const char *command; /* that was asked for */
     const char *program_version;
 } cs_validation_info;
 
-/* The tables /points, /errors and /decomposition. CS_IO, CS_NO_MEMORY, CS_INTERRUPTED. */
+/* The tables /points, /errors, /decomposition, /groups, /ranking, /trends and /peers. CS_IO, CS_NO_MEMORY, CS_INTERRUPTED. */
 CS_MUST_CHECK cs_status cs_validation_store(const char *path, const cs_validation_info *info,
                                             const cs_predictions *predictions,
-                                            const cs_error_table *table,
-                                            const cs_error_parts_table *parts,
+                                            const cs_judgement *judgement,
                                             const cs_progress *progress, cs_error *error);
 
 #endif
