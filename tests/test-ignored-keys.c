@@ -108,6 +108,7 @@ static const ignored rows[] = {
     {"/runtime/written_out", NETWORK("bf16"), ", 'runtime': {'name': 'megatron-core'",
      "'written_out': true", "\"fused\": false"},
     {"/runtime/flash", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'", "'flash': 'cudnn'", ideal},
+    {"/runtime/loss", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'", "'loss': 'eager'", ideal},
     {"/runtime/launch_blocking", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'",
      "'launch_blocking': true", ideal},
     {"/runtime/cuda_graphs", NETWORK("bf16"), ", 'runtime': {'name': 'ideal'",

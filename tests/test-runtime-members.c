@@ -206,6 +206,7 @@ static const effect effects[] = {
     {.key = "/runtime/fused", .elsewhere = "runtime-keys: fuses"},
     {.key = "/runtime/release", .elsewhere = "runtime: test_bundles"},
     {.key = "/runtime/flash", .elsewhere = "runtime: test_seconds"},
+    {.key = "/runtime/loss", .elsewhere = "loss-kernels: moves_logits"},
     /* a layer whose kernels take microseconds takes what the host does for them */
     {"/runtime/host", network, "\"10 ms\"", "\"20 ms\"", forward, true, 2, NULL},
     {.key = "/runtime/host_kernel", .elsewhere = "runtime-keys: waits_for_the_host"},

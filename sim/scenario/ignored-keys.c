@@ -141,6 +141,7 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
          runs ? "\"fused\"" : named},
         {"written_out", given->written_out, runs && !given->fused, written},
         {"flash", given->flash > 0, runs, named},
+        {"loss", given->loss > 0, runs, named},
         {"host", given->host > 0, network, named},
         {"host_kernel", given->host_kernel > 0, network, named},
         {"host_product_backward", given->host_product_backward > 0, network, named},

@@ -46,6 +46,10 @@ const cs_field cs_scenario_runtime_fields[] = {
     {"flash", CS_FIELD_CHOICE, AT(flash), .fallback = "flash2", .choices = cs_flash_names,
      .doc = "kernel of fused attention; cudnn_fp8: cuDNN's in fp8, with casts around it; its "
             "backward has no sliding windows"},
+    {"loss", CS_FIELD_CHOICE, AT(loss), .fallback = "fused", .choices = cs_loss_kernel_names,
+     .doc = "kernels of the cross entropy; stepwise: Megatron-LM's, one for each step in float32; "
+            "jitted: those of its cross-entropy-loss-fusion; eager: those of PyTorch's "
+            "cross_entropy of logits in float32; parallel: those of its loss_parallel"},
     {"host", CS_FIELD_TIME, AT(host), .fallback = "0", .usual_max = 1,
      .doc = "host time for each operator, forward or backward, and for each message between "
             "devices; a layer takes at least the time that the host needs"},
@@ -143,6 +147,7 @@ cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
                                 .separate_products = section->separate_products,
                                 .written_out = section->written_out,
                                 .flash = section->flash,
+                                .loss = section->loss,
                                 .host = section->host,
                                 .host_kernel = section->host_kernel,
                                 .host_product_backward = section->host_product_backward,

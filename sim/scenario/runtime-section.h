@@ -21,6 +21,7 @@ typedef struct cs_runtime_section {
         expert_loop, expert_modules, fused_experts, current_scaling, deterministic, eager_ring,
         summed_ring, foreach_optimizer, counts_zeros, launch_blocking, early_stop;
     uint32_t flash; /* cs_flash */
+    uint32_t loss;  /* cs_loss_kernels */
     cs_time host, host_kernel, host_product_backward, step;
     double kernels, gradient_passes;
 } cs_runtime_section;

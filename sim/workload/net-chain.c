@@ -4,6 +4,7 @@
 #include "sim/workload/backward-memory.h"
 #include "sim/workload/expert-kernels.h"
 #include "sim/workload/host-work.h"
+#include "sim/workload/loss-kernels.h"
 #include "sim/workload/narrow-attention.h"
 #include "sim/workload/net-kept.h"
 #include "sim/workload/net-layers.h"
@@ -104,6 +105,7 @@ static void cost_of_runtime(const cs_net *net, const cs_net_options *how, const 
     cs_runtime_kernels_fuse(&how->kernels, net, op, cost);
     cs_runtime_kernels_scale(&how->kernels, net, op, how->batch_size, how->precision, cost);
     cs_narrow_attention_cost(&how->kernels, net, op, how->batch_size, how->precision, cost);
+    cs_loss_kernels_cost(&how->kernels, net, op, how->batch_size, how->precision, cost);
     cs_runtime_kernels_ring(&how->kernels, net, op, how->batch_size, how->precision, cost);
     const double sum = how->float_gradients ? 4 : width;
     if (cs_net_makes_apart(how))

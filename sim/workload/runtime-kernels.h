@@ -41,6 +41,18 @@
 #include "sim/workload/accelerator.h"
 #include "sim/workload/op-shape.h"
 
+/* Kernels of a loss (loss-kernels.h). */
+typedef enum cs_loss_kernels {
+    CS_LOSS_KERNELS_FUSED,
+    CS_LOSS_KERNELS_STEPWISE,
+    CS_LOSS_KERNELS_JITTED,
+    CS_LOSS_KERNELS_EAGER,
+    CS_LOSS_KERNELS_PARALLEL,
+} cs_loss_kernels;
+
+/* "fused", "stepwise", "jitted", "eager", "parallel", ended by NULL. */
+extern const char *const cs_loss_kernel_names[];
+
 /* As scenarios state it; zeroed: each operator is a roofline. */
 typedef struct cs_runtime_kernels {
     bool given;
@@ -48,6 +60,7 @@ typedef struct cs_runtime_kernels {
     bool separate_products; /* with it: layers that read the same are products of their own */
     bool written_out;    /* of what is not fused, GELU is a kernel for each step of its formula */
     uint32_t flash;      /* cs_flash */
+    uint32_t loss;       /* cs_loss_kernels */
     cs_time host;        /* of the host, for a pass over an operator, or a message; */
     cs_time host_kernel; /* and for each kernel */
     cs_time host_product_backward; /* of the host, for a linear layer backward; 0: as `host`; all
