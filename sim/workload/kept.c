@@ -6,7 +6,7 @@ const char *const cs_fused_names[] = {"norm", "swiglu", "cross_entropy", "linear
 const char *const cs_weight_gradients_names[] = {"in_place", "apart", "transformer_engine", NULL};
 const char *const cs_narrow_weights_names[] = {"copies", "alone", "cast", NULL};
 const char *const cs_loss_names[] = {"in_place", "copied", "eager", "parallel", NULL};
-const char *const cs_gather_buffer_names[] = {"none", "last_matrix", "experts", NULL};
+const char *const cs_gather_buffer_names[] = {"none", "last_matrix", "experts", "all", NULL};
 
 enum { FLOAT = 4 };
 
@@ -134,6 +134,9 @@ void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules
         return; /* no gradient of it is computed */
     if (rules->attention_copy && batch > 1 && may_be_flash_attention(net, op))
         cost->extra_kept_bytes += cs_tensor_bytes(net, op->output, batch, precision);
+    if (rules->keys_copied && may_be_flash_attention(net, op))
+        for (uint32_t i = 1; i < 3; i++)
+            cost->extra_kept_bytes += cs_tensor_bytes(net, op->inputs[i], batch, precision);
     cost->kept_apart[CS_KEPT_PADDING] = mask_bytes(net, op, rules, batch);
     cost->extra_kept_bytes += cost->kept_apart[CS_KEPT_PADDING];
     if (op->kind == CS_OP_RMS_NORM && is_fused(rules, CS_FUSED_NORM))
@@ -244,7 +247,9 @@ static bool is_before_last(const cs_net *net, const cs_op *op)
 
 bool cs_kept_gathers_into_buffer(const cs_net *net, const cs_op *op, const cs_kept_rules *rules)
 {
-    return rules->gather_buffer >= CS_GATHER_BUFFER_LAST && is_before_last(net, op);
+    return rules->gather_buffer == CS_GATHER_BUFFER_ALL
+               ? op->kind == CS_OP_EXCHANGE && op->gathers_again
+               : rules->gather_buffer != CS_GATHER_BUFFER_NONE && is_before_last(net, op);
 }
 
 int64_t cs_kept_in_buffer(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
@@ -255,7 +260,7 @@ int64_t cs_kept_in_buffer(const cs_net *net, const cs_op *op, const cs_kept_rule
         return rules->attention_buffer ? cost->workspace_bytes : 0;
     if (cs_kept_gathers_into_buffer(net, op, rules))
         return cs_tensor_bytes(net, op->output, batch, precision);
-    if (rules->gather_buffer == CS_GATHER_BUFFER_EXPERTS && op->kind == CS_OP_DISPATCH &&
+    if (rules->gather_buffer >= CS_GATHER_BUFFER_EXPERTS && op->kind == CS_OP_DISPATCH &&
         expert_places > 1)
         return expert_places * cs_tensor_bytes(net, op->inputs[0], batch, precision);
     return 0;
