@@ -846,10 +846,28 @@ static cs_status make_weights(cs_player *p, cs_error *error)
     return CS_OK;
 }
 
+/* All weights of a device's stages, layer by layer, as they are before they are divided. */
+static cs_status load_weights(cs_player *p, cs_error *error)
+{
+    const cs_job *job = &p->scenario->job;
+    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+        const cs_stage *of = &job->plan->stages[s];
+        for (uint32_t l = of->first_layer; holds(job->plan, s, p->device) && l < of->end_layer; l++) {
+            const cs_layer *layer = &job->model->layers[l];
+            const int64_t bytes = layer->weight_bytes + cs_layer_besides(layer);
+            if (bytes > 0)
+                CS_TRY(add_tensor(p, CS_MEMORY_WEIGHTS, bytes, error));
+        }
+    }
+    return CS_OK;
+}
+
 cs_status cs_player_begin(cs_player *p, cs_error *error)
 {
     if (p->scenario->weight_buffer)
         CS_TRY(make_weights(p, error));
+    if (p->scenario->whole_weights)
+        CS_TRY(load_weights(p, error));
     CS_TRY(take_residents(p, NO_STATES, error));
     CS_TRY(drop_all(p, CS_MEMORY_WEIGHTS, error));
     return take_residents(p, EARLY_STATES, error);

@@ -58,6 +58,7 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/memory/libraries", true},
     {"/memory/routed_weights", true},
     {"/memory/weight_buffer", true},
+    {"/memory/whole_weights", true},
     {"/memory/receive_buffers", false},
     {"/memory/stage_results", false},
     {"/memory/attention_buffer", true},

@@ -52,7 +52,7 @@ const cs_field cs_scenario_memory_fields[] = {
      .doc = "buckets into which gradients are copied to be reduced are as large as all gradients in "
             "the precision of the model, and stay (PyTorch's DistributedDataParallel)"},
     {"update_copy", CS_FIELD_BOOL, AT(update_copy), .fallback = "false",
-     .doc = "with a section parallel: the update makes a copy of one state of all weights that the "
+     .doc = "the update makes a copy of one state of all weights that the "
             "device updates (PyTorch's optimizers that are foreach)"},
     {"passes_ahead", CS_FIELD_COUNT, AT(passes_ahead), .fallback = "0", .max = 65536,
      .doc = "passes over a layer by which the host is ahead of the device: so much later the "
@@ -76,7 +76,8 @@ const cs_field cs_scenario_memory_fields[] = {
             "logarithms; copied: it also copies the logits in float32 (Megatron-LM's "
             "cross-entropy-loss-fusion); eager: the tensors of PyTorch's operators (cross_entropy "
             "of logits.float()); parallel: those of PyTorch's loss_parallel, where each "
-            "tensor-parallel rank has a part of the vocabulary"},
+            "tensor-parallel rank has a part of the vocabulary; shifted: as eager, and both the "
+            "logits in float32 and those less the last token stay for the backward (transformers)"},
     {"narrow_weights", CS_FIELD_CHOICE, AT(narrow_weights), .fallback = "copies",
      .choices = cs_narrow_weights_names,
      .doc = "with fp8, mxfp8 and nvfp4; copies: weights are held in the wide type and in narrow "
@@ -105,6 +106,9 @@ const cs_field cs_scenario_memory_fields[] = {
     {"weight_buffer", CS_FIELD_BOOL, AT(weight_buffer), .fallback = "false",
      .doc = "weights are allocated one by one and then moved into one buffer (Megatron-LM's "
             "distributed optimizer); their segments are then free for other tensors"},
+    {"whole_weights", CS_FIELD_BOOL, AT(whole_weights), .fallback = "false",
+     .doc = "with zero 3: each device has all weights of its stages before they are divided "
+            "(Lightning Fabric's FSDP)"},
     {"receive_buffers", CS_FIELD_BOOL, AT(receive_buffers), .fallback = "false",
      .doc = "with a section parallel: pipeline stages have receive buffers for the activations and "
             "gradients of all micro-batches of a mini-batch (PyTorch's pipelining); false: each "

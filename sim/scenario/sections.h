@@ -194,7 +194,7 @@ typedef struct cs_memory_section {
     int64_t cublas_workspace;               /* 0: by the device */
     int64_t reduce_buffer;                  /* bytes */
     uint32_t allocator;                     /* position in its choices; 0: none */
-    bool weight_buffer;
+    bool weight_buffer, whole_weights;
     bool receive_buffers;
     uint32_t stage_results; /* cs_stage_results */
     bool expandable_segments;
