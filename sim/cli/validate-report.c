@@ -204,6 +204,8 @@ static void print_point(const cs_prediction *prediction, FILE *out)
         fprintf(
             out, "  out of memory%s%s", prediction->depends ? " (not if all is recomputed)" : "",
             prediction->knows_verdict && !prediction->was_out_of_memory ? ", measured: not" : "");
+    if (prediction->fits_probability > 0.005 && prediction->fits_probability < 0.995)
+        fprintf(out, "  fits in %.0f of 100", 100 * prediction->fits_probability);
     fputc('\n', out);
 }
 
@@ -405,6 +407,7 @@ static bool fill_point(cJSON *object, const cs_prediction *from)
     if (from->state == CS_PREDICTION_MADE)
         done = done && cJSON_AddBoolToObject(object, "out_of_memory", from->out_of_memory) &&
                cJSON_AddBoolToObject(object, "depends", from->depends) &&
+               cs_json_add_number(object, "fits_probability", from->fits_probability) &&
                add_parts(object, "parts_s", from->parts.seconds);
     if (from->message)
         done = done && cJSON_AddStringToObject(object, "message", from->message);

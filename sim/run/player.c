@@ -179,11 +179,12 @@ static bool find_tapes(cs_player *p)
 /* ---- life cycle ---- */
 
 cs_status cs_player_create(const cs_scenario *scenario, const cs_graph *graph, uint32_t device,
-                           const cs_player_watch *watch, cs_player **player, cs_error *error)
+                           int64_t capacity, const cs_player_watch *watch, cs_player **player,
+                           cs_error *error)
 {
     cs_player *p = calloc(1, sizeof(*p));
     cs_caching_options options = scenario->caching;
-    options.capacity = scenario->platform.devices[device].capacity;
+    options.capacity = capacity;
     if (!p)
         return cs_error_no_memory(error);
     cs_arena_init(&p->labels);
