@@ -276,7 +276,8 @@ static cs_program_pass pass_of(const maker *m, const spot *at, cs_kind kind, uin
     const bool keeps = cs_states_keeps(m->job, at->stage);
     cs_program_pass pass = {.kind = kind,
                             .recompute = m->options->recompute,
-                            .results = cs_stage_pass_results(m->job, at->stage, kind)};
+                            .results = cs_stage_pass_results(m->job, at->stage, kind),
+                            .copied = kind == CS_UPDATE ? cs_states_copied(m->job, at->stage) : 0};
     if (kind == CS_FORWARD) {
         pass.reads = cs_stage_receives(m->job, at->stage) ? 0 : m->received[at->holder];
         pass.gathered = variant & CS_PASS_GATHERED;

@@ -668,6 +668,8 @@ static void make_update(walk *w)
     cs_step_add_results(update, w->pass->results);
     cs_step_add_effect(update, CS_MEMORY_GRADIENTS, cs_states_reduced(w->job, w->stage), false);
     cs_step_add_effect(update, CS_MEMORY_GRADIENTS, -cs_states_reduced(w->job, w->stage), true);
+    cs_step_add_effect(update, CS_MEMORY_OPTIMIZER, w->pass->copied, false);
+    cs_step_add_effect(update, CS_MEMORY_OPTIMIZER, -w->pass->copied, true);
     if (n > 0)
         step_at(w, add_states(w, gathers, n, CS_PURPOSE_WEIGHTS, id))->flags |= CS_STEP_READY;
 }

@@ -102,6 +102,8 @@ cs_program_step cs_program_whole(const cs_layer_sum *stage, const cs_program_pas
         add_forward(&step, stage, pass);
     else if (pass->kind != CS_UPDATE)
         add_backward(&step, stage, pass);
+    cs_step_add_effect(&step, CS_MEMORY_OPTIMIZER, pass->copied, false);
+    cs_step_add_effect(&step, CS_MEMORY_OPTIMIZER, -pass->copied, true);
     return step;
 }
 

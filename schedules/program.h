@@ -60,6 +60,7 @@ typedef struct cs_program_pass {
     int64_t reads;   /* bytes of buffers that it frees */
     int64_t entered; /* backward: of them, bytes that the workspace of a layer has as well */
     int64_t leaves;  /* bytes of a buffer for the next stage on the same device, or 0 */
+    int64_t copied;  /* bytes that an update has besides while it runs */
     int64_t results; /* of a grid: bytes of results that stay behind it, see stage-buffers.h */
     /* On a grid: */
     bool gathered; /* weights that stay gathered are whole already */

@@ -87,6 +87,7 @@ typedef struct cs_job {
     uint32_t micro_samples; /* per micro-batch; see cs_model_sum */
     uint32_t iterations;    /* mini-batches */
     double optimizer_ratio; /* bytes of optimizer states per byte of weights; */
+    double update_ratio;    /* bytes that an update needs besides per byte of weights */
     double other_ratio;     /* with Muon that of matrices, and this more of other weights; else 0 */
     const struct cs_stage_matrices *matrices; /* with Muon and a grid: per stage, see matrices.h */
     cs_time host; /* of a mini-batch, in which a device computes nothing: part of the updates of its

@@ -211,6 +211,13 @@ int64_t cs_states_reduced(const cs_job *job, uint32_t stage)
                    job->states.wide_shards ? WIDE_RATIO : cs_model_gradient_ratio(job->model));
 }
 
+int64_t cs_states_copied(const cs_job *job, uint32_t stage)
+{
+    const cs_stage *of = &job->plan->stages[stage];
+    const cs_weights all = cs_states_weights(job, stage, of->first_layer, of->end_layer);
+    return (int64_t)ceil((double)divided(job, &all, 1, 1) * job->update_ratio);
+}
+
 uint32_t cs_residents_add(cs_builder *builder, const cs_residents *of, uint32_t device)
 {
     cs_builder_resident(builder, device, CS_MEMORY_WEIGHTS, of->resting);

@@ -70,6 +70,9 @@ cs_residents cs_residents_of(const cs_job *job, uint32_t stage);
  * distributed/fsdp/_fully_shard/_fsdp_collectives.py, foreach_reduce: reduce_output). */
 int64_t cs_states_reduced(const cs_job *job, uint32_t stage);
 
+/* The copy of a state that an update makes (`update_ratio`). */
+int64_t cs_states_copied(const cs_job *job, uint32_t stage);
+
 /* Adds it to a device, and returns the slot of its weights. */
 uint32_t cs_residents_add(cs_builder *builder, const cs_residents *of, uint32_t device);
 

@@ -245,6 +245,14 @@ static cs_status print_front(const cs_advice *advice, bool all, FILE *out, cs_er
     return CS_OK;
 }
 
+/* Of a plan's fullest device; what is set aside for what peaks do not count is certain here. */
+static cs_status fit_of(const cs_step *step, cs_fit *fit, cs_error *error)
+{
+    const bool limited = step->over > 0 || step->free < INT64_MAX;
+    return cs_fit_of(limited ? step->peak - step->over + step->free : INT64_MAX, 0, step->peak, fit,
+                     error);
+}
+
 /* What peaks do not count needs memory as well: the fastest plan that leaves a tenth, which is on
  * the front if it is there at all. */
 static cs_status print_roomy(const cs_advice *advice, FILE *out, cs_error *error)
@@ -254,16 +262,18 @@ static cs_status print_roomy(const cs_advice *advice, FILE *out, cs_error *error
     const double best = (double)first->peak, capacity = best + (double)first->free;
     uint32_t n, k = 0;
     char start[START];
+    cs_fit fit;
     if (first->free == INT64_MAX || best <= most * capacity)
         return CS_OK;
+    CS_TRY(fit_of(first, &fit, error));
     ordered *front = make_front(advice, &n);
     if (!front)
         return cs_error_no_memory(error);
     while (k < n && (double)advice->outcomes[front[k].candidate].step.peak > most * capacity)
         k++;
-    fprintf(out, "%sthe best leaves %.2g %% of the memory free; ",
+    fprintf(out, "%sthe best leaves %.2g %% of the memory free, and fits in %.0f of 100; ",
             capacity - best < CS_TIGHT * capacity ? "TIGHT: " : "",
-            share(capacity - best, capacity));
+            share(capacity - best, capacity), 100 * fit.probability);
     if (k == n)
         fprintf(out, "none on the front leaves a tenth\n");
     else {
@@ -597,6 +607,13 @@ static bool add_plan(const cs_advice *advice, uint32_t i, cJSON *object)
                               ? cs_capacity_verdict(INT64_MAX, INT64_MAX)
                               : cs_capacity_verdict(step->free, step->peak + step->free);
     cJSON *changes = cs_candidate_changes(&advice->base, c);
+    cs_fit fit;
+    cs_error error;
+    cs_error_init(&error);
+    if (fit_of(step, &fit, &error) != CS_OK) {
+        cJSON_Delete(changes);
+        return false;
+    }
     if (!changes || !cJSON_AddItemToObject(object, "changes", changes))
         return false;
     return add_text(object, "plan", cs_candidate_text(c, text, sizeof(text))) &&
@@ -606,6 +623,7 @@ static bool add_plan(const cs_advice *advice, uint32_t i, cJSON *object)
            cs_json_add_number(object, "peak_memory_bytes", (double)outcome->step.peak) &&
            cs_json_add_number(object, "over_capacity_bytes", (double)outcome->step.over) &&
            cs_json_add_text(object, "memory", verdict) &&
+           cs_json_add_number(object, "fits_probability", fit.probability) &&
            cs_json_add_number(object, "cost", cs_advice_cost(advice, i)) &&
            cJSON_AddBoolToObject(object, "front", outcome->front);
 }

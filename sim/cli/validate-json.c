@@ -116,6 +116,7 @@ static bool fill_point(cJSON *object, const cs_prediction *from, cs_error *error
     if (from->state == CS_PREDICTION_MADE)
         done = done && cJSON_AddBoolToObject(object, "out_of_memory", from->out_of_memory) &&
                cJSON_AddBoolToObject(object, "depends", from->depends) &&
+               cs_json_add_number(object, "fits_probability", from->fits_probability) &&
                add_parts(object, "parts_s", from->parts.seconds);
     if (from->message)
         done = done && cJSON_AddStringToObject(object, "message", from->message);

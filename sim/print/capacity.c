@@ -70,18 +70,16 @@ int64_t cs_capacity_left(const cs_simulation *simulation, uint32_t *device, int6
     return least;
 }
 
-void cs_capacity_print_tight(const cs_simulation *simulation, FILE *out)
+void cs_capacity_print_fit(const cs_fit *fit, FILE *out)
 {
-    char line[256];
-    uint32_t device;
-    int64_t capacity;
-    const int64_t left = cs_capacity_left(simulation, &device, &capacity);
-    if (left < 0 || !((double)left < CS_TIGHT * (double)capacity) || capacity == INT64_MAX)
+    char line[320];
+    const double percent = 100 * fit->probability;
+    if (!(percent > 0.5 && percent < 99.5))
         return;
     snprintf(line, sizeof(line),
-             "TIGHT: device %" PRIu32
-             " has %.2g %% of its capacity free (%s); predicted peaks have "
-             "errors of several per cent, so the run may run out of memory",
-             device, 100 * (double)left / (double)capacity, bytes_text(left).s);
+             "%sfits in %.0f of 100: device %" PRIu32 " needs %s of %s, with a standard deviation "
+             "of %s of what is predicted and set aside",
+             percent < 95 ? "TIGHT: " : "", percent, fit->device, bytes_text(fit->needed).s,
+             bytes_text(fit->capacity).s, bytes_text(fit->spread).s);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }

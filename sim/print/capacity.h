@@ -20,8 +20,8 @@ const char *cs_capacity_verdict(int64_t left, int64_t capacity);
  * capacity. With PyTorch's allocator, its peak counts as well. INT64_MAX: memory is unlimited. */
 int64_t cs_capacity_left(const cs_simulation *simulation, uint32_t *device, int64_t *capacity);
 
-/* Prints a warning if memory is tight. Other functions report runs that do not fit. */
-void cs_capacity_print_tight(const cs_simulation *simulation, FILE *out);
+/* Prints how likely it is that a run fits, unless that is next to certain. */
+void cs_capacity_print_fit(const cs_fit *fit, FILE *out);
 
 /* Nothing where memory is unlimited. */
 void cs_capacity_print(const cs_platform *platform, FILE *out);

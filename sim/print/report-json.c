@@ -439,6 +439,18 @@ static bool add_of_tasks(cJSON *root, const cs_simulation *simulation, const cha
                                      : add(root, simulation);
 }
 
+static bool add_fit(cJSON *root, const cs_fit *fit)
+{
+    cJSON *made = cJSON_AddObjectToObject(root, "fits");
+    const bool limited = fit->capacity < INT64_MAX;
+    return made && cs_json_add_number(made, "probability", fit->probability) &&
+           cs_json_add_number(made, "device", limited ? fit->device : (double)NAN) &&
+           cs_json_add_number(made, "needed_bytes", limited ? (double)fit->needed : (double)NAN) &&
+           cs_json_add_number(made, "capacity_bytes",
+                              limited ? (double)fit->capacity : (double)NAN) &&
+           cs_json_add_number(made, "spread_bytes", limited ? (double)fit->spread : (double)NAN);
+}
+
 /* Whether the run fits, and the share of the capacity that is free; null if it is unlimited. */
 static bool add_verdict(cJSON *root, const cs_simulation *simulation)
 {
@@ -447,7 +459,9 @@ static bool add_verdict(cJSON *root, const cs_simulation *simulation)
     const int64_t left = cs_capacity_left(simulation, &device, &capacity);
     return cJSON_AddStringToObject(root, "memory", cs_capacity_verdict(left, capacity)) &&
            cs_json_add_number(root, "memory_free_fraction",
-                              capacity < INT64_MAX ? (double)left / (double)capacity : (double)NAN);
+                              capacity < INT64_MAX ? (double)left / (double)capacity
+                                                   : (double)NAN) &&
+           add_fit(root, &simulation->fit);
 }
 
 static bool add_rest(cJSON *root, const cs_scenario *scenario, const cs_simulation *simulation)

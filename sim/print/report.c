@@ -463,7 +463,7 @@ static void print_devices(const cs_platform *platform, const cs_simulation *simu
     print_lines(simulation, write_use, out);
     print_fullest(&simulation->trace, out);
     cs_capacity_print(platform, out);
-    cs_capacity_print_tight(simulation, out);
+    cs_capacity_print_fit(&simulation->fit, out);
     const cs_form *form = n > 0 ? peak_form(simulation, 0) : NULL;
     if (form)
         print_formula("closed form of peak activations", simulation, form, out);

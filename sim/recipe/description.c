@@ -146,6 +146,8 @@ const cs_field cs_description_options_fields[] = {
     {"lora_targets", CS_FIELD_LIST, AT(lora_targets), .fallback = "[]", .of = &target_field,
      .doc = "which linear layers have adapters: linear_qkv, linear_proj"},
     TEXT(adapter, "adapters in words, in place of lora_rank and lora_targets: lora r=8 on q and v"),
+    TEXT(weights_dtype, "type of weights that no wider copies are kept of, such as bf16; their "
+                        "gradients and the optimizer's states have it too"),
     TEXT(quantization, "number format of frozen, quantised weights, such as nf4"),
     TEXT(fp8_scaling, "scales of fp8: current (each tensor, from its values), delayed "
                       "(each tensor, from steps before) or rowwise (each row)"),

@@ -62,7 +62,7 @@ typedef struct cs_description_options {
     int64_t bucket; /* bytes */
     cs_time exchange_latency;
     const char *moe_dispatcher, *grad_dtype, *grad_reduce_dtype, *fp8_scaling, *fp8_weights;
-    const char *pytorch, *stage_results, *adapter, *quantization;
+    const char *pytorch, *stage_results, *adapter, *quantization, *weights_dtype;
     cs_list lora_targets;      /* const char * */
     cs_list stage_layers;      /* uint32_t: blocks of each stage; empty: not stated */
     cs_list stages_with_parts; /* uint32_t: the same, embedding and head counted as blocks */

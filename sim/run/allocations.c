@@ -80,14 +80,14 @@ static cs_status play(cs_player *player, const moments *of, cs_time makespan, cs
 }
 
 cs_status cs_player_play(const cs_scenario *scenario, const cs_graph *graph, const cs_trace *trace,
-                         uint32_t device, const cs_player_watch *watch, cs_device_allocations *made,
-                         cs_error *error)
+                         uint32_t device, int64_t capacity, const cs_player_watch *watch,
+                         cs_device_allocations *made, cs_error *error)
 {
     cs_player *player = NULL;
     moments of = {0};
     cs_status status = find_moments(graph, trace, device, &of, error);
     if (status == CS_OK)
-        status = cs_player_create(scenario, graph, device, watch, &player, error);
+        status = cs_player_create(scenario, graph, device, capacity, watch, &player, error);
     if (status == CS_OK)
         status = play(player, &of, trace->makespan, error);
     if (status == CS_OK)
@@ -145,7 +145,9 @@ cs_status cs_allocations_make(const cs_scenario *scenario, const cs_graph *graph
             continue;
         }
         const uint32_t stand_in = cs_graph_stand_in(graph, d);
-        status = cs_player_play(scenario, graph, trace, stand_in, NULL, &made.devices[d], error);
+        status =
+            cs_player_play(scenario, graph, trace, stand_in,
+                           scenario->platform.devices[stand_in].capacity, NULL, &made.devices[d], error);
         made.devices[d].played_as = stand_in;
     }
     if (status != CS_OK) {
@@ -183,7 +185,8 @@ cs_status cs_allocations_snapshot(const cs_scenario *scenario, const cs_graph *g
         return cs_error_add(error, CS_INVALID, "%s: no device allocates memory: there is no peak",
                             path);
     const cs_status status =
-        cs_player_play(scenario, graph, trace, of->played_as, &watch, &made, error);
+        cs_player_play(scenario, graph, trace, of->played_as,
+                       scenario->platform.devices[of->played_as].capacity, &watch, &made, error);
     cs_history_finish(&history);
     return status;
 }

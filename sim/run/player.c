@@ -53,6 +53,15 @@ typedef struct pass {
     cs_time all, started; /* durations of all its tasks, and of those that have begun */
 } pass;
 
+/* Blocks that were freed, oldest first, each with the number of passes over layers by then. */
+typedef struct waiting {
+    uint32_t n, capacity, first;
+    struct waiting_block {
+        uint32_t block;
+        uint64_t layers;
+    } *items;
+} waiting;
+
 struct cs_player {
     const cs_scenario *scenario;
     const cs_graph *graph;
@@ -68,6 +77,9 @@ struct cs_player {
     pass *passes;           /* per stage, item and direction */
     const cs_layer *layers; /* with tapes, or NULL */
     uint32_t n_rounds;      /* that have ended */
+    uint64_t n_layers;      /* passes over layers in this round */
+    uint32_t unwaited;      /* passes since the host last waited for the device */
+    waiting waiting;        /* blocks that a collective's stream still uses */
     /* of the layer that is played: */
     bool receives;   /* what comes from outside of it is in a receive buffer (stage-buffers.h) */
     uint32_t result; /* memory that stays until a forward ends, or CS_NONE */
@@ -167,11 +179,12 @@ static bool find_tapes(cs_player *p)
 /* ---- life cycle ---- */
 
 cs_status cs_player_create(const cs_scenario *scenario, const cs_graph *graph, uint32_t device,
-                           const cs_player_watch *watch, cs_player **player, cs_error *error)
+                           int64_t capacity, const cs_player_watch *watch, cs_player **player,
+                           cs_error *error)
 {
     cs_player *p = calloc(1, sizeof(*p));
     cs_caching_options options = scenario->caching;
-    options.capacity = scenario->platform.devices[device].capacity;
+    options.capacity = capacity;
     if (!p)
         return cs_error_no_memory(error);
     cs_arena_init(&p->labels);
@@ -205,6 +218,7 @@ void cs_player_destroy(cs_player *p)
         free(p->passages.items[i].keeps);
     }
     free(p->passages.items);
+    free(p->waiting.items);
     free(p->passes);
     free(p->owners);
     cs_caching_destroy(p->allocator);
@@ -283,6 +297,38 @@ static cs_status look(cs_player *p, cs_player_moment moment, cs_error *error)
     return p->watch && p->watch->look ? p->watch->look(p->watch->context, p, moment, error) : CS_OK;
 }
 
+/* The device has passed the collectives of `ahead` passes over layers ago. */
+static cs_status catch_up(cs_player *p, uint64_t ahead, cs_error *error)
+{
+    waiting *of = &p->waiting;
+    for (; of->first < of->n && of->items[of->first].layers + ahead <= p->n_layers; of->first++)
+        CS_TRY(cs_caching_done(p->allocator, of->items[of->first].block, error));
+    if (of->first == of->n)
+        of->first = of->n = 0;
+    return CS_OK;
+}
+
+/* Behind a wait the host gets ahead during one pass; in a pipeline it then waits for what it sends,
+ * and gets ahead during the next one. */
+static bool is_ahead(const cs_player *p)
+{
+    return p->scenario->passes_ahead > 0 &&
+           p->unwaited > (p->scenario->job.plan->n_stages > 1 ? 1 : 0);
+}
+
+/* Frees a block that a collective's stream may still use: it is handed out again when the device
+ * has caught up with the host (recordStream in c10/cuda/CUDACachingAllocator.cpp). */
+static cs_status give_sent(cs_player *p, uint32_t block, cs_error *error)
+{
+    waiting *of = &p->waiting;
+    if (!cs_vector_reserve((void **)&of->items, &of->capacity, of->n + UINT64_C(1),
+                           sizeof(*of->items)))
+        return cs_error_no_memory(error);
+    of->items[of->n++] = (struct waiting_block){block, p->n_layers};
+    cs_caching_record(p->allocator, block);
+    return cs_caching_free(p->allocator, block, error);
+}
+
 static cs_status note_failure(cs_player *p, int64_t bytes, uint32_t stream, cs_error *error)
 {
     const cs_caching_stats *stats = cs_player_stats(p);
@@ -325,6 +371,10 @@ static cs_status take(cs_player *p, int64_t bytes, uint32_t category, uint32_t *
 {
     const uint32_t stream = stream_of(p, category);
     CS_TRY(cs_caching_allocate(p->allocator, bytes, stream, block, error));
+    if (*block == CS_NO_BLOCK && p->waiting.n > 0) { /* waits for all (release_cached_blocks) */
+        CS_TRY(catch_up(p, 0, error));
+        CS_TRY(cs_caching_allocate(p->allocator, bytes, stream, block, error));
+    }
     if (p->status != CS_OK)
         return cs_error_no_memory(error);
     if (*block == CS_NO_BLOCK)
@@ -531,7 +581,14 @@ static cs_status play_event(cs_player *p, passage *at, const cs_tape_event *even
             return CS_OK;
         if (at->keeps[memory] > 0)
             at->keeps[memory]--;
-        return at->keeps[memory] == 0 ? free_memory(p, at, memory, error) : CS_OK;
+        if (at->keeps[memory] > 0)
+            return CS_OK;
+        if (event->sent && is_ahead(p)) {
+            const uint32_t block = at->blocks[memory];
+            at->blocks[memory] = CS_NO_BLOCK;
+            return give_sent(p, block, error);
+        }
+        return free_memory(p, at, memory, error);
     }
     return CS_OK;
 }
@@ -625,6 +682,12 @@ static void meet_boundary(cs_player *p, uint32_t stage, const cs_layer *layer, b
     p->result = last && !backward ? cs_stage_result_of(job, stage).memory : CS_NONE;
 }
 
+/* A host that runs ahead reads the shape of what other stages send from the device. */
+static bool waits_for_message(const cs_player *p, uint32_t stage, bool backward)
+{
+    return backward ? stage + 1 < p->scenario->job.plan->n_stages : stage > 0;
+}
+
 /* The layers that begin in a task of a pass. */
 static cs_status play_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_error *error)
 {
@@ -632,12 +695,18 @@ static cs_status play_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_
     const bool backward = cls->kind == CS_BACKWARD;
     pass *of = &p->passes[pass_at(p, cls->stage, cls->kind, item)];
     passage *at;
+    if (of->layers == 0 && waits_for_message(p, cls->stage, backward)) {
+        p->unwaited = 0;
+        CS_TRY(catch_up(p, 0, error));
+    }
     of->started += cls->duration;
     CS_TRY(find_passage(p, cls, item, &at, error));
     for (const uint32_t end = begun_layers(p, stage, of, backward); of->layers < end;
          of->layers++) {
         const cs_layer *layer = layer_at(p, stage, of->layers, backward);
         meet_boundary(p, cls->stage, layer, backward);
+        p->n_layers++;
+        CS_TRY(catch_up(p, p->scenario->passes_ahead, error));
         CS_TRY(backward ? play_backward(p, at, layer, error) : play_forward(p, at, layer, error));
     }
     return CS_OK;
@@ -649,6 +718,7 @@ static cs_status end_pass(cs_player *p, const cs_class *cls, uint32_t item, cs_e
     passage *at;
     if (--p->passes[pass_at(p, cls->stage, cls->kind, item)].tasks > 0)
         return CS_OK;
+    p->unwaited++;
     CS_TRY(find_passage(p, cls, item, &at, error));
     for (uint32_t i = 0; i < p->n_memories; i++)
         if (at->blocks[i] != CS_NO_BLOCK && (cls->kind == CS_BACKWARD || at->keeps[i] == 0))
@@ -777,10 +847,28 @@ static cs_status make_weights(cs_player *p, cs_error *error)
     return CS_OK;
 }
 
+/* All weights of a device's stages, layer by layer, as they are before they are divided. */
+static cs_status load_weights(cs_player *p, cs_error *error)
+{
+    const cs_job *job = &p->scenario->job;
+    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+        const cs_stage *of = &job->plan->stages[s];
+        for (uint32_t l = of->first_layer; holds(job->plan, s, p->device) && l < of->end_layer; l++) {
+            const cs_layer *layer = &job->model->layers[l];
+            const int64_t bytes = layer->weight_bytes + cs_layer_besides(layer);
+            if (bytes > 0)
+                CS_TRY(add_tensor(p, CS_MEMORY_WEIGHTS, bytes, error));
+        }
+    }
+    return CS_OK;
+}
+
 cs_status cs_player_begin(cs_player *p, cs_error *error)
 {
     if (p->scenario->weight_buffer)
         CS_TRY(make_weights(p, error));
+    if (p->scenario->whole_weights)
+        CS_TRY(load_weights(p, error));
     CS_TRY(take_residents(p, NO_STATES, error));
     CS_TRY(drop_all(p, CS_MEMORY_WEIGHTS, error));
     return take_residents(p, EARLY_STATES, error);
@@ -803,6 +891,8 @@ cs_status cs_player_end_round(cs_player *p, cs_error *error)
 {
     for (uint32_t c = 0; c < CS_N_CATEGORIES; c++)
         CS_TRY(drop_all(p, c, error));
+    p->unwaited = 0;
+    CS_TRY(catch_up(p, 0, error));
     p->passages.spare = CS_NONE;
     for (uint32_t i = 0; i < p->passages.n; i++) {
         passage *at = &p->passages.items[i];

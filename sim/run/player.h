@@ -23,9 +23,11 @@ typedef struct cs_player_watch {
     void *context;
 } cs_player_watch;
 
-/* `watch` may be NULL. All that is given must live as long. CS_NO_MEMORY. */
+/* `capacity`: bytes that segments may have together. `watch` may be NULL. All that is given must
+ * live as long. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_player_create(const cs_scenario *scenario, const cs_graph *graph,
-                                         uint32_t device, const cs_player_watch *watch,
+                                         uint32_t device, int64_t capacity,
+                                         const cs_player_watch *watch,
                                          cs_player **player, cs_error *error);
 void cs_player_destroy(cs_player *player);
 
@@ -70,7 +72,7 @@ CS_MUST_CHECK cs_status cs_player_snapshot(const cs_player *player, const char *
 /* Plays a finished run on a device that was simulated, and says what came of it (but for
  * `played_as`). CS_NO_MEMORY, and what the watch returns. */
 CS_MUST_CHECK cs_status cs_player_play(const cs_scenario *scenario, const cs_graph *graph,
-                                       const cs_trace *trace, uint32_t device,
+                                       const cs_trace *trace, uint32_t device, int64_t capacity,
                                        const cs_player_watch *watch, cs_device_allocations *made,
                                        cs_error *error);
 

@@ -115,6 +115,9 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
                    .blocking = sections->platform.blocking,
                    .host = sections->runtime.step,
                    .memory = INT64_MAX};
+    if (sections->memory.update_copy && optimizer->state_ratio >= 2)
+        made.update_ratio =
+            (storage.state_bytes > 0 ? storage.state_bytes : 4.0) / cs_precision_bytes(precision);
     if (optimizer->other_ratio > 0)
         made.other_ratio =
             cs_precision_state_ratio(precision, optimizer->other_ratio, storage) - ratio;

@@ -34,14 +34,30 @@ const cs_field cs_scenario_memory_fields[] = {
     {"attention_copy", CS_FIELD_BOOL, AT(attention_copy), .fallback = "false",
      .doc = "the result of fused attention is kept in two token orders if a micro-batch has "
             "several sequences (TransformerEngine with FlashAttention)"},
+    {"keys_copied", CS_FIELD_BOOL, AT(keys_copied), .fallback = "false",
+     .doc = "fused attention reads copies of keys and values, and what they are copied from is kept "
+            "with the queries (nanotron, without grouped queries)"},
     {"padding_masks", CS_FIELD_BOOL, AT(padding_masks), .fallback = "false",
      .doc = "with attention \"math\", in encoders, whose samples are padded: each layer keeps a "
             "mask of one byte per pair of tokens (TransformerEngine)"},
     {"gather_buffer", CS_FIELD_CHOICE, AT(gather_buffer), .fallback = "none",
      .choices = cs_gather_buffer_names,
      .doc = "with sequence parallelism: tokens gathered before the last matrix (last_matrix), or "
-            "before the experts too (experts), are in a buffer that is never freed, the same as "
-            "that of attention_buffer (Megatron-LM)"},
+            "before the experts too (experts), or before all products too (all), are in a buffer that is "
+            "never freed, the same as that of attention_buffer (Megatron-LM, nanotron)"},
+    {"pass_gradients", CS_FIELD_BOOL, AT(pass_gradients), .fallback = "false",
+     .doc = "with weight_gradients \"apart\" and an allocator: gradients of a backward stay beside "
+            "their sums until the backward of all layers has ended (nanotron)"},
+    {"gradient_buckets", CS_FIELD_BOOL, AT(gradient_buckets), .fallback = "false",
+     .doc = "buckets into which gradients are copied to be reduced are as large as all gradients in "
+            "the precision of the model, and stay (PyTorch's DistributedDataParallel)"},
+    {"update_copy", CS_FIELD_BOOL, AT(update_copy), .fallback = "false",
+     .doc = "the update makes a copy of one state of all weights that the "
+            "device updates (PyTorch's optimizers that are foreach)"},
+    {"passes_ahead", CS_FIELD_COUNT, AT(passes_ahead), .fallback = "0", .max = 65536,
+     .doc = "passes over a layer by which the host is ahead of the device: so much later the "
+            "allocator can use again what a collective of another stream has read (record_stream); "
+            "not in the first pass of a mini-batch"},
     {"inputs", CS_FIELD_BYTES, AT(inputs), .fallback = "0 B", .large = true,
      .doc = "inputs of a sample besides its token ids, while its forward runs: the attention mask "
             "that Megatron-LM's data loader makes; counted while the loss is computed, and not on "
@@ -60,7 +76,8 @@ const cs_field cs_scenario_memory_fields[] = {
             "logarithms; copied: it also copies the logits in float32 (Megatron-LM's "
             "cross-entropy-loss-fusion); eager: the tensors of PyTorch's operators (cross_entropy "
             "of logits.float()); parallel: those of PyTorch's loss_parallel, where each "
-            "tensor-parallel rank has a part of the vocabulary"},
+            "tensor-parallel rank has a part of the vocabulary; shifted: as eager, and both the "
+            "logits in float32 and those less the last token stay for the backward (transformers)"},
     {"narrow_weights", CS_FIELD_CHOICE, AT(narrow_weights), .fallback = "copies",
      .choices = cs_narrow_weights_names,
      .doc = "with fp8, mxfp8 and nvfp4; copies: weights are held in the wide type and in narrow "
@@ -89,6 +106,9 @@ const cs_field cs_scenario_memory_fields[] = {
     {"weight_buffer", CS_FIELD_BOOL, AT(weight_buffer), .fallback = "false",
      .doc = "weights are allocated one by one and then moved into one buffer (Megatron-LM's "
             "distributed optimizer); their segments are then free for other tensors"},
+    {"whole_weights", CS_FIELD_BOOL, AT(whole_weights), .fallback = "false",
+     .doc = "with zero 3: each device has all weights of its stages before they are divided "
+            "(Lightning Fabric's FSDP)"},
     {"receive_buffers", CS_FIELD_BOOL, AT(receive_buffers), .fallback = "false",
      .doc = "with a section parallel: pipeline stages have receive buffers for the activations and "
             "gradients of all micro-batches of a mini-batch (PyTorch's pipelining); false: each "
@@ -172,6 +192,8 @@ cs_kept_rules cs_memory_section_rules(const cs_memory_section *section,
     cs_kept_rules rules = {.weight_gradients = section->weight_gradients,
                            .attention_buffer = section->attention_buffer,
                            .attention_copy = section->attention_copy,
+                           .keys_copied = section->keys_copied,
+                           .pass_gradients = section->pass_gradients,
                            .padding_masks = section->padding_masks,
                            .gather_buffer = section->gather_buffer,
                            .input_bytes = section->inputs,
@@ -266,6 +288,19 @@ static void add_shared(const cs_job *job, const cs_shared_bytes **found, int64_t
     }
 }
 
+/* Buckets for the gradients of all trained weights, in the precision of the model. */
+static void add_buckets(const cs_job *job, int64_t *bytes)
+{
+    for (uint32_t s = 0; s < job->plan->n_stages; s++) {
+        const cs_stage *of = &job->plan->stages[s];
+        int64_t weights = 0;
+        for (uint32_t l = of->first_layer; l < of->end_layer; l++)
+            weights += job->model->layers[l].weight_bytes;
+        for (uint32_t i = 0; i < of->n_devices; i++)
+            bytes[job->plan->devices[of->first_device + i]] += weights;
+    }
+}
+
 static bool has_resident(const cs_memory_section *section)
 {
     bool has = false;
@@ -308,13 +343,15 @@ cs_status cs_scenario_libraries(const cs_sections *sections, const cs_job *job, 
         if (lists(section, which) && !(which == CS_LIBRARY_GROUPED_PRODUCTS && workload->name))
             libraries +=
                 library_bytes(which, &sections->model.device.workspaces, section->cublas_workspace);
-    if (n_shared == 0 && libraries == 0 && !has_resident(section))
+    if (n_shared == 0 && libraries == 0 && !has_resident(section) && !section->gradient_buckets)
         return CS_OK;
     int64_t *bytes = cs_arena_alloc(arena, job->n_devices, sizeof(*bytes));
     const cs_shared_bytes **found = cs_arena_alloc(arena, n_shared + (size_t)1, sizeof(*found));
     if (!bytes || !found)
         return cs_error_no_memory(error);
     add_shared(job, found, bytes);
+    if (section->gradient_buckets)
+        add_buckets(job, bytes);
     for (uint32_t d = 0; d < job->n_devices; d++)
         bytes[d] += libraries + (section->resident.n > 1   ? given[d]
                                  : section->resident.n > 0 ? given[0]

@@ -80,12 +80,13 @@ static bool add_memory(const cs_sections *sections, const cs_scenario *scenario,
 {
     const int64_t *libraries = scenario->job.libraries;
     if (!libraries && !scenario->has_allocator && !sections->memory.receive_buffers &&
-        sections->memory.stage_results == 0)
+        sections->memory.stage_results == 0 && !sections->memory.update_copy)
         return true;
     cs_memory_section section = sections->memory;
     section.fused = section.libraries = section.resident = (cs_list){0};
     section.weight_gradients = 0;
     section.attention_buffer = section.attention_copy = section.padding_masks = false;
+    section.keys_copied = section.pass_gradients = section.gradient_buckets = false;
     section.gather_buffer = 0;
     section.inputs = 0;
     section.deterministic_multiprocessors = section.routed_weights = 0;

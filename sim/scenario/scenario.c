@@ -254,6 +254,8 @@ static cs_status take_over(const cs_sections *sections, const cs_loaded *loaded,
     made->seed = sections->top.seed;
     made->has_allocator = cs_memory_section_allocator(&sections->memory, &made->caching);
     made->weight_buffer = sections->memory.weight_buffer;
+    made->whole_weights = sections->memory.whole_weights;
+    made->passes_ahead = sections->memory.passes_ahead;
     made->dataset = sections->top.dataset;
     made->schedule = sections->schedule.kind;
     made->params = sections->schedule.params;

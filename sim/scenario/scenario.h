@@ -109,6 +109,8 @@ typedef struct cs_scenario {
     cs_lower_options collectives;
     bool has_allocator;         /* the run is played on PyTorch's (sim/run/allocations.h) */
     bool weight_buffer;         /* weights are made one by one, and then moved into one tensor */
+    bool whole_weights;         /* they are there before they are divided */
+    uint32_t passes_ahead;      /* of the host, over layers (sections.h, cs_memory_section) */
     cs_caching_options caching; /* but for the capacity, which is a device's */
     cs_noise noise;             /* of every run: what it does is drawn from the run's seed */
     const double *slowdown; /* of computations beside communication: [kind of the first][origin of

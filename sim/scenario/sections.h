@@ -179,7 +179,9 @@ typedef enum cs_library {
 typedef struct cs_memory_section {
     cs_list fused;             /* uint32_t, cs_fused */
     uint32_t weight_gradients; /* cs_weight_gradients */
-    bool attention_buffer, attention_copy, padding_masks;
+    bool attention_buffer, attention_copy, keys_copied, padding_masks;
+    bool pass_gradients, gradient_buckets, update_copy;
+    uint32_t passes_ahead; /* of layers */
     uint32_t gather_buffer;                 /* cs_gather_buffer */
     int64_t inputs;                         /* bytes of a sample's, besides token ids */
     uint32_t deterministic_multiprocessors; /* 0: another backward of attention */
@@ -192,7 +194,7 @@ typedef struct cs_memory_section {
     int64_t cublas_workspace;               /* 0: by the device */
     int64_t reduce_buffer;                  /* bytes */
     uint32_t allocator;                     /* position in its choices; 0: none */
-    bool weight_buffer;
+    bool weight_buffer, whole_weights;
     bool receive_buffers;
     uint32_t stage_results; /* cs_stage_results */
     bool expandable_segments;

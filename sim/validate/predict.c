@@ -168,7 +168,9 @@ static cs_status take_verdict(const cs_prediction *prediction, const cs_simulati
     if (is_out && strcmp(prediction->point->run.recompute, "unknown") == 0)
         CS_TRY(fits_recomputed(prediction, progress, &fits, item->error));
     return cJSON_AddBoolToObject(item->figures, "out_of_memory", is_out) &&
-                   cJSON_AddBoolToObject(item->figures, "depends", fits)
+                   cJSON_AddBoolToObject(item->figures, "depends", fits) &&
+                   cs_json_add_number(item->figures, "fits_probability",
+                                      simulation->fit.probability)
                ? CS_OK
                : cs_error_no_memory(item->error);
 }

@@ -49,6 +49,7 @@ static void take_figures(const cJSON *figures, cs_prediction *to)
     take_parts(cs_json_member(figures, "parts"), to);
     to->out_of_memory = cJSON_IsTrue(cs_json_member(figures, "out_of_memory"));
     to->depends = cJSON_IsTrue(cs_json_member(figures, "depends"));
+    to->fits_probability = number_of(figures, "fits_probability");
 }
 
 cs_status cs_prediction_take(cs_predictions *predictions, uint32_t point, const cJSON *figures,

@@ -5,8 +5,9 @@
 const char *const cs_fused_names[] = {"norm", "swiglu", "cross_entropy", "linear", NULL};
 const char *const cs_weight_gradients_names[] = {"in_place", "apart", "transformer_engine", NULL};
 const char *const cs_narrow_weights_names[] = {"copies", "alone", "cast", NULL};
-const char *const cs_loss_names[] = {"in_place", "copied", "eager", "parallel", NULL};
-const char *const cs_gather_buffer_names[] = {"none", "last_matrix", "experts", NULL};
+const char *const cs_loss_names[] = {"in_place", "copied", "eager", "parallel", "shifted",
+                                     NULL};
+const char *const cs_gather_buffer_names[] = {"none", "last_matrix", "experts", "all", NULL};
 
 enum { FLOAT = 4 };
 
@@ -123,6 +124,16 @@ static int64_t mask_bytes(const cs_net *net, const cs_op *op, const cs_kept_rule
     return steps * batch * queries->dims[0] * keys->dims[0];
 }
 
+/* Of the logits in float32, where a loss is computed of them step by step. */
+static int64_t single_bytes(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                            uint32_t batch)
+{
+    return op->kind == CS_OP_CROSS_ENTROPY && !is_fused(rules, CS_FUSED_CROSS_ENTROPY) &&
+                   cs_net_tensor(net, op->output)->differentiable
+               ? FLOAT * batch * cs_net_tensor(net, op->inputs[0])->elements
+               : 0;
+}
+
 void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules, uint32_t batch,
                   cs_precision precision, cs_op_cost *cost)
 {
@@ -134,8 +145,13 @@ void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules
         return; /* no gradient of it is computed */
     if (rules->attention_copy && batch > 1 && may_be_flash_attention(net, op))
         cost->extra_kept_bytes += cs_tensor_bytes(net, op->output, batch, precision);
+    if (rules->keys_copied && may_be_flash_attention(net, op))
+        for (uint32_t i = 1; i < 3; i++)
+            cost->extra_kept_bytes += cs_tensor_bytes(net, op->inputs[i], batch, precision);
     cost->kept_apart[CS_KEPT_PADDING] = mask_bytes(net, op, rules, batch);
     cost->extra_kept_bytes += cost->kept_apart[CS_KEPT_PADDING];
+    if (rules->loss == CS_LOSS_SHIFTED)
+        cost->extra_kept_bytes += 2 * single_bytes(net, op, rules, batch);
     if (op->kind == CS_OP_RMS_NORM && is_fused(rules, CS_FUSED_NORM))
         cost->extra_kept_bytes -= cs_tensor_bytes(net, op->inputs[0], batch, precision);
     if (op->kind == CS_OP_CROSS_ENTROPY && is_fused(rules, CS_FUSED_CROSS_ENTROPY)) {
@@ -186,22 +202,13 @@ static int64_t query_sums(const cs_net *net, const cs_op *op, const cs_kept_rule
     return FLOAT * sums * batch * cs_net_tensor(net, op->inputs[0])->elements;
 }
 
-/* Of the logits in float32, where a loss is computed of them step by step. */
-static int64_t single_bytes(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
-                            uint32_t batch)
-{
-    return op->kind == CS_OP_CROSS_ENTROPY && !is_fused(rules, CS_FUSED_CROSS_ENTROPY) &&
-                   cs_net_tensor(net, op->output)->differentiable
-               ? FLOAT * batch * cs_net_tensor(net, op->inputs[0])->elements
-               : 0;
-}
-
 int64_t cs_kept_beside_loss(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                             uint32_t batch, cs_precision precision)
 {
     const int64_t single = single_bytes(net, op, rules, batch);
     const int64_t inputs = op->kind == CS_OP_CROSS_ENTROPY ? batch * rules->input_bytes : 0;
-    const bool copied = rules->loss != CS_LOSS_IN_PLACE && single > 0 &&
+    const bool copied = rules->loss != CS_LOSS_IN_PLACE && rules->loss != CS_LOSS_SHIFTED &&
+                        single > 0 &&
                         cs_tensor_bytes(net, op->inputs[0], batch, precision) < single;
     return (copied ? single : 0) + (rules->loss == CS_LOSS_PARALLEL ? single : 0) + inputs;
 }
@@ -216,7 +223,7 @@ int64_t cs_kept_beside_backward(const cs_net *net, const cs_op *op, const cs_kep
 int64_t cs_kept_loss_step(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                           uint32_t batch)
 {
-    return rules->loss == CS_LOSS_EAGER || rules->loss == CS_LOSS_PARALLEL
+    return rules->loss >= CS_LOSS_EAGER
                ? single_bytes(net, op, rules, batch)
                : 0;
 }
@@ -244,7 +251,9 @@ static bool is_before_last(const cs_net *net, const cs_op *op)
 
 bool cs_kept_gathers_into_buffer(const cs_net *net, const cs_op *op, const cs_kept_rules *rules)
 {
-    return rules->gather_buffer >= CS_GATHER_BUFFER_LAST && is_before_last(net, op);
+    return rules->gather_buffer == CS_GATHER_BUFFER_ALL
+               ? op->kind == CS_OP_EXCHANGE && op->gathers_again
+               : rules->gather_buffer != CS_GATHER_BUFFER_NONE && is_before_last(net, op);
 }
 
 int64_t cs_kept_in_buffer(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
@@ -255,7 +264,7 @@ int64_t cs_kept_in_buffer(const cs_net *net, const cs_op *op, const cs_kept_rule
         return rules->attention_buffer ? cost->workspace_bytes : 0;
     if (cs_kept_gathers_into_buffer(net, op, rules))
         return cs_tensor_bytes(net, op->output, batch, precision);
-    if (rules->gather_buffer == CS_GATHER_BUFFER_EXPERTS && op->kind == CS_OP_DISPATCH &&
+    if (rules->gather_buffer >= CS_GATHER_BUFFER_EXPERTS && op->kind == CS_OP_DISPATCH &&
         expert_places > 1)
         return expert_places * cs_tensor_bytes(net, op->inputs[0], batch, precision);
     return 0;

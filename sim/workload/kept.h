@@ -116,6 +116,7 @@ typedef enum cs_loss_steps {
     CS_LOSS_COPIED,   /* of a copy of the logits in float32, besides */
     CS_LOSS_EAGER,    /* operator by operator */
     CS_LOSS_PARALLEL, /* likewise, of a part of the vocabulary */
+    CS_LOSS_SHIFTED,  /* likewise, of a copy of the copy, both of which stay for the backward */
 } cs_loss_steps;
 
 /* What is gathered into a buffer that stays; each includes those above it. */
@@ -123,6 +124,7 @@ typedef enum cs_gather_buffer {
     CS_GATHER_BUFFER_NONE,
     CS_GATHER_BUFFER_LAST,    /* tokens in front of the last matrix */
     CS_GATHER_BUFFER_EXPERTS, /* tokens of all places that divide the experts */
+    CS_GATHER_BUFFER_ALL,     /* tokens in front of all products */
 } cs_gather_buffer;
 
 typedef struct cs_kept_rules {
@@ -134,6 +136,8 @@ typedef struct cs_kept_rules {
                                 * dot_product_attention.py, the global memory buffer "mpu") */
     uint32_t gather_buffer;    /* cs_gather_buffer */
     bool attention_copy;       /* the result of fused attention is there in two orders of tokens */
+    bool keys_copied;          /* fused attention reads copies of keys and values */
+    bool pass_gradients;       /* gradients of weights that are apart stay until a backward ends */
     bool padding_masks;        /* attention by math keeps a mask of its padding */
     int64_t input_bytes;       /* of a sample's inputs besides token ids, while a forward runs */
     uint32_t loss;             /* cs_loss_steps */

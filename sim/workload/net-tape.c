@@ -60,9 +60,15 @@ static uint32_t number_of_gathered(const maker *m, uint32_t p)
     return m->net->n_storages + (EXTRAS + 1) * m->net->n_ops + p;
 }
 
+/* Gradients of weights that stay until the backward of all layers has ended. */
+static uint32_t number_of_weights(const maker *m, uint32_t p)
+{
+    return m->net->n_storages + (EXTRAS + 2) * m->net->n_ops + p;
+}
+
 static uint32_t number_of_gradient(const maker *m, uint32_t gradient)
 {
-    return m->net->n_storages + (EXTRAS + 2) * m->net->n_ops + gradient;
+    return m->net->n_storages + (EXTRAS + 3) * m->net->n_ops + gradient;
 }
 
 /* Where it is, with what shares its memory. */
@@ -289,6 +295,11 @@ static bool take_extra(maker *m, uint32_t p)
     return enough;
 }
 
+static bool is_exchange(const maker *m, uint32_t p)
+{
+    return m->net->ops[p].kind == CS_OP_EXCHANGE;
+}
+
 static bool add_forward(maker *m, uint32_t layer, const cs_net_layer *of)
 {
     bool enough = true;
@@ -302,8 +313,11 @@ static bool add_forward(maker *m, uint32_t layer, const cs_net_layer *of)
                  cs_tape_add(&m->tape, CS_TAPE_TAKE, workspace, memory->forward_workspace) &&
                  (!works || cs_tape_add(&m->tape, CS_TAPE_GIVE, workspace, 0)) &&
                  add_kept(m, p, CS_TAPE_KEEP) && add_last_reads(m, p);
-        for (uint32_t i = begin; p >= of->repeat_end && i < m->tape.n; i++)
-            m->tape.events[i].skipped = m->tape.events[i].what == CS_TAPE_TAKE;
+        for (uint32_t i = begin; i < m->tape.n; i++) {
+            cs_tape_event *event = &m->tape.events[i];
+            event->skipped = p >= of->repeat_end && event->what == CS_TAPE_TAKE;
+            event->sent = is_exchange(m, p) && event->what == CS_TAPE_GIVE;
+        }
     }
     return enough;
 }
@@ -317,6 +331,7 @@ typedef struct backward {
     cs_layer *to;
     cs_arena *arena;
     uint32_t layer;
+    uint32_t op; /* whose backward runs */
 } backward;
 
 static bool copy_tape(const cs_tape *tape, cs_arena *arena, cs_tape_event **events, uint32_t *n)
@@ -332,8 +347,13 @@ static bool copy_tape(const cs_tape *tape, cs_arena *arena, cs_tape_event **even
 
 static bool see(void *context, cs_tape_what what, uint32_t memory, int64_t bytes)
 {
-    maker *m = ((backward *)context)->m;
-    return cs_tape_add(&m->tape, what, number_of_gradient(m, memory), bytes);
+    const backward *b = context;
+    maker *m = b->m;
+    if (!cs_tape_add(&m->tape, what, number_of_gradient(m, memory), bytes))
+        return false;
+    if (what == CS_TAPE_GIVE)
+        m->tape.events[m->tape.n - 1].sent = is_exchange(m, b->op);
+    return true;
 }
 
 /* What was gathered forward and is gathered again is there from the backward of its last reader to
@@ -357,8 +377,13 @@ static void find_gathers(maker *m)
 
 static bool begin_op(void *context, uint32_t op)
 {
-    maker *m = ((backward *)context)->m;
+    backward *b = context;
+    maker *m = b->m;
     bool enough = true;
+    b->op = op;
+    if (m->how->kept.pass_gradients)
+        enough = cs_tape_add(&m->tape, CS_TAPE_TAKE, number_of_weights(m, op),
+                             cs_kept_gradient(&m->net->ops[op], &m->how->kept, m->how->precision));
     for (uint32_t p = m->ops[op].first_begins; enough && p > 0; p = m->ops[p - 1].next_begins) {
         const cs_gathered_bytes *of = &m->ops[p - 1].gathered;
         enough = cs_tape_add(&m->tape, CS_TAPE_TAKE, number_of_gathered(m, p - 1),
@@ -389,7 +414,7 @@ static bool end_op(void *context, uint32_t op)
 static cs_status make(maker *m, const cs_net_chain *chain, cs_layer *to, cs_arena *arena,
                       cs_error *error)
 {
-    backward b = {m, chain, to, arena, chain->n_layers - 1};
+    backward b = {m, chain, to, arena, chain->n_layers - 1, 0};
     const cs_backward_observer observer = {see, begin_op, end_op, &b};
     if (m->local)
         cs_net_local_weights_at(m->local, m->weights_at);
@@ -411,7 +436,8 @@ static cs_status make(maker *m, const cs_net_chain *chain, cs_layer *to, cs_aren
                                  .weights_at = m->local ? m->weights_at : NULL,
                                  .workspaces = m->workspaces,
                                  .steps = m->steps};
-    CS_TRY(cs_backward_add_weights(&watched, error));
+    if (!m->how->kept.pass_gradients)
+        CS_TRY(cs_backward_add_weights(&watched, error));
     return cs_backward_memory_watch(&watched, &observer, error);
 }
 

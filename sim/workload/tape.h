@@ -38,6 +38,7 @@ typedef struct cs_tape_event {
     uint8_t what; /* cs_tape_what */
     bool leaves;  /* TAKE: later layers read it */
     bool skipped; /* TAKE: not when the forward runs again */
+    bool sent;    /* GIVE: by an exchange, whose stream has used the memory */
     int64_t bytes;
 } cs_tape_event;
 
