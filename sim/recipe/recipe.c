@@ -380,7 +380,13 @@ static void put_operators(cs_rules *rules)
             snprintf(words + strlen(words), sizeof(words) - strlen(words), " %s",
                      ((const char *const *)targets->items)[i]);
         put_number(rules, "/scenario/model/lora/rank", run->options->lora_rank);
-        if (!cs_rules_operators(rules, "adapters", words, false, "/scenario/model/lora/targets"))
+        const char *key = "/scenario/model/lora/targets", *usual = "linear_qkv linear_proj";
+        const bool unnamed = strncmp(words, " lora r=", strlen(" lora r=")) == 0;
+        if (cs_rules_operators(rules, "adapters", words, false, key))
+            return;
+        if (unnamed && cs_rules_operators(rules, "adapters", usual, false, key))
+            cs_rules_assume(rules, "adapters beside the linear layers of attention");
+        else
             cs_rules_miss(rules, "adapters of this network at:%s", words);
     }
 }
