@@ -2,15 +2,16 @@
 """Writes facts/left-out.json: errors of predicted step times of runs that no parameter was fitted
 to, and the model of the intervals of `sim validate --like`.
 
-  left-out-errors.py PREDICTIONS.json ... [--left-out FILE] [--fitted DATASET ...] > left-out.json
+  left-out-errors.py PREDICTIONS.json ... [--fit FIT] [--left-out FILE] > facts/left-out.json
 
 PREDICTIONS.json are outputs of `sim validate POINTS.json --json`, one or more. Runs of quality C
 are left out. No simulation is run: it takes a minute for 3,000 runs.
 
-Datasets that parameters were fitted to need the errors with parameters fitted to all other
-datasets: `fit-figures.py --left-out=FILE` writes them. Datasets after --fitted were fitted to, but
-are not in FILE: their errors are not left-out errors. They count in centres and spreads, but not in
-the factor that makes the interval hold (see below), nor in its coverage.
+Errors of datasets that parameters were fitted to must be those with parameters fitted to all other
+datasets. FIT is the output of fit-figures.py, or a page that has it; without --fit it is
+docs/reference/fitted-figures.md. Its datasets are the fitted ones, and it has their bias with all
+datasets and "by others": the errors of a dataset are shifted by the ratio of the two. If the fit was
+made with --left-out=FILE, FILE has the errors of single runs by others, which are used instead.
 
 The model, for y = log(measured / predicted) of a run of a new source (sim/validate/interval.h says
 how it is used):
@@ -32,14 +33,18 @@ import argparse
 import collections
 import json
 import math
+import os
+import re
 import sys
 
 TRAITS = ('times', 'network', 'device', 'precision', 'runtime', 'sharded weights', 'pipeline',
           'tensor parallelism', 'generation', 'devices', 'launch gaps')  # of sim/validate
 USED = tuple(t for t in TRAITS if t != 'device')  # the generation stands for the device
 SHARE = 0.9
-FLOOR = 0.03  # the same run measured twice differs by 1.3 % (median) to 6.4 % (one in ten)
+FLOOR = 0.01  # the same run, measured twice, differs by 1.3 % (median)
 POWER = 0.5  # of its number of runs: the weight of a source in the quantile
+PAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'docs', 'reference',
+                    'fitted-figures.md')
 LEAST = 9  # sources: 0.9 (K + 1) > K for fewer
 
 # Studies that count as one source: the same people measured on the same machine.
@@ -134,8 +139,8 @@ def quantile(scores):
 class Intervals:
     """Models without some sources, each fitted once."""
 
-    def __init__(self, sources, calibrating):
-        self.sources, self.calibrating, self.models = sources, calibrating, {}
+    def __init__(self, sources):
+        self.sources, self.models = sources, {}
 
     def without(self, *names):
         key = frozenset(names)
@@ -145,13 +150,13 @@ class Intervals:
 
     def factor(self, *without):
         return quantile([self.without(s, *without).scores(self.sources[s])
-                         for s in self.calibrating if s not in without])
+                         for s in self.sources if s not in without])
 
     def coverage(self):
         """Of each source, the share of its runs within the interval made of the others; and the
         mean half width of these intervals, relative to the prediction."""
         held, widths = {}, {}
-        for name in self.calibrating:
+        for name in self.sources:
             factor, model = self.factor(name), self.without(name)
             if factor is None:
                 continue
@@ -164,14 +169,27 @@ class Intervals:
         return held, widths
 
 
+# ---- datasets that were fitted ----
+
+def shifts(text):
+    """{dataset: log of (1 + bias by others) / (1 + bias with all)} of a fit's output."""
+    number = r'\s+([+-]?[0-9.]+) %'
+    row = re.compile(r'^(\S+)\s+[0-9]+' + 6 * number + '$', re.M)
+    head = re.search(r'^dataset +points +before .*by others .*$', text, re.M)
+    end = re.search(r'^kind of run', text, re.M)
+    rows = row.findall(text[head.end():end.start()]) if head and end else []
+    return {found[0]: math.log((1 + float(found[6]) / 100) / (1 + float(found[4]) / 100))
+            for found in rows}
+
+
 # ---- files ----
 
 def values_of(traits):
     return tuple((name, value) for name, value in zip(TRAITS, traits) if name in USED)
 
 
-def read(files, left_out):
-    """Runs: (dataset, traits, log(predicted / measured), whether that is a left-out error)."""
+def read(files):
+    """Runs with a measured time, but for quality C."""
     found = []
     for path in files:
         with open(path, encoding='utf-8') as file:
@@ -182,96 +200,104 @@ def read(files, left_out):
             if len(p['traits']) != len(TRAITS):
                 sys.exit(f'{path}: {p["id"]} has {len(p["traits"])} traits, not {len(TRAITS)}: '
                          'made by another version of sim')
-            error = left_out.get(p['id'], math.log1p(p['step_time_error']))
-            found.append((p['dataset'], tuple(p['traits']), error, p['id'] in left_out))
+            found.append({'id': p['id'], 'dataset': p['dataset'], 'traits': tuple(p['traits']),
+                          'error': math.log1p(p['step_time_error'])})
     return found
 
 
-def describe(source, runs, fitted, inside):
+def describe(source, runs, left_out):
     groups = collections.defaultdict(list)
-    for _, traits, error, _ in runs:
-        groups[traits].append(round(100 * math.expm1(error), 1))
-    return {'source': source, 'datasets': sorted({run[0] for run in runs}), 'fitted': fitted,
-            'left_out': not inside,
+    for run in runs:
+        groups[run['traits']].append(round(100 * math.expm1(run['error']), 1))
+    return {'source': source, 'datasets': sorted({run['dataset'] for run in runs}),
+            'fitted': left_out != 'never fitted', 'left_out': left_out,
             'groups': [{'traits': list(traits), 'errors_percent': sorted(errors)}
                        for traits, errors in sorted(groups.items())]}
 
 
 def write(document, out):
-    """As json.dump, with a list of scalars on one line."""
-    text = json.dumps(document, indent=1, sort_keys=False)
-    lines, inside = [], False
-    for line in text.split('\n'):
-        word = line.strip()
-        if inside and not word.startswith(('[', '{', ']', '}')) and not word.endswith(('[', '{')):
-            lines[-1] += word + (' ' if word.endswith(',') else '')
-        elif inside and word.startswith(']') and not lines[-1].endswith(('}', '{')):
-            lines[-1] += word
+    """As json.dump, with lists of scalars and effects on one line each."""
+    def put(value, depth):
+        if isinstance(value, dict):
+            scalars = not any(isinstance(v, (dict, list)) for v in value.values())
+            items, ends = [f'{json.dumps(k)}: {put(v, depth + 1)}' for k, v in value.items()], '{}'
+        elif isinstance(value, list):
+            scalars = not any(isinstance(v, (dict, list)) for v in value)
+            items, ends = [put(v, depth + 1) for v in value], '[]'
         else:
-            lines.append(line)
-        inside = lines[-1].rstrip().endswith('[') or (inside and not word.startswith((']', '}')))
-    out.write('\n'.join(lines) + '\n')
+            return json.dumps(value)
+        if scalars or not items:
+            return ends[0] + ', '.join(items) + ends[1]
+        space = '\n' + ' ' * (depth + 1)
+        return ends[0] + space + (',' + space).join(items) + space[:-1] + ends[1]
+    out.write(put(document, 0) + '\n')
+
+
+def model_of(intervals, runs_of):
+    """The section "interval" of the file, coverage by source, and widths."""
+    model, factor = intervals.without(), intervals.factor()
+    held, widths = intervals.coverage()
+    n = sum(runs_of[s] for s in held)
+    coverage = {'by_run': sum(held[s] * runs_of[s] for s in held) / n if held else None,
+                'by_source': sum(held.values()) / len(held) if held else None,
+                'width': sum(widths.values()) / len(widths) if widths else None}
+    effects = collections.defaultdict(dict)
+    for (trait, value), count in sorted(model.counts.items()):
+        effects[trait][value] = {'sources': count, 'centre': round(model.effects[trait, value], 4),
+                                 'spread': round(model.spreads[trait, value], 4)}
+    section = {'sources': len(runs_of), 'runs': sum(runs_of.values()), 'centre': model.base,
+               'spread': model.log_spread, 'factor': factor, 'coverage': coverage}
+    for part in (section, coverage):
+        part.update({k: round(v, 4) for k, v in part.items() if isinstance(v, float)})
+    return {**section, 'effects': effects}, held, widths
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument('predictions', nargs='+')
+    parser.add_argument('--fit', metavar='FIT', default=PAGE)
     parser.add_argument('--left-out', metavar='FILE')
-    parser.add_argument('--fitted', nargs='+', default=[], metavar='DATASET')
     given = parser.parse_args()
-    left_out = {}
+    exact = {}
     if given.left_out:
         with open(given.left_out, encoding='utf-8') as file:
-            left_out = json.load(file)
+            exact = json.load(file)
+    with open(given.fit, encoding='utf-8') as file:
+        shift = shifts(file.read())
+    if not shift:
+        sys.exit(f'{given.fit}: has no table "dataset points before ... by others": it must be the '
+                 'output of fit-figures.py')
     by_source = collections.defaultdict(list)
-    for run in read(given.predictions, left_out):
-        by_source[SAME.get(run[0], run[0])].append(run)
-    described, sources, calibrating = [], {}, []
-    for name, runs in sorted(by_source.items()):
-        is_left_out = any(run[3] for run in runs)
-        inside = any(run[0] in given.fitted and not run[3] for run in runs)
-        described.append(describe(name, runs, is_left_out or inside, inside))
-        groups = collections.defaultdict(list)
-        for _, traits, error, _ in runs:
-            groups[values_of(traits)].append(-error)
-        sources[name] = groups
-        if not inside:
-            calibrating.append(name)
-    intervals = Intervals(sources, calibrating)
-    model, factor = intervals.without(), intervals.factor()
-    held, widths = intervals.coverage()
-    runs_of = {name: sum(map(len, groups.values())) for name, groups in sources.items()}
-    by_run = (sum(held[s] * runs_of[s] for s in held) / sum(runs_of[s] for s in held)
-              if held else None)
-    effects = collections.defaultdict(dict)
-    for (trait, value), n in sorted(model.counts.items()):
-        effects[trait][value] = {'sources': n, 'centre': round(model.effects[trait, value], 4),
-                                 'spread': round(model.spreads[trait, value], 4)}
-    rounded = {key: None if value is None else round(value, 4) for key, value in (
-        ('centre', model.base), ('spread', model.log_spread), ('factor', factor),
-        ('by_run', by_run),
-        ('by_source', sum(held.values()) / len(held) if held else None),
-        ('width', sum(widths.values()) / len(widths) if widths else None))}
+    for run in read(given.predictions):
+        run['how'] = ('refitted' if run['id'] in exact else
+                      'shifted' if run['dataset'] in shift else 'never fitted')
+        run['error'] = exact.get(run['id'], run['error'] + shift.get(run['dataset'], 0))
+        by_source[SAME.get(run['dataset'], run['dataset'])].append(run)
+    described, sources, kinds = [], {}, collections.defaultdict(list)
+    for name, of in sorted(by_source.items()):
+        how = min({run['how'] for run in of}, key=('shifted', 'refitted', 'never fitted').index)
+        described.append(describe(name, of, how))
+        kinds[how].append(name)
+        sources[name] = collections.defaultdict(list)
+        for run in of:
+            sources[name][values_of(run['traits'])].append(-run['error'])
+    runs_of = {name: len(of) for name, of in by_source.items()}
+    section, held, widths = model_of(Intervals(sources), runs_of)
     write({'title': 'Errors of predicted step times of runs that the fitted parameters do not know',
-           'made_by': 'tests/left-out-errors.py', 'traits': list(TRAITS),
-           'interval': {'sources': len(calibrating), 'runs': sum(runs_of[s] for s in calibrating),
-                        **{key: rounded[key] for key in ('centre', 'spread', 'factor')},
-                        'coverage': {key: rounded[key]
-                                     for key in ('by_run', 'by_source', 'width')},
-                        'effects': effects},
+           'made_by': 'tests/left-out-errors.py', 'traits': list(TRAITS), 'interval': section,
            'sources': described}, sys.stdout)
-    inside = [s for s in sources if s not in calibrating]
-    print(f'{sum(runs_of.values())} runs of {len(sources)} sources; left out: '
-          f'{len(calibrating)} sources' + (f'; not left out: {", ".join(inside)}' if inside else ''),
-          file=sys.stderr)
+    print(f'{sum(runs_of.values())} runs of {len(sources)} sources, each left out of the fit', file=sys.stderr)
+    for how, names in sorted(kinds.items()):
+        print(f'  {how}: {", ".join(names)}', file=sys.stderr)
     if held:
-        print(f'intervals hold for {100 * by_run:.1f} % of runs, '
-              f'{100 * rounded["by_source"]:.1f} % by source; mean half width '
-              f'{100 * rounded["width"]:.1f} %', file=sys.stderr)
-        for name in sorted(held, key=held.get):
-            print(f'  {name:24} {runs_of[name]:5} runs  held {100 * held[name]:5.1f} %  '
-                  f'half width {100 * widths[name]:5.1f} %', file=sys.stderr)
+        coverage = section['coverage']
+        print(f'intervals hold for {100 * coverage["by_run"]:.1f} % of runs, '
+              f'{100 * coverage["by_source"]:.1f} % by source; mean half width '
+              f'{100 * coverage["width"]:.1f} %', file=sys.stderr)
+    for name in sorted(held, key=held.get):
+        print(f'  {name:24} {runs_of[name]:5} runs  held {100 * held[name]:5.1f} %  half width '
+              f'{100 * widths[name]:5.1f} %', file=sys.stderr)
 
 
 if __name__ == '__main__':

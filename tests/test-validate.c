@@ -1380,12 +1380,18 @@ static void sums_errors_up(void **state)
 {
     (void)state;
     static const double predicted[] = {1.1, 0.8, 1.05, 1};
-    cs_description_hardware hardware = {.gpu = "g"};
+    cs_description_hardware hardware = {.gpu = "g", .gpus = 8};
+    cs_description_model model = {.kind = "decoder"};
+    cs_description_parallel parallel[] = {{.tp = 2, .pp = 1}, {.tp = 1, .pp = 1, .zero = 3}};
     const char *x[] = {"x"};
     cs_point points[4];
     cs_prediction items[4];
     for (int i = 0; i < 4; i++) {
-        points[i] = (cs_point){.id = "i", .dataset = i < 2 ? "d" : "e", .run.hardware = &hardware};
+        points[i] = (cs_point){.id = "i", .dataset = i < 2 ? "d" : "e"};
+        points[i].run = (cs_description){.hardware = &hardware,
+                                         .model = &model,
+                                         .parallel = &parallel[i / 2],
+                                         .precision = i < 2 ? "bf16" : "fp8"};
         if (i % 2 == 0)
             points[i].features = (cs_list){.n = 1, .items = x};
         items[i] = (cs_prediction){.point = &points[i],
@@ -1406,6 +1412,10 @@ static void sums_errors_up(void **state)
         double mean, median, largest, bias; /* % */
     } rows[] = {
         {CS_GROUPING_ALL, "", 4, 3, 35.0 / 3, 10, -20, -5.0 / 3},
+        {CS_GROUPING_KIND, "dense, 16 bits", 2, 2, 15, 15, -20, -5},
+        {CS_GROUPING_KIND, "dense, 8 bits or fewer", 2, 1, 5, 5, 5, 5},
+        {CS_GROUPING_LAYOUT, "tensor parallel", 2, 2, 15, 15, -20, -5},
+        {CS_GROUPING_LAYOUT, "fully sharded", 2, 1, 5, 5, 5, 5},
         {CS_GROUPING_DATASET, "d", 2, 2, 15, 15, -20, -5},
         {CS_GROUPING_DATASET, "e", 2, 1, 5, 5, 5, 5},
         {CS_GROUPING_GPU, "g", 4, 3, 35.0 / 3, 10, -20, -5.0 / 3},

@@ -151,11 +151,10 @@ static cs_status show(const cs_context *context, const cs_arguments *arguments,
                                  .like = cs_arguments_value(arguments, "like"),
                                  .likeness = &like->likeness,
                                  .step_time = like->step_time};
-    const cs_validation_options wanted = {cs_arguments_flag(arguments, "points"),
-                                           cs_arguments_flag(arguments, "tables"),
-                                           cs_arguments_flag(arguments, "by-group"),
-                                           cs_arguments_flag(arguments, "trends"),
-                                           cs_arguments_flag(arguments, "decompose")};
+    const cs_validation_options wanted = {
+        cs_arguments_flag(arguments, "points"), cs_arguments_flag(arguments, "tables"),
+        cs_arguments_flag(arguments, "by-group"), cs_arguments_flag(arguments, "trends"),
+        cs_arguments_flag(arguments, "decompose")};
     cs_status status = cs_judgement_make(predictions, &judgement, error);
     if (status == CS_OK && shown.like)
         shown.interval = cs_interval_find(&judgement.left_out, like->likeness.traits);
@@ -352,8 +351,8 @@ static cs_status validate(const cs_context *context, const cs_arguments *argumen
 /* --scenario predicts nothing that these could be about. */
 static cs_status check_options(const cs_arguments *arguments, cs_error *error)
 {
-    static const char *const flags[] = {"points", "tables", "by-group", "trends", "decompose",
-                                       "resume", "json"};
+    static const char *const flags[] = {"points",    "tables", "by-group", "trends",
+                                        "decompose", "resume", "json"};
     static const char *const values[] = {"output", "like", "select"};
     if (!cs_arguments_value(arguments, "scenario"))
         return cs_output_check(arguments, "output", cs_endings_of_results, error);

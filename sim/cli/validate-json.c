@@ -106,7 +106,8 @@ static bool fill_point(cJSON *object, const cs_prediction *from, cs_error *error
                 cJSON_AddStringToObject(object, "state", cs_prediction_states[from->state]) &&
                 add_traits(object, from, error);
     for (uint32_t m = 0; m < CS_N_MEASURES; m++) {
-        snprintf(key, sizeof(key), "predicted_%s%s", cs_measure_keys[m], unit_suffix((cs_measure)m));
+        snprintf(key, sizeof(key), "predicted_%s%s", cs_measure_keys[m],
+                 unit_suffix((cs_measure)m));
         done = done && add_number(object, key, from->values[m]);
         snprintf(key, sizeof(key), "measured_%s%s", cs_measure_keys[m], unit_suffix((cs_measure)m));
         done = done && add_number(object, key, from->measured[m]);
@@ -171,19 +172,20 @@ static bool fill_group(cJSON *object, const cs_layout_group *group)
 {
     const cs_point *point = group->best->point;
     const cs_description *run = &point->run;
-    bool done = cJSON_AddStringToObject(object, "dataset", point->dataset) &&
-                cJSON_AddStringToObject(object, "model", run->model->name ? run->model->name : "") &&
-                add_number(object, "layers", run->model->layers) &&
-                add_number(object, "hidden", run->model->hidden) &&
-                add_number(object, "sequence", run->model->seq) &&
-                cJSON_AddStringToObject(object, "gpu", run->hardware->gpu) &&
-                add_number(object, "gpus", run->hardware->gpus) &&
-                add_number(object, "batch", run->batch->global) &&
-                cJSON_AddStringToObject(object, "precision", run->precision) &&
-                add_number(object, "runs", group->n) &&
-                cJSON_AddStringToObject(object, "best", point->id) &&
-                add_number(object, "best_step_time_s", group->best->measured[CS_MEASURE_TIME]) &&
-                fill_choice(object, group, CS_CHOOSER_PREDICTION);
+    bool done =
+        cJSON_AddStringToObject(object, "dataset", point->dataset) &&
+        cJSON_AddStringToObject(object, "model", run->model->name ? run->model->name : "") &&
+        add_number(object, "layers", run->model->layers) &&
+        add_number(object, "hidden", run->model->hidden) &&
+        add_number(object, "sequence", run->model->seq) &&
+        cJSON_AddStringToObject(object, "gpu", run->hardware->gpu) &&
+        add_number(object, "gpus", run->hardware->gpus) &&
+        add_number(object, "batch", run->batch->global) &&
+        cJSON_AddStringToObject(object, "precision", run->precision) &&
+        add_number(object, "runs", group->n) &&
+        cJSON_AddStringToObject(object, "best", point->id) &&
+        add_number(object, "best_step_time_s", group->best->measured[CS_MEASURE_TIME]) &&
+        fill_choice(object, group, CS_CHOOSER_PREDICTION);
     cJSON *rule = done ? cJSON_AddObjectToObject(object, "rule_of_thumb") : NULL;
     return rule && fill_choice(rule, group, CS_CHOOSER_RULE);
 }

@@ -143,8 +143,8 @@ static void print_layout(const cs_prediction *of, FILE *out)
     const struct {
         const char *name;
         uint32_t size;
-    } sizes[] = {{"tp", p->tp}, {"pp", p->pp}, {"vpp", p->vpp}, {"dp", p->dp},
-                 {"cp", p->cp}, {"ep", p->ep}};
+    } sizes[] = {{"tp", p->tp}, {"pp", p->pp}, {"vpp", p->vpp},
+                 {"dp", p->dp}, {"cp", p->cp}, {"ep", p->ep}};
     for (size_t i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++)
         if (sizes[i].size > 1)
             fprintf(out, "%s %u ", sizes[i].name, sizes[i].size);
@@ -185,7 +185,8 @@ static void print_group(const cs_layout_group *group, FILE *out)
 
 static void print_groups(const cs_layout_groups *groups, FILE *out)
 {
-    fputs("\nranking by dataset             predicted                         rule of thumb\n", out);
+    fputs("\nranking by dataset             predicted                         rule of thumb\n",
+          out);
     fprintf(out, "  %-26s %6s %10s %12s %6s %10s %12s\n", "", "tau", "loss", "within 5 %", "tau",
             "loss", "within 5 %");
     for (uint32_t i = 1; i < groups->n_rankings; i++) {
@@ -249,10 +250,13 @@ static void print_verdicts(const cs_verdicts *of, FILE *out)
     for (int was = 0; was < 2; was++)
         fprintf(out, "  %-18s %12u %22u %18u\n", was ? "ran out of memory" : "ran", of->n[was][0],
                 of->depends[was], of->n[was][1]);
-    fprintf(out, "  caught %u of %u runs out of memory (recall %s), precision %s; false alarms %s\n",
-            of->n[1][1], out_of, percent(cs_verdicts_recall(of), false, recall),
-            percent(cs_verdicts_precision(of), false, precision),
-            percent(cs_verdicts_false_alarms(of), false, alarms));
+    if (out_of > 0)
+        fprintf(out, "  caught %u of %u runs out of memory (recall %s), precision %s\n",
+                of->n[1][1], out_of, percent(cs_verdicts_recall(of), false, recall),
+                percent(cs_verdicts_precision(of), false, precision));
+    if (fitted > 0)
+        fprintf(out, "  false alarms: %u of %u runs that fitted (%s)\n", of->n[0][1], fitted,
+                percent(cs_verdicts_false_alarms(of), false, alarms));
 }
 
 /* ---- intervals, and other tools ---- */
@@ -273,8 +277,7 @@ static void print_coverage(const cs_judgement *judgement, FILE *out)
                 coverage->n_sources == 1 ? "" : "s", percent(coverage->by_source, false, by_source),
                 percent(coverage->width, false, width));
     if (isfinite(model->by_run))
-        fprintf(out,
-                "  %s of %u known runs are, each source left out; %s by source (%u sources)\n",
+        fprintf(out, "  %s of %u known runs are, each source left out; %s by source (%u sources)\n",
                 percent(model->by_run, false, by_run), model->n_runs,
                 percent(model->by_source, false, by_source), model->n_sources);
 }
@@ -283,15 +286,15 @@ static void print_peers(const cs_peer_table *peers, FILE *out)
 {
     if (peers->n == 0)
         return;
-    fprintf(out, "\n%-36s %6s %12s %12s %12s\n", "mean errors of other tools, on equal runs", "runs",
-            "sim", "the tool", "sim closer");
+    fprintf(out, "\n%-36s %6s %12s %12s %12s\n", "mean errors of other tools, on equal runs",
+            "runs", "sim", "the tool", "sim closer");
     for (uint32_t i = 0; i < peers->n; i++) {
         const cs_peer_errors *of = &peers->rows[i];
         char ours[32], theirs[32], name[64], shown[128];
         snprintf(name, sizeof(name), "%.32s, %s", of->tool, measures[of->measure].title);
         cs_text_show(name, shown, sizeof(shown));
-        fprintf(out, "  %-39.39s %6u %12s %12s %12u\n", shown, of->n, percent(of->ours, false, ours),
-                percent(of->theirs, false, theirs), of->n_closer);
+        fprintf(out, "  %-39.39s %6u %12s %12s %12u\n", shown, of->n,
+                percent(of->ours, false, ours), percent(of->theirs, false, theirs), of->n_closer);
     }
 }
 
@@ -422,9 +425,9 @@ static void print_interval(const cs_validation_shown *shown, FILE *out)
     const cs_interval *interval = &shown->interval;
     char predicted[CS_UNITS_TEXT_BYTES], low[CS_UNITS_TEXT_BYTES], high[CS_UNITS_TEXT_BYTES];
     char below[32], above[32];
-    fprintf(out, "predicted step time %s\n",
-            cs_units_format(shown->step_time, CS_QUANTITY_TIME, DIGITS, predicted,
-                            sizeof(predicted)));
+    fprintf(
+        out, "predicted step time %s\n",
+        cs_units_format(shown->step_time, CS_QUANTITY_TIME, DIGITS, predicted, sizeof(predicted)));
     if (isfinite(interval->low))
         fprintf(
             out,
@@ -529,6 +532,7 @@ void cs_validate_print(const cs_validation_shown *shown, const cs_validation_opt
     if (!options->points)
         print_failures(predictions, out);
     if (!options->tables && judgement->assumed.n > 0)
-        fprintf(out, "\n%u kinds of assumptions, and errors by dataset, GPU and feature: --tables\n",
+        fprintf(out,
+                "\n%u kinds of assumptions, and errors by dataset, GPU and feature: --tables\n",
                 judgement->assumed.n);
 }

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const cs_grouping_names[] = {"all", "kind", "layout", "dataset",
+const char *const cs_grouping_names[] = {"all", "kind",    "layout", "dataset",
                                          "gpu", "feature", NULL};
 
 void cs_error_table_finish(cs_error_table *table)

@@ -130,9 +130,9 @@ typedef struct run {
 static double size_on(const cs_point *point, cs_trend_axis axis)
 {
     static const char *const keys[CS_N_TRENDS][2] = {[CS_TREND_TENSOR] = {"parallel", "tp"},
-                                                   [CS_TREND_PIPELINE] = {"parallel", "pp"},
-                                                   [CS_TREND_MICRO_BATCH] = {"batch", "micro"},
-                                                   [CS_TREND_GPUS] = {"hardware", "gpus"}};
+                                                     [CS_TREND_PIPELINE] = {"parallel", "pp"},
+                                                     [CS_TREND_MICRO_BATCH] = {"batch", "micro"},
+                                                     [CS_TREND_GPUS] = {"hardware", "gpus"}};
     const cJSON *value =
         cs_json_member(cs_json_member(point->stated, keys[axis][0]), keys[axis][1]);
     return cJSON_IsNumber(value) ? value->valuedouble : 0;
@@ -208,8 +208,8 @@ static uint32_t keep_groups(run *runs, uint32_t n)
     return kept;
 }
 
-static cs_status read_runs(const cs_predictions *predictions, cs_trend_axis axis, run *runs, uint32_t *n,
-                           cs_error *error)
+static cs_status read_runs(const cs_predictions *predictions, cs_trend_axis axis, run *runs,
+                           uint32_t *n, cs_error *error)
 {
     for (uint32_t i = 0; i < predictions->n; i++) {
         const cs_point *point = predictions->items[i].point;
@@ -235,8 +235,7 @@ static cs_status find_trends(const cs_predictions *predictions, cs_trend_axis ax
     if (kept > 0)
         status = add_trend(runs, kept, (cs_trend){axis, "", 0, 0, 0, 0}, trends, error);
     for (uint32_t first = 0, end; first < kept && status == CS_OK; first = end) {
-        for (end = first + 1;
-             end < kept && strcmp(runs[first].dataset, runs[end].dataset) == 0;)
+        for (end = first + 1; end < kept && strcmp(runs[first].dataset, runs[end].dataset) == 0;)
             end++;
         status = add_trend(runs + first, end - first,
                            (cs_trend){axis, runs[first].dataset, 0, 0, 0, 0}, trends, error);

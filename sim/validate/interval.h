@@ -26,10 +26,10 @@
 enum { CS_INTERVAL_SOURCES = 9 };
 
 typedef struct cs_interval {
-    uint32_t n_sources, n_runs;   /* behind the model */
-    bool matters[CS_N_TRAITS];    /* the model uses the trait, and the scenario has it */
-    uint32_t alike[CS_N_TRAITS];  /* sources with the scenario's value of the trait */
-    double low, high;             /* measured over predicted of nine of ten runs; NaN: not known */
+    uint32_t n_sources, n_runs;  /* behind the model */
+    bool matters[CS_N_TRAITS];   /* the model uses the trait, and the scenario has it */
+    uint32_t alike[CS_N_TRAITS]; /* sources with the scenario's value of the trait */
+    double low, high;            /* measured over predicted of nine of ten runs; NaN: not known */
     double within; /* the larger of the ends' |predicted / measured - 1|: a symmetric interval */
 } cs_interval;
 

@@ -105,14 +105,14 @@ static double kendall(order *one, const cs_prediction *const *runs, uint32_t n)
 static cs_status add_group(const cs_prediction *const *runs, uint32_t n, cs_layout_groups *groups,
                            cs_error *error)
 {
-    static order *const orders[] = {[CS_CHOOSER_PREDICTION] = by_prediction,
-                                    [CS_CHOOSER_RULE] = by_rule};
+    static order *const orders[] = {
+        [CS_CHOOSER_PREDICTION] = by_prediction, [CS_CHOOSER_RULE] = by_rule};
     cs_layout_group made = {.best = first_by(by_measurement, runs, n), .n = n};
     for (uint32_t c = 0; c < CS_N_CHOOSERS; c++) {
         made.tau[c] = kendall(orders[c], runs, n);
         made.choice[c] = first_by(orders[c], runs, n);
-        made.loss[c] = made.choice[c]->measured[CS_MEASURE_TIME] /
-                           made.best->measured[CS_MEASURE_TIME] - 1;
+        made.loss[c] =
+            made.choice[c]->measured[CS_MEASURE_TIME] / made.best->measured[CS_MEASURE_TIME] - 1;
     }
     if (isnan(made.tau[CS_CHOOSER_PREDICTION]))
         return CS_OK;
@@ -134,8 +134,7 @@ static cs_status find_groups(const cs_predictions *predictions, const cs_predict
             runs[n++] = &predictions->items[i];
     cs_vector_sort(runs, n, sizeof(*runs), by_group);
     for (uint32_t first = 0, end; first < n; first = end) {
-        for (end = first + 1;
-             end < n && compare_runs(runs[first]->point, runs[end]->point) == 0;)
+        for (end = first + 1; end < n && compare_runs(runs[first]->point, runs[end]->point) == 0;)
             end++;
         if (end - first >= CS_GROUP_LEAST)
             CS_TRY(add_group(runs + first, end - first, groups, error));

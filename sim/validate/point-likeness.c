@@ -9,10 +9,10 @@
 #include <string.h>
 
 const char *const cs_trait_names[CS_N_TRAITS] = {
-    [CS_TRAIT_TIMES] = "times",       [CS_TRAIT_NETWORK] = "network",
-    [CS_TRAIT_DEVICE] = "device",     [CS_TRAIT_PRECISION] = "precision",
-    [CS_TRAIT_RUNTIME] = "runtime",   [CS_TRAIT_SHARDED] = "sharded weights",
-    [CS_TRAIT_PIPELINE] = "pipeline", [CS_TRAIT_TENSOR] = "tensor parallelism",
+    [CS_TRAIT_TIMES] = "times",           [CS_TRAIT_NETWORK] = "network",
+    [CS_TRAIT_DEVICE] = "device",         [CS_TRAIT_PRECISION] = "precision",
+    [CS_TRAIT_RUNTIME] = "runtime",       [CS_TRAIT_SHARDED] = "sharded weights",
+    [CS_TRAIT_PIPELINE] = "pipeline",     [CS_TRAIT_TENSOR] = "tensor parallelism",
     [CS_TRAIT_GENERATION] = "generation", [CS_TRAIT_DEVICES] = "devices",
     [CS_TRAIT_HOST] = "launch gaps",
 };
@@ -92,10 +92,10 @@ static void set_devices(double devices, cs_traits to)
 {
     enum { NODE = 8 };
     set(to, CS_TRAIT_DEVICES,
-        !(devices > 0)      ? "any"
-        : devices <= 1      ? "1"
-        : devices <= NODE   ? "2 to 8"
-                            : "more than 8");
+        !(devices > 0)    ? "any"
+        : devices <= 1    ? "1"
+        : devices <= NODE ? "2 to 8"
+                          : "more than 8");
 }
 
 void cs_likeness_set_host(const cs_step_parts *parts, cs_traits traits)

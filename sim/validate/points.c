@@ -119,9 +119,9 @@ static bool add_common(cJSON *point, const cJSON *common)
 /* Keeps a value until the points are finished. On failure the value is deleted. */
 static cs_status keep_document(cJSON *value, cs_points *points, cs_error *error)
 {
-    if (!value || !cs_vector_reserve((void **)&points->documents, &points->cap_documents,
-                                     points->n_documents + UINT64_C(1),
-                                     sizeof(*points->documents))) {
+    if (!value ||
+        !cs_vector_reserve((void **)&points->documents, &points->cap_documents,
+                           points->n_documents + UINT64_C(1), sizeof(*points->documents))) {
         cJSON_Delete(value);
         return cs_error_no_memory(error);
     }
