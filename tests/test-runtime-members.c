@@ -130,7 +130,7 @@ static double sent(const run *of)
     return of->simulation.lowering.moved[CS_PURPOSE_GRADIENTS];
 }
 
-static double states(const run *of)
+static double updated(const run *of)
 {
     return (double)of->simulation.trace.devices[0].category_peak[CS_MEMORY_OPTIMIZER];
 }
@@ -155,6 +155,11 @@ static double resting(const run *of, cs_category category)
 static double gradients(const run *of)
 {
     return resting(of, CS_MEMORY_GRADIENTS);
+}
+
+static double states(const run *of)
+{
+    return resting(of, CS_MEMORY_OPTIMIZER);
 }
 
 static double weights(const run *of)
@@ -288,6 +293,13 @@ static const effect effects[] = {
     {"/memory/attention_buffer", network, "false", "true", resident, false,
      4.0 * TOKENS *TOKENS * 2, NULL},
     {.key = "/memory/attention_copy", .elsewhere = "tape: keeps_two_orders"},
+    {.key = "/memory/keys_copied", .elsewhere = "tape: keeps_copies_of_keys"},
+    {.key = "/memory/loss", .elsewhere = "tape: holds_beside_loss"},
+    {.key = "/memory/pass_gradients", .elsewhere = "tape: keeps_gradients_of_a_pass"},
+    {"/memory/gradient_buckets", network, "false", "true", resident, false, 2.0 * PARAMETERS, NULL},
+    {"/memory/update_copy", network, "false", "true", updated, false, 4.0 * PARAMETERS, NULL},
+    {.key = "/memory/passes_ahead", .elsewhere = "player: waits_for_collectives"},
+    {.key = "/memory/whole_weights", .elsewhere = "player: loads_whole_weights"},
     {.key = "/memory/padding_masks", .elsewhere = "tape: keeps_masks_of_padding"},
     {.key = "/memory/deterministic_multiprocessors", .elsewhere = "tape: sums_queries"},
     {.key = "/memory/gather_buffer", .elsewhere = "share_one_buffer"},

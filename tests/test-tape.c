@@ -241,6 +241,87 @@ static void keeps_two_orders(void **state)
     }
 }
 
+/* Keys and values, 3 x 4 features of 2 bytes each for each sequence, are kept in two places. */
+static void keeps_copies_of_keys(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *name;
+        cs_attention_kernel kernel;
+        uint32_t batch;
+        int64_t more;
+    } rows[] = {
+        {"one sequence", CS_ATTENTION_FLASH, 1, 2 * 3 * 4 * 2},
+        {"three", CS_ATTENTION_FLASH, 3, 3 * 2 * 3 * 4 * 2},
+        {"math", CS_ATTENTION_MATH, 3, 0},
+    };
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        int64_t kept[2];
+        for (int copies = 0; copies < 2; copies++) {
+            cs_net net = {0};
+            cs_net_chain chain = {0};
+            cs_net_options how = options(0);
+            how.batch_size = rows[i].batch;
+            how.kept.keys_copied = copies > 0;
+            build_attention(&net, rows[i].kernel);
+            assert_int_equal(cs_net_chain_find(&net, &how, &chain, &error), CS_OK);
+            kept[copies] = chain.kept_bytes;
+            cs_net_chain_finish(&chain);
+            cs_net_finish(&net);
+        }
+        expect_int(rows[i].name, rows[i].more, kept[1] - kept[0]);
+    }
+}
+
+/* Of 2 sequences x 3 tokens x 5 classes two copies in float32 stay for the backward. */
+static void keeps_shifted_logits(void **state)
+{
+    (void)state;
+    int64_t kept[2];
+    for (int shifted = 0; shifted < 2; shifted++) {
+        cs_net net = {0};
+        cs_net_chain chain = {0};
+        cs_net_options how = options(0);
+        how.batch_size = 2;
+        how.kept.loss = shifted ? CS_LOSS_SHIFTED : CS_LOSS_EAGER;
+        build_attention(&net, CS_ATTENTION_FLASH);
+        assert_int_equal(cs_net_chain_find(&net, &how, &chain, &error), CS_OK);
+        kept[shifted] = chain.kept_bytes;
+        cs_net_chain_finish(&chain);
+        cs_net_finish(&net);
+    }
+    expect_int("copies", 2 * (2 * 3 * 5 * 4), kept[1] - kept[0]);
+}
+
+/* Gradients of weights that stay until the backward ends: all of 2 bytes, and nothing beside. */
+static void keeps_gradients_of_a_pass(void **state)
+{
+    (void)state;
+    cs_net net = {0};
+    cs_model model = {0};
+    cs_net_options how = options(0);
+    int64_t left = 0, weights = 0;
+    how.kept.weight_gradients = CS_WEIGHT_GRADIENTS_APART;
+    how.kept.pass_gradients = true;
+    build_attention(&net, CS_ATTENTION_FLASH);
+    assert_int_equal(cs_net_model(&net, &how, &model, &error), CS_OK);
+    for (uint32_t l = 0; l < model.n_layers; l++) {
+        const cs_layer *layer = &model.layers[l];
+        weights += layer->weight_bytes;
+        for (uint32_t i = 0; i < layer->n_backward_tape; i++) {
+            const cs_tape_event *taken = &layer->backward_tape[i];
+            bool given = taken->what != CS_TAPE_TAKE;
+            for (uint32_t k = i; !given && k < layer->n_backward_tape; k++)
+                given = layer->backward_tape[k].what == CS_TAPE_GIVE &&
+                        layer->backward_tape[k].memory == taken->memory;
+            left += given ? 0 : taken->bytes;
+        }
+    }
+    expect_int("gradients that stay", weights, left);
+    cs_model_finish(&model);
+    cs_net_finish(&net);
+}
+
 /* Bytes that masks of padding add to what is kept. */
 static int64_t more_kept(const cs_net *net, cs_net_options how)
 {
@@ -310,6 +391,7 @@ static void holds_beside_loss(void **state)
         {"inputs", {.input_bytes = 7}, 2 * 7},
         {"both", {.loss = CS_LOSS_COPIED, .input_bytes = 7}, 2 * (3 * 5 * 4 + 7)},
         {"parallel", {.loss = CS_LOSS_PARALLEL}, 2 * 2 * 3 * 5 * 4},
+        {"shifted", {.loss = CS_LOSS_SHIFTED}, 0},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         cs_net net = {0};
@@ -332,10 +414,9 @@ static void holds_beside_gradients(void **state)
         cs_loss_steps loss;
         int64_t step, beside;
     } rows[] = {
-        {CS_LOSS_IN_PLACE, 0, 0},
-        {CS_LOSS_COPIED, 0, 0},
-        {CS_LOSS_EAGER, LOGITS, 0},
-        {CS_LOSS_PARALLEL, LOGITS, LOGITS},
+        {CS_LOSS_IN_PLACE, 0, 0},     {CS_LOSS_COPIED, 0, 0},
+        {CS_LOSS_EAGER, LOGITS, 0},   {CS_LOSS_PARALLEL, LOGITS, LOGITS},
+        {CS_LOSS_SHIFTED, LOGITS, 0},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
         cs_net net = {0};
@@ -535,6 +616,9 @@ int main(void)
         cmocka_unit_test(weighs_features),
         cmocka_unit_test(sums_queries),
         cmocka_unit_test(keeps_two_orders),
+        cmocka_unit_test(keeps_copies_of_keys),
+        cmocka_unit_test(keeps_shifted_logits),
+        cmocka_unit_test(keeps_gradients_of_a_pass),
         cmocka_unit_test(holds_beside_loss),
         cmocka_unit_test(holds_beside_gradients),
         cmocka_unit_test(keeps_masks_of_padding),

@@ -272,7 +272,7 @@ static cs_status print_roomy(const cs_advice *advice, FILE *out, cs_error *error
     while (k < n && (double)advice->outcomes[front[k].candidate].step.peak > most * capacity)
         k++;
     fprintf(out, "%sthe best leaves %.2g %% of the memory free, and fits in %.0f of 100; ",
-            capacity - best < CS_TIGHT * capacity ? "TIGHT: " : "",
+            strcmp(cs_fit_verdict(&fit), "tight") == 0 ? "TIGHT: " : "",
             share(capacity - best, capacity), 100 * fit.probability);
     if (k == n)
         fprintf(out, "none on the front leaves a tenth\n");
@@ -602,10 +602,6 @@ static bool add_plan(const cs_advice *advice, uint32_t i, cJSON *object)
     char text[CS_CANDIDATE_TEXT_BYTES];
     const cs_candidate *c = plan_of(advice, i);
     const cs_step *step = &outcome->step;
-    const char *verdict = step->over > 0 ? cs_capacity_verdict(-step->over, INT64_MAX)
-                          : step->free == INT64_MAX
-                              ? cs_capacity_verdict(INT64_MAX, INT64_MAX)
-                              : cs_capacity_verdict(step->free, step->peak + step->free);
     cJSON *changes = cs_candidate_changes(&advice->base, c);
     cs_fit fit;
     cs_error error;
@@ -622,7 +618,7 @@ static bool add_plan(const cs_advice *advice, uint32_t i, cJSON *object)
            cs_json_add_number(object, "step_time_s", outcome->step.time) &&
            cs_json_add_number(object, "peak_memory_bytes", (double)outcome->step.peak) &&
            cs_json_add_number(object, "over_capacity_bytes", (double)outcome->step.over) &&
-           cs_json_add_text(object, "memory", verdict) &&
+           cs_json_add_text(object, "memory", cs_fit_verdict(&fit)) &&
            cs_json_add_number(object, "fits_probability", fit.probability) &&
            cs_json_add_number(object, "cost", cs_advice_cost(advice, i)) &&
            cJSON_AddBoolToObject(object, "front", outcome->front);

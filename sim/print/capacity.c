@@ -4,6 +4,7 @@
 #include "sim/print/wrap.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 static cs_units_value bytes_text(int64_t bytes)
 {
@@ -34,13 +35,6 @@ void cs_capacity_print(const cs_platform *platform, FILE *out)
              "(/platform/reserve sets aside: %s)",
              bytes_text(least).s, to, aside);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
-}
-
-const char *cs_capacity_verdict(int64_t left, int64_t capacity)
-{
-    if (left < 0)
-        return "does not fit";
-    return capacity < INT64_MAX && (double)left < CS_TIGHT * (double)capacity ? "tight" : "fits";
 }
 
 int64_t cs_capacity_left(const cs_simulation *simulation, uint32_t *device, int64_t *capacity)
@@ -79,7 +73,7 @@ void cs_capacity_print_fit(const cs_fit *fit, FILE *out)
     snprintf(line, sizeof(line),
              "%sfits in %.0f of 100: device %" PRIu32 " needs %s of %s, with a standard deviation "
              "of %s of what is predicted and set aside",
-             percent < 95 ? "TIGHT: " : "", percent, fit->device, bytes_text(fit->needed).s,
+             strcmp(cs_fit_verdict(fit), "tight") == 0 ? "TIGHT: " : "", percent, fit->device, bytes_text(fit->needed).s,
              bytes_text(fit->capacity).s, bytes_text(fit->spread).s);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }

@@ -7,15 +7,6 @@
 
 #include <stdio.h>
 
-/* Whether a prediction within capacity can be relied on. Peaks are predicted with errors of several
- * per cent (docs/reference/points.md), so with less than CS_TIGHT of the capacity free a run that is
- * predicted to fit may run out of memory. */
-#define CS_TIGHT 0.05
-
-/* Returns "fits", "tight" or "does not fit". `left`: free bytes of the device (< 0: missing bytes);
- * `capacity` INT64_MAX: unlimited. */
-const char *cs_capacity_verdict(int64_t left, int64_t capacity);
-
 /* Returns the free bytes of the simulated device with the least free memory, its number and its
  * capacity. With PyTorch's allocator, its peak counts as well. INT64_MAX: memory is unlimited. */
 int64_t cs_capacity_left(const cs_simulation *simulation, uint32_t *device, int64_t *capacity);

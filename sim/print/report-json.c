@@ -457,7 +457,7 @@ static bool add_verdict(cJSON *root, const cs_simulation *simulation)
     uint32_t device;
     int64_t capacity;
     const int64_t left = cs_capacity_left(simulation, &device, &capacity);
-    return cJSON_AddStringToObject(root, "memory", cs_capacity_verdict(left, capacity)) &&
+    return cJSON_AddStringToObject(root, "memory", cs_fit_verdict(&simulation->fit)) &&
            cs_json_add_number(root, "memory_free_fraction",
                               capacity < INT64_MAX ? (double)left / (double)capacity
                                                    : (double)NAN) &&

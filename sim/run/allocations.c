@@ -145,9 +145,9 @@ cs_status cs_allocations_make(const cs_scenario *scenario, const cs_graph *graph
             continue;
         }
         const uint32_t stand_in = cs_graph_stand_in(graph, d);
-        status =
-            cs_player_play(scenario, graph, trace, stand_in,
-                           scenario->platform.devices[stand_in].capacity, NULL, &made.devices[d], error);
+        status = cs_player_play(scenario, graph, trace, stand_in,
+                                scenario->platform.devices[stand_in].capacity, NULL,
+                                &made.devices[d], error);
         made.devices[d].played_as = stand_in;
     }
     if (status != CS_OK) {

@@ -32,8 +32,14 @@ cs_status cs_fit_of(int64_t capacity, int64_t reserve, int64_t needed, cs_fit *f
     CS_TRY(read_errors(&predicted, &aside, error));
     const double spread = hypot(predicted * (double)needed, aside * (double)reserve);
     fit->spread = (int64_t)ceil(spread);
-    fit->probability = 0.5 * erfc(((double)needed - (double)capacity) / (sqrt(2) * fmax(spread, 1)));
+    fit->probability =
+        0.5 * erfc(((double)needed - (double)capacity) / (sqrt(2) * fmax(spread, 1)));
     return CS_OK;
+}
+
+const char *cs_fit_verdict(const cs_fit *fit)
+{
+    return fit->probability >= 0.95 ? "fits" : fit->probability >= 0.5 ? "tight" : "does not fit";
 }
 
 /* A run on one device. */
@@ -106,8 +112,8 @@ cs_status cs_fit_find(const cs_scenario *scenario, const cs_graph *graph, const 
         if (played)
             CS_TRY(fit_played(&run, &allocations->devices[d], &of, error));
         else
-            CS_TRY(cs_fit_of(device->capacity, device->reserve, trace->devices[d].peak, &of,
-                             error));
+            CS_TRY(
+                cs_fit_of(device->capacity, device->reserve, trace->devices[d].peak, &of, error));
         of.device = d;
         if (least.capacity == INT64_MAX || of.probability < least.probability)
             least = of;

@@ -22,6 +22,9 @@ typedef struct cs_fit {
 CS_MUST_CHECK cs_status cs_fit_of(int64_t capacity, int64_t reserve, int64_t needed, cs_fit *fit,
                                   cs_error *error);
 
+/* "fits", "tight" below 95 of 100, "does not fit" below 50 and where the run was stopped. */
+const char *cs_fit_verdict(const cs_fit *fit);
+
 /* Of a finished run. A run whose allocations succeed is more likely to fit than not, and one of
  * which some fail is not. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_fit_find(const cs_scenario *scenario, const cs_graph *graph,

@@ -59,7 +59,7 @@ typedef struct waiting {
     struct waiting_block {
         uint32_t block;
         uint64_t layers;
-    } *items;
+    } * items;
 } waiting;
 
 struct cs_player {
@@ -853,7 +853,8 @@ static cs_status load_weights(cs_player *p, cs_error *error)
     const cs_job *job = &p->scenario->job;
     for (uint32_t s = 0; s < job->plan->n_stages; s++) {
         const cs_stage *of = &job->plan->stages[s];
-        for (uint32_t l = of->first_layer; holds(job->plan, s, p->device) && l < of->end_layer; l++) {
+        for (uint32_t l = of->first_layer; holds(job->plan, s, p->device) && l < of->end_layer;
+             l++) {
             const cs_layer *layer = &job->model->layers[l];
             const int64_t bytes = layer->weight_bytes + cs_layer_besides(layer);
             if (bytes > 0)

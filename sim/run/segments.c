@@ -378,8 +378,9 @@ cs_status cs_segments_store(cs_h5_file *file, const cs_scenario *scenario, const
         r.device = chosen[i].device;
         r.first_sample = r.n_samples;
         r.first_segment = r.segments.n;
-        status = cs_player_play(scenario, graph, trace, r.device,
-                                scenario->platform.devices[r.device].capacity, &watch, &made, error);
+        status =
+            cs_player_play(scenario, graph, trace, r.device,
+                           scenario->platform.devices[r.device].capacity, &watch, &made, error);
     }
     if (status == CS_OK)
         status = store(&r, allocations, file, error);

@@ -18,7 +18,7 @@ typedef struct cs_simulation {
     cs_analysis analysis;
     cs_allocations allocations; /* where the scenario has an allocator */
     cs_fit fit;
-    int64_t *host_peaks;        /* see offloaded.h; NULL: nothing is offloaded */
+    int64_t *host_peaks; /* see offloaded.h; NULL: nothing is offloaded */
     cs_forms forms;
     double epoch; /* mini-batches; 0: the data set is not known */
     uint64_t hash;

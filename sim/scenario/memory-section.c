@@ -35,22 +35,25 @@ const cs_field cs_scenario_memory_fields[] = {
      .doc = "the result of fused attention is kept in two token orders if a micro-batch has "
             "several sequences (TransformerEngine with FlashAttention)"},
     {"keys_copied", CS_FIELD_BOOL, AT(keys_copied), .fallback = "false",
-     .doc = "fused attention reads copies of keys and values, and what they are copied from is kept "
-            "with the queries (nanotron, without grouped queries)"},
+     .doc =
+         "fused attention reads copies of keys and values, and what they are copied from is kept "
+         "with the queries (nanotron, without grouped queries)"},
     {"padding_masks", CS_FIELD_BOOL, AT(padding_masks), .fallback = "false",
      .doc = "with attention \"math\", in encoders, whose samples are padded: each layer keeps a "
             "mask of one byte per pair of tokens (TransformerEngine)"},
     {"gather_buffer", CS_FIELD_CHOICE, AT(gather_buffer), .fallback = "none",
      .choices = cs_gather_buffer_names,
      .doc = "with sequence parallelism: tokens gathered before the last matrix (last_matrix), or "
-            "before the experts too (experts), or before all products too (all), are in a buffer that is "
+            "before the experts too (experts), or before all products too (all), are in a buffer "
+            "that is "
             "never freed, the same as that of attention_buffer (Megatron-LM, nanotron)"},
     {"pass_gradients", CS_FIELD_BOOL, AT(pass_gradients), .fallback = "false",
      .doc = "with weight_gradients \"apart\" and an allocator: gradients of a backward stay beside "
             "their sums until the backward of all layers has ended (nanotron)"},
     {"gradient_buckets", CS_FIELD_BOOL, AT(gradient_buckets), .fallback = "false",
-     .doc = "buckets into which gradients are copied to be reduced are as large as all gradients in "
-            "the precision of the model, and stay (PyTorch's DistributedDataParallel)"},
+     .doc =
+         "buckets into which gradients are copied to be reduced are as large as all gradients in "
+         "the precision of the model, and stay (PyTorch's DistributedDataParallel)"},
     {"update_copy", CS_FIELD_BOOL, AT(update_copy), .fallback = "false",
      .doc = "the update makes a copy of one state of all weights that the "
             "device updates (PyTorch's optimizers that are foreach)"},

@@ -5,8 +5,7 @@
 const char *const cs_fused_names[] = {"norm", "swiglu", "cross_entropy", "linear", NULL};
 const char *const cs_weight_gradients_names[] = {"in_place", "apart", "transformer_engine", NULL};
 const char *const cs_narrow_weights_names[] = {"copies", "alone", "cast", NULL};
-const char *const cs_loss_names[] = {"in_place", "copied", "eager", "parallel", "shifted",
-                                     NULL};
+const char *const cs_loss_names[] = {"in_place", "copied", "eager", "parallel", "shifted", NULL};
 const char *const cs_gather_buffer_names[] = {"none", "last_matrix", "experts", "all", NULL};
 
 enum { FLOAT = 4 };
@@ -223,9 +222,7 @@ int64_t cs_kept_beside_backward(const cs_net *net, const cs_op *op, const cs_kep
 int64_t cs_kept_loss_step(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                           uint32_t batch)
 {
-    return rules->loss >= CS_LOSS_EAGER
-               ? single_bytes(net, op, rules, batch)
-               : 0;
+    return rules->loss >= CS_LOSS_EAGER ? single_bytes(net, op, rules, batch) : 0;
 }
 
 int64_t cs_kept_placeholder(const cs_op *op, const cs_kept_rules *rules, cs_precision precision)
