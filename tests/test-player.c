@@ -280,22 +280,25 @@ static void expect_near(const char *row, double expected, double got)
 static void knows_a_normal_distribution(void **state)
 {
     (void)state;
-    cs_fit fit;
+    cs_memory_fit fit;
     cs_error error;
     cs_error_init(&error);
     assert_int_equal(
-        cs_fit_of(INT64_C(80) << 30, INT64_C(1) << 30, INT64_C(80) << 30, &fit, &error), CS_OK);
+        cs_memory_fit_of(INT64_C(80) << 30, INT64_C(1) << 30, INT64_C(80) << 30, &fit, &error),
+        CS_OK);
     expect_near("as much as there is", 0.5, fit.probability);
     const int64_t needed = INT64_C(80) << 30, spread = fit.spread;
-    assert_int_equal(cs_fit_of(needed + spread, INT64_C(1) << 30, needed, &fit, &error), CS_OK);
+    assert_int_equal(cs_memory_fit_of(needed + spread, INT64_C(1) << 30, needed, &fit, &error),
+                     CS_OK);
     expect_near("a deviation more", 0.8413447460685429, fit.probability);
-    assert_int_equal(cs_fit_of(needed - spread, INT64_C(1) << 30, needed, &fit, &error), CS_OK);
+    assert_int_equal(cs_memory_fit_of(needed - spread, INT64_C(1) << 30, needed, &fit, &error),
+                     CS_OK);
     expect_near("a deviation less", 0.15865525393145707, fit.probability);
-    assert_int_equal(cs_fit_of(INT64_MAX, 0, needed, &fit, &error), CS_OK);
+    assert_int_equal(cs_memory_fit_of(INT64_MAX, 0, needed, &fit, &error), CS_OK);
     expect_double("without limit", 1, fit.probability);
 }
 
-static cs_fit fit_with(int64_t capacity, bool *failed)
+static cs_memory_fit fit_with(int64_t capacity, bool *failed)
 {
     scenario_run run;
     cs_error error;
@@ -310,7 +313,7 @@ static cs_fit fit_with(int64_t capacity, bool *failed)
             "{'kind': 'sequential', 'micro_batches': 2}}",
             (long long)capacity) != CS_OK)
         fail_msg("%s", error.text);
-    const cs_fit fit = run.simulation.fit;
+    const cs_memory_fit fit = run.simulation.fit;
     *failed = run.simulation.allocations.devices[0].failure.failed;
     scenario_run_finish(&run);
     return fit;
@@ -322,15 +325,15 @@ static void needs_what_is_enough(void **state)
 {
     (void)state;
     bool failed;
-    const cs_fit ample = fit_with(INT64_C(64) << 30, &failed);
+    const cs_memory_fit ample = fit_with(INT64_C(64) << 30, &failed);
     assert_false(failed);
     expect_near("ample", 1, ample.probability);
-    const cs_fit first = fit_with(ample.needed, &failed);
+    const cs_memory_fit first = fit_with(ample.needed, &failed);
     assert_false(failed);
     assert_true(first.probability >= 0.5 && first.needed <= ample.needed);
     (void)fit_with(first.needed, &failed);
     assert_false(failed);
-    const cs_fit short_of = fit_with(first.needed * 9 / 10, &failed);
+    const cs_memory_fit short_of = fit_with(first.needed * 9 / 10, &failed);
     assert_true(failed && short_of.probability < 0.5);
     assert_true(short_of.needed > short_of.capacity);
 }

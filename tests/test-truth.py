@@ -491,7 +491,7 @@ class Shipped(unittest.TestCase):
         self.assertGreater(len(expected), 300)
 
     def test_predictions_are_as_they_were(self):
-        guard = importlib.import_module('test-predictions')
+        guard = importlib.import_module('predictions')
         table = os.path.join(os.path.dirname(os.path.abspath(__file__)), 'data', 'predictions.csv')
         self.assertEqual(guard.compare(SIM, self.report['points'], table), [])
 

@@ -246,11 +246,11 @@ static cs_status print_front(const cs_advice *advice, bool all, FILE *out, cs_er
 }
 
 /* Of a plan's fullest device; what is set aside for what peaks do not count is certain here. */
-static cs_status fit_of(const cs_step *step, cs_fit *fit, cs_error *error)
+static cs_status fit_of(const cs_step *step, cs_memory_fit *fit, cs_error *error)
 {
     const bool limited = step->over > 0 || step->free < INT64_MAX;
-    return cs_fit_of(limited ? step->peak - step->over + step->free : INT64_MAX, 0, step->peak, fit,
-                     error);
+    return cs_memory_fit_of(limited ? step->peak - step->over + step->free : INT64_MAX, 0,
+                            step->peak, fit, error);
 }
 
 /* What peaks do not count needs memory as well: the fastest plan that leaves a tenth, which is on
@@ -262,7 +262,7 @@ static cs_status print_roomy(const cs_advice *advice, FILE *out, cs_error *error
     const double best = (double)first->peak, capacity = best + (double)first->free;
     uint32_t n, k = 0;
     char start[START];
-    cs_fit fit;
+    cs_memory_fit fit;
     if (first->free == INT64_MAX || best <= most * capacity)
         return CS_OK;
     CS_TRY(fit_of(first, &fit, error));
@@ -272,7 +272,7 @@ static cs_status print_roomy(const cs_advice *advice, FILE *out, cs_error *error
     while (k < n && (double)advice->outcomes[front[k].candidate].step.peak > most * capacity)
         k++;
     fprintf(out, "%sthe best leaves %.2g %% of the memory free, and fits in %.0f of 100; ",
-            strcmp(cs_fit_verdict(&fit), "tight") == 0 ? "TIGHT: " : "",
+            strcmp(cs_memory_fit_verdict(&fit), "tight") == 0 ? "TIGHT: " : "",
             share(capacity - best, capacity), 100 * fit.probability);
     if (k == n)
         fprintf(out, "none on the front leaves a tenth\n");
@@ -603,7 +603,7 @@ static bool add_plan(const cs_advice *advice, uint32_t i, cJSON *object)
     const cs_candidate *c = plan_of(advice, i);
     const cs_step *step = &outcome->step;
     cJSON *changes = cs_candidate_changes(&advice->base, c);
-    cs_fit fit;
+    cs_memory_fit fit;
     cs_error error;
     cs_error_init(&error);
     if (fit_of(step, &fit, &error) != CS_OK) {
@@ -618,7 +618,7 @@ static bool add_plan(const cs_advice *advice, uint32_t i, cJSON *object)
            cs_json_add_number(object, "step_time_s", outcome->step.time) &&
            cs_json_add_number(object, "peak_memory_bytes", (double)outcome->step.peak) &&
            cs_json_add_number(object, "over_capacity_bytes", (double)outcome->step.over) &&
-           cs_json_add_text(object, "memory", cs_fit_verdict(&fit)) &&
+           cs_json_add_text(object, "memory", cs_memory_fit_verdict(&fit)) &&
            cs_json_add_number(object, "fits_probability", fit.probability) &&
            cs_json_add_number(object, "cost", cs_advice_cost(advice, i)) &&
            cJSON_AddBoolToObject(object, "front", outcome->front);

@@ -19,7 +19,7 @@ static const struct measure {
     [CS_MEASURE_ALLOCATED] = {"allocated memory", CS_QUANTITY_BYTES},
     [CS_MEASURE_LEAST] = {"allocated, emptiest rank", CS_QUANTITY_BYTES},
     [CS_MEASURE_RESERVED] = {"reserved memory", CS_QUANTITY_BYTES},
-    [CS_MEASURE_DEVICE] = {"nvidia-smi, or not stated", CS_QUANTITY_BYTES},
+    [CS_MEASURE_DEVICE] = {"memory in use, or not stated", CS_QUANTITY_BYTES},
 };
 
 /* ---- the table ---- */

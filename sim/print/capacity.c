@@ -64,7 +64,7 @@ int64_t cs_capacity_left(const cs_simulation *simulation, uint32_t *device, int6
     return least;
 }
 
-void cs_capacity_print_fit(const cs_fit *fit, FILE *out)
+void cs_capacity_print_fit(const cs_memory_fit *fit, FILE *out)
 {
     char line[320];
     const double percent = 100 * fit->probability;
@@ -73,7 +73,8 @@ void cs_capacity_print_fit(const cs_fit *fit, FILE *out)
     snprintf(line, sizeof(line),
              "%sfits in %.0f of 100: device %" PRIu32 " needs %s of %s, with a standard deviation "
              "of %s of what is predicted and set aside",
-             strcmp(cs_fit_verdict(fit), "tight") == 0 ? "TIGHT: " : "", percent, fit->device, bytes_text(fit->needed).s,
-             bytes_text(fit->capacity).s, bytes_text(fit->spread).s);
+             strcmp(cs_memory_fit_verdict(fit), "tight") == 0 ? "TIGHT: " : "", percent,
+             fit->device, bytes_text(fit->needed).s, bytes_text(fit->capacity).s,
+             bytes_text(fit->spread).s);
     cs_wrap(out, 0, 2, CS_WRAP_REPORT, line);
 }

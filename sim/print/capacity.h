@@ -12,7 +12,7 @@
 int64_t cs_capacity_left(const cs_simulation *simulation, uint32_t *device, int64_t *capacity);
 
 /* Prints how likely it is that a run fits, unless that is next to certain. */
-void cs_capacity_print_fit(const cs_fit *fit, FILE *out);
+void cs_capacity_print_fit(const cs_memory_fit *fit, FILE *out);
 
 /* Nothing where memory is unlimited. */
 void cs_capacity_print(const cs_platform *platform, FILE *out);

@@ -439,7 +439,7 @@ static bool add_of_tasks(cJSON *root, const cs_simulation *simulation, const cha
                                      : add(root, simulation);
 }
 
-static bool add_fit(cJSON *root, const cs_fit *fit)
+static bool add_fit(cJSON *root, const cs_memory_fit *fit)
 {
     cJSON *made = cJSON_AddObjectToObject(root, "fits");
     const bool limited = fit->capacity < INT64_MAX;
@@ -457,7 +457,7 @@ static bool add_verdict(cJSON *root, const cs_simulation *simulation)
     uint32_t device;
     int64_t capacity;
     const int64_t left = cs_capacity_left(simulation, &device, &capacity);
-    return cJSON_AddStringToObject(root, "memory", cs_fit_verdict(&simulation->fit)) &&
+    return cJSON_AddStringToObject(root, "memory", cs_memory_fit_verdict(&simulation->fit)) &&
            cs_json_add_number(root, "memory_free_fraction",
                               capacity < INT64_MAX ? (double)left / (double)capacity
                                                    : (double)NAN) &&

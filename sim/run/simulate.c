@@ -208,8 +208,8 @@ static cs_status run_on(const cs_scenario *scenario, const cs_platform *platform
         status = cs_allocations_make(scenario, &simulation->graph, &simulation->trace,
                                      &simulation->allocations, error);
     if (status == CS_OK)
-        status = cs_fit_find(scenario, &simulation->graph, &simulation->trace,
-                             &simulation->allocations, &simulation->fit, error);
+        status = cs_memory_fit_find(scenario, &simulation->graph, &simulation->trace,
+                                    &simulation->allocations, &simulation->fit, error);
     if (status == CS_OK)
         status = cs_offloaded_peaks(&simulation->graph, &simulation->trace, &simulation->host_peaks,
                                     error);

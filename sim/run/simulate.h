@@ -8,7 +8,7 @@
 #include "sim/engine/engine.h"
 #include "sim/lower/lower.h"
 #include "sim/run/allocations.h"
-#include "sim/run/fit.h"
+#include "sim/run/memory-fit.h"
 #include "sim/scenario/scenario.h"
 
 typedef struct cs_simulation {
@@ -17,7 +17,7 @@ typedef struct cs_simulation {
     cs_trace trace;
     cs_analysis analysis;
     cs_allocations allocations; /* where the scenario has an allocator */
-    cs_fit fit;
+    cs_memory_fit fit;
     int64_t *host_peaks; /* see offloaded.h; NULL: nothing is offloaded */
     cs_forms forms;
     double epoch; /* mini-batches; 0: the data set is not known */

@@ -41,7 +41,7 @@ typedef struct cs_prediction {
     double measured[CS_N_MEASURES]; /* NaN where it was not */
     cs_step_parts parts;            /* of the predicted time of a step */
     bool out_of_memory;             /* predicted */
-    double fits_probability;        /* see sim/run/fit.h; NaN: not known */
+    double fits_probability;        /* see sim/run/memory-fit.h; NaN: not known */
     bool depends; /* out_of_memory, but with everything computed again it fits, and the point does
                    * not say what is */
     bool knows_verdict, was_out_of_memory; /* measured: a run that took a time did fit */

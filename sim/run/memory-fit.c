@@ -1,4 +1,4 @@
-#include "sim/run/fit.h"
+#include "sim/run/memory-fit.h"
 
 #include "sim/base/facts.h"
 #include "sim/base/json.h"
@@ -23,10 +23,11 @@ static cs_status read_errors(double *predicted, double *aside, cs_error *error)
                                "%s: /predicted/value and /set_aside/value must be numbers", file);
 }
 
-cs_status cs_fit_of(int64_t capacity, int64_t reserve, int64_t needed, cs_fit *fit, cs_error *error)
+cs_status cs_memory_fit_of(int64_t capacity, int64_t reserve, int64_t needed, cs_memory_fit *fit,
+                           cs_error *error)
 {
     double predicted, aside;
-    *fit = (cs_fit){.probability = 1, .capacity = capacity, .needed = needed};
+    *fit = (cs_memory_fit){.probability = 1, .capacity = capacity, .needed = needed};
     if (capacity == INT64_MAX)
         return CS_OK;
     CS_TRY(read_errors(&predicted, &aside, error));
@@ -37,7 +38,7 @@ cs_status cs_fit_of(int64_t capacity, int64_t reserve, int64_t needed, cs_fit *f
     return CS_OK;
 }
 
-const char *cs_fit_verdict(const cs_fit *fit)
+const char *cs_memory_fit_verdict(const cs_memory_fit *fit)
 {
     return fit->probability >= 0.95 ? "fits" : fit->probability >= 0.5 ? "tight" : "does not fit";
 }
@@ -73,8 +74,8 @@ static cs_status search(const device_run *run, int64_t low, int64_t high, int64_
 }
 
 /* Nothing is played again where bounds are enough: they are FAR away from the capacity. */
-static cs_status fit_played(const device_run *run, const cs_device_allocations *played, cs_fit *fit,
-                            cs_error *error)
+static cs_status fit_played(const device_run *run, const cs_device_allocations *played,
+                            cs_memory_fit *fit, cs_error *error)
 {
     enum { FAR = 4 };
     const cs_device *device = &run->scenario->platform.devices[run->device];
@@ -84,36 +85,37 @@ static cs_status fit_played(const device_run *run, const cs_device_allocations *
         CS_TRY(play(run, INT64_MAX, &unlimited, error));
         low = unlimited.stats.peak_allocated - 1;
         high = unlimited.stats.peak_reserved;
-        CS_TRY(cs_fit_of(device->capacity, device->reserve, low, fit, error));
+        CS_TRY(cs_memory_fit_of(device->capacity, device->reserve, low, fit, error));
         if (low - device->capacity > FAR * fit->spread)
             return CS_OK;
         low = low > device->capacity ? low : device->capacity;
     } else {
-        CS_TRY(cs_fit_of(device->capacity, device->reserve, high, fit, error));
+        CS_TRY(cs_memory_fit_of(device->capacity, device->reserve, high, fit, error));
         if (device->capacity - high > FAR * fit->spread)
             return CS_OK;
     }
     CS_TRY(search(run, low, high > low ? high : low + 1, &needed, error));
-    return cs_fit_of(device->capacity, device->reserve, needed, fit, error);
+    return cs_memory_fit_of(device->capacity, device->reserve, needed, fit, error);
 }
 
-cs_status cs_fit_find(const cs_scenario *scenario, const cs_graph *graph, const cs_trace *trace,
-                      const cs_allocations *allocations, cs_fit *fit, cs_error *error)
+cs_status cs_memory_fit_find(const cs_scenario *scenario, const cs_graph *graph,
+                             const cs_trace *trace, const cs_allocations *allocations,
+                             cs_memory_fit *fit, cs_error *error)
 {
-    cs_fit least = {.probability = 1, .capacity = INT64_MAX};
+    cs_memory_fit least = {.probability = 1, .capacity = INT64_MAX};
     for (uint32_t d = 0; d < trace->n_devices; d++) {
         const cs_device *device = &scenario->platform.devices[d];
         const bool played = d < allocations->n_devices;
         const device_run run = {scenario, graph, trace, d};
-        cs_fit of;
+        cs_memory_fit of;
         if (!cs_graph_has(graph, d) || device->capacity == INT64_MAX ||
             (played && allocations->devices[d].played_as != d))
             continue;
         if (played)
             CS_TRY(fit_played(&run, &allocations->devices[d], &of, error));
         else
-            CS_TRY(
-                cs_fit_of(device->capacity, device->reserve, trace->devices[d].peak, &of, error));
+            CS_TRY(cs_memory_fit_of(device->capacity, device->reserve, trace->devices[d].peak, &of,
+                                    error));
         of.device = d;
         if (least.capacity == INT64_MAX || of.probability < least.probability)
             least = of;

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Predictions of measured runs do not change unnoticed.
 
-test-predictions.py SIM TABLE [--update] [POINTS.json ...]
+predictions.py SIM TABLE [--update] [POINTS.json ...]
 
 TABLE has a row for each run that comes with the program, or of the files named: a hash of the
 scenario that the rules make of it, the predicted step time and memory, and the verdict. A commit
