@@ -7,6 +7,7 @@
 #include "sim/cli/import-run.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
+#include "sim/cli/validate-fit.h"
 #include "sim/cli/validate-report.h"
 #include "sim/validate/point-selection.h"
 #include "sim/validate/prediction-journal.h"
@@ -45,7 +46,15 @@ static const cs_option options[] = {
      "or shorter to match the measurements",
      false, NULL},
     {"scenario", 0, "ID", "Print the scenario of this point instead of predicting", false, NULL},
-    {"output", 'o', "FILE.h5", "Write points and errors to a file", false, NULL},
+    {"fit", 0, NULL,
+     "Fit one factor on the times of kernels to your own runs, at least three, of one device and "
+     "one framework",
+     false, NULL},
+    {"output", 'o', "FILE.h5|FILE.json",
+     "Write points and errors to a file; with --fit, the device with its factor, as JSON", false,
+     NULL},
+    {"runtime-output", 0, "FILE.json", "With --fit: write the runtime with its factor instead",
+     false, NULL},
     {"resume", 0, NULL, "Continue a validation that was stopped", false, NULL},
     {"json", 0, NULL, "Print one JSON object instead of the tables", false, NULL},
     {"set", 0, "/json/pointer=VALUE",
@@ -333,6 +342,13 @@ static cs_status validate(const cs_context *context, const cs_arguments *argumen
     uint32_t n = 0;
     CS_TRY(cs_arguments_jobs(arguments, &w.jobs, error));
     CS_TRY(cs_points_select(points, select, n_select, &selected, &n, error));
+    if (cs_arguments_flag(arguments, "fit")) {
+        const cs_scenario_change change = {change_scenario, arguments};
+        const cs_status fitted =
+            cs_validate_fit(context, arguments, selected, n, &change, w.jobs, error);
+        free(selected);
+        return fitted;
+    }
     cs_status status = name_journal(arguments, &w, error);
     if (status == CS_OK && like)
         status = find_like(context, like, selected, n, &w.like, error);
@@ -354,6 +370,9 @@ static cs_status check_options(const cs_arguments *arguments, cs_error *error)
     static const char *const flags[] = {"points",    "tables", "by-group", "trends",
                                         "decompose", "resume", "json"};
     static const char *const values[] = {"output", "like", "select"};
+    CS_TRY(cs_validate_check_fit(arguments, error));
+    if (!cs_arguments_value(arguments, "scenario") && cs_arguments_flag(arguments, "fit"))
+        return CS_OK;
     if (!cs_arguments_value(arguments, "scenario"))
         return cs_output_check(arguments, "output", cs_endings_of_results, error);
     const char *other = NULL;
@@ -386,17 +405,21 @@ const cs_command cs_command_validate = {
     .words = "[POINTS.json ...]",
     .max_words = MOST_FILES,
     .summary = "predict measured training runs, and print the errors",
-    .doc = "Reads measured runs (docs/reference/points.md), builds a scenario for each by the "
-           "same rules, simulates them in threads, and prints how far off predictions are: errors "
-           "of the step time by kind of run, how well layouts are ranked, errors of memory, and "
-           "out-of-memory verdicts. Without files it reads those that come with the program: runs "
-           "that papers and public repositories report.\n\n"
-           "The output says which errors are left-out errors: no parameter was fitted to their "
-           "source. Runs that use unsupported features are skipped and counted per feature. "
-           "Processes that mpirun starts share the runs (docs/how-to/many-machines.md). With "
-           "--output, a validation that was stopped at any moment continues with --resume and "
-           "produces the same file; until then FILE.h5.journal holds the finished runs.\n\n"
-           "--scenario prints the scenario of a run, for `sim check` and `sim run`.",
+    .doc =
+        "Reads measured runs (docs/reference/points.md), builds a scenario for each by the "
+        "same rules, simulates them in threads, and prints how far off predictions are: errors "
+        "of the step time by kind of run, how well layouts are ranked, errors of memory, and "
+        "out-of-memory verdicts. Without files it reads those that come with the program: runs "
+        "that papers and public repositories report.\n\n"
+        "The output says which errors are left-out errors: no parameter was fitted to their "
+        "source. Runs that use unsupported features are skipped and counted per feature. "
+        "Processes that mpirun starts share the runs (docs/how-to/many-machines.md). With "
+        "--output, a validation that was stopped at any moment continues with --resume and "
+        "produces the same file; until then FILE.h5.journal holds the finished runs.\n\n"
+        "--fit fits one factor on the times of kernels to at least three runs of your own "
+        "cluster, prints errors before and after and with each run left out, and writes a device "
+        "or a runtime with it (docs/how-to/fit-your-cluster.md).\n\n"
+        "--scenario prints the scenario of a run, for `sim check` and `sim run`.",
     .options = options,
     .shared = true,
     .run = run,
