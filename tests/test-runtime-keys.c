@@ -42,11 +42,12 @@ static void collectives_take_longer(void **state)
         {"half of a node's", "'fidelity': 'analytic', 'reached': {'node': 0.5}", 5},
         {"the same", "'fidelity': 'analytic', 'reached': {'gpu_pair': 0.5}", 5},
         {"of others", "'fidelity': 'analytic', 'reached': {'rack': 0.5}", 4},
-        /* 6.6 + 2 x 1.0 us of LL, 56 us of trees or 8.4 + 2 x 5.7 us of Simple, the last the
-         * fastest for 1 GB, over links that are no NVLinks */
+        {"of the network", "'fidelity': 'analytic', 'reached': 0.5, 'network_reached': 1", 5},
+        /* 6.6 + 2 x 1.0 us of LL, 8.4 + 2 x 4 us of trees or 8.4 + 2 x 5.7 us of Simple, the last
+         * the fastest for 1 GB, over links that are no NVLinks */
         {"NCCL", "'fidelity': 'analytic', 'nccl': 'ampere'", 4 + 19.8e-6},
         {"NCCL's trees", "'fidelity': 'analytic', 'nccl': 'ampere', 'nccl_algorithm': 'tree'",
-         3 + 2 / 0.92 + 56e-6},
+         3 + 2 / 0.92 + 16.4e-6},
         {"flows have neither", "'fidelity': 'flow', 'reached': 0.5, 'start': '250 ms'", 4},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
@@ -146,8 +147,9 @@ static void forwards_hide_gathers(void **state)
     }
 }
 
-/* Returns the time of tensor-parallel delays; *active: time of the collectives. */
-static double tensor_seconds(uint32_t ranks, double overlap, double *active)
+/* Returns the time of tensor-parallel delays; *active: time of the collectives, *computing: of a device. */
+static double tensor_seconds(uint32_t ranks, const char *bandwidth, double overlap, double *active,
+                             double *computing)
 {
     scenario_run run;
     cs_error error;
@@ -158,10 +160,10 @@ static double tensor_seconds(uint32_t ranks, double overlap, double *active)
             "'parameters': "
             "{'layers': 2, 'hidden': 256, 'heads': 4, 'sequence': 128, 'vocabulary': 1024, "
             "'intermediate': 1024}, 'device': 'a100', 'batch_size': 1}, 'platform': {'topology': "
-            "'nvlink_switch', 'devices': %u, 'bandwidth': '1 GB/s', 'latency': '1 us'}, "
+            "'nvlink_switch', 'devices': %u, 'bandwidth': '%s', 'latency': '1 us'}, "
             "'parallel': {'tensor': %u}, 'collectives': {'fidelity': 'analytic', "
             "'tensor_overlap': %g}, 'schedule': {'kind': 'sequential', 'micro_batches': 1}}",
-            ranks, ranks, overlap) != CS_OK)
+            ranks, bandwidth, ranks, overlap) != CS_OK)
         fail_msg("%s", error.text);
     const cs_graph *graph = &run.simulation.graph;
     double seconds = 0;
@@ -171,6 +173,7 @@ static double tensor_seconds(uint32_t ranks, double overlap, double *active)
             seconds += cs_time_seconds(span.end - span.start);
     }
     *active = figure_of(&run, "communication_active_s");
+    *computing = figure_of(&run, "makespan_s") * (1 - figure_of(&run, "bubble_fraction"));
     scenario_run_finish(&run);
     return seconds;
 }
@@ -185,10 +188,11 @@ static void products_hide_chunks(void **state)
         double overlap, left;
     } rows[] = {{2, 1, 0.5}, {2, 0.84, 0.58}, {4, 1, 0.25}, {4, 0.5, 0.625}};
     for (size_t i = 0; i < ROWS(rows); i++) {
-        double active[2];
-        const double all = tensor_seconds(rows[i].ranks, 0, &active[0]);
-        const double got = tensor_seconds(rows[i].ranks, rows[i].overlap, &active[1]) / all;
-        assert_true(all > 1e-4);
+        double active[2], computing;
+        const double all = tensor_seconds(rows[i].ranks, "10 GB/s", 0, &active[0], &computing);
+        const double got =
+            tensor_seconds(rows[i].ranks, "10 GB/s", rows[i].overlap, &active[1], &computing) / all;
+        assert_true(all > 1e-5);
         if (fabs(active[1] / active[0] - 1) > 1e-6)
             fail_msg("%u ranks, %g: communication takes %g s, without overlap %g s", rows[i].ranks,
                      rows[i].overlap, active[1], active[0]);
@@ -196,6 +200,20 @@ static void products_hide_chunks(void **state)
             fail_msg("%u ranks, %g: expected %g, got %g", rows[i].ranks, rows[i].overlap,
                      rows[i].left, got);
     }
+}
+
+/* Products cannot hide more than they last: ranks wait for the rest. */
+static void products_hide_what_they_last(void **state)
+{
+    (void)state;
+    double active, computing;
+    const double all = tensor_seconds(4, "0.1 GB/s", 0, &active, &computing);
+    const double left = tensor_seconds(4, "0.1 GB/s", 1, &active, &computing);
+    if (!(computing > 0 && computing < 0.75 * all))
+        fail_msg("%g s are computed, and the collectives take %g s", computing, all);
+    if (fabs(left / (all - computing) - 1) > 1e-6)
+        fail_msg("the collectives take %g s, %g s of it exposed, computing takes %g s", all, left,
+                 computing);
 }
 
 static double folded_seconds(const char *fold)
@@ -985,6 +1003,7 @@ int main(void)
         cmocka_unit_test(levels_reach_their_own),
         cmocka_unit_test(forwards_hide_gathers),
         cmocka_unit_test(products_hide_chunks),
+        cmocka_unit_test(products_hide_what_they_last),
         cmocka_unit_test(folded_replicas_hide_as_much),
         cmocka_unit_test(experts_share_links),
         cmocka_unit_test(dispatches_have_their_own),

@@ -687,6 +687,7 @@ static void resolves_defaults(void **state)
         "\"reached\": 1,\n    "
         "\"tensor_overlap\": 0,\n    \"expert_overlap\": 0,\n    "
         "\"start\": 0,\n    \"nccl\": \"none\",\n    \"nccl_algorithm\": \"auto\",\n    "
+        "\"network_latency\": 0,\n    "
         "\"most_flows\": 4000000\n"
         "  }\n}\n";
     cs_scenario scenario;

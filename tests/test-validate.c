@@ -937,19 +937,28 @@ static void notes_how_old_torchtitan_is(void **state)
 
 /* Links between nodes, as runs state them or say them in words. A DGX A100 has 8 x HDR, 25 GB/s
  * each; a DGX-1 4 x EDR; an NVL72 a NDR adapter per GPU, and four GPUs in a tray. 100 Gbit/s are
- * 12.5 GB/s. Several adapters of a GPU count as one, and 4 x 100 Gbit/s for 8 GPUs as 50 for each. */
+ * 12.5 GB/s. Several adapters of a GPU count as one, and 4 x 100 Gbit/s for 8 GPUs as 50 for each.
+ * InfiniBand need not be named. */
 static const struct {
     const char *gpu, *stated;
     uint32_t gpus, node;
     const char *topology; /* or what is missing */
     uint32_t gpus_per_node, nics;
     const char *bandwidth;
+    const char *fabric; /* NULL: not named */
 } links[] = {
     {"A100", "'inter': '8 x HDR 200 Gbit/s per node'", 16, 8, "dgx-a100", 0, 0, NULL},
     {"A100", "'inter': 'HDR InfiniBand'", 16, 8, "dgx-a100", 0, 0, NULL},
-    {"A100", "'inter': '1600 Gbit/s RoCE per node'", 16, 8, "dgx-a100", 0, 0, NULL},
+    {"A100", "'inter': '1600 Gbit/s RoCE per node'", 16, 8, "cluster", 8, 8, "25 GB/s", "roce"},
+    {"H100", "'inter': 'EFA (AWS)'", 16, 8, "cluster", 8, 8, "50 GB/s", "efa"},
+    {"H100", "'inter': 'EFA (AWS)'", 8, 8, "dgx-h100", 0, 0, NULL, NULL},
+    {"H100", "'inter': 'AWS EFA, 16 x 400 Gbit/s per node'", 16, 8, "cluster", 8, 8, "100 GB/s",
+     "efa"},
+    {"H100", "'inter': 'the default'", 16, 8, "dgx-h100", 0, 0, NULL, NULL},
+    {"H100", "'inter': 'InfiniBand or RoCE'", 16, 8, "dgx-h100", 0, 0, NULL, NULL},
     {"A100", "'inter': '800 Gbit/s per node'", 16, 8, "cluster", 8, 8, "12.5 GB/s"},
-    {"A100", "'inter': 'Omni-Path, 4 x 100 Gbit/s per node'", 16, 8, "cluster", 8, 8, "6.25 GB/s"},
+    {"A100", "'inter': 'Omni-Path, 4 x 100 Gbit/s per node'", 16, 8, "cluster", 8, 8, "6.25 GB/s",
+     "omni-path"},
     {"A100", "'inter': '16 x 400 Gbit/s per node'", 16, 8, "cluster", 8, 8, "100 GB/s"},
     {"A100", "'inter': '100 Gbit/s'", 16, 8, "cluster", 8, 1, "12.5 GB/s"},
     {"A100", "'inter': 'NDR InfiniBand, 400 Gbit/s per GPU'", 16, 8, "cluster", 8, 8, "50 GB/s"},
@@ -1009,6 +1018,8 @@ static void reads_how_nodes_are_joined(void **state)
         expect_int(row, links[i].nics, nics ? nics->valueint : 0);
         expect_int(row, links[i].gpus_per_node, size ? size->valueint : 0);
         expect_text(row, links[i].bandwidth ? links[i].bandwidth : "", bandwidth ? bandwidth : "");
+        const char *fabric = cJSON_GetStringValue(cs_json_member(platform, "fabric"));
+        expect_text(row, links[i].fabric ? links[i].fabric : "", fabric ? fabric : "");
         cs_recipe_finish(&made);
         cs_points_finish(&points);
     }

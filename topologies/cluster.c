@@ -21,10 +21,13 @@
 
 typedef struct cluster_params {
     cs_topology_choice node, network;
-    uint32_t gpus_per_node, nics_per_node;
+    uint32_t gpus_per_node, nics_per_node, fabric;
     double nic_bandwidth;
     cs_time nic_latency;
 } cluster_params;
+
+const char *const cs_fabric_names[] = {"infiniband", "roce",      "ethernet", "efa",
+                                       "omni-path",  "slingshot", NULL};
 
 static const cs_field fields[] = {
     {"node", CS_FIELD_VARIANT, offsetof(cluster_params, node), CS_TOPOLOGY_CHOICE,
@@ -44,6 +47,10 @@ static const cs_field fields[] = {
             "x16), or that of the NIC's links in the network together, if it is higher"},
     {"nic_latency", CS_FIELD_TIME, offsetof(cluster_params, nic_latency), .fallback = "0 s",
      .usual_max = 0.1, .doc = "latency between a GPU and a NIC attached in this way"},
+    {"fabric", CS_FIELD_CHOICE, offsetof(cluster_params, fabric), .fallback = "infiniband",
+     .choices = cs_fabric_names,
+     .doc = "kind of network: a runtime assumes latency and bandwidth of collectives by it "
+            "(docs/reference/runtimes.md); efa: Elastic Fabric Adapter of AWS"},
     {0}};
 
 static const double pcie_3_rate = 12e9;

@@ -90,4 +90,7 @@ CS_MUST_CHECK cs_status cs_topology_build_text(const char *name, const char *tex
                                                uint32_t n_devices, cs_platform *platform,
                                                cs_error *error);
 
+/* Kinds of networks between nodes: values of a cluster's key "fabric". Ended by NULL. */
+extern const char *const cs_fabric_names[];
+
 #endif

@@ -1,5 +1,7 @@
 #include "sim/lower/lower.h"
 
+#include <math.h>
+
 static const char *const algorithm_names[] = {
     "auto",      "usual",  "ring",         "halving",       "tree",          "hierarchical",
     "segmented", "direct", "ring_per_nic", "once_per_node", "ring_per_link", NULL};
@@ -8,8 +10,9 @@ static const char *const gradients_names[] = {
     "segmented", "direct", "ring_per_nic", "once_per_node", "ring_per_link", NULL};
 static const char *const fidelity_names[] = {"auto", "flow", "analytic", "alpha_beta", NULL};
 static const char *const sharing_names[] = {"platform", "max_min", NULL};
-static const char *const nccl_names[] = {"none", "volta", "ampere", "hopper", NULL};
-static const char *const nccl_algorithm_names[] = {"auto", "tree", "ring", "nvls", NULL};
+static const char *const nccl_names[] = {"none", "volta", "ampere", "hopper", "blackwell", NULL};
+static const char *const nccl_algorithm_names[] = {"auto", "tree",      "ring",
+                                                   "nvls", "nvls_tree", NULL};
 static const char *const order_names[] = {"given", "found", "auto", NULL};
 
 const cs_field cs_lower_level_fields[] = {
@@ -75,6 +78,9 @@ const cs_field cs_lower_fields[] = {
      .doc = "fraction of the links' bandwidths that a collective reaches, if it is one delay; or a "
             "fraction for each level of its messages, by default that of the next nearer level",
      .shape = "a number > 0 and <= 1, or {gpu_pair, node, rack, system: number}"},
+    {"network_reached", CS_FIELD_NUMBER, offsetof(cs_lower_options, network_reached),
+     .fallback = "", .above_min = true, .max = 1,
+     .doc = "what \"reached\" is for messages between nodes; default: as it says itself"},
     {"tensor_overlap", CS_FIELD_NUMBER, offsetof(cs_lower_options, tensor_overlap), .fallback = "0",
      .max = 1,
      .doc = "share of a tensor-parallel collective that products hide, not counting the first of "
@@ -101,7 +107,12 @@ const cs_field cs_lower_fields[] = {
     {"nccl_algorithm", CS_FIELD_CHOICE, offsetof(cs_lower_options, nccl_algorithm),
      .fallback = "auto", .choices = nccl_algorithm_names,
      .doc = "with nccl: the algorithm, as NCCL_ALGO sets it; auto: the fastest; nvls: sums within "
-            "NVSwitches, for hopper; ring is used for collectives that the algorithm does not do"},
+            "the NVSwitches of one node, nvls_tree: of several nodes, both from hopper on; ring is "
+            "used for collectives that the algorithm does not do"},
+    {"network_latency", CS_FIELD_TIME, offsetof(cs_lower_options, network_latency), .fallback = "0",
+     .usual_max = 0.1,
+     .doc = "with nccl: extra latency of a step between nodes, compared with InfiniBand, as the "
+            "network's plugin tells NCCL; the protocol Simple pays it twice"},
     {"most_flows", CS_FIELD_COUNT, offsetof(cs_lower_options, most_flows), .fallback = "4000000",
      .doc = "with fidelity auto: largest number of messages in a run for which each is simulated"},
     {"levels", CS_FIELD_OBJECT, offsetof(cs_lower_options, given), .fallback = "",
@@ -116,6 +127,8 @@ cs_status cs_lower_read(const cJSON *value, const cs_json_place *place, cs_arena
     const cs_json_place levels = {.up = place, .key = "levels"};
     cs_status status = cs_field_read(value, place, (const cs_field *const[]){cs_lower_fields, NULL},
                                      (void *const[]){options}, arena, error);
+    if (status == CS_OK && isfinite(options->network_reached))
+        cs_reached_between_nodes(&options->reached, options->network_reached);
     if (status != CS_OK || !options->given)
         return status;
     if (options->fidelity != CS_FIDELITY_ALPHA_BETA)

@@ -75,8 +75,7 @@ static double bytes_of(const cs_way *way)
     const double n = way->collective.n, bytes = (double)way->collective.bytes;
     if (!way->by_nccl || way->choice.algorithm != CS_NCCL_NVLS)
         return cs_algorithm_bytes(way->algorithm, &way->collective);
-    return (way->collective.kind == CS_ALL_GATHER ? 0 : n * bytes) +
-           (way->collective.kind == CS_REDUCE_SCATTER ? 0 : bytes);
+    return n * bytes + bytes;
 }
 
 cs_status cs_lower_count_moved(const cs_graph *graph, cs_way *const *ways, cs_lower_report *report,

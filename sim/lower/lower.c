@@ -63,6 +63,54 @@ static cs_status decide_class(lowering *l, uint32_t cls, cs_lower_report *report
     return CS_OK;
 }
 
+/* ---- what products hide ---- */
+
+/* Seconds that a device computes, and seconds of collectives that its products would hide. */
+typedef struct beside {
+    double computes, hides;
+} beside;
+
+static void count_beside(const lowering *l, uint32_t id, beside *sums)
+{
+    const cs_class *cls = &l->from->classes[id];
+    const cs_way *way = l->ways[id];
+    const cs_kind_group group = cs_kind_group_of(cls->kind);
+    if (group == CS_GROUP_COMPUTE)
+        sums[cls->device].computes += cs_time_seconds(cls->duration);
+    else if (group == CS_GROUP_COLLECTIVE && way && way->tensor)
+        sums[cls->device].hides += cs_time_seconds(way->hidden);
+}
+
+/* Products cannot hide more of the tensor-parallel collectives than they last. Ranks wait for the
+ * rest, an equal share of each collective. The device that computes least decides. */
+static cs_status bound_overlap(lowering *l, cs_error *error)
+{
+    const cs_graph *graph = l->from;
+    double share = 1;
+    beside *sums = calloc((size_t)graph->n_devices + 1, sizeof(*sums));
+    if (!sums)
+        return cs_error_no_memory(error);
+    for (uint32_t task = 0; task < graph->n_tasks; task++) {
+        const cs_class *cls = cs_graph_class(graph, task);
+        const cs_series *series = cls->series > 0 ? &graph->series[cls->series - 1] : NULL;
+        if (!series)
+            count_beside(l, graph->tasks[task].cls, sums);
+        for (uint32_t i = 0; series && i < series->n; i++)
+            count_beside(l, graph->parts[series->first + i].cls, sums);
+    }
+    for (uint32_t d = 0; d < graph->n_devices; d++)
+        if (sums[d].hides > 0 && sums[d].computes / sums[d].hides < share)
+            share = sums[d].computes / sums[d].hides;
+    for (uint32_t i = 0; i < graph->n_classes; i++)
+        if (l->ways[i] && l->ways[i]->tensor) {
+            const cs_time hidden = (cs_time)((double)l->ways[i]->hidden * share);
+            l->ways[i]->cost += l->ways[i]->hidden - hidden;
+            l->ways[i]->hidden = hidden;
+        }
+    free(sums);
+    return CS_OK;
+}
+
 static cs_status decide_parts(lowering *l, cs_lower_report *report, cs_error *error)
 {
     for (uint32_t i = 0; i < l->from->n_parts; i++) {
@@ -108,6 +156,8 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
             status = cs_way_price(&l->prices, l->ways[i], error);
             report->beside |= cs_prices_has_relatives(&l->prices, l->ways[i]->group);
         }
+    if (l->delayed && l->options->tensor_overlap > 0 && status == CS_OK)
+        status = bound_overlap(l, error);
     if (l->delayed && l->options->nccl != CS_NCCL_NONE && status == CS_OK)
         cs_lower_count_choices(l->from, l->ways, report);
     return status;

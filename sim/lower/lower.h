@@ -61,10 +61,12 @@ typedef struct cs_lower_options {
     double expert_overlap; /* of all_to_alls of experts, hidden by another micro-batch's layers;
                             * read as NaN where it is left to the schedule */
     cs_reached reached;    /* of the links' bandwidths, by delays */
-    cs_time start;         /* of a delay, whatever its bytes */
+    double network_reached;     /* part of `reached` once it is read; NaN: not given */
+    cs_time start;              /* of a delay, whatever its bytes */
     cs_dispatch_cost *dispatch; /* in place of these two; or NULL */
     uint32_t nccl;              /* cs_nccl_generation whose latencies and protocols delays have */
     uint32_t nccl_algorithm;    /* 0: as NCCL picks; else 1 + cs_nccl_algorithm */
+    cs_time network_latency;    /* with nccl: added to InfiniBand's latency of a step */
     uint32_t copies;     /* of a token, in all_to_alls of experts that send it once to a node; 0:
                             * each copy is sent by itself */
     uint32_t experts;    /* with copies: to which they go, one each; as many as they are or more */

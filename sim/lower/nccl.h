@@ -1,14 +1,18 @@
 /* Which algorithm and protocol NCCL picks for a collective, and what it expects that to take: the
- * model by which it decides (NVIDIA/nccl at b6475625, src/graph/tuning.cc, ncclTopoTuneModel and
+ * model that decides (NVIDIA/nccl at 5067397c, src/graph/tuning.cc, ncclTopoTuneModel and
  * ncclTopoGetAlgoTime), whose constants are taken over.
  *
  *   time = latency + bytes / (bus bandwidth * efficiency)
  *
- * The latency is that of a start and of all steps, within nodes and between them; the efficiency is
- * that of the algorithm (a ring, two trees, sums within NVSwitches) and of the protocol: LL sends a
- * flag with every 4 bytes, LL128 with every 120, Simple synchronises by chunks. Caps of single
- * channels, which many channels do not reach, are left out, and so are SHARP in InfiniBand switches
- * and the post overhead of AMD's processors. */
+ * The latency counts a start and all steps, within nodes and between them. The efficiency depends on
+ * the algorithm (a ring, two trees, sums within NVSwitches and trees of these) and on the protocol: LL
+ * sends a flag with every 4 bytes, LL128 with every 120, Simple synchronises by chunks. A step between
+ * nodes takes InfiniBand's latency, and the plugin of another network adds its own: once, and once
+ * more with Simple, which has to flush.
+ *
+ * Sums within NVSwitches: each GPU sends and receives n + 1 n-ths of the bytes, at a measured part of
+ * the wires' bandwidth. This is nearer to measurements than NCCL's own expectation. Left out are caps of single channels within a node, SHARP in InfiniBand switches, and
+ * PAT, which NCCL uses only where each node has one GPU. The processors are taken to be Intel's. */
 #ifndef CS_LOWER_NCCL_H
 #define CS_LOWER_NCCL_H
 
@@ -18,13 +22,15 @@ typedef enum cs_nccl_generation {
     CS_NCCL_NONE,
     CS_NCCL_VOLTA,
     CS_NCCL_AMPERE,
-    CS_NCCL_HOPPER
+    CS_NCCL_HOPPER,
+    CS_NCCL_BLACKWELL
 } cs_nccl_generation;
 
 typedef enum cs_nccl_algorithm {
     CS_NCCL_TREE,
     CS_NCCL_RING,
     CS_NCCL_NVLS,
+    CS_NCCL_NVLS_TREE,
     CS_NCCL_ALGORITHMS
 } cs_nccl_algorithm;
 
@@ -35,7 +41,7 @@ typedef enum cs_nccl_protocol {
     CS_NCCL_PROTOCOLS
 } cs_nccl_protocol;
 
-/* "tree", "ring", "nvls"; "LL", "LL128", "Simple" */
+/* "tree", "ring", "nvls", "nvls_tree"; "LL", "LL128", "Simple" */
 extern const char *const cs_nccl_algorithm_names[CS_NCCL_ALGORITHMS];
 extern const char *const cs_nccl_protocol_names[CS_NCCL_PROTOCOLS];
 
@@ -44,9 +50,12 @@ typedef struct cs_nccl_case {
     uint32_t ranks, nodes;
     cs_nccl_generation generation; /* of the GPUs; not CS_NCCL_NONE */
     bool nvlink;                   /* within nodes; else PCIe */
-    bool nvls;                     /* the node's switches sum */
+    bool nvls;                     /* the nodes' switches sum */
+    uint32_t adapters;             /* rings that leave a node, one by each; 0: not known */
+    double network_latency;        /* us, that the network's plugin states */
     int64_t bytes;                 /* as cs_collective has them */
-    double bus; /* bytes/s, of a ring with the protocol Simple: what nccl-tests call busbw */
+    double bus;      /* bytes/s, of a ring with the protocol Simple: what nccl-tests call busbw */
+    double switched; /* bytes/s, of such a ring within a node, with nvls */
 } cs_nccl_case;
 
 typedef struct cs_nccl_choice {

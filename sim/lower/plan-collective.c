@@ -102,6 +102,8 @@ cs_status cs_way_delay(const cs_lower_options *options, cs_way *way, cs_time *ti
 static cs_status find_facts(cs_prices *prices, cs_way *way, cs_error *error)
 {
     const cs_platform *platform = prices->platform;
+    const cs_lower_options *options = prices->options;
+    const double *levels = cs_reached_levels(&options->reached);
     const cs_collective *of = &way->collective;
     const uint32_t size = platform->node_devices;
     cs_route route;
@@ -116,14 +118,20 @@ static cs_status find_facts(cs_prices *prices, cs_way *way, cs_error *error)
         nodes += way->devices[i] / size != way->devices[i - 1] / size;
     const bool nvlink = first && first->peer;
     const bool switched = nvlink && platform->vertices[first->to].kind == CS_VERTEX_SWITCH;
+    nodes = of->node_ranks > 0 ? of->n / of->node_ranks : nodes;
     way->facts =
         (cs_nccl_case){.kind = of->kind,
                        .ranks = of->n,
-                       .nodes = of->node_ranks > 0 ? of->n / of->node_ranks : nodes,
-                       .generation = (cs_nccl_generation)prices->options->nccl,
-                       .nvlink = nvlink,
-                       .nvls = switched && of->n > 2 && prices->options->nccl == CS_NCCL_HOPPER,
-                       .bytes = of->bytes};
+                       .nodes = nodes,
+                       .generation = (cs_nccl_generation)options->nccl,
+                       .nvlink = nvlink || of->n == nodes,
+                       .nvls = switched && of->n > 2 * nodes && options->nccl >= CS_NCCL_HOPPER,
+                       .adapters = nodes > 1 ? of->rings : 0,
+                       .network_latency = cs_time_seconds(options->network_latency) * 1e6,
+                       .bytes = of->bytes,
+                       .switched = switched ? first->bandwidth * (levels ? levels[CS_LEVEL_GPU_PAIR]
+                                                                         : reached_by_all(options))
+                                            : 0};
     free(links);
     return status;
 }

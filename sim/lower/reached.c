@@ -73,6 +73,18 @@ const double *cs_reached_levels(const cs_reached *reached)
     return !(reached->all > 0) && reached->level[0] > 0 ? reached->level : NULL;
 }
 
+void cs_reached_between_nodes(cs_reached *reached, double part)
+{
+    const double near = reached->all > 0 ? reached->all : 1;
+    const bool by_level = cs_reached_levels(reached) != NULL;
+    for (uint32_t i = 0; i < CS_N_LEVELS; i++)
+        if (i >= CS_LEVEL_RACK)
+            reached->level[i] = part;
+        else if (!by_level)
+            reached->level[i] = near;
+    reached->all = 0;
+}
+
 bool cs_reached_is_less(const cs_reached *reached)
 {
     const double *levels = cs_reached_levels(reached);

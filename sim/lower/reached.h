@@ -22,6 +22,9 @@ extern const char *const cs_level_names[CS_N_LEVELS];
 /* By level, of length CS_N_LEVELS; NULL where it is the same everywhere, or not given. */
 const double *cs_reached_levels(const cs_reached *reached);
 
+/* Sets what messages between nodes reach. */
+void cs_reached_between_nodes(cs_reached *reached, double part);
+
 /* Whether anything is less than the whole bandwidth. */
 bool cs_reached_is_less(const cs_reached *reached);
 

@@ -171,6 +171,8 @@ const cs_field cs_description_options_fields[] = {
          "the optimizer is one kernel for many tensors (fused=True of torch.optim)"),
     FLAG(tp_overlap, "tensor-parallel collectives overlap with products"),
     FLAG(async_tp, "as tp_overlap, in torchtitan"),
+    FLAG(tp_linear_async_communication,
+         "tp_overlap is nanotron's: only column-parallel products overlap with collectives"),
     {"scatter_gather", CS_FIELD_BOOL, AT(scatter_gather), .fallback = "true",
      .doc = "with tp and without sp, ranks send a part each of a message between stages, and "
             "gather them"},

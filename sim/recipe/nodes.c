@@ -163,6 +163,26 @@ static adapters adapters_of(const cs_description_hardware *hardware, uint32_t gp
     return found.bandwidth > 0 ? found : (adapters){0};
 }
 
+static bool starts_with(const char *text, const char *name)
+{
+    while (*name && tolower((unsigned char)*text) == *name) {
+        text++;
+        name++;
+    }
+    return *name == '\0';
+}
+
+/* The fabric that words on links name, or NULL: "RoCE, 4 x 100 Gbit/s", "AWS EFA". */
+static const char *fabric_of(const char *words)
+{
+    for (size_t i = 0; words && cs_fabric_names[i]; i++)
+        for (const char *at = words; *at; at++)
+            if ((at == words || !isalnum((unsigned char)at[-1])) &&
+                starts_with(at, cs_fabric_names[i]))
+                return cs_fabric_names[i];
+    return NULL;
+}
+
 static adapters own_adapters(const cJSON *platform)
 {
     const cJSON *pcie = cs_json_member(cs_json_member(platform, "node"), "pcie");
@@ -243,6 +263,8 @@ static cJSON *write_nodes(cs_rules *rules)
         given.n =
             given.n * of.joined / node; /* adapters of a whole node; jobs may use a part of it */
         const bool others = given.n > 0 && (given.n != own.n || given.bandwidth != own.bandwidth);
+        const char *stated = several ? fabric_of(hardware->inter) : NULL;
+        const char *fabric = stated && strcmp(stated, cs_fabric_names[0]) != 0 ? stated : NULL;
         if (several && joined == of.joined && power_below(joined) < joined) {
             cs_rules_assume(rules, "%u of %u GPUs that NVLinks join, where a job takes more",
                             power_below(joined), joined);
@@ -254,7 +276,7 @@ static cJSON *write_nodes(cs_rules *rules)
                             of.name);
         else if (!of.cluster)
             cs_rules_assume(rules, "cards are joined as in %s", of.name);
-        if (!others && (!several || joined == of.joined)) {
+        if (!others && !fabric && (!several || joined == of.joined)) {
             add(rules, platform, "topology", cJSON_CreateString(of.name));
         } else {
             cJSON_Delete(platform);
@@ -262,6 +284,8 @@ static cJSON *write_nodes(cs_rules *rules)
             if ((others && !set_adapters(platform, given, of.joined)) ||
                 !replace(platform, "gpus_per_node", cJSON_CreateNumber(joined)))
                 rules->status = cs_error_no_memory(rules->error);
+            if (fabric)
+                add(rules, platform, "fabric", cJSON_CreateString(fabric));
         }
     }
     cJSON_Delete(of.root);
