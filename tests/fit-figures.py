@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Fits the figures of training that no source states: fit-figures.py [--write]
-[--left-out=FILE] SIM DEVICES POINTS.json ...
+[--all] [--left-out=FILE] SIM DEVICES POINTS.json ...
 
 Each row of FIGURES is one figure of a device, or of devices of one kind, or of a runtime: a place
 in files of DEVICES, or a key of scenarios, kept in the file of a runtime. Its logarithm is fitted,
-with that of all others, to the step times of all points whose quality is not C and that have at
-most 512 GPUs: least squares of log(predicted / measured), Huber's loss beyond 10 %, every dataset
+with that of all others, to the step times of points whose quality is not C and that have at
+most 512 GPUs, of large datasets without --all some groups of equal model and number of GPUs, drawn
+with a fixed seed: least squares of log(predicted / measured), Huber's loss beyond 10 %, every dataset
 with the square root of its points as weight, and every figure held to where it starts (its source,
 or the best guess) by a spring of the spread that its row states, so that what no run knows about
 stays there. Gauss-Newton from the figures that DEVICES have, with differences of 5 %. Figures that
@@ -26,6 +27,7 @@ import importlib
 import json
 import math
 import os
+import random
 import re
 import statistics
 import subprocess
@@ -40,6 +42,8 @@ ROUNDS = 1
 # that a figure moves; the same run, measured twice, differs by 1.3 % (median)
 LEAST = math.log(1.02)
 MOST_GPUS = 512  # larger runs are like smaller ones, and take long to simulate
+DRAWN = 48  # configurations of a dataset that are drawn, in whole groups
+SEED = 2026
 NO_POINTS = 2  # exit status where none is selected
 NOISE = 0.05  # of a step time, at which a spring of one spread weighs as much
 MOST = 10  # figures of a device or runtime
@@ -68,7 +72,7 @@ MEMORY = (0.75, 0.15)
 FIGURES = [
     ('A100 SXM in_step', AMPERE, ['in_step/factor'], 1.05, 0.1),
     ('A100 PCIe in_step', PCIE, ['in_step/factor'], 1.05, 0.1),
-    ('H100 in_step', HOPPER + CARDS, ['in_step/factor'], 1.05, 0.1),
+    ('H100 matrix', HOPPER, ['matrix/compute'], 0.865 / 1.1, 0.1),
     ('H100 500 W in_step', ['h100-96gb'], ['in_step/factor'], 1.2, 0.15),
     ('H100 memory', WARM + COLD, ['memory/memory'], *MEMORY),
     ('H100 narrow', WARM, ['fp8/compute'], 0.7, 0.15),
@@ -142,9 +146,29 @@ def time_of(point):
             if tokens else None)
 
 
-def read(files, folder):
-    """The points that the fit uses by id; and of each configuration one, in files of `folder`."""
+def draw(points, most, alike):
+    """Whole groups of configurations with the same model and GPUs in the order in which they are
+    drawn, until there are `most`."""
+    groups = collections.defaultdict(list)
+    for point in points:
+        groups[json.dumps([point['model'], point['hardware'], point['precision']])].append(point)
+    order = sorted(groups)
+    random.Random(SEED).shuffle(order)
+    drawn = []
+    for group in order:
+        if len(drawn) + len(groups[group]) <= most:
+            drawn += groups[group]
+    for point in points:
+        if not any(point is other for other in drawn):
+            del alike[configuration(point)]
+    return drawn
+
+
+def read(files, folder, most):
+    """The points that the fit uses by id; of each configuration one, of at most `most` a dataset, in
+    files of `folder`; and how many points a dataset has, those that were not drawn included."""
     points, alike, written = {}, collections.defaultdict(list), []
+    sizes = collections.Counter()
     for name in files:
         root = KINDS.read_points(name)
         kept = []
@@ -160,21 +184,23 @@ def read(files, folder):
                 same = alike[configuration(point)]
                 kept += [] if same else [point]
                 same.append((point['id'], time))
+                sizes[dataset(point['id'])] += 1
                 points[point['id']] = (point, f'{folder}/{os.path.basename(name)}')
+        kept = draw(kept, most, alike) if len(kept) > most else kept
         if kept:
             root['points'] = kept
             written.append(f'{folder}/{os.path.basename(name)}')
             with open(written[-1], 'w', encoding='utf-8') as file:
                 json.dump(root, file)
-    return points, {same[0][0]: same for same in alike.values()}, written
+    return points, {same[0][0]: same for same in alike.values()}, written, sizes
 
 
 class Program:
     """`sim validate` of some of the points, with devices and keys changed."""
 
-    def __init__(self, sim, devices, files):
+    def __init__(self, sim, devices, files, most):
         self.sim, self.devices, self.folder = sim, devices, tempfile.mkdtemp()
-        self.points, self.alike, self.files = read(files, self.folder)
+        self.points, self.alike, self.files, self.sizes = read(files, self.folder, most)
         self.base = self.ask([])
         self.gpus, self.of_device = collections.defaultdict(set), collections.defaultdict(set)
         seen = {}
@@ -284,11 +310,10 @@ def dataset(identity):
     return identity.split('/')[0]
 
 
-def step(errors, slopes, away, ids, held=()):
+def step(errors, slopes, away, weights, ids, held=()):
     """Changes of the logarithms of all figures but those `held` that make the errors of `ids`
-    least; `away` is how far each is from where it starts."""
+    least; `away` is how far each is from where it starts, `weights` are those of datasets."""
     n = len(SPREADS)
-    counts = collections.Counter(dataset(i) for i in ids)
     change = [0.0] * n
     for _ in range(20):
         matrix = [[0.0] * n for _ in range(n)]
@@ -299,7 +324,7 @@ def step(errors, slopes, away, ids, held=()):
         for i in ids:
             row = {k: s for k, s in slopes[i].items() if k not in held}
             error = errors[i] + sum(s * change[k] for k, s in row.items())
-            weight = counts[dataset(i)] ** -0.5 / NOISE ** 2 * min(1, HUBER / max(abs(error), 1e-9))
+            weight = weights[dataset(i)] / NOISE ** 2 * min(1, HUBER / max(abs(error), 1e-9))
             for k, s in row.items():
                 right[k] -= weight * s * errors[i]
                 for m, t in row.items():
@@ -308,12 +333,18 @@ def step(errors, slopes, away, ids, held=()):
     return change
 
 
-def worth(errors, slopes, away):
+def weights_of(program):
+    """Of a point by its dataset: all that were drawn weigh as the square root of all that it has."""
+    drawn = collections.Counter(dataset(i) for i in program.base)
+    return {name: program.sizes[name] ** 0.5 / n for name, n in drawn.items()}
+
+
+def worth(errors, slopes, away, weights):
     """Changes of figures that move by LEAST or more, once those that would move by less are held
     where they are."""
     held = set()
     while True:
-        change = step(errors, slopes, away, list(errors), held)
+        change = step(errors, slopes, away, weights, list(errors), held)
         small = {k for k, c in enumerate(change) if abs(c) < LEAST} - held
         if not small:
             return change
@@ -366,11 +397,11 @@ def bias(errors):
     return statistics.mean(math.expm1(e) for e in errors)
 
 
-def left_out(after, slopes, away):
+def left_out(after, slopes, away, weights):
     """Errors of each point with the figures that are fitted to all datasets but its own."""
     found = {}
     for name in {dataset(i) for i in after}:
-        change = step(after, slopes, away, [i for i in after if dataset(i) != name])
+        change = step(after, slopes, away, weights, [i for i in after if dataset(i) != name])
         for i in after:
             if dataset(i) == name:
                 found[i] = after[i] + sum(s * change[k] for k, s in slopes[i].items())
@@ -466,19 +497,19 @@ def main():
     arguments = [a for a in sys.argv[1:] if not a.startswith('--')]
     option = '--left-out='
     outputs = [a[len(option):] for a in sys.argv[1:] if a.startswith(option)]
-    program = Program(arguments[0], arguments[1], arguments[2:])
-    values = current(arguments[1])
+    program = Program(*arguments[:2], arguments[2:], math.inf if '--all' in sys.argv else DRAWN)
+    values, weights = current(arguments[1]), weights_of(program)
     errors = evaluate(program, values)
     slopes = {}
     for _ in range(ROUNDS):
         slopes = derive(program, values, errors)
         away = [math.log(v / s) for v, s in zip(values, STARTS)]
-        change = worth(errors, slopes, away)
+        change = worth(errors, slopes, away, weights)
         values = [v * math.exp(c) for v, c in zip(values, change)]
         errors = evaluate(program, values)
         print(f'mean error {100 * mean_error(errors.values()):.2f} %', file=sys.stderr, flush=True)
     print_figures(values)
-    left = left_out(errors, slopes, [math.log(v / s) for v, s in zip(values, STARTS)])
+    left = left_out(errors, slopes, [math.log(v / s) for v, s in zip(values, STARTS)], weights)
     for path in outputs:
         with open(path, 'w', encoding='utf-8') as file:
             json.dump(left, file, indent=0)

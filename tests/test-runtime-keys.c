@@ -845,37 +845,77 @@ static void writes_out_gelu(void **state)
  *   = 41.94304; two parts of 65,536 bytes are written and read at 10^12 bytes/s: 0.262144 more
  * 128 x 128, K = 2048: a tile in four parts: 128 x 128 x 4096 = 67.108864, and 0.524288
  * 100 x 128, K = 1024: as a whole tile
- * all of it at once where tiles are not known. */
+ * all of it at once where tiles are not known.
+ * In bf16 tiles are 256 by 128 or the other way round, narrower ones reach 0.93 or 0.865:
+ * 256 x 512, K = 64: four tiles in a wave: 2 x 256 x 512 x 64 = 16.777216 (not 8 of 128 by 128 in
+ *   two waves, / 0.93)
+ * 256 x 128, K = 64: a tile of 256 by 128, as long as four: 16.777216; two of 128 by 128, as long as
+ *   four of those: 8.388608 / 0.93 = 9.020009; four of 128 by 64: 4 x 2 x 128 x 64 x 64 / 0.865 =
+ *   4.848906
+ * with 0.5 us before each wave, and half of a result of 2 bytes at 10^12 bytes/s:
+ *   256 x 512: 0.5 + 0.131072 more
+ *   1,024 x 512, K = 64: 16 tiles in four waves: 4 x (16.777216 + 0.5) + 0.524288
+ * part of another's product, 256 x 128: a quarter of a wave of 256 by 128: 4.194304, with its
+ *   quarter of 0.5 and 0.032768
+ * 64 x 64, K = 16 of 4096 bytes that two operands and the result have: moving takes longer; other
+ *   kernels of the pass move 1,000,000 bytes besides: 1 us */
+typedef struct tiled_row {
+    const char *name;
+    cs_precision precision;
+    double rows, columns, products;
+    bool known, filled, shared;
+    double moved, beside, microseconds;
+} tiled_row;
+
+static double seconds_of_row(const tiled_row *row)
+{
+    cs_tiling tiling = {
+        .multiprocessors = 4, .fill = row->filled ? 500000 : 0, .written = row->filled ? 0.5 : 0};
+    cs_efficiency all = {.compute = 1, .memory = 1};
+    const cs_accelerator device = {
+        .bandwidth = 1e12,
+        .peaks[CS_PRECISION_FP32] = 1e12,
+        .peaks[CS_PRECISION_BF16] = 1e12,
+        .training = {
+            .single = &all, .matrix = &all, .memory = &all, .tiling = row->known ? &tiling : NULL}};
+    const cs_op op = {.kind = CS_OP_LINEAR};
+    const cs_pass_cost cost = {.flop = 2 * row->rows * row->columns * row->products,
+                               .bytes = row->moved + row->beside,
+                               .launches = !row->shared,
+                               .product_bytes = row->moved,
+                               .result_bytes = 2 * row->rows * row->columns,
+                               .rows = row->rows,
+                               .columns = row->columns};
+    const cs_runtime_kernels kernels = {.given = true};
+    return cs_runtime_kernels_seconds(&kernels, &device, &op, &cost, CS_PASS_FORWARD,
+                                      row->precision);
+}
+
 static void computes_tiles_in_waves(void **state)
 {
     (void)state;
-    static const struct {
-        const char *name;
-        double rows, columns, products;
-        bool known;
-        double microseconds;
-    } rows[] = {
-        {"a wave", 256, 256, 64, true, 8.388608},
-        {"more than one", 128, 640, 64, true, 15.72864},
-        {"a sum in two parts", 128, 128, 1024, true, 42.205184},
-        {"in four", 128, 128, 2048, true, 67.633152},
-        {"part of a tile", 100, 128, 1024, true, 42.205184 - 0.262144 * 28 / 128},
-        {"tiles unknown", 128, 640, 64, false, 10.48576},
+    static const tiled_row rows[] = {
+        {"a wave", CS_PRECISION_FP32, 256, 256, 64, true, false, false, 0, 0, 8.388608},
+        {"more than one", CS_PRECISION_FP32, 128, 640, 64, true, false, false, 0, 0, 15.72864},
+        {"a sum in two parts", CS_PRECISION_FP32, 128, 128, 1024, true, false, false, 0, 0,
+         42.205184},
+        {"in four", CS_PRECISION_FP32, 128, 128, 2048, true, false, false, 0, 0, 67.633152},
+        {"part of a tile", CS_PRECISION_FP32, 100, 128, 1024, true, false, false, 0, 0,
+         42.205184 - 0.262144 * 28 / 128},
+        {"tiles unknown", CS_PRECISION_FP32, 128, 640, 64, false, false, false, 0, 0, 10.48576},
+        {"large tiles", CS_PRECISION_BF16, 256, 512, 64, true, false, false, 0, 0, 16.777216},
+        {"small ones", CS_PRECISION_BF16, 256, 128, 64, true, false, false, 0, 0,
+         4 * 2 * 128.0 * 64 * 64 * 4 / 4 / 1e6 / 0.865},
+        {"filled and written", CS_PRECISION_BF16, 256, 512, 64, true, true, false, 0, 0, 17.408288},
+        {"four waves", CS_PRECISION_BF16, 1024, 512, 64, true, true, false, 0, 0,
+         4 * 17.277216 + 0.524288},
+        {"part of a product", CS_PRECISION_BF16, 256, 128, 64, true, true, true, 0, 0,
+         4.194304 + 0.125 + 0.032768},
+        {"moved", CS_PRECISION_BF16, 64, 64, 16, true, false, false, 4e6, 0, 4},
+        {"beside", CS_PRECISION_BF16, 64, 64, 16, true, false, false, 4e6, 1e6, 5},
     };
     for (size_t i = 0; i < ROWS(rows); i++) {
-        cs_tiling tiling = {.multiprocessors = 4};
-        cs_efficiency all = {.compute = 1, .memory = 1};
-        const cs_accelerator device = {
-            .bandwidth = 1e12,
-            .peaks[CS_PRECISION_FP32] = 1e12,
-            .training = {.single = &all, .memory = &all, .tiling = rows[i].known ? &tiling : NULL}};
-        const cs_op op = {.kind = CS_OP_LINEAR};
-        const cs_pass_cost cost = {.flop = 2 * rows[i].rows * rows[i].columns * rows[i].products,
-                                   .rows = rows[i].rows,
-                                   .columns = rows[i].columns};
-        const cs_runtime_kernels kernels = {.given = true};
-        const double seconds = cs_runtime_kernels_seconds(&kernels, &device, &op, &cost,
-                                                          CS_PASS_FORWARD, CS_PRECISION_FP32);
+        const double seconds = seconds_of_row(&rows[i]);
         if (!(fabs(seconds * 1e6 - rows[i].microseconds) < 1e-9))
             fail_msg("%s: expected %.9g us, got %.9g us", rows[i].name, rows[i].microseconds,
                      seconds * 1e6);

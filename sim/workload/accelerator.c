@@ -120,6 +120,10 @@ const char *const cs_flash_names[] = {"flash2", "flash1", "flash3", "cudnn", "cu
 static const cs_field tiling_fields[] = {
     {"multiprocessors", CS_FIELD_COUNT, offsetof(cs_tiling, multiprocessors), .min = 1,
      .max = 1 << 20, .doc = "each computes a tile of a product's result at a time"},
+    {"fill", CS_FIELD_TIME, offsetof(cs_tiling, fill), .fallback = "0", .usual_max = 1e-3,
+     .doc = "time to fill them before a wave of tiles computes"},
+    {"written", CS_FIELD_NUMBER, offsetof(cs_tiling, written), .fallback = "0", .max = 2,
+     .doc = "share of the time to write a result that computing does not hide"},
     {"source", CS_FIELD_TEXT, offsetof(cs_tiling, source), .doc = "where it comes from"},
     {0}};
 
@@ -147,7 +151,7 @@ static const cs_field training_fields[] = {
     PART("cudnn_fp8", flash[CS_FLASH_CUDNN_FP8], flash_fields, cs_flash_rate,
          "the same in fp8, by the peak of the network's type"),
     PART("tiling", tiling, tiling_fields, cs_tiling,
-         "tiles of fp32 products; without it, a last wave that is not full costs nothing"),
+         "tiles of products; without it, a last wave that is not full costs nothing"),
     PART("in_step", in_step, factor_fields, cs_factor,
          "factor on the times of all kernels within a training step"),
     PART("host", host, factor_fields, cs_factor,

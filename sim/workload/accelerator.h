@@ -80,22 +80,27 @@ typedef struct cs_factor {
     const char *source;
 } cs_factor;
 
-/* Multiprocessors, each of which computes a tile of a product's result at a time. */
+/* Multiprocessors, each of which computes a tile of a product's result at a time; how long they take
+ * to fill before a wave of tiles, and the share of writing a result that nothing hides. */
 typedef struct cs_tiling {
     uint32_t multiprocessors;
+    cs_time fill;
+    double written;
     const char *source;
 } cs_tiling;
 
 /* What kernels take in training, beside the groups' rooflines (runtime-kernels.h); NULL: not
  * stated. */
 typedef struct cs_training {
-    cs_efficiency *matrix;  /* products; flop and bytes add up, the same of the next four */
-    cs_efficiency *grouped; /* those of experts; NULL: as matrix */
+    cs_efficiency
+        *matrix; /* products, by tiles; where these are not known, and of grouped ones, flop
+                             * and bytes add up */
+    cs_efficiency *grouped;                 /* those of experts; NULL: as matrix */
     cs_efficiency *narrow[CS_N_PRECISIONS]; /* those in fp8, mxfp8 and nvfp4; NULL: as matrix */
     cs_efficiency
         *grouped_narrow[CS_N_PRECISIONS]; /* products of experts in these; NULL: as grouped */
     cs_efficiency *single;                /* fp32 products; NULL: as matrix */
-    cs_tiling *tiling;     /* of fp32 products; NULL: a last wave that is not full costs nothing */
+    cs_tiling *tiling;     /* of products; NULL: a last wave that is not full costs nothing */
     cs_efficiency *memory; /* memory-bound kernels; NULL: as the group elementwise */
     cs_flash_rate *flash[CS_N_FLASH]; /* NULL: as the group attention */
     cs_factor *in_step;               /* time in a step relative to that alone; NULL: 1 */

@@ -169,14 +169,23 @@ static void set_result(cs_pass_cost *pass, double rows, double columns)
     pass->columns = columns;
 }
 
+/* `beside`: bytes of its pass that other kernels move. */
+static void set_product(const subject *s, double rows, double columns, double beside,
+                        cs_pass_cost *pass)
+{
+    set_result(pass, rows, columns);
+    pass->product_bytes = pass->bytes - beside;
+    pass->result_bytes = s->width * rows * columns;
+}
+
 static void cost_linear(const subject *s, cs_op_cost *cost)
 {
     const double rows = s->batch * rows_of(s->in);
     const double in = s->in->shape.dims[s->in->shape.rank - 1], out = (double)s->op->weights / in;
     cost_product(s, rows * (double)s->op->weights, cost);
-    set_result(&cost->forward, rows, out);
-    set_result(&cost->backward_input, rows, in);
-    set_result(&cost->backward_weight, out, in);
+    set_product(s, rows, out, 0, &cost->forward);
+    set_product(s, rows, in, 0, &cost->backward_input);
+    set_product(s, out, in, s->op->biases > 0 ? s->width * s->y : 0, &cost->backward_weight);
 }
 
 /* The products of all experts in one kernel, each row with one of the matrices. */

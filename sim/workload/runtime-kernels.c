@@ -187,8 +187,14 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
 void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *op, double width,
                                double sum_width, cs_op_cost *cost)
 {
-    if (kernels->given && is_product(op->kind) && cost->backward_weight.flop > 0)
-        cost->backward_weight.bytes += (2 * sum_width - width) * (double)op->weights;
+    const double more = (2 * sum_width - width) * (double)op->weights;
+    if (!kernels->given || !is_product(op->kind) || !(cost->backward_weight.flop > 0))
+        return;
+    cost->backward_weight.bytes += more;
+    if (cost->backward_weight.product_bytes > 0) {
+        cost->backward_weight.product_bytes += more;
+        cost->backward_weight.result_bytes += more;
+    }
 }
 
 void cs_runtime_kernels_add_apart(const cs_runtime_kernels *kernels, double width, double sum_width,
@@ -417,33 +423,72 @@ static double starts_of(const cs_runtime_kernels *kernels, const cs_accelerator 
     return cost->launches * rounds * cs_time_seconds(device->launch);
 }
 
-/* Seconds of a product in fp32 with `reached` of the peak. Each multiprocessor computes a tile of the
- * result at a time, so that tiles take whole waves (NVIDIA, Matrix Multiplication Background User's
- * Guide, sections 3.3 and 3.4). Libraries choose what leaves fewer idle: narrower tiles, which read
- * more for each multiplication (0.8, assumed), or to split sums of at least 512 products each,
- * whose parts are written in fp32, read and added (cuBLAS's and rocBLAS's split-K kernels). */
-static double seconds_in_tiles(const cs_accelerator *device, const cs_pass_cost *cost, double rate)
+/* Tiles of a result, and what they reach of the largest one's rate: narrower tiles read more for each
+ * multiplication. In fp32 this is assumed; in narrower types 0.93 for each halving, least squares
+ * over 375 products on an H100 (ROCm/xla at 14ea5422, xla/service/gpu/model/
+ * matmul_interpolator_data.h). Zeroed rows end a list. */
+typedef struct tile {
+    double rows, columns, reached;
+} tile;
+
+static const tile single_tiles[] = {{128, 128, 1}, {128, 64, 0.8}, {64, 128, 0.8}, {0}};
+static const tile narrow_tiles[] = {{256, 128, 1},    {128, 256, 1},    {128, 128, 0.93},
+                                    {128, 64, 0.865}, {64, 128, 0.865}, {0}};
+
+/* Waves that so many tiles take over the multiprocessors; `alone`: nothing else fills the last. */
+static double waves_of(const cs_tiling *tiling, double tiles, bool alone)
 {
-    static const struct {
-        double rows, columns, reached;
-    } tiles[] = {{128, 128, 1}, {128, 64, 0.8}, {64, 128, 0.8}};
-    const double results = cost->rows * cost->columns;
+    const double waves = tiles / tiling->multiprocessors;
+    return alone ? ceil(waves) : waves;
+}
+
+/* Seconds of a product of matrices at `rate`. Each multiprocessor computes a tile of the result at
+ * a time, so that tiles take whole waves (NVIDIA, Matrix Multiplication Background User's Guide,
+ * sections 3.3 and 3.4), each of which has to be filled before the first multiplication. Libraries
+ * choose what leaves fewer idle: narrower tiles, or to split sums of at least 512 products each,
+ * whose parts are written in fp32, read and added (cuBLAS's and rocBLAS's split-K kernels). What is
+ * one product with another linear layer's fills waves with it. */
+static double seconds_in_tiles(const cs_accelerator *device, const cs_pass_cost *cost,
+                               const tile *tiles, double rate)
+{
+    const cs_tiling *tiling = device->training.tiling;
+    const double results = cost->rows * cost->columns, m = tiling->multiprocessors;
+    const bool alone = cost->launches > 0;
     double best = (double)INFINITY;
-    if (!device->training.tiling || !(results > 0))
-        return cost->flop / rate;
-    const double m = device->training.tiling->multiprocessors;
-    for (size_t i = 0; i < sizeof(tiles) / sizeof(tiles[0]); i++) {
-        const double tile = tiles[i].rows * tiles[i].columns;
-        const double n = ceil(cost->rows / tiles[i].rows) * ceil(cost->columns / tiles[i].columns);
+    for (; tiles->rows > 0; tiles++) {
+        const double size = tiles->rows * tiles->columns;
+        const double n = ceil(cost->rows / tiles->rows) * ceil(cost->columns / tiles->columns);
         for (double parts = 1; parts <= 4; parts++) {
             if (parts > 1 && cost->flop < parts * 2 * 512 * results)
                 break;
-            const double computed = ceil(n * parts / m) * m * tile / parts;
+            const double each = cost->flop / results * size / parts / (rate * tiles->reached / m);
             const double sums = parts > 1 ? 2 * parts * 4 * results / memory_rate(device) : 0;
-            best = fmin(best, cost->flop / (rate * tiles[i].reached) * computed / results + sums);
+            best = fmin(
+                best,
+                waves_of(tiling, n * parts, alone) * (each + cs_time_seconds(tiling->fill)) + sums);
         }
     }
     return best;
+}
+
+/* Tiles that computing has read in time hide moving, but for a part of the results, which are
+ * written last. Where tiles are not known, and of experts, whose products are of many matrices, the
+ * two add up, as in SimuMax's products of groups (MooreThreads, 4dcaae51). */
+static double seconds_of_product(const cs_accelerator *device, const cs_op *op,
+                                 const cs_pass_cost *cost, double peak, cs_precision precision)
+{
+    const cs_efficiency *reached = efficiency_of_product(device, op, precision);
+    const double rate = peak * reached->compute, bandwidth = device->bandwidth * reached->memory;
+    const cs_tiling *tiling = device->training.tiling;
+    const bool single = precision == CS_PRECISION_FP32;
+    const bool tiled = tiling && op->kind == CS_OP_LINEAR && cost->rows * cost->columns > 0;
+    if (tiled)
+        return fmax(seconds_in_tiles(device, cost, single ? single_tiles : narrow_tiles, rate),
+                    cost->product_bytes / bandwidth) +
+               tiling->written * cost->result_bytes / bandwidth +
+               fmax(cost->bytes - cost->product_bytes, 0) / memory_rate(device);
+    return single && is_product(op->kind) ? fmax(cost->flop / rate, cost->bytes / bandwidth)
+                                          : cost->flop / rate + cost->bytes / bandwidth;
 }
 
 static double in_step(const cs_runtime_kernels *kernels, const cs_accelerator *device)
@@ -465,13 +510,7 @@ double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_ac
         seconds += fmax(seconds_of_flash(device, kernels->flash, cost, pass, peak),
                         cost->bytes / memory_rate(device));
     } else if (is_product(op->kind) || op->kind == CS_OP_ATTENTION) {
-        const cs_efficiency *reached = efficiency_of_product(device, op, precision);
-        const double rate = peak * reached->compute;
-        const double moving = cost->bytes / (device->bandwidth * reached->memory);
-        if (precision == CS_PRECISION_FP32 && is_product(op->kind))
-            seconds += fmax(seconds_in_tiles(device, cost, rate), moving);
-        else
-            seconds += cost->flop / rate + moving;
+        seconds += seconds_of_product(device, op, cost, peak, precision);
     } else if (op->kind == CS_OP_CONV) {
         return cs_accelerator_conv_seconds(device, op, cost, precision,
                                            efficiency_of_product(device, op, precision)) *
