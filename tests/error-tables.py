@@ -1,26 +1,34 @@
 #!/usr/bin/env python3
-"""Errors of predictions, as docs/reference/accuracy.md has them: error-tables.py SIM POINTS...
-[--update PAGE]
+"""The tables of docs/reference/accuracy.md, and the numbers in README.md:
 
-Prints tables in Markdown: errors of the step time by source, by kind of run beside what the project
-aims at, and by feature; where the steps go of kinds that miss their target and of sources with a
-bias, and what their parts lack; errors of memory by source; verdicts. `--update PAGE` puts them
-between the page's markers.
+  error-tables.py PREDICTIONS.json ... --points POINTS.json ... [--fit FIT] [--left-out FILE]
+                  [--update]
+
+PREDICTIONS.json are outputs of `sim validate POINTS.json --json`; no simulation is run. All errors
+are left-out errors: those of datasets that parameters were fitted to are as left-out-errors.py has
+them, from FIT and FILE. Prints tables in Markdown: what a user can expect; errors and intervals by
+source, and by kind of run; ranking of layouts by source; trends; out-of-memory verdicts; memory;
+other tools; and of sources with a bias, where their steps go and what the parts lack. --update puts
+them between the markers of the page and, of the first one, of README.md.
 """
 import argparse
+import importlib
 import json
+import math
 import os
 import re
 import statistics
-import subprocess
-import tempfile
+import sys
+
+import judging
 
 ASIDE = 'megatron-goldens'  # tests of a framework, of quality C: in the table by source only
 NARROW = ('fp8', 'mxfp8', 'nvfp4')
-FEATURES = 12
+TREND_RUNS = 20  # of a study whose trends are shown
+MOST_TREND = 3  # in %
 MOST_BIAS = 3  # of a source, in %
-# of a run that fitted
-MEASURED = ('step_time_s', 'allocated_bytes', 'reserved_bytes', 'device_memory_bytes')
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PAGES = [os.path.join(ROOT, 'docs', 'reference', 'accuracy.md'), os.path.join(ROOT, 'README.md')]
 
 
 def read_points(path):
@@ -77,42 +85,6 @@ def cells(errors, digits=1):
     return f'{mean:.{digits}f} | {median:.{digits}f} | {bias:+.{digits}f} |'
 
 
-def by_source(points):
-    lines = ['| source | runs | compared | mean, % | median, % | bias, % |',
-             '|---|---:|---:|---:|---:|---:|']
-    for name in (*sorted({p['dataset'] for p in points}), 'all', 'all but ' + ASIDE):
-        chosen = [p for p in points if p['dataset'] == name or name == 'all' or
-                  (name.startswith('all but') and p['dataset'] != ASIDE)]
-        errors = [p['error'] for p in chosen if p['error'] is not None]
-        if errors:
-            lines.append(f'| {name} | {len(chosen)} | {len(errors)} | {cells(errors)}')
-    return lines
-
-
-def by_target(points):
-    lines = ['| kind of run | points | target, % | mean, % | median, % | bias, % |',
-             '|---|---:|---:|---:|---:|---:|']
-    for name, target, belongs in TARGETS:
-        errors = [p['error'] for p in points if p['error'] is not None and p['dataset'] != ASIDE
-                  and belongs(p)]
-        if errors:
-            lines.append(f'| {name} | {len(errors)} | {target} | {cells(errors)}')
-    return lines
-
-
-def by_feature(points):
-    """Those with the largest bias first."""
-    rows = []
-    for name in {feature for p in points for feature in p.get('features') or []}:
-        errors = [p['error'] for p in points if p['error'] is not None and p['dataset'] != ASIDE
-                  and has(p, name)]
-        if errors:
-            rows.append(
-                (-abs(figures(errors)[2]), name, f'| {name} | {len(errors)} | {cells(errors)}'))
-    return ['| feature | runs | mean, % | median, % | bias, % |', '|---|---:|---:|---:|---:|',
-            *(row[2] for row in sorted(rows)[:FEATURES])]
-
-
 PARTS = {'products': 'products', 'attention': 'attention', 'memory_bound': 'memory-bound kernels',
          'launch_gaps': 'launch gaps',
          'other_computing': 'other computing', 'slowed': 'slowed by messages',
@@ -124,113 +96,228 @@ PARTS = {'products': 'products', 'attention': 'attention', 'memory_bound': 'memo
          'for_space': 'halos', 'for_host': 'the host', 'bubble': 'bubble'}
 
 
-def decompose(sim, chosen):
-    """Of these points together, as `sim validate` divides and explains them; it adds up."""
-    with tempfile.TemporaryDirectory(prefix='error-tables-') as folder:
-        path = os.path.join(folder, 'points.json')
-        files = []
-        for name in sorted({p['dataset'] for p in chosen}):
-            files.append(f'{path[:-5]}-{name}.json')
-            with open(files[-1], 'w', encoding='utf-8') as file:
-                json.dump({'schema': 'truth/1', 'dataset': name,
-                           'points': [p['point'] for p in chosen if p['dataset'] == name]},
-                          file)
-        done = subprocess.run([os.path.abspath(sim), 'validate', *files, '--json'],
-                              capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)['decomposition'][0]
-    assert abs(sum(found['predicted'].values()) + found['missing'] - 1) < 1e-6
-    assert abs(sum(found['lacking'].values()) + found['rest'] - found['missing']) < 1e-6
-    return found
 
 
-def by_part(sim, points):
-    """A column for each kind of run whose target is missed, and for each source with more than so
-    much bias."""
-    compared = [p for p in points if p['error'] is not None]
-    columns = []
-    for name, target, belongs in TARGETS:
-        chosen = [p for p in compared if p['dataset'] != ASIDE and belongs(p)]
-        if chosen and figures([p['error'] for p in chosen])[0] > target:
-            columns.append((name, decompose(sim, chosen)))
-    for name in sorted({p['dataset'] for p in compared}):
-        chosen = [p for p in compared if p['dataset'] == name]
-        if abs(figures([p['error'] for p in chosen])[2]) > MOST_BIAS:
-            columns.append((name, decompose(sim, chosen)))
-    lines = ['| part |' + ''.join(f' {name} | lacks |' for name, _ in columns),
-             '|---|' + '---:|---:|' * len(columns)]
-    for key, name in PARTS.items():
-        if any(abs(c['predicted'][key]) >= 0.0005 for _, c in columns):
-            lines.append(f'| {name} |' + ''.join(f' {100 * c["predicted"][key]:.1f} | '
-                                                 f'{100 * c["lacking"][key]:+.1f} |'
-                                                 for _, c in columns))
-    lines.append('| rest |' + ''.join(f' | {100 * c["rest"]:+.1f} |' for _, c in columns))
-    lines.append('| in all |' + ''.join(f' {100 * sum(c["predicted"].values()):.1f} | '
-                                        f'{100 * c["missing"]:+.1f} |'
-                                        for _, c in columns))
+# ---- what is known of the runs ----
+
+class Runs:
+    """Rows (point, prediction), where predictions of fitted datasets are left out."""
+
+    def __init__(self, given):
+        made = importlib.import_module('left-out-errors')
+        points = {p['id']: p for path in given.points for p in read_points(path)['points']}
+        with open(given.fit or made.PAGE, encoding='utf-8') as file:
+            shift = made.shifts(file.read())
+        exact = {}
+        if given.left_out:
+            with open(given.left_out, encoding='utf-8') as file:
+                exact = json.load(file)
+        self.rows, self.decomposition, groups = [], {}, {}
+        for path in given.predictions:
+            with open(path, encoding='utf-8') as file:
+                report = json.load(file)
+            self.decomposition.update({d['dataset']: d for d in report['decomposition']})
+            for row in report['points']:
+                if row['id'] not in points:
+                    sys.exit(f'{path}: no file after --points has {row["id"]}')
+                if row['step_time_error'] is not None:
+                    error = exact.get(row['id'], math.log1p(row['step_time_error']) +
+                                      shift.get(row['dataset'], 0))
+                    row['step_time_error'] = math.expm1(error)
+                    row['predicted_step_time_s'] = row['measured_step_time_s'] * math.exp(error)
+                    if not row['quality'].startswith('C'):
+                        source = made.SAME.get(row['dataset'], row['dataset'])
+                        groups.setdefault(source, {}).setdefault(
+                            made.values_of(row['traits']), []).append(-error)
+                self.rows.append((points[row['id']], row))
+        self.names = sorted({row['dataset'] for _, row in self.rows})
+        self.held, self.widths = made.Intervals(groups).coverage()
+        self.sizes = {s: sum(map(len, g.values())) for s, g in groups.items()}
+        self.fitted = {name for name in self.names if name in shift or any(
+            row['dataset'] == name and row['id'] in exact for _, row in self.rows)}
+
+    def of(self, name):
+        return [(p, r) for p, r in self.rows if not name or r['dataset'] == name]
+
+    def errors(self, name='', belongs=lambda p: True):
+        return [r['step_time_error'] for p, r in judging.timed(self.of(name))
+                if judging.is_exact(p) and belongs(p)]
+
+
+def percent(value, digits=1):
+    return '-' if value is None else f'{100 * value:.{digits}f}'
+
+
+# ---- tables ----
+
+def summary(runs):
+    """What a user can expect of an unseen run."""
+    mean, median, bias = figures(runs.errors())
+    n, tau, loss, near, rule_tau, rule_loss, rule_near = judging.ranking(judging.rank(runs.rows))
+    counts = judging.verdicts(runs.rows)
+    out = counts['caught'] + counts['missed']
+    fitted = counts['false_alarms'] + counts['fitted']
+    lines = [f'- **Step time**: mean error {mean:.1f} %, median {median:.1f} %, bias {bias:+.1f} % '
+             f'({len(runs.errors())} runs of {sum(bool(runs.errors(n)) for n in runs.names)} '
+             'datasets).',
+             f'- **Ranking of layouts** ({n} studies of equal model, GPUs, batch and precision): '
+             f"Kendall's tau {tau:.2f}; the layout that is predicted to be the fastest loses "
+             f'{100 * loss:.1f} % on the fastest one measured and is within 5 % of it in '
+             f'{100 * near:.0f} % of the studies. A rule of thumb: {rule_tau:.2f}, '
+             f'{100 * rule_loss:.1f} %, {100 * rule_near:.0f} %.']
+    if out:
+        lines.append(f'- **Out of memory**: {counts["caught"]} of {out} runs that ran out of memory '
+                     f'were predicted to ({100 * counts["caught"] / out:.0f} %), and '
+                     f'{counts["false_alarms"]} of {fitted} that did not '
+                     f'({100 * counts["false_alarms"] / fitted:.1f} %).')
+    memory = []
+    for word in ('allocated', 'reserved'):
+        errors = [r[f'{word}_error'] for _, r in runs.rows if r[f'{word}_error'] is not None]
+        if errors:
+            memory.append(f'{word} {figures(errors)[0]:.1f} % ({len(errors)} runs)')
+    if memory:
+        lines.append('- **Peak memory**, mean error: ' + ', '.join(memory) + '.')
+    if runs.held:
+        n = sum(runs.sizes[s] for s in runs.held)
+        by_run = sum(runs.held[s] * runs.sizes[s] for s in runs.held) / n
+        lines.append(f'- **Intervals** for 9 of 10 runs held for {100 * by_run:.0f} % of the runs and '
+                     f'{100 * statistics.fmean(runs.held.values()):.0f} % by source; half width '
+                     f'{100 * statistics.median(runs.widths.values()):.0f} % (median over sources).')
     return lines
 
 
-def by_memory(points):
-    lines = ['| source | figure | points | mean, % | median, % | bias, % |',
+def by_source(runs):
+    lines = ['| dataset | fitted | runs | mean, % | median, % | bias, % | interval held, % | half '
+             'width, % |', '|---|---|---:|---:|---:|---:|---:|---:|']
+    for name in runs.names:
+        errors = runs.errors(name)
+        if errors:
+            lines.append(f'| {name} | {"yes" if name in runs.fitted else "no"} | {len(errors)} | '
+                         f'{cells(errors)} {percent(runs.held.get(name), 0)} | '
+                         f'{percent(runs.widths.get(name), 0)} |')
+    for label, chosen in (('never fitted', [n for n in runs.names if n not in runs.fitted]),
+                          ('all', runs.names)):
+        errors = [e for name in chosen for e in runs.errors(name)]
+        if errors:
+            lines.append(f'| {label} | | {len(errors)} | {cells(errors)} | |')
+    return lines
+
+
+def by_kind(runs):
+    lines = ['| kind of run | runs | mean, % | median, % | bias, % |', '|---|---:|---:|---:|---:|']
+    for name, _, belongs in TARGETS:
+        errors = runs.errors('', belongs)
+        if errors:
+            lines.append(f'| {name} | {len(errors)} | {cells(errors)}')
+    return lines
+
+
+def by_ranking(runs):
+    lines = ['| dataset | groups | tau | loss, % | within 5 %, % | rule: tau | loss, % | within 5 %, '
+             '% |', '|---|---:|---:|---:|---:|---:|---:|---:|']
+    for name in (*runs.names, ''):
+        groups = judging.rank(runs.of(name))
+        if groups:
+            n, *of = judging.ranking(groups)
+            lines.append(f'| {name or "all"} | {n} |' + ''.join(
+                f' {of[k]:.2f} | {percent(of[k + 1])} | {percent(of[k + 2], 0)} |' for k in (0, 3)))
+    return lines
+
+
+def by_trend(runs):
+    """Datasets with enough runs; a trend beyond both its limit and two standard errors is bold."""
+    axes = list(judging.axes(runs.rows[0][0]))
+    lines = ['| dataset |' + ''.join(f' {axis} |' for axis in axes), '|---|' + '---:|' * len(axes)]
+    for name in runs.names:
+        if len(runs.errors(name)) < TREND_RUNS:
+            continue
+        cell = []
+        for axis in axes:
+            found = judging.trend(runs.of(name), axis)
+            text = '-'
+            if found:
+                slope, error = found[0], found[1]
+                text = f'{100 * slope:+.1f} ± ' + percent(error)
+                if 100 * abs(slope) > MOST_TREND and abs(slope) > 2 * (error or 0):
+                    text = f'**{text}**'
+            cell.append(text)
+        if any(text != '-' for text in cell):
+            lines.append(f'| {name} | ' + ' | '.join(cell) + ' |')
+    return lines
+
+
+def by_verdict(runs):
+    lines = ['| dataset | caught | of | recall, % | false alarms | of |', '|---|---:|---:|---:|---:|'
+             '---:|']
+    for name in (*runs.names, ''):
+        counts = judging.verdicts(runs.of(name))
+        out = counts['caught'] + counts['missed']
+        if out or counts['false_alarms']:
+            recall = percent(counts['caught'] / out, 0) if out else '-'
+            lines.append(f'| {name or "all"} | {counts["caught"]} | {out} | {recall} | '
+                         f'{counts["false_alarms"]} | {counts["false_alarms"] + counts["fitted"]} |')
+    return lines
+
+
+def by_memory(runs):
+    lines = ['| dataset | measure | runs | mean, % | median, % | bias, % |',
              '|---|---|---:|---:|---:|---:|']
-    for name in sorted({p['dataset'] for p in points}):
-        for figure in ('allocated', 'reserved'):
-            errors = [p[figure] for p in points if p['dataset'] == name and p[figure] is not None]
+    for word in ('allocated', 'reserved'):
+        for name in (*runs.names, ''):
+            errors = [r[f'{word}_error'] for _, r in runs.of(name)
+                      if r[f'{word}_error'] is not None]
             if errors:
-                lines.append(f'| {name} | {figure} | {len(errors)} | {cells(errors, 2)}')
+                lines.append(f'| {name or "all"} | {word} | {len(errors)} | {cells(errors, 2)}')
     return lines
 
 
-def verdicts(points):
-    """Of runs that are known to have fitted; those whose verdict depends on what is recomputed are
-    counted apart."""
-    lines = ['| | right | undecided |', '|---|---:|---:|']
-    for name, chosen in (('all', points),
-                         ('that say it', [p for p in points if p['recompute'] != 'unknown'])):
-        told = [p for p in chosen if p['has_verdict'] and not p['depends']]
-        right = sum(p['out_of_memory'] == bool(p['measured'].get('oom')) for p in told)
-        lines.append(f'| {name} | {right} of {len(told)} ({100 * right / len(told):.1f} %) | '
-                     f'{sum(bool(p["depends"]) for p in chosen)} |')
+def by_peer(runs):
+    lines = ['| tool | measure | runs | sim, % | the tool, % |', '|---|---|---:|---:|---:|']
+    for (tool, measure), errors in judging.peers(runs.rows).items():
+        ours, theirs = (statistics.fmean(e[k] for e in errors) for k in (0, 1))
+        lines.append(f'| {tool} | {measure.replace("_", " ")} | {len(errors)} | {percent(ours, 2)} | '
+                     f'{percent(theirs, 2)} |')
+    return lines
+
+
+def by_part(runs):
+    """A column for each dataset with more than so much bias (not left out: as it is predicted)."""
+    columns = [(name, d) for name, d in sorted(runs.decomposition.items())
+               if name and d['points'] and 100 * abs(d['missing']) > MOST_BIAS]
+    shown = [key for key in PARTS if any(abs(d['lacking'][key]) >= 0.005 for _, d in columns)]
+    lines = ['| dataset | missing |' + ''.join(f' {PARTS[key]} |' for key in shown) + ' rest |',
+             '|---|---:|' + '---:|' * (len(shown) + 1)]
+    for name, of in columns:
+        assert abs(sum(of['lacking'].values()) + of['rest'] - of['missing']) < 1e-6
+        lines.append(f'| {name} | {100 * of["missing"]:+.1f} |' + ''.join(
+            f' {100 * of["lacking"][key]:+.1f} |' for key in shown) + f' {100 * of["rest"]:+.1f} |')
     return lines
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument('sim')
-    parser.add_argument('points', nargs='+')
-    parser.add_argument('--update', metavar='PAGE')
-    given = parser.parse_args()
-    done = subprocess.run([os.path.abspath(given.sim), 'validate', *given.points, '--json'],
-                          capture_output=True, text=True,
-                          check=True)
-    found = {row['id']: row for row in json.loads(done.stdout)['points']}
-    points = []
-    for path in given.points:
-        document = read_points(path)
-        for point in document['points']:
-            row = found[point['id']]
-            points.append({**point, 'point': point, 'dataset': document['dataset'],
-                           'error': row['step_time_error'],
-                           'allocated': row['allocated_error'], 'reserved': row['reserved_error'],
-                           'out_of_memory': row.get('out_of_memory'), 'depends': row.get('depends'),
-                           'has_verdict': row.get('predicted_allocated_bytes') is not None and (
-                               'oom' in point['measured']
-                               or any(row[f'measured_{key}'] is not None for key in MEASURED))})
-    tables = {'source': by_source(points), 'target': by_target(points),
-              'feature': by_feature(points),
-              'part': by_part(given.sim, points), 'memory': by_memory(points),
-              'verdict': verdicts(points)}
+    parser.add_argument('predictions', nargs='+')
+    parser.add_argument('--points', nargs='+', required=True)
+    parser.add_argument('--fit')
+    parser.add_argument('--left-out', metavar='FILE')
+    parser.add_argument('--update', action='store_true')
+    runs = Runs(parser.parse_args())
+    tables = {'left-out errors': summary(runs), 'errors by source': by_source(runs),
+              'errors by kind': by_kind(runs), 'ranking by source': by_ranking(runs),
+              'trends by source': by_trend(runs), 'verdicts by source': by_verdict(runs),
+              'memory by source': by_memory(runs), 'other tools': by_peer(runs),
+              'parts by source': by_part(runs)}
     for name, lines in tables.items():
-        print(f'by {name}\n\n' + '\n'.join(lines) + '\n')
-    if given.update:
-        with open(given.update, encoding='utf-8') as file:
+        print(f'{name}\n\n' + '\n'.join(lines) + '\n')
+    for path in PAGES if '--update' in sys.argv else []:
+        with open(path, encoding='utf-8') as file:
             page = file.read()
         for name, lines in tables.items():
-            page = re.sub(f'(<!-- errors by {name} -->\n).*?(<!-- end -->)',
+            page = re.sub(f'(<!-- {name} -->\n).*?(<!-- end -->)',
                           lambda at, lines=lines: at[1] + '\n'.join(lines) + '\n' + at[2], page,
                           flags=re.S)
-        with open(given.update, 'w', encoding='utf-8') as file:
+        with open(path, 'w', encoding='utf-8') as file:
             file.write(page)
 
 
