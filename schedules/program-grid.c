@@ -150,6 +150,7 @@ static void begin_computation(walk *w, uint32_t layer)
     wait_for(step, w->awaited);
     w->awaited = CS_NONE;
     if (first && w->pass->kind == CS_FORWARD) {
+        cs_program_fetch(w->job, w->stage, step);
         const int64_t input = w->job->stages[w->stage].input_bytes;
         cs_step_add_effect(step, CS_MEMORY_ACTIVATIONS, w->pass->recompute ? input : 0, false);
         cs_step_add_effect(step, CS_MEMORY_BUFFERS, -w->pass->reads, false);
@@ -199,7 +200,7 @@ static void keep(walk *w, uint32_t l)
     w->kept = kept;
 }
 
-static void compute(walk *w, uint32_t layer, cs_time duration)
+static void compute(walk *w, uint32_t layer, cs_time duration, cs_time host)
 {
     if (!w->open)
         begin_computation(w, layer);
@@ -211,6 +212,14 @@ static void compute(walk *w, uint32_t layer, cs_time duration)
     last->tail = layer;
     last->workspace = workspace > last->workspace ? workspace : last->workspace;
     step_at(w, w->computed)->duration += duration;
+    step_at(w, w->computed)->host += host;
+}
+
+/* The host waits for what was computed last; what follows is another step. */
+static void wait_for_device(walk *w)
+{
+    step_at(w, w->computed)->syncs = true;
+    w->open = false;
 }
 
 /* ---- exchanges ---- */
@@ -454,7 +463,10 @@ static void go_forward(walk *w, uint32_t l, const cs_layer *layer, bool again)
         if (skipped > 0 && skipped == piece->forward)
             continue;
         part_before(w, l, gap, false);
-        compute(w, l, piece->forward - skipped);
+        compute(w, l, piece->forward - skipped,
+                piece->host.forward - (again ? piece->host.skipped : 0));
+        if (piece->waits)
+            wait_for_device(w);
     }
 }
 
@@ -467,23 +479,8 @@ static void go_back(walk *w, uint32_t l, const cs_layer *layer)
             return;
         const cs_layer_piece *piece = &layer->pieces[gap - 1];
         part_before(w, l, gap - 1, true);
-        compute(w, l, piece->backward_input + (whole ? piece->backward_weight : 0));
-    }
-}
-
-/* In one piece, its recomputation included. */
-static cs_time time_of(const walk *w, uint32_t l)
-{
-    const cs_layer_sum *sum = sum_of(w, l);
-    switch (w->pass->kind) {
-    case CS_BACKWARD:
-        return sum->backward_input + sum->backward_weight;
-    case CS_BACKWARD_INPUT:
-        return sum->backward_input;
-    case CS_BACKWARD_WEIGHT:
-        return sum->backward_weight;
-    default:
-        return sum->forward;
+        compute(w, l, piece->backward_input + (whole ? piece->backward_weight : 0),
+                piece->host.backward_input + (whole ? piece->host.backward_weight : 0));
     }
 }
 
@@ -559,7 +556,10 @@ static void walk_layer(walk *w, uint32_t l)
     const bool up = goes_up(w), pieces = layer && layer->n_pieces > 0;
     begin_layer(w, l);
     if (!pieces || w->pass->kind == CS_BACKWARD_WEIGHT) {
-        compute(w, l, time_of(w, l));
+        const cs_program_step whole = cs_program_whole(sum_of(w, l), w->pass);
+        compute(w, l, whole.duration, whole.host);
+        if (whole.syncs)
+            wait_for_device(w);
     } else {
         if (up || layer->recompute)
             go_forward(w, l, layer, !up);
@@ -663,6 +663,7 @@ static void make_update(walk *w)
     const uint32_t exchanged = alone ? CS_NONE : exchange_matrices(w), id = add_step(w, CS_UPDATE);
     cs_program_step *update = step_at(w, id);
     update->duration = cs_states_update(w->job, w->stage);
+    update->syncs = true;
     update->flags = CS_STEP_ENDS | (exchanged == CS_NONE ? CS_STEP_BEGINS | CS_STEP_SUMS : 0);
     wait_for(update, exchanged);
     cs_step_add_results(update, w->pass->results);

@@ -66,6 +66,16 @@ static cs_time duration_of(const cs_layer_sum *stage, cs_kind kind)
     }
 }
 
+static cs_time host_of(const cs_layer_sum *stage, cs_kind kind)
+{
+    const cs_host_times *host = &stage->host;
+    const cs_time input = kind == CS_BACKWARD_WEIGHT ? 0 : host->backward_input;
+    const cs_time weight = kind == CS_BACKWARD_INPUT ? 0 : host->backward_weight;
+    return kind == CS_UPDATE                            ? 0
+           : kind == CS_FORWARD || kind == CS_RECOMPUTE ? host->forward
+                                                        : input + weight;
+}
+
 static void add_forward(cs_program_step *step, const cs_layer_sum *stage,
                         const cs_program_pass *pass)
 {
@@ -97,6 +107,9 @@ cs_program_step cs_program_whole(const cs_layer_sum *stage, const cs_program_pas
 {
     cs_program_step step = {.kind = pass->kind,
                             .duration = duration_of(stage, pass->kind),
+                            .host = host_of(stage, pass->kind),
+                            .syncs = pass->kind == CS_UPDATE ||
+                                     (stage->waits && pass->kind == CS_FORWARD),
                             .flags = CS_STEP_BEGINS | CS_STEP_RECEIVES | CS_STEP_ENDS};
     if (pass->kind == CS_FORWARD || pass->kind == CS_RECOMPUTE)
         add_forward(&step, stage, pass);
@@ -105,6 +118,12 @@ cs_program_step cs_program_whole(const cs_layer_sum *stage, const cs_program_pas
     cs_step_add_effect(&step, CS_MEMORY_OPTIMIZER, pass->copied, false);
     cs_step_add_effect(&step, CS_MEMORY_OPTIMIZER, -pass->copied, true);
     return step;
+}
+
+void cs_program_fetch(const cs_job *job, uint32_t stage, cs_program_step *step)
+{
+    step->host += job->model->host_batch;
+    step->syncs_before = job->batch_waits && (stage == 0 || stage + 1 == job->plan->n_stages);
 }
 
 cs_status cs_program_stage_init(const cs_job *job, uint32_t stage, cs_program_stage *made,
@@ -132,6 +151,8 @@ cs_status cs_program_make(const cs_program_stage *stage, const cs_program_pass *
     if (!program->steps)
         return cs_error_no_memory(error);
     program->steps[program->n++] = cs_program_whole(&stage->job->stages[stage->stage], pass);
+    if (pass->kind == CS_FORWARD)
+        cs_program_fetch(stage->job, stage->stage, program->steps);
     return CS_OK;
 }
 
@@ -148,6 +169,9 @@ uint32_t cs_program_class(cs_builder *builder, const cs_program_step *step, cons
     cs_class cls = *like;
     cls.kind = cls.origin = (uint8_t)step->kind;
     cls.duration = step->duration;
+    cls.host = step->host;
+    cls.waits = step->syncs;
+    cls.waits_before = step->syncs_before;
     uint32_t made = cs_builder_class(builder, &cls);
     for (uint32_t e = 0; e < step->n_effects; e++)
         cs_builder_effect(builder, step->effects[e].category, cls.device, step->effects[e].bytes,
@@ -161,6 +185,7 @@ cs_class cs_program_message(const cs_job *job, uint32_t stage, uint32_t from, ui
     return (cs_class){.kind = CS_TRANSFER,
                       .origin = CS_TRANSFER,
                       .blocking = job->blocking,
+                      .waits = job->message_waits,
                       .stage = stage,
                       .device = from,
                       .peer = to,

@@ -90,6 +90,8 @@ typedef struct cs_program_step {
     cs_purpose purpose;
     int64_t bytes, bytes_back; /* see cs_class */
     cs_time duration;          /* of a computation, at speed 1; of a copy */
+    cs_time host;              /* see cs_class */
+    bool syncs, syncs_before;  /* cs_class.waits, cs_class.waits_before */
     uint32_t flags;
     uint32_t n_waits, waits[CS_STEP_WAITS]; /* steps in front of it; program order is implied */
     uint32_t n_effects;
@@ -126,6 +128,9 @@ static inline bool cs_step_copies(const cs_program_step *step)
 /* The whole of a pass as one computation, of what a stage takes for it. A generator may change the
  * duration. */
 cs_program_step cs_program_whole(const cs_layer_sum *stage, const cs_program_pass *pass);
+
+/* Adds to the first step of a forward what the host does before: it fetches the micro-batch. */
+void cs_program_fetch(const cs_job *job, uint32_t stage, cs_program_step *step);
 
 /* For cs_program_stage_finish, also when it failed. CS_INVALID when layers with pieces are not
  * there for the job's samples. */

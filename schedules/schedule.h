@@ -97,7 +97,10 @@ typedef struct cs_job {
     bool receive_buffers;   /* of a grid: see stage-buffers.h */
     uint32_t stage_results; /* of a grid: cs_stage_results */
     bool blocking;          /* transfers occupy the compute of both ends */
-    bool in_series;   /* steps of a pass that nothing comes between may be one task (cs_series);
+    bool message_waits;     /* the host waits for the messages between stages (cs_class.waits) */
+    bool
+        batch_waits; /* on the first and the last stage, it waits for its device before a forward */
+    bool in_series;  /* steps of a pass that nothing comes between may be one task (cs_series);
                              * collectives must be delays then, and nothing slow computations down */
     bool passes_only; /* on a grid: only passes and their exchanges within layers, for callers that
                        * only need the times of passes. There are no messages between stages, sums

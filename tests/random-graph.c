@@ -26,6 +26,7 @@ typedef struct generator {
     uint32_t n_devices, n_stages, n_items, n_slots, n_groups;
     uint32_t n_notes; /* registers by item, and as many by mini-batch behind them */
     bool satisfiable; /* no task asks for a version that is not there */
+    bool hosts;       /* of devices take time */
     bool orderly; /* the order of tasks is fixed: in-order.h applies, unless events come too late */
     bool retains[MOST_SLOTS]; /* the slot keeps all its versions */
     uint32_t slot_devices[MOST_SLOTS];
@@ -205,9 +206,21 @@ static void make_delay(generator *make, cs_class *cls)
     cls->duration = (cs_time)below(make, 5000);
 }
 
+/* Hosts that take time, and wait for tasks. */
+static void add_host(generator *make, cs_class *cls)
+{
+    cls->waits = chance(make, 20);
+    if (cls->kind == CS_TRANSFER)
+        return;
+    cls->host = chance(make, 70) ? (cs_time)below(make, 4000) : 0;
+    cls->waits_before = chance(make, 20);
+}
+
 static uint32_t add_class(generator *make)
 {
     cs_class cls = chance(make, 60) ? random_compute(make) : random_transfer(make);
+    if (make->hosts)
+        add_host(make, &cls);
     if (cls.kind == CS_TRANSFER && make->n_groups > 0 && chance(make, 25))
         make_delay(make, &cls);
     cls.updates = cls.weights != CS_NONE && chance(make, 15);
@@ -552,6 +565,7 @@ cs_status random_case_init(random_case *made, uint64_t seed, cs_error *error)
         return cs_error_no_memory(error);
     *made = (random_case){0};
     make.orderly = seed % 4 == 0;
+    make.hosts = seed % 3 == 0;
     make.n_devices = 1 + below(&make, MOST_DEVICES);
     make.satisfiable = made->satisfiable = chance(&make, 80);
     made->options = (cs_engine_options){.record_memory = chance(&make, 80),

@@ -34,6 +34,7 @@ typedef struct task_record {
     cs_time alone; /* what a computation takes when nothing slows it down */
     double slower; /* so many times as long it takes since `changed`, when `undone` ps were left */
     double undone;
+    cs_time started; /* a computation: when its host has started all of it */
 } task_record;
 
 typedef struct reference {
@@ -47,6 +48,7 @@ typedef struct reference {
     uint32_t *links;         /* the tasks' routes */
     uint32_t *messages;      /* and for how many messages they stand on each link */
     uint32_t *occupied;      /* per device: by which task, or CS_NONE */
+    cs_time *hosts;          /* per device: when its host is free */
     uint32_t *versions;      /* per slot: the current one */
     uint32_t *before;        /* per slot: the one that was current when this instant began */
     uint32_t *holds;         /* per slot and version */
@@ -275,12 +277,17 @@ static cs_status overflow(const reference *run, uint32_t task)
                         cs_graph_describe(run->graph, task, text, sizeof(text)));
 }
 
+static cs_time later(cs_time a, cs_time b)
+{
+    return a > b ? a : b;
+}
+
 static cs_status set_end(reference *run, uint32_t task, cs_time duration)
 {
     cs_time end;
     if (!cs_time_add(run->now, duration, &end))
         return overflow(run, task);
-    run->tasks[task].end = end;
+    run->tasks[task].end = later(end, is_transfer(run, task) ? 0 : run->tasks[task].started);
     return CS_OK;
 }
 
@@ -328,6 +335,30 @@ static void release_successors(reference *run, uint32_t task)
     }
 }
 
+/* A host that waits for a task is not free before its end. */
+static void end_wait(reference *run, const cs_class *cls)
+{
+    const bool transfer = cls->kind == CS_TRANSFER;
+    if (cls->waits && (!transfer || cls->blocking))
+        run->hosts[cls->device] = later(run->hosts[cls->device], run->now);
+    if (cls->waits && transfer)
+        run->hosts[cls->peer] = later(run->hosts[cls->peer], run->now);
+}
+
+/* The host of a device starts what it computes. */
+static bool start_by_host(reference *run, uint32_t task, cs_time duration)
+{
+    const cs_class *cls = class_of(run, task);
+    cs_time *host = &run->hosts[cls->device], alone;
+    if (cls->waits_before)
+        *host = later(*host, run->now);
+    if (!cs_time_add(*host, cls->host, host) || !cs_time_add(run->now, duration, &alone))
+        return false;
+    run->tasks[task].started = *host;
+    run->trace.devices[cls->device].waited += later(*host - alone, 0);
+    return true;
+}
+
 static void end_task(reference *run, uint32_t task)
 {
     run->tasks[task].state = ENDED;
@@ -336,9 +367,12 @@ static void end_task(reference *run, uint32_t task)
     for (uint32_t device = 0; device < run->graph->n_devices; device++)
         if (run->occupied[device] == task)
             run->occupied[device] = CS_NONE;
-    if (!is_transfer(run, task))
-        run->trace.devices[class_of(run, task)->device].slowed +=
-            run->now - run->trace.spans[task].start - run->tasks[task].alone;
+    if (!is_transfer(run, task)) {
+        const cs_time alone = run->trace.spans[task].start + run->tasks[task].alone;
+        cs_device_record *record = &run->trace.devices[class_of(run, task)->device];
+        record->slowed += run->now - later(alone, run->tasks[task].started);
+    }
+    end_wait(run, class_of(run, task));
     apply_effects(run, task, true);
     drop_version(run, task);
     make_version(run, task);
@@ -363,6 +397,8 @@ static cs_status start_compute(reference *run, uint32_t task)
         return overflow(run, task);
     const double *factors = run->options->task_factors;
     if (factors && !cs_time_scale(duration, factors[task], &duration))
+        return overflow(run, task);
+    if (!start_by_host(run, task, duration))
         return overflow(run, task);
     run->tasks[task].state = RUNNING;
     run->tasks[task].alone = duration;
@@ -908,6 +944,7 @@ static bool allocate_run(reference *run)
     run->links = allocate(n_routes * run->platform->longest_route, sizeof(*run->links));
     run->messages = allocate(n_routes * run->platform->longest_route, sizeof(*run->messages));
     run->occupied = allocate(run->graph->n_devices, sizeof(*run->occupied));
+    run->hosts = allocate(run->graph->n_devices, sizeof(*run->hosts));
     run->live = allocate(n_cells, sizeof(*run->live));
     run->sampled = allocate(n_cells, sizeof(*run->sampled));
     run->unshared = allocate(run->platform->n_links, sizeof(*run->unshared));
@@ -1034,6 +1071,7 @@ static void finish(reference *run)
     free(run->links);
     free(run->messages);
     free(run->occupied);
+    free(run->hosts);
     free(run->versions);
     free(run->before);
     free(run->holds);

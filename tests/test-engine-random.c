@@ -162,6 +162,10 @@ static verdict compare_peaks(const cs_trace *fast, const cs_trace *slow, char *t
             return different(
                 text, "device %" PRIu32 ": engine slowed by %" PRId64 ", reference by %" PRId64, i,
                 a->slowed, b->slowed);
+        if (a->waited != b->waited)
+            return different(
+                text, "device %" PRIu32 ": engine waited %" PRId64 " for hosts, reference %" PRId64,
+                i, a->waited, b->waited);
         for (uint32_t c = 0; c < CS_N_CATEGORIES; c++)
             if (a->at_peak[c] != b->at_peak[c] || a->category_peak[c] != b->category_peak[c])
                 return different(text,

@@ -959,6 +959,17 @@ static void build_chain(cs_net *net)
     assert_int_equal(cs_net_end(net), CS_OK);
 }
 
+/* Of a layer by itself, whose host begins when its device does. */
+static double seconds_of_layer(const cs_layer *layer, bool backward)
+{
+    const cs_host_times *host = &layer->host;
+    const cs_time device = layer->backward_input + layer->backward_weight;
+    const cs_time started = host->backward_input + host->backward_weight;
+    return backward
+               ? cs_time_seconds(device > started ? device : started)
+               : cs_time_seconds(layer->forward > host->forward ? layer->forward : host->forward);
+}
+
 static double seconds_with(cs_runtime_kernels kernels, cs_weight_gradients gradients, bool backward)
 {
     cs_net net = {0};
@@ -979,8 +990,7 @@ static double seconds_with(cs_runtime_kernels kernels, cs_weight_gradients gradi
     for (uint32_t l = 0; l < model.n_layers; l++) {
         const cs_layer *layer = &model.layers[l];
         if (strstr(layer->name, "down"))
-            seconds = cs_time_seconds(backward ? layer->backward_input + layer->backward_weight
-                                               : layer->forward);
+            seconds = seconds_of_layer(layer, backward);
     }
     cs_model_finish(&model);
     cs_net_finish(&net);

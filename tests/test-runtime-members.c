@@ -40,6 +40,24 @@ static const char interleaved[] =
     "\"1 GB/s\", \"latency\": \"0 s\"}, \"schedule\": {\"kind\": \"interleaved_1f1b\", "
     "\"stages_per_device\": 2, \"micro_batches\": 2}}";
 
+/* A forward takes the device 1 ms and the host 10, a backward 40 and 20; of each of two stages, or of
+ * the only one with two micro-batches. */
+#define HOSTS(layers, batch, devices, schedule)                                                    \
+    "{\"schema_version\": 1, \"name\": \"t\", \"runtime\": {\"name\": \"ideal\"}, \"model\": "     \
+    "{\"inline\": {\"schema_version\": 1, \"name\": \"h\", \"batch_size\": 1, \"input\": 0, "      \
+    "\"provenance\": {\"source\": \"synthetic\", \"hardware\": \"none\", \"date\": "               \
+    "\"1970-01-01\"}, "                                                                            \
+    "\"layers\": [" layers "]}, \"batch_size\": " batch                                            \
+    "}, \"platform\": {\"topology\": \"ideal\", "                                                  \
+    "\"devices\": " devices "}, \"schedule\": {" schedule "}}"
+#define HOST_LAYER(name)                                                                           \
+    "{\"name\": \"" name "\", \"forward\": \"1 ms\", \"backward\": \"40 ms\", \"weights\": 0, "    \
+    "\"output\": 0, \"kept\": 0, \"host_forward\": \"10 ms\", \"host_backward_input\": \"20 ms\"}"
+static const char host_pipeline[] = HOSTS(HOST_LAYER("a") ", " HOST_LAYER("b"), "1", "2",
+                                          "\"kind\": \"1f1b\", \"micro_batches\": 1");
+static const char host_batches[] =
+    HOSTS(HOST_LAYER("a"), "2", "1", "\"kind\": \"sequential\", \"micro_batches\": 2");
+
 /* A GPT of two blocks in bf16, on two replicas. The runtime has no conventions of its own: all are
  * given where they would matter. */
 #define NETWORK_ON(gpu)                                                                            \
@@ -181,6 +199,14 @@ static double forward(const run *of)
     return NAN;
 }
 
+static double host_forward(const run *of)
+{
+    for (uint32_t l = 0; l < of->scenario.model->n_layers; l++)
+        if (strstr(of->scenario.model->layers[l].name, "h.0."))
+            return cs_time_seconds(of->scenario.model->layers[l].host.forward);
+    return NAN;
+}
+
 static double is_played(const run *of)
 {
     return of->scenario.has_allocator;
@@ -211,11 +237,24 @@ static const effect effects[] = {
     {.key = "/runtime/fused", .elsewhere = "runtime-keys: fuses"},
     {.key = "/runtime/release", .elsewhere = "runtime: test_bundles"},
     {.key = "/runtime/flash", .elsewhere = "runtime: test_seconds"},
+<<<<<<< HEAD
     {.key = "/runtime/loss", .elsewhere = "loss-kernels: moves_logits"},
     /* a layer whose kernels take microseconds takes what the host does for them */
     {"/runtime/host", network, "\"10 ms\"", "\"20 ms\"", forward, true, 2, NULL},
+=======
+    {"/runtime/host", network, "\"10 ms\"", "\"20 ms\"", host_forward, true, 2, NULL},
+>>>>>>> ca55c765 (host: give each device a clock of its host)
     {.key = "/runtime/host_kernel", .elsewhere = "runtime-keys: waits_for_the_host"},
     {.key = "/runtime/host_product_backward", .elsewhere = "runtime: test_host"},
+    {.key = "/runtime/batch_operators", .elsewhere = "runtime: test_host_of_halves"},
+    /* F until 10 ms, when the host has started it, B until 50; the host, which has been free since
+     * 30, starts F until 40 and it takes 1 ms, until 51; B until 91. Waiting until 50 it starts F
+     * until 60; B until 100 */
+    {"/runtime/batch_waits", host_batches, "false", "true", seconds, false, 9e-3, NULL},
+    /* F until 10 ms; the second host has started its own by then, F until 11; B until 51, B until
+     * 91. Waiting for messages, F until 10 and 20, B until 60, the first host starts B until 80 and
+     * it takes until 100 */
+    {"/runtime/message_waits", host_pipeline, "false", "true", seconds, false, 9e-3, NULL},
     {.key = "/runtime/deterministic", .elsewhere = "runtime-keys: starts_more_kernels"},
     {"/runtime/step", uniform, "0", "\"1 s\"", seconds, false, 1, NULL},
     {.key = "/runtime/launch_blocking", .elsewhere = "runtime-keys: waits_for_the_host"},
@@ -522,12 +561,12 @@ static void is_once_a_step(void **state)
 }
 
 /* Forward of a block, layer by layer. */
-static double block_forward(const run *of)
+static double block_host(const run *of)
 {
     double sum = 0;
     for (uint32_t l = 0; l < of->scenario.model->n_layers; l++)
         if (strstr(of->scenario.model->layers[l].name, "h.0"))
-            sum += cs_time_seconds(of->scenario.model->layers[l].forward);
+            sum += cs_time_seconds(of->scenario.model->layers[l].host.forward);
     return sum;
 }
 
@@ -545,7 +584,7 @@ static void starts_messages(void **state)
     char *text = cJSON_PrintUnformatted(root);
     run_with(text, "/parallel", "{\"data\": 2, \"bucket\": 0}", &whole);
     run_with(text, "/parallel", "{\"tensor\": 2, \"bucket\": 0}", &divided);
-    const double more = block_forward(&divided) - block_forward(&whole);
+    const double more = block_host(&divided) - block_host(&whole);
     if (fabs(more - 2e-3) > 1e-9)
         fail_msg("expected 2 ms more, got %.12g s", more);
     finish(&whole);

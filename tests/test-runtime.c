@@ -466,14 +466,32 @@ static void test_host(void **state)
         device.training.host = &factor;
         const cs_host_seconds got = cs_runtime_kernels_host(
             &kernels, &device, &op, &cost, host_rows[i].precision, host_rows[i].apart);
+        const double backward = (got.backward_input + got.backward_weight) * 1e6;
         if (fabs(got.forward * 1e6 - host_rows[i].forward) > 1e-9 ||
-            fabs(got.backward * 1e6 - host_rows[i].backward) > 1e-9)
+            fabs(backward - host_rows[i].backward) > 1e-9)
             fail_msg("%s: expected %g and %g us, got %g and %g", host_rows[i].row,
-                     host_rows[i].forward, host_rows[i].backward, got.forward * 1e6,
-                     got.backward * 1e6);
+                     host_rows[i].forward, host_rows[i].backward, got.forward * 1e6, backward);
         const double message = host_rows[i].graphs ? 0 : 11e-6 * host_rows[i].factor;
         assert_float_equal(message, cs_runtime_kernels_message(&kernels, &device), 1e-12);
     }
+}
+
+/* Half of 10 us for each half of a backward with two kernels in each, of 1 us. Twelve operators for
+ * a micro-batch, 11 us each, on a host that takes twice the time. */
+static void test_host_of_halves(void **state)
+{
+    (void)state;
+    const cs_runtime_kernels kernels = {
+        .given = true, .host = 10 * MICROSECOND, .host_kernel = MICROSECOND, .batch_operators = 12};
+    const cs_op_cost cost = {.backward_input = {1, 1, 2, 0}, .backward_weight = {1, 1, 2, 0}};
+    const cs_op linear = {.kind = CS_OP_LINEAR};
+    cs_accelerator device = small_device();
+    const cs_host_seconds of =
+        cs_runtime_kernels_host(&kernels, &device, &linear, &cost, CS_PRECISION_BF16, false);
+    expect_seconds("input", 7e-6, of.backward_input);
+    expect_seconds("weight", 7e-6, of.backward_weight);
+    device.training.host = &twice;
+    expect_seconds("micro-batch", 264e-6, cs_runtime_kernels_batch(&kernels, &device));
 }
 
 static void test_host_of_some_passes(void **state)
@@ -486,10 +504,10 @@ static void test_host_of_some_passes(void **state)
         .forward = {1, 1, 3, 0}, .backward_input = {1, 1, 3, 0}, .weights = 5, .biases = 1};
     const cs_op linear = {.kind = CS_OP_LINEAR};
     const cs_accelerator device = small_device();
-    expect_seconds(
-        "frozen", 3e-6,
-        cs_runtime_kernels_host(&each, &device, &linear, &frozen, CS_PRECISION_BF16, true)
-            .backward);
+    const cs_host_seconds of =
+        cs_runtime_kernels_host(&each, &device, &linear, &frozen, CS_PRECISION_BF16, true);
+    expect_seconds("frozen", 3e-6, of.backward_input);
+    assert_true(of.backward_weight == 0);
     /* the cast of a layer whose product is another's: one kernel of each of 4 experts */
     const cs_runtime_kernels loop = {
         .given = true, .expert_loop = true, .host_kernel = MICROSECOND};
@@ -551,10 +569,11 @@ static void test_fills(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_bundles), cmocka_unit_test(test_descriptions),
-        cmocka_unit_test(test_names),   cmocka_unit_test(test_seconds),
-        cmocka_unit_test(test_host),    cmocka_unit_test(test_host_of_some_passes),
-        cmocka_unit_test(test_zeros),   cmocka_unit_test(test_fills),
+        cmocka_unit_test(test_bundles),        cmocka_unit_test(test_descriptions),
+        cmocka_unit_test(test_names),          cmocka_unit_test(test_seconds),
+        cmocka_unit_test(test_host),           cmocka_unit_test(test_host_of_some_passes),
+        cmocka_unit_test(test_host_of_halves), cmocka_unit_test(test_zeros),
+        cmocka_unit_test(test_fills),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,10 +1,12 @@
 /* Series, tasks of several parts: they run as their parts do one by one, in time and in what their
  * device holds. */
+#include "sim/base/random.h"
 #include "sim/engine/engine.h"
 #include "sim/graph/builder.h"
 #include "tests/expect.h"
 #include "topologies/topology.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* On device 0: A computes for 1000 ps, then X goes on for 500 beside B, which takes 300; then C
@@ -142,6 +144,96 @@ static void test_memory(void **state)
     }
 }
 
+enum { MOST_PARTS = 7 };
+
+static cs_time up_to(gsl_rng *random, unsigned long most)
+{
+    return (cs_time)gsl_rng_uniform_int(random, most + 1);
+}
+
+/* A computation of a device whose host takes time, and may wait. */
+static uint32_t add_hosted(cs_builder *builder, gsl_rng *random)
+{
+    const cs_class cls = {.kind = CS_FORWARD,
+                          .origin = CS_FORWARD,
+                          .waits = up_to(random, 4) == 0,
+                          .waits_before = up_to(random, 4) == 0,
+                          .peer = CS_NONE,
+                          .weights = CS_NONE,
+                          .duration = up_to(random, 3000),
+                          .host = up_to(random, 3000)};
+    return cs_builder_class(builder, &cls);
+}
+
+/* Random parts, each of which waits for one before it, the last one for all delays. */
+static uint32_t make_hosted(cs_builder *builder, gsl_rng *random, cs_series_part *parts)
+{
+    const uint32_t n = 3 + (uint32_t)up_to(random, MOST_PARTS - 3);
+    cs_series_part *last = &parts[n - 1];
+    memset(parts, 0, MOST_PARTS * sizeof(*parts));
+    for (uint32_t i = 0; i < n; i++) {
+        const bool delay = i > 0 && i + 1 < n && up_to(random, 1) == 0;
+        parts[i].cls =
+            delay ? add_delay(builder, up_to(random, 3000), 0) : add_hosted(builder, random);
+        if (i > 0 && i + 1 < n)
+            parts[i].waits[parts[i].n_waits++] = (uint32_t)up_to(random, i - 1);
+        if (delay)
+            last->waits[last->n_waits++] = i;
+    }
+    return n;
+}
+
+/* Twice the same parts, and a task between them and after them. */
+static cs_trace run_hosted(uint64_t seed, bool together)
+{
+    gsl_rng *random = cs_random_stream(seed, "series");
+    cs_builder *builder = cs_builder_create(1, 1, 1, 1);
+    cs_platform platform = make_platform();
+    cs_graph graph = {0};
+    cs_trace trace = {0};
+    cs_series_part parts[MOST_PARTS];
+    uint32_t tasks[MOST_PARTS];
+    cs_error error;
+    cs_error_init(&error);
+    assert_true(random && builder);
+    const uint32_t n = make_hosted(builder, random, parts);
+    const uint32_t between = add_hosted(builder, random);
+    const uint32_t series = together ? cs_builder_series(builder, parts, n, n) : 0;
+    for (uint32_t round = 0; round < 2; round++) {
+        if (together)
+            cs_builder_task(builder, series, 0);
+        for (uint32_t i = 0; i < n && !together; i++) {
+            tasks[i] = cs_builder_task(builder, parts[i].cls, 0);
+            for (uint32_t w = 0; w < parts[i].n_waits; w++)
+                cs_builder_edge(builder, tasks[parts[i].waits[w]], tasks[i]);
+        }
+        cs_builder_task(builder, between, 0);
+    }
+    if (cs_builder_finish(builder, &graph, &error) != CS_OK ||
+        cs_graph_check(&graph, &error) != CS_OK ||
+        cs_engine_run(&graph, &platform, &(cs_engine_options){.every_event = !together}, &trace,
+                      &error) != CS_OK)
+        fail_msg("seed %d: %s", (int)seed, error.text);
+    cs_graph_finish(&graph);
+    cs_platform_finish(&platform);
+    cs_builder_destroy(builder);
+    gsl_rng_free(random);
+    return trace;
+}
+
+static void test_hosts(void **state)
+{
+    (void)state;
+    char name[32];
+    for (uint64_t seed = 0; seed < 500; seed++) {
+        cs_trace alone = run_hosted(seed, false), together = run_hosted(seed, true);
+        snprintf(name, sizeof(name), "seed %d", (int)seed);
+        expect_int(name, alone.makespan, together.makespan);
+        cs_trace_finish(&alone);
+        cs_trace_finish(&together);
+    }
+}
+
 /* What is no series is told. */
 static void test_wrong(void **state)
 {
@@ -177,6 +269,7 @@ static void test_wrong(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory), cmocka_unit_test(test_wrong)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_memory), cmocka_unit_test(test_hosts),
+                                       cmocka_unit_test(test_wrong)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -469,6 +469,7 @@ static bool explain_devices(const study *s, cs_analysis *analysis)
         of.n = 0;
         explain_device(s, &of);
         of.use->slowed = s->trace->devices[device].slowed;
+        of.use->waited = s->trace->devices[device].waited;
         done = !of.failed && keep_waits(&of, &analysis->waits);
     }
     free(of.waits);
@@ -608,6 +609,7 @@ static cs_mean_use mean_of(const cs_analysis *analysis)
         mean.active += cs_time_seconds(use->active);
         mean.hidden += cs_time_seconds(use->hidden);
         mean.slowed += cs_time_seconds(use->slowed);
+        mean.waited += cs_time_seconds(use->waited);
         for (uint32_t p = 0; p < CS_N_PURPOSES; p++) {
             mean.exposed[p] += cs_time_seconds(use->exposed[p]);
             mean.active_for[p] += cs_time_seconds(use->active_for[p]);
@@ -623,6 +625,7 @@ static cs_mean_use mean_of(const cs_analysis *analysis)
     mean.active /= n;
     mean.hidden /= n;
     mean.slowed /= n;
+    mean.waited /= n;
     return mean;
 }
 

@@ -134,9 +134,22 @@ static void end_slowdown(cs_engine *e, uint32_t task)
         e->memory.records[cls->device].slowed += cs_slowdown_end(e->slowdown, cls, e->now);
 }
 
+/* Hosts that have waited for a task are not free before its end. */
+static void end_wait(cs_engine *e, const cs_class *cls)
+{
+    const bool transfer = cls->kind == CS_TRANSFER;
+    cs_time *own = &e->devices[cls->device].host;
+    if (!transfer || cls->blocking)
+        *own = *own > e->now ? *own : e->now;
+    if (transfer && e->devices[cls->peer].host < e->now)
+        e->devices[cls->peer].host = e->now;
+}
+
 /* What the end of a task changes beside its successors. */
 static cs_status release(cs_engine *e, uint32_t task, const cs_run_class *cls)
 {
+    if (e->hosts && cs_graph_class(e->graph, task)->waits)
+        end_wait(e, cs_graph_class(e->graph, task));
     if (e->slowdown)
         end_slowdown(e, task);
     if (cls->series)
@@ -181,6 +194,18 @@ static inline cs_status begin_version(cs_engine *e, uint32_t task, const cs_run_
     return CS_OK;
 }
 
+/* Makes the duration of a computation that starts now longer if its host is late. */
+static bool wait_for_host(cs_engine *e, const cs_run_class *cls, cs_time *duration)
+{
+    cs_time end;
+    if (!cs_engine_advance_host(&e->hosts[cls - e->classes], e->now, *duration,
+                                &e->devices[cls->device].host, &end))
+        return false;
+    e->memory.records[cls->device].waited += end - e->now - *duration;
+    *duration = end - e->now;
+    return true;
+}
+
 static cs_status begin_compute(cs_engine *e, uint32_t task)
 {
     const cs_run_class *cls = class_of(e, task);
@@ -195,6 +220,9 @@ static cs_status begin_compute(cs_engine *e, uint32_t task)
     if (e->options.task_factors &&
         !cs_time_scale(duration, e->options.task_factors[task], &duration))
         return CS_OVERFLOW;
+    const cs_time alone = duration;
+    if (e->hosts && !wait_for_host(e, cls, &duration))
+        return CS_OVERFLOW;
     if (cls->series)
         cs_memory_begin_series(&e->memory, cs_graph_class(e->graph, task)->series - 1, cls->device,
                                e->now);
@@ -202,7 +230,8 @@ static cs_status begin_compute(cs_engine *e, uint32_t task)
     if (status == CS_OK)
         status = push_event_at(e, CS_TASK_ENDS, task, duration, &slot);
     if (status == CS_OK && e->slowdown)
-        cs_slowdown_begin(e->slowdown, cs_graph_class(e->graph, task), slot, duration, e->now);
+        cs_slowdown_begin(e->slowdown, cs_graph_class(e->graph, task), slot, alone, duration,
+                          e->now);
     return status;
 }
 

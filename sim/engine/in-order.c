@@ -37,6 +37,7 @@ typedef struct event {
 typedef struct lane {
     event *events; /* from `first` on, in order */
     uint32_t first, end, capacity;
+    cs_time host;        /* clock of its host */
     cs_time clock;       /* end of the latest computation of its program, */
     uint32_t clock_step; /* and in which step of that instant */
     cs_time applied;     /* the last event that was applied */
@@ -52,6 +53,7 @@ struct cs_in_order {
     lane *lanes;
     uint32_t *feeders, n_feeders;
     uint64_t *times; /* tasks of each class that were placed */
+    cs_time *late;   /* with hosts: by how much they were late for those */
     bool has_steps;
 };
 
@@ -95,6 +97,8 @@ static const char *refuse_graph(const cs_engine *e)
             return "messages compete for links (not with the sharing \"none\" or \"phi\")";
         if (e->classes[i].blocking)
             return "messages occupy the devices at both ends";
+        if (e->hosts && e->classes[i].transfer && graph->classes[i].waits)
+            return "hosts wait for messages";
     }
     if (graph->n_policies > 0 || !slots_are_local(graph))
         return "several versions of the weights are in use";
@@ -219,8 +223,9 @@ static bool prepare(cs_in_order *run)
     const size_t n_classes = (size_t)graph->n_classes + 1;
     run->classes = calloc(n_classes, sizeof(*run->classes));
     run->times = calloc(n_classes, sizeof(*run->times));
+    run->late = run->e->hosts ? calloc(n_classes, sizeof(*run->late)) : NULL;
     run->lanes = calloc((size_t)graph->n_devices + 1, sizeof(*run->lanes));
-    bool done = run->classes && run->times && run->lanes;
+    bool done = run->classes && run->times && run->lanes && (run->late || !run->e->hosts);
     for (uint32_t d = 0; done && d < graph->n_devices; d++)
         run->lanes[d].applied = -1;
     run->has_steps = run->e->options.task_factors != NULL;
@@ -259,6 +264,7 @@ void cs_in_order_destroy(cs_in_order *run)
     free(run->lanes);
     free(run->feeders);
     free(run->times);
+    free(run->late);
     free(run);
 }
 
@@ -379,6 +385,19 @@ static inline bool end_of(const flat_class *of, cs_time duration, cs_moment star
            (duration > 0 || !of->transfer || (end->step & LAST_STEP) < LAST_STEP - 1);
 }
 
+/* Makes the duration of a computation longer if its host is late. */
+static bool wait_for_host(cs_in_order *run, uint32_t cls, cs_time start, cs_time *duration)
+{
+    lane *own = &run->lanes[run->classes[cls].device];
+    cs_time end;
+    if (!cs_engine_advance_host(&run->e->hosts[cls], start, *duration, &own->host, &end))
+        return false;
+    run->e->memory.records[run->classes[cls].device].waited += end - start - *duration;
+    run->late[cls] += end - start - *duration;
+    *duration = end - start;
+    return true;
+}
+
 cs_status cs_in_order_place(cs_in_order *run, uint32_t task, cs_task what, cs_moment *point,
                             cs_span *span)
 {
@@ -399,6 +418,8 @@ cs_status cs_in_order_place(cs_in_order *run, uint32_t task, cs_task what, cs_mo
             return CS_OVERFLOW;
     }
     at = start_of(of, at);
+    if (run->e->hosts && !of->transfer && !wait_for_host(run, what.cls, at.time, &duration))
+        return CS_OVERFLOW;
     if (!end_of(of, duration, at, &end))
         return CS_OVERFLOW;
     run->times[what.cls]++;
@@ -421,6 +442,8 @@ cs_status cs_in_order_close(cs_in_order *run)
         CS_TRY(drain(run, &run->lanes[d], CS_TIME_MAX));
     e->times = run->times;
     run->times = NULL;
+    e->late = run->late;
+    run->late = NULL;
     return CS_OK;
 }
 

@@ -101,6 +101,56 @@ static cs_time place_parts(const cs_engine *e, const cs_series_part *parts, uint
     return computed;
 }
 
+static cs_run_host host_of(const cs_class *cls, const cs_run_class *run)
+{
+    cs_run_host made = {0, cls->host, cls->host, CS_NO_WAIT};
+    if (cls->waits_before)
+        made.least = made.waited = cls->host;
+    if (cls->waits)
+        made.waited = run->duration > made.least ? run->duration : made.least;
+    return made;
+}
+
+/* Long before any time of a run. */
+static const cs_time long_ago = INT64_MIN / 2;
+
+/* Passes the parts of a series, of which the first may start at `start` while the clock of the host
+ * is `*clock`; returns the end, and long_ago when a time does not fit. One end per part. */
+static cs_time pass_parts(const cs_engine *e, const cs_series_part *parts, uint32_t n,
+                          cs_time start, cs_time *clock, cs_time *ends)
+{
+    cs_time computed = start;
+    for (uint32_t i = 0; i < n; i++) {
+        const cs_run_class *part = &e->classes[parts[i].cls];
+        cs_time begins = part->transfer ? start : computed;
+        for (uint32_t w = 0; w < parts[i].n_waits; w++)
+            begins = ends[parts[i].waits[w]] > begins ? ends[parts[i].waits[w]] : begins;
+        if (part->transfer ? !cs_time_add(begins, part->duration, &ends[i])
+                           : !cs_engine_advance_host(&e->hosts[parts[i].cls], begins,
+                                                     part->duration, clock, &ends[i]))
+            return long_ago;
+        computed = part->transfer ? computed : ends[i];
+    }
+    return computed;
+}
+
+/* A series is a chain of maxima and sums of its start and its host's clock, and so is what it
+ * makes of them: each of the two alone gives its part of the result. */
+static bool find_host_of_series(const cs_engine *e, const cs_series_part *parts, uint32_t n,
+                                cs_run_host *host)
+{
+    cs_time *ends = malloc(n * sizeof(*ends));
+    cs_time from_start = long_ago, from_clock = 0;
+    if (!ends)
+        return false;
+    host->least = pass_parts(e, parts, n, 0, &from_start, ends);
+    host->end = pass_parts(e, parts, n, long_ago, &from_clock, ends);
+    host->host = from_clock;
+    host->waited = from_start < long_ago / 2 ? CS_NO_WAIT : from_start;
+    free(ends);
+    return true;
+}
+
 static bool add_changes(cs_engine *e, uint32_t number, const part_event *events, uint32_t n)
 {
     for (uint32_t k = 0; k < n; k++) {
@@ -129,7 +179,11 @@ static cs_status prepare_series(cs_engine *e, const cs_class *cls, cs_run_class 
         status = cs_error_add(error, CS_OVERFLOW, "a pass of stage %u takes 2^63 ps or more",
                               cls->stage);
     qsort(events, 2 * (size_t)series->n, sizeof(*events), compare_events);
-    if (status == CS_OK && !add_changes(e, cls->series - 1, events, 2 * series->n))
+    const uint32_t number = (uint32_t)(run - e->classes);
+    const cs_series_part *parts = e->graph->parts + series->first;
+    if (status == CS_OK &&
+        (!add_changes(e, cls->series - 1, events, 2 * series->n) ||
+         (e->hosts && !find_host_of_series(e, parts, series->n, &e->hosts[number]))))
         status = cs_error_no_memory(error);
     free(events);
     return status;
@@ -164,7 +218,8 @@ static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_deliv
     e->order_devices |= run->policy;
     run->at_once = transfer && !run->blocking && !run->timed;
     run->plain = transfer && !run->blocking && !run->series && !run->policy &&
-                 !e->options.slowdown && run->slot == CS_NONE && cls->n_effects == 0;
+                 !e->options.slowdown && run->slot == CS_NONE && cls->n_effects == 0 &&
+                 !(e->hosts && cls->waits);
     run->line = run->end_line = CS_NO_DELAY_LINE;
     if (transfer) {
         e->order_devices |= cls->blocking;
@@ -181,6 +236,8 @@ static cs_status prepare_class(cs_engine *e, const cs_class *cls, const cs_deliv
     if (!cs_time_at_speed(cls->duration, e->platform->devices[cls->device].speed, &run->duration))
         return cs_error_add(error, CS_OVERFLOW, "a %s of stage %u takes 2^63 ps or more",
                             cs_kind_name(cls->kind), cls->stage);
+    if (e->hosts)
+        e->hosts[run - e->classes] = host_of(cls, run);
     return CS_OK;
 }
 
@@ -226,16 +283,27 @@ static cs_status prepare_classes(cs_engine *e, cs_error *error)
     return status;
 }
 
+static bool have_hosts(const cs_graph *graph)
+{
+    for (uint32_t i = 0; i < graph->n_classes; i++)
+        if (graph->classes[i].host > 0)
+            return true;
+    return false;
+}
+
 static bool reserve(cs_engine *e)
 {
     const cs_graph *graph = e->graph;
+    const bool hosts = have_hosts(graph);
     size_t devices = (size_t)graph->n_devices + 1;
     e->classes = calloc((size_t)graph->n_classes + 1, sizeof(*e->classes));
+    e->hosts = hosts ? calloc(graph->n_classes, sizeof(*e->hosts)) : NULL;
     e->effects = calloc((size_t)graph->n_effects + 1, sizeof(*e->effects));
     e->devices = calloc(devices, sizeof(*e->devices));
     e->compute = calloc(devices, sizeof(*e->compute));
     e->blocking = calloc(devices, sizeof(*e->blocking));
-    return e->classes && e->effects && e->devices && e->compute && e->blocking;
+    return e->classes && (e->hosts || !hosts) && e->effects && e->devices && e->compute &&
+           e->blocking;
 }
 
 static bool reserve_tasks(cs_engine *e)
@@ -293,6 +361,7 @@ void cs_engine_release(cs_engine *e)
     for (uint32_t i = 0; e->blocking && i < e->graph->n_devices; i++)
         cs_ready_finish(&e->blocking[i]);
     free(e->classes);
+    free(e->hosts);
     free(e->effects);
     free(e->spans);
     free(e->versions);
@@ -311,6 +380,7 @@ void cs_engine_release(cs_engine *e)
     free(e->latencies);
     free(e->n_messages);
     free(e->times);
+    free(e->late);
     cs_memory_finish(&e->memory);
 }
 

@@ -10,6 +10,7 @@ typedef struct slowed_device {
     uint8_t kind;
     uint32_t slot;        /* of the event of its end */
     cs_time alone, began; /* what it takes by itself, and when it started */
+    cs_time started;      /* when its host has started all of it: it does not end before */
     double left;          /* of that, ps at `since` */
     double factor;        /* since then */
     cs_time since;
@@ -61,7 +62,7 @@ static void note(cs_slowdown *slowdown, uint32_t device)
 }
 
 void cs_slowdown_begin(cs_slowdown *slowdown, const cs_class *cls, uint32_t slot, cs_time duration,
-                       cs_time now)
+                       cs_time least, cs_time now)
 {
     slowed_device *device = &slowdown->devices[cls->device];
     device->computes = true;
@@ -69,6 +70,7 @@ void cs_slowdown_begin(cs_slowdown *slowdown, const cs_class *cls, uint32_t slot
     device->slot = slot;
     device->alone = duration;
     device->began = device->since = now;
+    device->started = now + least;
     device->left = (double)duration;
     device->factor = 1;
     note(slowdown, cls->device);
@@ -78,7 +80,8 @@ cs_time cs_slowdown_end(cs_slowdown *slowdown, const cs_class *cls, cs_time now)
 {
     slowed_device *device = &slowdown->devices[cls->device];
     device->computes = false;
-    return now - device->began - device->alone;
+    const cs_time unslowed = device->began + device->alone;
+    return now - (device->started > unslowed ? device->started : unslowed);
 }
 
 static void count(cs_slowdown *slowdown, uint32_t device, uint8_t origin, bool starts)
@@ -126,7 +129,8 @@ static cs_status set_end(cs_slowdown *slowdown, slowed_device *device, cs_time n
     device->factor = factor;
     if (!cs_time_round(device->left * factor, &rest) || !cs_time_add(now, rest, &end))
         return CS_OVERFLOW;
-    cs_event_queue_move(slowdown->events, device->slot, end);
+    cs_event_queue_move(slowdown->events, device->slot,
+                        end > device->started ? end : device->started);
     return CS_OK;
 }
 

@@ -44,7 +44,18 @@ typedef struct cs_run_class {
     uint8_t end_line;  /* of the ends of those that are alone on their links; or that */
 } cs_run_class;
 
+/* How a computation, or a series, depends on its host, whose clock says when the host is free: with
+ * a start at t and the clock at h, it ends at the latest of t + duration, t + least and h + end, and
+ * the clock is then the later of h + host and t + waited. */
+typedef struct cs_run_host {
+    cs_time least, end, host;
+    cs_time waited; /* or CS_NO_WAIT */
+} cs_run_host;
+
+#define CS_NO_WAIT INT64_MIN
+
 typedef struct cs_device_state {
+    cs_time host;  /* clock of its host, where hosts count */
     uint32_t head; /* next task of its program */
     bool busy;     /* with a compute task or a blocking transfer */
     bool called;   /* is among the devices to look at */
@@ -55,6 +66,7 @@ typedef struct cs_engine {
     const cs_platform *platform;
     cs_engine_options options;
     cs_run_class *classes;
+    cs_run_host *hosts; /* per class; NULL: no host takes any time */
     cs_effect *effects;
     cs_span *spans;     /* of a task that waits: cs_engine_waits */
     uint32_t *versions; /* per task: what it read or made; NULL when nobody asks */
@@ -78,6 +90,7 @@ typedef struct cs_engine {
     cs_time last_end; /* of the tasks that have ended */
     uint32_t n_ended;
     uint64_t *times;      /* per class: its tasks that ended, if they were counted; or NULL */
+    cs_time *late;        /* with `times` and hosts, per class: by how much hosts were late */
     uint32_t n_pending;   /* tasks under way, and those that wait for their release time alone */
     cs_sources *sources;  /* of others' messages; NULL when there are none */
     cs_time *latencies;   /* of the messages of each; -1: they meet nothing, and are not made */
@@ -116,6 +129,20 @@ static inline cs_span cs_engine_waits(uint32_t n)
 static inline uint32_t cs_engine_waiting(const cs_engine *e, uint32_t task)
 {
     return e->spans[task].end >= 0 ? 0 : (uint32_t)(-1 - e->spans[task].end);
+}
+
+/* The end of a computation, and the clock of its host after it. False: a time does not fit. */
+static inline bool cs_engine_advance_host(const cs_run_host *of, cs_time start, cs_time duration,
+                                          cs_time *clock, cs_time *end)
+{
+    cs_time started, next, waited = CS_NO_WAIT;
+    if (!cs_time_add(start, duration > of->least ? duration : of->least, end) ||
+        !cs_time_add(*clock, of->end, &started) || !cs_time_add(*clock, of->host, &next) ||
+        (of->waited != CS_NO_WAIT && !cs_time_add(start, of->waited, &waited)))
+        return false;
+    *end = started > *end ? started : *end;
+    *clock = waited > next ? waited : next;
+    return true;
 }
 
 static inline bool cs_engine_must_stop(const cs_engine *e)

@@ -168,7 +168,7 @@ cs_task_taker cs_task_window_taker(cs_task_window *window)
     return (cs_task_taker){window, take};
 }
 
-/* Each task of a class takes the same time. */
+/* Each task of a class takes the same time, but for what hosts are late. */
 static bool sum_up(const cs_task_window *window, cs_task_window_use *use)
 {
     const cs_engine *e = &window->e;
@@ -177,7 +177,7 @@ static bool sum_up(const cs_task_window *window, cs_task_window_use *use)
     for (uint32_t i = 0; use->compute && i < graph->n_classes; i++)
         if (!e->classes[i].transfer)
             use->compute[graph->classes[i].device][graph->classes[i].kind] +=
-                e->classes[i].duration * (cs_time)e->times[i];
+                e->classes[i].duration * (cs_time)e->times[i] + (e->late ? e->late[i] : 0);
     return use->compute;
 }
 

@@ -72,13 +72,13 @@ static bool is_of_time(const cs_form *form)
            form->figure == CS_FIGURE_EPOCH_TIME;
 }
 
-/* Whether communication made a computation longer. */
-static bool was_slowed(const cs_trace *trace)
+/* Whether communication or a late host made a computation longer. */
+static bool was_lengthened(const cs_trace *trace)
 {
-    bool slowed = false;
+    bool longer = false;
     for (uint32_t d = 0; d < trace->n_devices; d++)
-        slowed |= trace->devices[d].slowed > 0;
-    return slowed;
+        longer |= trace->devices[d].slowed > 0 || trace->devices[d].waited > 0;
+    return longer;
 }
 
 /* What a closed form assumes is not so in a run with noise, or in part of a run. Those of time
@@ -182,7 +182,7 @@ cs_status cs_simulation_state_forms(const cs_scenario *scenario, cs_simulation *
     const bool offloads = scenario->job.offload.layers > 0; /* of which they know nothing */
     if (scenario->job.libraries || offloads)
         reject_memory_forms(&simulation->forms);
-    if (none || offloads || was_slowed(&simulation->trace) ||
+    if (none || offloads || was_lengthened(&simulation->trace) ||
         !collectives_are_usual(scenario, &scenario->platform, &simulation->lowering))
         reject_forms(&simulation->forms, none || offloads);
     return CS_OK;

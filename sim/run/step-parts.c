@@ -76,7 +76,8 @@ static void add_device(const cs_scenario *scenario, const cs_simulation *simulat
                        uint32_t device, double *parts)
 {
     const cs_time_use *use = &simulation->analysis.devices[device];
-    const double slowed = cs_time_seconds(use->slowed), computing = compute_of(use) - slowed;
+    const double slowed = cs_time_seconds(use->slowed), waited = cs_time_seconds(use->waited);
+    const double computing = compute_of(use) - slowed - waited;
     const double host = fmin(host_of(scenario, device), cs_time_seconds(use->compute[CS_UPDATE]));
     double kernels[CS_N_KERNEL_KINDS] = {0}, sum = 0;
     find_kernels(scenario, device, kernels);
@@ -87,7 +88,7 @@ static void add_device(const cs_scenario *scenario, const cs_simulation *simulat
     parts[CS_PART_COMPUTING] += sum > 0 ? 0 : computing;
     parts[CS_PART_SLOWED] += slowed;
     parts[CS_PART_OPTIMIZER] += cs_time_seconds(use->compute[CS_UPDATE]) - host;
-    parts[CS_PART_WAITING] += host;
+    parts[CS_PART_WAITING] += host + waited;
     for (uint32_t p = 0; p < CS_N_PURPOSES; p++)
         parts[CS_PART_FOR_STAGES + p] += cs_time_seconds(use->exposed[p]);
     parts[CS_PART_BUBBLE] += cs_time_seconds(use->dependency) + cs_time_seconds(use->flush);

@@ -114,6 +114,8 @@ cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model 
                    .optimizer_ratio = ratio,
                    .blocking = sections->platform.blocking,
                    .host = sections->runtime.step,
+                   .message_waits = sections->runtime.message_waits,
+                   .batch_waits = sections->runtime.batch_waits,
                    .memory = INT64_MAX};
     if (sections->memory.update_copy && optimizer->state_ratio >= 2)
         made.update_ratio =

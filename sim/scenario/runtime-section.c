@@ -52,12 +52,21 @@ const cs_field cs_scenario_runtime_fields[] = {
             "cross_entropy of logits in float32; parallel: those of its loss_parallel"},
     {"host", CS_FIELD_TIME, AT(host), .fallback = "0", .usual_max = 1,
      .doc = "host time for each operator, forward or backward, and for each message between "
-            "devices; a layer takes at least the time that the host needs"},
+            "devices; no task of a device ends before its host has started all of it"},
     {"host_kernel", CS_FIELD_TIME, AT(host_kernel), .fallback = "0", .usual_max = 1,
      .doc = "additional host time for each kernel"},
     {"host_product_backward", CS_FIELD_TIME, AT(host_product_backward), .fallback = "0",
      .usual_max = 1,
      .doc = "host time for the backward of a linear layer, instead of \"host\"; 0: as \"host\""},
+    {"batch_operators", CS_FIELD_NUMBER, AT(batch_operators), .fallback = "0", .max = 10000,
+     .doc = "operators, of a kernel each, that the host starts for a micro-batch outside the "
+            "network: to fetch it, to make masks, to average the loss"},
+    {"batch_waits", CS_FIELD_BOOL, AT(batch_waits), .fallback = "false",
+     .doc = "on the first and the last stage, the host waits for its device before it starts the "
+            "forward of a micro-batch"},
+    {"message_waits", CS_FIELD_BOOL, AT(message_waits), .fallback = "false",
+     .doc = "the host waits for each message from another stage, and if messages block, for those "
+            "that it sends"},
     {"step", CS_FIELD_TIME, AT(step), .fallback = "0", .usual_max = 100,
      .doc = "host time once per step, during which the device is idle: to wait for the norm of the "
             "gradients, start the optimizer, write the log and load the next batch"},
@@ -151,6 +160,7 @@ cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
                                 .host = section->host,
                                 .host_kernel = section->host_kernel,
                                 .host_product_backward = section->host_product_backward,
+                                .batch_operators = section->batch_operators,
                                 .launch_blocking = section->launch_blocking,
                                 .graphs = section->cuda_graphs,
                                 .expert_loop = section->expert_loop,

@@ -19,11 +19,12 @@ typedef struct cs_runtime_section {
     const char *release; /* release of PyTorch; NULL or "": not given */
     bool assumed, roofline, compile, fused, separate_products, written_out, cuda_graphs,
         expert_loop, expert_modules, fused_experts, current_scaling, deterministic, eager_ring,
-        summed_ring, foreach_optimizer, counts_zeros, launch_blocking, early_stop;
+        summed_ring, foreach_optimizer, counts_zeros, launch_blocking, early_stop, message_waits,
+        batch_waits;
     uint32_t flash; /* cs_flash */
     uint32_t loss;  /* cs_loss_kernels */
     cs_time host, host_kernel, host_product_backward, step;
-    double kernels, gradient_passes;
+    double kernels, gradient_passes, batch_operators;
 } cs_runtime_section;
 
 /* Descriptions of runtimes: facts/runtimes and users' files. The lists "conventions" and "rules" of

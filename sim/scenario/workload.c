@@ -204,6 +204,7 @@ static cs_status take_layer(cs_layer *layer, const cs_model *measured, const cs_
     layer->forward = sum.forward;
     layer->backward_input = sum.backward_input;
     layer->backward_weight = sum.backward_weight;
+    layer->host = sum.host;
     if (sum.update > 0)
         take_update(layer, sum.update);
     layer->timing = "measured";
@@ -241,6 +242,7 @@ static void scale_layer(const cs_layer *estimated, const cs_layer *measured, cs_
             part_of(piece->backward_input, estimated->backward_input, measured->backward_input);
         piece->backward_weight =
             part_of(piece->backward_weight, estimated->backward_weight, measured->backward_weight);
+        piece->host = (cs_host_times){0};
         sum->forward += piece->forward;
         sum->skipped += piece->skipped;
         sum->backward_input += piece->backward_input;
@@ -248,14 +250,17 @@ static void scale_layer(const cs_layer *estimated, const cs_layer *measured, cs_
     }
     if (part->n_pieces == 0)
         *sum = (cs_layer_piece){
-            part_of(part->forward, estimated->forward, measured->forward),
-            part_of(part->backward_input, estimated->backward_input, measured->backward_input),
-            part_of(part->backward_weight, estimated->backward_weight, measured->backward_weight),
-            part_of(part->skipped, estimated->forward, measured->forward)};
+            .forward = part_of(part->forward, estimated->forward, measured->forward),
+            .backward_input =
+                part_of(part->backward_input, estimated->backward_input, measured->backward_input),
+            .backward_weight = part_of(part->backward_weight, estimated->backward_weight,
+                                       measured->backward_weight),
+            .skipped = part_of(part->skipped, estimated->forward, measured->forward)};
     part->forward = sum->forward;
     part->skipped = sum->skipped;
     part->backward_input = sum->backward_input;
     part->backward_weight = sum->backward_weight;
+    part->host = (cs_host_times){0};
     part->timing = measured->timing;
 }
 

@@ -25,6 +25,7 @@ typedef struct cs_device_record {
     uint32_t oom_task; /* CS_NONE: what is resident from the start */
     int64_t at_oom[CS_N_CATEGORIES];
     cs_time slowed; /* by how much communication beside them made computations that ended longer */
+    cs_time waited; /* by how much late hosts made computations longer */
 } cs_device_record;
 
 /* Versions of one slot. */

@@ -19,6 +19,16 @@ static const cs_field piece_fields[] = {
      .doc = "gradient of its weights"},
     {"skipped", CS_FIELD_TIME, offsetof(cs_layer_piece, skipped), .usual_max = 600, .fallback = "0",
      .doc = "of the forward, what is left out when it runs again"},
+    {"host_forward", CS_FIELD_TIME, offsetof(cs_layer_piece, host.forward), .usual_max = 600,
+     .fallback = "0", .doc = "host time for the kernels and exchanges of the forward"},
+    {"host_backward_input", CS_FIELD_TIME, offsetof(cs_layer_piece, host.backward_input),
+     .usual_max = 600, .fallback = "0", .doc = "host time for the gradient of its input"},
+    {"host_backward_weight", CS_FIELD_TIME, offsetof(cs_layer_piece, host.backward_weight),
+     .usual_max = 600, .fallback = "0", .doc = "host time for the gradient of its weights"},
+    {"host_skipped", CS_FIELD_TIME, offsetof(cs_layer_piece, host.skipped), .usual_max = 600,
+     .fallback = "0", .doc = "of the forward's host time, what is left out when it runs again"},
+    {"host_waits", CS_FIELD_BOOL, offsetof(cs_layer_piece, waits), .fallback = "false",
+     .doc = "the host waits for a result of the forward"},
     {0}};
 
 /* As it stands in a file. */

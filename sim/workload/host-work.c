@@ -5,60 +5,71 @@
 #include <math.h>
 
 void cs_host_work_add(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
-                      const cs_piece_seconds *seconds, cs_host_work *host)
+                      cs_piece_seconds *seconds, cs_host_work *work)
 {
     if (op->kind == CS_OP_DISPATCH)
-        host->in_graph = how->kernels.graphs && op->capacity > 0;
-    if (host->in_graph) {
-        host->in_graph = op->kind != CS_OP_COMBINE;
+        work->in_graph = how->kernels.graphs && op->capacity > 0;
+    if (work->in_graph) {
+        work->in_graph = op->kind != CS_OP_COMBINE;
         return;
     }
-    const cs_host_seconds own = cs_runtime_kernels_host(&how->kernels, how->device, op, cost,
-                                                        how->precision, cs_net_makes_apart(how));
-    host->all.forward += own.forward;
-    host->all.backward += own.backward;
-    if (host->among_experts) {
-        host->experts += own.forward;
-        host->experts_seconds += seconds->forward;
+    seconds->host = cs_runtime_kernels_host(&how->kernels, how->device, op, cost, how->precision,
+                                            cs_net_makes_apart(how));
+    if (work->among_experts) {
+        work->experts += seconds->host.forward;
+        work->experts_seconds += seconds->forward;
     }
     if (op->kind == CS_OP_DISPATCH)
-        host->among_experts = cs_expert_kernels_wait(&how->kernels, op);
+        seconds->waits = work->among_experts = cs_expert_kernels_wait(&how->kernels, op);
     else if (op->kind == CS_OP_COMBINE)
-        host->among_experts = false;
+        work->among_experts = false;
 }
 
-void cs_host_work_add_messages(const cs_net_local *local, const cs_net_options *how,
-                               const cs_net_layer *layer, cs_host_seconds *host)
+/* Adds the host's seconds to those of an operator: the two take turns. */
+static void take_turns(cs_piece_seconds *seconds, cs_net_layer *layer)
 {
-    const double each = cs_runtime_kernels_message(&how->kernels, how->device);
-    for (uint32_t e = 0; local && e < local->n_exchanges; e++) {
-        const cs_op_exchange *exchange = &local->exchanges[e];
-        if (exchange->op >= layer->first && exchange->op < layer->end)
-            *(exchange->backward ? &host->backward : &host->forward) += each;
+    const cs_host_seconds host = seconds->host;
+    seconds->forward += host.forward;
+    seconds->backward_input += host.backward_input;
+    seconds->backward_weight += host.backward_weight;
+    seconds->skipped += host.skipped;
+    seconds->host = (cs_host_seconds){0};
+    layer->forward += host.forward;
+    layer->backward_input += host.backward_input;
+    layer->backward_weight += host.backward_weight;
+    layer->skipped += host.skipped;
+    layer->kernels[CS_KERNELS_FORWARD][CS_KERNEL_WAITING] += host.forward;
+    layer->kernels[CS_KERNELS_BACKWARD][CS_KERNEL_WAITING] +=
+        host.backward_input + host.backward_weight;
+    layer->kernels[CS_KERNELS_SKIPPED][CS_KERNEL_WAITING] += host.skipped;
+}
+
+/* The forward takes longer by this factor. */
+static void lengthen(double by, cs_piece_seconds *seconds, cs_net_layer *layer)
+{
+    layer->kernels[CS_KERNELS_FORWARD][CS_KERNEL_WAITING] += layer->forward * (by - 1);
+    layer->kernels[CS_KERNELS_SKIPPED][CS_KERNEL_WAITING] += layer->skipped * (by - 1);
+    layer->forward *= by;
+    layer->skipped *= by;
+    for (uint32_t p = layer->first; p < layer->end; p++) {
+        seconds[p].forward *= by;
+        seconds[p].skipped *= by;
     }
 }
 
-void cs_host_work_wait(const cs_host_work *work, bool takes_turns, cs_piece_seconds *seconds,
-                       cs_net_layer *layer)
+void cs_host_work_end(const cs_host_work *work, bool takes_turns, bool is_cut,
+                      cs_piece_seconds *seconds, cs_net_layer *layer)
 {
-    const double backward = layer->backward_input + layer->backward_weight;
-    const double behind =
-        fmax(work->all.forward - layer->forward, work->experts - work->experts_seconds);
-    const double lost = takes_turns ? work->all.forward : behind;
-    const double slower = work->all.backward / backward + takes_turns;
-    const double forward_by = layer->forward > 0 && lost > 0 ? 1 + lost / layer->forward : 1;
-    const double backward_by = backward > 0 && slower > 1 ? slower : 1;
-    layer->kernels[CS_KERNELS_FORWARD][CS_KERNEL_WAITING] = layer->forward * (forward_by - 1);
-    layer->kernels[CS_KERNELS_BACKWARD][CS_KERNEL_WAITING] = backward * (backward_by - 1);
-    layer->kernels[CS_KERNELS_SKIPPED][CS_KERNEL_WAITING] = layer->skipped * (forward_by - 1);
-    layer->forward *= forward_by;
-    layer->skipped *= forward_by;
-    layer->backward_input *= backward_by;
-    layer->backward_weight *= backward_by;
+    const double lost = work->experts - work->experts_seconds;
+    for (uint32_t p = layer->first; takes_turns && p < layer->end; p++)
+        take_turns(&seconds[p], layer);
+    if (!takes_turns && !is_cut && lost > 0 && layer->forward > 0)
+        lengthen(1 + lost / layer->forward, seconds, layer);
     for (uint32_t p = layer->first; p < layer->end; p++) {
-        seconds[p].forward *= forward_by;
-        seconds[p].skipped *= forward_by;
-        seconds[p].backward_input *= backward_by;
-        seconds[p].backward_weight *= backward_by;
+        layer->host.forward += seconds[p].host.forward;
+        layer->host.backward_input += seconds[p].host.backward_input;
+        layer->host.backward_weight += seconds[p].host.backward_weight;
+        layer->host.skipped += seconds[p].host.skipped;
+        layer->waits |= seconds[p].waits;
     }
 }

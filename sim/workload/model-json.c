@@ -28,6 +28,12 @@ static const cs_field times_only_fields[] = {
      .doc = "sizes of weights, activations and messages are not known, and stand as 0"},
     {0}};
 
+/* Written only where it is not 0. */
+static const cs_field host_batch_fields[] = {
+    {"host_batch", CS_FIELD_TIME, offsetof(cs_model, host_batch), .usual_max = 600, .fallback = "0",
+     .doc = "host time for a micro-batch before the forward of each stage"},
+    {0}};
+
 static const cs_field work_fields[] = {
     {"flop_per_sample", CS_FIELD_NUMBER, offsetof(cs_model_work, flop_per_sample),
      .above_min = true, .doc = "of forward and backward, each product counted once"},
@@ -114,6 +120,19 @@ static const cs_field result_fields[] = {
 static const cs_field skipped_fields[] = {
     {"skipped", CS_FIELD_TIME, offsetof(cs_layer, skipped), .usual_max = 600, .fallback = "0",
      .doc = "with `recompute`: of `forward`, what is left out when it runs again"},
+    {0}};
+
+static const cs_field host_fields[] = {
+    {"host_forward", CS_FIELD_TIME, offsetof(cs_layer, host.forward), .usual_max = 600,
+     .fallback = "0", .doc = "host time to start the kernels of the forward, for any batch"},
+    {"host_backward_input", CS_FIELD_TIME, offsetof(cs_layer, host.backward_input),
+     .usual_max = 600, .fallback = "0", .doc = "host time for the gradient of the input"},
+    {"host_backward_weight", CS_FIELD_TIME, offsetof(cs_layer, host.backward_weight),
+     .usual_max = 600, .fallback = "0", .doc = "host time for the gradient of the weights"},
+    {"host_skipped", CS_FIELD_TIME, offsetof(cs_layer, host.skipped), .usual_max = 600,
+     .fallback = "0", .doc = "of `host_forward`, what is left out when the forward runs again"},
+    {"host_waits", CS_FIELD_BOOL, offsetof(cs_layer, waits), .fallback = "false",
+     .doc = "the host waits for a result of the forward"},
     {0}};
 
 static const cs_field resident_fields[] = {
@@ -382,16 +401,25 @@ static cs_status read_layer(const cJSON *object, const cs_json_place *place, voi
 {
     layer_entry *entry = member;
     cs_layer *layer = &entry->layer;
-    const cs_field *const tables[] = {layer_fields,         tie_fields,      frozen_fields,
-                                      carried_fields,       result_fields,   resident_fields,
-                                      whole_fields,         matrices_fields, operators_fields,
-                                      divided_layer_fields, skipped_fields,  NULL};
+    const cs_field *const tables[] = {layer_fields,
+                                      tie_fields,
+                                      frozen_fields,
+                                      carried_fields,
+                                      result_fields,
+                                      resident_fields,
+                                      whole_fields,
+                                      matrices_fields,
+                                      operators_fields,
+                                      divided_layer_fields,
+                                      skipped_fields,
+                                      host_fields,
+                                      NULL};
     whole_backward whole = {0};
     matrices_entry muon = {0};
     divided_layer parts = {0};
     operators_entry network;
     void *const outs[] = {layer,  layer, layer,    layer,  layer, layer,
-                          &whole, &muon, &network, &parts, layer};
+                          &whole, &muon, &network, &parts, layer, layer};
     cs_status status = cs_field_read(object, place, tables, outs, arena, error);
     if (!cJSON_IsObject(object))
         return status;
@@ -641,10 +669,11 @@ static cs_status read_document(const cJSON *root, const cs_json_place *place, cs
                                cs_error *error)
 {
     document parts = {0};
-    const cs_field *const tables[] = {version_fields, model_fields,   times_only_fields,
-                                      part_fields,    network_fields, NULL};
+    const cs_field *const tables[] = {
+        version_fields, model_fields, times_only_fields, host_batch_fields, part_fields,
+        network_fields, NULL};
     operators_entry network;
-    void *const outs[] = {&parts, model, model, &parts, &network};
+    void *const outs[] = {&parts, model, model, model, &parts, &network};
     cs_status status = cs_field_read(root, place, tables, outs, &model->arena, error);
     note(&status, check_not_empty(model->name, "name", place, error));
     if (parts.work)
@@ -710,6 +739,13 @@ static bool write_matrices(const cs_layer *layer, cJSON *object)
     return done;
 }
 
+static bool has_host(const cs_layer *layer)
+{
+    const cs_host_times *host = &layer->host;
+    return host->forward > 0 || host->backward_input > 0 || host->backward_weight > 0 ||
+           layer->waits;
+}
+
 static cJSON *write_layer(const void *member)
 {
     const cs_layer *layer = &((const layer_entry *)member)->layer;
@@ -721,6 +757,7 @@ static cJSON *write_layer(const void *member)
         (layer->carried_bytes == 0 || cs_field_write(carried_fields, layer, object)) &&
         (layer->result_bytes == 0 || cs_field_write(result_fields, layer, object)) &&
         (layer->skipped == 0 || cs_field_write(skipped_fields, layer, object)) &&
+        (!has_host(layer) || cs_field_write(host_fields, layer, object)) &&
         (layer->resident_bytes == 0 || cs_field_write(resident_fields, layer, object)) &&
         (layer->n_matrices == 0 || write_matrices(layer, object)) &&
         (whole || write_divided(layer, object)))
@@ -769,6 +806,7 @@ static bool write_document(const cs_model *model, cs_arena *arena, cJSON *root)
            cs_field_write(version_fields, &parts, root) &&
            cs_field_write(model_fields, model, root) &&
            (!model->times_only || cs_field_write(times_only_fields, model, root)) &&
+           (model->host_batch == 0 || cs_field_write(host_batch_fields, model, root)) &&
            cs_field_write(part_fields, &parts, root);
 }
 

@@ -128,7 +128,9 @@ static bool recomputed(const priced *from, uint32_t i, cs_layer *layer)
     layer->kept_bytes = input;
     return !__builtin_add_overflow(layer->workspace_bytes, again, &layer->workspace_bytes) &&
            cs_time_add(layer->backward_input, layer->forward - layer->skipped,
-                       &layer->backward_input);
+                       &layer->backward_input) &&
+           cs_time_add(layer->host.backward_input, layer->host.forward - layer->host.skipped,
+                       &layer->host.backward_input);
 }
 
 static bool add_matrices(cs_layer_sum *sum, const cs_layer *layer)
@@ -148,6 +150,16 @@ static int64_t offloaded(const cs_layer *layer)
                                                      : 0;
 }
 
+/* The host's time does not depend on the samples. */
+static bool add_host(cs_layer_sum *sum, const cs_layer *layer)
+{
+    cs_host_times *to = &sum->host;
+    sum->waits |= layer->waits;
+    return cs_time_add(to->forward, layer->host.forward, &to->forward) &&
+           cs_time_add(to->backward_input, layer->host.backward_input, &to->backward_input) &&
+           cs_time_add(to->backward_weight, layer->host.backward_weight, &to->backward_weight);
+}
+
 static bool add_layer(cs_layer_sum *sum, const priced *from, uint32_t i)
 {
     static const scaling as_is = {0, 0};
@@ -158,7 +170,7 @@ static bool add_layer(cs_layer_sum *sum, const priced *from, uint32_t i)
         !add_scaled(&sum->forward, layer.forward, by, ROUND_NEAREST) ||
         !add_scaled(&sum->backward_input, layer.backward_input, by, ROUND_NEAREST) ||
         !add_scaled(&sum->backward_weight, layer.backward_weight, by, ROUND_NEAREST) ||
-        !add_scaled(&sum->update, layer.update, as_is, ROUND_NEAREST) ||
+        !add_host(sum, &layer) || !add_scaled(&sum->update, layer.update, as_is, ROUND_NEAREST) ||
         !add_scaled(&sum->weight_bytes, layer.weight_bytes, as_is, ROUND_UP) ||
         !add_matrices(sum, &layer) ||
         __builtin_add_overflow(sum->frozen_bytes, cs_layer_besides(&layer), &sum->frozen_bytes) ||

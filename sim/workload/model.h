@@ -26,10 +26,19 @@
 #include <stdbool.h>
 #include <stdint.h>
 
+/* Time that the host needs to start the kernels and the exchanges of a pass, whatever the number of
+ * samples. It runs ahead of the device, which can only be late for it: see cs_class. */
+typedef struct cs_host_times {
+    cs_time forward, backward_input, backward_weight;
+    cs_time skipped; /* part of forward that is left out when the forward runs again */
+} cs_host_times;
+
 /* What a device computes of a layer without an exchange in between. */
 typedef struct cs_layer_piece {
     cs_time forward, backward_input, backward_weight;
     cs_time skipped; /* of forward, when it runs again: see cs_layer */
+    cs_host_times host;
+    bool waits; /* forward, the host waits for a result of the device */
 } cs_layer_piece;
 
 /* What devices hand each other within a layer. It stands in front of piece `gap` of the layer, or
@@ -114,6 +123,8 @@ typedef struct cs_layer {
     bool recompute;          /* keeps its input only, and runs its forward again for its backward */
     cs_time skipped;         /* of forward, what is left out when it runs again: what stands behind
                               * all that its backward reads */
+    cs_host_times host;      /* the sum over the layer's pieces */
+    bool waits;              /* forward, the host waits for a result of the device */
     const char *timing;      /* "measured", "estimated", or NULL where all are alike */
     const char *tied_to;     /* a layer before it, whose weights it uses as well; or NULL */
     int64_t tied_bytes;      /* of them; counted there, not in weight_bytes */
@@ -179,6 +190,7 @@ typedef struct cs_model {
     uint32_t precision;   /* cs_precision, of weights and gradients: what the optimizer keeps */
     bool float_gradients; /* gradients are summed and kept in float32, whatever the precision */
     int64_t input_bytes;  /* the input of layer 0 */
+    cs_time host_batch;   /* of the host, for a micro-batch before the forward of each stage */
     bool times_only;      /* sizes are not known, and 0 */
     const cs_grid
         *divided_over; /* that each layer is the part of one device of, whatever the sizes of
@@ -195,6 +207,8 @@ typedef struct cs_model {
 /* Time and memory of a run of layers [first, end) for one micro-batch. */
 typedef struct cs_layer_sum {
     cs_time forward, backward_input, backward_weight, update;
+    cs_host_times host; /* nothing is skipped; what runs again is part of backward_input */
+    bool waits;         /* in the forward of a layer the host waits for the device */
     int64_t weight_bytes, gradient_bytes, kept_bytes;
     int64_t matrix_bytes;   /* part of weight_bytes: matrices that Muon updates */
     int64_t borrowed_bytes; /* part of weight_bytes: copies of other runs' weights */

@@ -77,6 +77,7 @@ static void find_skipped(const cs_net *net, cs_piece_seconds *seconds, cs_net_la
 {
     for (uint32_t p = layer->repeat_end; p < layer->end; p++) {
         seconds[p].skipped = seconds[p].forward;
+        seconds[p].host.skipped = seconds[p].host.forward;
         layer->skipped += seconds[p].forward;
         layer->kernels[CS_KERNELS_SKIPPED][kernel_of(&net->ops[p])] += seconds[p].forward;
     }
@@ -115,6 +116,14 @@ static void cost_of_runtime(const cs_net *net, const cs_net_options *how, const 
     cs_expert_kernels_cost(&how->kernels, net, op, how->split ? how->split->grid.expert : 1,
                            how->batch_size, how->precision, cost);
     cs_runtime_kernels_fill(&how->kernels, op, how->precision, cs_net_makes_apart(how), cost);
+}
+
+static bool has_exchange(const cs_net_local *local, const cs_net_layer *layer)
+{
+    bool found = false;
+    for (uint32_t e = 0; local && e < local->n_exchanges; e++)
+        found |= local->exchanges[e].op >= layer->first && local->exchanges[e].op < layer->end;
+    return found;
 }
 
 static bool cost_layers(const cs_divided_net *d, const cs_net_options *how, cs_net_chain *chain,
@@ -156,8 +165,8 @@ static bool cost_layers(const cs_divided_net *d, const cs_net_options *how, cs_n
             layer->written_bytes = cost.output_bytes;
         }
         find_skipped(net, of->seconds, layer);
-        cs_host_work_add_messages(d->local, how, layer, &host.all);
-        cs_host_work_wait(&host, how->kernels.launch_blocking, of->seconds, layer);
+        cs_host_work_end(&host, how->kernels.launch_blocking, has_exchange(d->local, layer),
+                         of->seconds, layer);
         layer->update += cs_op_seconds_update(how, estimated - muon) +
                          cs_op_seconds_count_zeros(how, estimated, tensors);
         layer->written_bytes += handed_past(net, how, layer);
@@ -177,7 +186,9 @@ static void repeat_runs(const cs_net *net, cs_net_counts *of, cs_net_chain *chai
             for (uint32_t q = p; q < layer->end && of->runs[q] == of->runs[p]; q++)
                 last = net->ops[q].kind == CS_OP_VIEW ? last : q;
             of->seconds[last].backward_input += of->seconds[p].forward;
+            of->seconds[last].host.backward_input += of->seconds[p].host.forward;
             layer->backward_input += of->seconds[p].forward;
+            layer->host.backward_input += of->seconds[p].host.forward;
         }
     }
 }

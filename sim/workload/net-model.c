@@ -109,6 +109,10 @@ static cs_status describe(const cs_divided_net *d, const cs_net_options *how,
     model->provenance.notes =
         "kept as PyTorch 2.1 keeps it, eager; every operator by itself, none fused; convolution "
         "libraries' workspace not known";
+    if (!cs_time_from_seconds(cs_runtime_kernels_batch(&how->kernels, how->device),
+                              &model->host_batch))
+        return cs_error_add(error, CS_OVERFLOW,
+                            "%s: the host's time for a micro-batch does not fit", net->name);
     if (!describe_work(d->whole, how, model) || !model->name || !model->provenance.source ||
         !model->provenance.hardware || !model->provenance.date)
         return cs_error_no_memory(error);
@@ -128,6 +132,14 @@ static int64_t resident(const cs_net *net, const cs_net_options *how, const cs_n
     return how->offload ? layer->kept_bytes - host : 0;
 }
 
+static bool fill_host(const cs_host_seconds *from, cs_host_times *to)
+{
+    return cs_time_from_seconds(from->forward, &to->forward) &&
+           cs_time_from_seconds(from->backward_input, &to->backward_input) &&
+           cs_time_from_seconds(from->backward_weight, &to->backward_weight) &&
+           cs_time_from_seconds(from->skipped, &to->skipped);
+}
+
 static bool fill_layer(const cs_net *net, const cs_net_options *how, const cs_net_layer *from,
                        cs_layer *to, cs_arena *arena)
 {
@@ -142,6 +154,7 @@ static bool fill_layer(const cs_net *net, const cs_net_options *how, const cs_ne
         .cast_bytes = from->cast_bytes,
         .resident_bytes = resident(net, how, from),
         .recompute = how->recompute && is_in_front(net, from),
+        .waits = from->waits,
         .timing = from->n_measured == 0    ? "estimated"
                   : from->n_estimated == 0 ? "measured"
                                            : "partly measured",
@@ -150,7 +163,7 @@ static bool fill_layer(const cs_net *net, const cs_net_options *how, const cs_ne
     memcpy(to->kernels, from->kernels, sizeof(to->kernels));
     return !__builtin_mul_overflow(parameters, bytes, &to->weight_bytes) &&
            !__builtin_mul_overflow(from->frozen, bytes, &to->frozen_bytes) &&
-           cs_sum_add(&to->frozen_bytes, from->copy_bytes) &&
+           cs_sum_add(&to->frozen_bytes, from->copy_bytes) && fill_host(&from->host, &to->host) &&
            cs_time_from_seconds(from->forward, &to->forward) &&
            cs_time_from_seconds(from->skipped, &to->skipped) &&
            cs_time_from_seconds(from->backward_input, &to->backward_input) &&
@@ -199,11 +212,20 @@ static void fill_result(const cs_net *net, const cs_net_options *how, const cs_n
     }
 }
 
+static bool add_host(const cs_host_times *from, cs_host_times *to)
+{
+    return cs_time_add(to->forward, from->forward, &to->forward) &&
+           cs_time_add(to->backward_input, from->backward_input, &to->backward_input) &&
+           cs_time_add(to->backward_weight, from->backward_weight, &to->backward_weight) &&
+           cs_time_add(to->skipped, from->skipped, &to->skipped);
+}
+
 /* Its times become the sums over its pieces. */
 static bool fill_pieces(const cs_net_layer *from, cs_layer *to)
 {
     bool fits = true;
     to->forward = to->backward_input = to->backward_weight = to->skipped = 0;
+    to->host = (cs_host_times){0};
     for (uint32_t i = 0; fits && i < from->n_pieces; i++) {
         cs_layer_piece *piece = &to->pieces[i];
         fits = cs_time_from_seconds(from->pieces[i].forward, &piece->forward) &&
@@ -213,7 +235,9 @@ static bool fill_pieces(const cs_net_layer *from, cs_layer *to)
                cs_time_add(to->forward, piece->forward, &to->forward) &&
                cs_time_add(to->skipped, piece->skipped, &to->skipped) &&
                cs_time_add(to->backward_input, piece->backward_input, &to->backward_input) &&
-               cs_time_add(to->backward_weight, piece->backward_weight, &to->backward_weight);
+               cs_time_add(to->backward_weight, piece->backward_weight, &to->backward_weight) &&
+               fill_host(&from->pieces[i].host, &piece->host) && add_host(&piece->host, &to->host);
+        piece->waits = from->pieces[i].waits;
     }
     return fits;
 }

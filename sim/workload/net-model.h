@@ -71,6 +71,8 @@ typedef struct cs_net_options {
 typedef struct cs_piece_seconds {
     double forward, backward_input, backward_weight;
     double skipped; /* of forward, when the layer runs again */
+    cs_host_seconds host;
+    bool waits; /* forward, the host waits for a result of the device */
 } cs_piece_seconds;
 
 /* A layer of the chain: operators [first, end), with a split those of the local network. */
@@ -92,6 +94,8 @@ typedef struct cs_net_layer {
     uint32_t n_matrices;
     double skipped;      /* of forward, when it runs again: operators from */
     uint32_t repeat_end; /* this one on */
+    cs_host_seconds host;
+    bool waits;                                            /* see cs_layer */
     double kernels[CS_N_KERNEL_PASSES][CS_N_KERNEL_KINDS]; /* s, see cs_layer */
     uint32_t n_measured, n_estimated; /* passes of its pieces of work, by source */
     int64_t kept_bytes, workspace_bytes;

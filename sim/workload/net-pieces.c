@@ -84,20 +84,31 @@ static void put_exchanges(cutter *c, uint32_t op, uint32_t step)
 
 static void add_seconds(cutter *c, cs_piece_seconds seconds)
 {
-    piece(c)->forward += seconds.forward;
-    piece(c)->backward_input += seconds.backward_input;
-    piece(c)->backward_weight += seconds.backward_weight;
-    piece(c)->skipped += seconds.skipped;
+    cs_piece_seconds *to = piece(c);
+    to->forward += seconds.forward;
+    to->backward_input += seconds.backward_input;
+    to->backward_weight += seconds.backward_weight;
+    to->skipped += seconds.skipped;
+    to->host.forward += seconds.host.forward;
+    to->host.backward_input += seconds.host.backward_input;
+    to->host.backward_weight += seconds.host.backward_weight;
+    to->host.skipped += seconds.host.skipped;
+    to->waits |= seconds.waits;
     c->used = true;
+}
+
+/* Only the half of an operator's backward that makes the gradients of weights. */
+static cs_piece_seconds of_weights(const cs_piece_seconds *all)
+{
+    return (cs_piece_seconds){.backward_weight = all->backward_weight,
+                              .host = {.backward_weight = all->host.backward_weight}};
 }
 
 /* The gradients of the weights of the operators behind an exchange. */
 static void add_deferred(cutter *c, uint32_t p)
 {
-    cs_piece_seconds weights = {0};
     for (uint32_t q = p + 1; q <= c->local->ops[p].deferred; q++)
-        weights.backward_weight += c->seconds[q].backward_weight;
-    add_seconds(c, weights);
+        add_seconds(c, of_weights(&c->seconds[q]));
     close_piece(c);
 }
 
@@ -107,10 +118,11 @@ static void add_exchange(cutter *c, uint32_t p)
 {
     const cs_piece_seconds own = c->seconds[p];
     if (own.backward_input > 0)
-        add_seconds(c, (cs_piece_seconds){.backward_input = own.backward_input});
+        add_seconds(c, (cs_piece_seconds){.backward_input = own.backward_input,
+                                          .host = {.backward_input = own.host.backward_input}});
     put_exchanges(c, p, 0);
     if (c->local->net.ops[p].biases > 0)
-        add_seconds(c, (cs_piece_seconds){.backward_weight = own.backward_weight});
+        add_seconds(c, of_weights(&own));
     if (c->local->ops[p].deferred > 0) {
         add_deferred(c, p);
         put_exchanges(c, p, 1);
@@ -135,12 +147,16 @@ static void add_steps(cutter *c, uint32_t p)
     const cs_op *op = &c->local->net.ops[p];
     const cs_shape *out = &cs_net_tensor(&c->local->net, op->output)->shape;
     const cs_piece_seconds all = c->seconds[p];
+    const double n = c->local->ops[p].steps;
+    const cs_host_seconds host = {all.host.forward / n, all.host.backward_input / n,
+                                  all.host.backward_weight / n, all.host.skipped / n};
     close_piece(c);
     for (uint32_t step = 0; step < c->local->ops[p].steps; step++) {
         const double share = share_of_step(op, out, step);
         put_exchanges(c, p, step);
         add_seconds(c, (cs_piece_seconds){share * all.forward, share * all.backward_input,
-                                          share * all.backward_weight, share * all.skipped});
+                                          share * all.backward_weight, share * all.skipped, host,
+                                          false});
         close_piece(c);
     }
 }
@@ -175,13 +191,13 @@ static void add_operators(cutter *c)
         } else {
             put_exchanges(c, p, 0);
             if (p < deferred_end)
-                own.backward_weight = 0;
+                own.backward_weight = own.host.backward_weight = 0;
             if (c->local->ops[p].steps > 1)
                 add_steps(c, p);
             else if (c->local->net.ops[p].kind != CS_OP_VIEW)
                 add_seconds(c, own);
         }
-        if (p + 1 == deferred_end)
+        if (p + 1 == deferred_end || c->seconds[p].waits)
             close_piece(c);
         put_exchanges(c, p, CS_BEHIND);
         if (c->runs[p] > 0 && (p + 1 == c->layer->end || c->runs[p + 1] != c->runs[p]))
@@ -189,6 +205,25 @@ static void add_operators(cutter *c)
     }
     c->used |= c->layer->n_pieces == 0;
     close_piece(c);
+}
+
+/* The host starts an exchange after what stands before it in its pass. */
+static void add_starts(cutter *c)
+{
+    const cs_net_layer *layer = c->layer;
+    const double each = cs_runtime_kernels_message(&c->how->kernels, c->how->device);
+    for (uint32_t e = 0; each > 0 && e < layer->n_exchanges; e++) {
+        const cs_exchange *exchange = &layer->exchanges[e];
+        const uint32_t before = exchange->gap > 0 ? exchange->gap - 1 : 0;
+        const uint32_t behind = exchange->gap < layer->n_pieces ? exchange->gap : before;
+        cs_host_seconds *host = &layer->pieces[exchange->backward ? behind : before].host;
+        if (exchange->bytes + exchange->bytes_back == 0 ||
+            cs_grid_axes(&c->how->split->grid, exchange->axes).size < 2)
+            continue;
+        host->backward_input += exchange->backward ? each : 0;
+        host->forward += exchange->backward ? 0 : each;
+        host->skipped += exchange->skipped ? each : 0;
+    }
 }
 
 static uint32_t count_exchanges(const cs_net_local *local, uint32_t first, uint32_t end)
@@ -229,6 +264,7 @@ cs_status cs_net_pieces_find(const cs_net_local *local, const cs_net_options *ho
     if (!layer->exchanges || !layer->pieces)
         return cs_error_no_memory(error);
     add_operators(&c);
+    add_starts(&c);
     *exchange = c.exchange;
     return CS_OK;
 }

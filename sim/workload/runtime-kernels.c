@@ -338,8 +338,8 @@ cs_host_seconds cs_runtime_kernels_host(const cs_runtime_kernels *kernels,
                                         const cs_op_cost *cost, cs_precision precision, bool apart)
 {
     const double forward = started(kernels, op, &cost->forward, precision);
-    const double backward = started(kernels, op, &cost->backward_input, precision) +
-                            started(kernels, op, &cost->backward_weight, precision);
+    const double input = started(kernels, op, &cost->backward_input, precision);
+    const double weight = started(kernels, op, &cost->backward_weight, precision);
     const double sums = apart ? (cost->weights > 0) + (cost->biases > 0) : 0;
     const double trained = cost->backward_weight.launches > 0 ? sums : 0;
     const bool longer = is_product(op->kind) && kernels->host_product_backward > 0;
@@ -349,8 +349,11 @@ cs_host_seconds cs_runtime_kernels_host(const cs_runtime_kernels *kernels,
     const double kernel = cs_time_seconds(kernels->host_kernel) * host_factor(device);
     if (kernels->graphs && !is_of_experts(op->kind))
         return (cs_host_seconds){0};
+    const double pass = input + weight > 0 ? operators(op, cost, input + weight) * back : 0;
+    const double share = input + weight > 0 ? input / (input + weight) : 0;
     return (cs_host_seconds){operators(op, cost, forward) * each + forward * kernel,
-                             operators(op, cost, backward) * back + (backward + trained) * kernel};
+                             share * pass + input * kernel,
+                             (1 - share) * pass + (weight + trained) * kernel, 0};
 }
 
 double cs_runtime_kernels_starts(const cs_runtime_kernels *kernels, const cs_accelerator *device,
@@ -363,6 +366,12 @@ double cs_runtime_kernels_message(const cs_runtime_kernels *kernels, const cs_ac
 {
     const double one = cs_time_seconds(kernels->host) + cs_time_seconds(kernels->host_kernel);
     return kernels->graphs ? 0 : one * host_factor(device);
+}
+
+double cs_runtime_kernels_batch(const cs_runtime_kernels *kernels, const cs_accelerator *device)
+{
+    const double one = cs_time_seconds(kernels->host) + cs_time_seconds(kernels->host_kernel);
+    return kernels->batch_operators * one * host_factor(device);
 }
 
 /* ---- times ---- */

@@ -14,10 +14,11 @@
  *   fused attention flop / (peak * efficiency), forward and backward apart, by the kernel's version,
  *                   the size of heads and the keys of a query (fused-attention.h)
  *   all else        launch + bytes / (bandwidth * memory)
- *   a layer         not less than the host takes to start its kernels and its messages, unless a
- *                   CUDA graph does; graphs do not hold the kernels of experts, whose rows differ
+ *   the host        starts all kernels and messages one after the other, ahead of the device, unless
+ *                   a CUDA graph does; graphs do not hold the kernels of experts, whose rows differ
  *                   from step to step unless they have a capacity. The host may be slower than that
- *                   of a DGX H100, by a factor of the device that it stands beside
+ *                   of a DGX H100, by a factor of the device. No task ends before the host has
+ *                   started all of it (cs_class.host)
  *   a step          what the host takes besides, while the device computes nothing
  *   sums            where a product adds the gradient of weights to their sum, which micro-batches
  *                   share (memory.weight_gradients is not "apart"), the sum is read and written, in
@@ -66,11 +67,11 @@ typedef struct cs_runtime_kernels {
     uint32_t loss;       /* cs_loss_kernels */
     cs_time host;        /* of the host, for a pass over an operator, or a message; */
     cs_time host_kernel; /* and for each kernel */
-    cs_time host_product_backward; /* of the host, for a linear layer backward; 0: as `host`; all
-                                    * three 0: the device never waits for it */
-    bool launch_blocking;          /* the host waits for each kernel before it starts the next */
-    bool graphs;                   /* CUDA graphs start all kernels but those of experts */
-    bool expert_loop;    /* products of experts are started one by one, with their casts; more
+    cs_time host_product_backward; /* of the host, for a linear layer backward; 0: as `host` */
+    double batch_operators; /* that the host starts for a micro-batch besides the network's */
+    bool launch_blocking;   /* the host waits for each kernel before it starts the next */
+    bool graphs;            /* CUDA graphs start all kernels but those of experts */
+    bool expert_loop;       /* products of experts are started one by one, with their casts; more
                              * of it in expert-kernels.h */
     bool expert_modules; /* with it: each expert is modules of its own, all kernels on one stream */
     bool foreach_optimizer; /* a kernel for each step of the update's formula */
@@ -153,13 +154,17 @@ void cs_runtime_kernels_ring(const cs_runtime_kernels *kernels, const cs_net *ne
 void cs_runtime_kernels_fill(const cs_runtime_kernels *kernels, const cs_op *op,
                              cs_precision precision, bool apart, cs_op_cost *cost);
 
-/* Seconds that the host takes for an operator: forward; and backward, which is one pass for it.
+/* Seconds of the host (cs_host_times). */
+typedef struct cs_host_seconds {
+    double forward, backward_input, backward_weight;
+    double skipped; /* part of forward */
+} cs_host_seconds;
+
+/* Seconds that the host takes for an operator. Backward, both halves are one operator for it, whose
+ * time is divided by their kernels.
  * With the kernels that put the scales of blocks (mxfp8, nvfp4) in the order of tiles, and, where
  * gradients of weights are tensors of their own (`apart`), those that add them to sums. Attention
  * that is no fused kernel is as many operators as kernels. */
-typedef struct cs_host_seconds {
-    double forward, backward;
-} cs_host_seconds;
 
 cs_host_seconds cs_runtime_kernels_host(const cs_runtime_kernels *kernels,
                                         const cs_accelerator *device, const cs_op *op,
@@ -169,8 +174,11 @@ cs_host_seconds cs_runtime_kernels_host(const cs_runtime_kernels *kernels,
 double cs_runtime_kernels_starts(const cs_runtime_kernels *kernels, const cs_accelerator *device,
                                  double n);
 
-/* For a message between devices, which is an operator with one kernel. */
+/* For a collective within a layer; by default it is an operator with one kernel. */
 double cs_runtime_kernels_message(const cs_runtime_kernels *kernels, const cs_accelerator *device);
+
+/* For all that a micro-batch needs besides the network; no graph starts it. */
+double cs_runtime_kernels_batch(const cs_runtime_kernels *kernels, const cs_accelerator *device);
 
 /* Seconds of a pass over an operator. */
 double cs_runtime_kernels_seconds(const cs_runtime_kernels *kernels, const cs_accelerator *device,
