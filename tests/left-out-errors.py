@@ -149,17 +149,20 @@ class Intervals:
         return self.models[key]
 
     def factor(self, *without):
-        return quantile([self.without(s, *without).scores(self.sources[s])
-                         for s in self.sources if s not in without])
+        others = [s for s in self.sources if s not in without]
+        if len(others) < LEAST:
+            return None
+        return quantile([self.without(s, *without).scores(self.sources[s]) for s in others])
 
     def coverage(self):
         """Of each source, the share of its runs within the interval made of the others; and the
         mean half width of these intervals, relative to the prediction."""
         held, widths = {}, {}
         for name in self.sources:
-            factor, model = self.factor(name), self.without(name)
+            factor = self.factor(name)
             if factor is None:
                 continue
+            model = self.without(name)
             groups = self.sources[name]
             scores = model.scores(groups)
             held[name] = sum(score <= factor for score in scores) / len(scores)
