@@ -166,8 +166,8 @@ def summary(runs):
              f'{100 * near:.0f} % of the studies. A rule of thumb: {rule_tau:.2f}, '
              f'{100 * rule_loss:.1f} %, {100 * rule_near:.0f} %.']
     if out:
-        lines.append(f'- **Out of memory**: {counts["caught"]} of {out} runs that ran out of memory '
-                     f'were predicted to ({100 * counts["caught"] / out:.0f} %), and '
+        lines.append(f'- **Out of memory**: {counts["caught"]} of {out} runs that ran out of '
+                     f'memory were predicted to ({100 * counts["caught"] / out:.0f} %), and '
                      f'{counts["false_alarms"]} of {fitted} that did not '
                      f'({100 * counts["false_alarms"] / fitted:.1f} %).')
     memory = []
@@ -180,9 +180,11 @@ def summary(runs):
     if runs.held:
         n = sum(runs.sizes[s] for s in runs.held)
         by_run = sum(runs.held[s] * runs.sizes[s] for s in runs.held) / n
-        lines.append(f'- **Intervals** for 9 of 10 runs held for {100 * by_run:.0f} % of the runs and '
-                     f'{100 * statistics.fmean(runs.held.values()):.0f} % by source; half width '
-                     f'{100 * statistics.median(runs.widths.values()):.0f} % (median over sources).')
+        by_source = 100 * statistics.fmean(runs.held.values())
+        width = 100 * statistics.median(runs.widths.values())
+        lines.append(f'- **Intervals** for 9 of 10 runs held for {100 * by_run:.0f} % of the runs '
+                     f'and {by_source:.0f} % by source; half width {width:.0f} % (median over '
+                     'sources).')
     return lines
 
 
@@ -213,8 +215,8 @@ def by_kind(runs):
 
 
 def by_ranking(runs):
-    lines = ['| dataset | groups | tau | loss, % | within 5 %, % | rule: tau | loss, % | within 5 %, '
-             '% |', '|---|---:|---:|---:|---:|---:|---:|---:|']
+    lines = ['| dataset | groups | tau | loss, % | within 5 %, % | rule: tau | loss, % | '
+             'within 5 %, % |', '|---|---:|---:|---:|---:|---:|---:|---:|']
     for name in (*runs.names, ''):
         groups = judging.rank(runs.of(name))
         if groups:
@@ -247,15 +249,16 @@ def by_trend(runs):
 
 
 def by_verdict(runs):
-    lines = ['| dataset | caught | of | recall, % | false alarms | of |', '|---|---:|---:|---:|---:|'
-             '---:|']
+    lines = ['| dataset | caught | of | recall, % | false alarms | of |',
+             '|---|---:|---:|---:|---:|---:|']
     for name in (*runs.names, ''):
         counts = judging.verdicts(runs.of(name))
-        out = counts['caught'] + counts['missed']
+        out, fitted = (counts[a] + counts[b] for a, b in (('caught', 'missed'),
+                                                          ('false_alarms', 'fitted')))
         if out or counts['false_alarms']:
             recall = percent(counts['caught'] / out, 0) if out else '-'
             lines.append(f'| {name or "all"} | {counts["caught"]} | {out} | {recall} | '
-                         f'{counts["false_alarms"]} | {counts["false_alarms"] + counts["fitted"]} |')
+                         f'{counts["false_alarms"]} | {fitted} |')
     return lines
 
 
@@ -275,8 +278,8 @@ def by_peer(runs):
     lines = ['| tool | measure | runs | sim, % | the tool, % |', '|---|---|---:|---:|---:|']
     for (tool, measure), errors in judging.peers(runs.rows).items():
         ours, theirs = (statistics.fmean(e[k] for e in errors) for k in (0, 1))
-        lines.append(f'| {tool} | {measure.replace("_", " ")} | {len(errors)} | {percent(ours, 2)} | '
-                     f'{percent(theirs, 2)} |')
+        lines.append(f'| {tool} | {measure.replace("_", " ")} | {len(errors)} | '
+                     f'{percent(ours, 2)} | {percent(theirs, 2)} |')
     return lines
 
 

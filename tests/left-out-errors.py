@@ -10,8 +10,8 @@ are left out. No simulation is run: it takes a minute for 3,000 runs.
 Errors of datasets that parameters were fitted to must be those with parameters fitted to all other
 datasets. FIT is the output of fit-figures.py, or a page that has it; without --fit it is
 docs/reference/fitted-figures.md. Its datasets are the fitted ones, and it has their bias with all
-datasets and "by others": the errors of a dataset are shifted by the ratio of the two. If the fit was
-made with --left-out=FILE, FILE has the errors of single runs by others, which are used instead.
+datasets and "by others": the errors of a dataset are shifted by the ratio of the two. If the fit
+was made with --left-out=FILE, FILE has the errors of single runs by others, which are used instead.
 
 The model, for y = log(measured / predicted) of a run of a new source (sim/validate/interval.h says
 how it is used):
@@ -43,8 +43,8 @@ USED = tuple(t for t in TRAITS if t != 'device')  # the generation stands for th
 SHARE = 0.9
 FLOOR = 0.01  # the same run, measured twice, differs by 1.3 % (median)
 POWER = 0.5  # of its number of runs: the weight of a source in the quantile
-PAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), 'docs', 'reference',
-                    'fitted-figures.md')
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+PAGE = os.path.join(ROOT, 'docs', 'reference', 'fitted-figures.md')
 LEAST = 9  # sources: 0.9 (K + 1) > K for fewer
 
 # Studies that count as one source: the same people measured on the same machine.
@@ -121,8 +121,8 @@ class Model:
 
 
 def quantile(scores):
-    """0.9 (K + 1) / K of K lists of scores, each with the weight n^POWER of n scores; None: K is too
-    small. The new source, which the one in K + 1 stands for, has the mean weight."""
+    """0.9 (K + 1) / K of K lists of scores, each with the weight n^POWER of n scores; None: K is
+    too small. The new source, which the one in K + 1 stands for, has the mean weight."""
     if len(scores) < LEAST:
         return None
     rows = sorted((score, len(of) ** (POWER - 1)) for of in scores for score in of)
@@ -149,17 +149,20 @@ class Intervals:
         return self.models[key]
 
     def factor(self, *without):
-        return quantile([self.without(s, *without).scores(self.sources[s])
-                         for s in self.sources if s not in without])
+        others = [s for s in self.sources if s not in without]
+        if len(others) < LEAST:
+            return None
+        return quantile([self.without(s, *without).scores(self.sources[s]) for s in others])
 
     def coverage(self):
         """Of each source, the share of its runs within the interval made of the others; and the
         mean half width of these intervals, relative to the prediction."""
         held, widths = {}, {}
         for name in self.sources:
-            factor, model = self.factor(name), self.without(name)
+            factor = self.factor(name)
             if factor is None:
                 continue
+            model = self.without(name)
             groups = self.sources[name]
             scores = model.scores(groups)
             held[name] = sum(score <= factor for score in scores) / len(scores)
@@ -287,7 +290,8 @@ def main():
     write({'title': 'Errors of predicted step times of runs that the fitted parameters do not know',
            'made_by': 'tests/left-out-errors.py', 'traits': list(TRAITS), 'interval': section,
            'sources': described}, sys.stdout)
-    print(f'{sum(runs_of.values())} runs of {len(sources)} sources, each left out of the fit', file=sys.stderr)
+    print(f'{sum(runs_of.values())} runs of {len(sources)} sources, each left out of the fit',
+          file=sys.stderr)
     for how, names in sorted(kinds.items()):
         print(f'  {how}: {", ".join(names)}', file=sys.stderr)
     if held:

@@ -30,8 +30,9 @@ def sim(*arguments, status=0, cwd=None):
 def run_of(name, layers, micro=4, tp=1, gpus=2, **other):
     return {'id': 'mine/' + name, 'model': {**MODEL, 'layers': layers},
             'hardware': {'gpu': 'H100-SXM5-80GB', 'gpus': gpus, 'gpus_per_node': 8},
-            'parallel': {'tp': tp, 'dp': gpus // tp}, 'batch': {'global': 8 * micro, 'micro': micro},
-            'precision': 'bf16', 'recompute': 'none', 'schedule': 'grad-accumulation',
+            'parallel': {'tp': tp, 'dp': gpus // tp},
+            'batch': {'global': 8 * micro, 'micro': micro}, 'precision': 'bf16',
+            'recompute': 'none', 'schedule': 'grad-accumulation',
             'framework': 'Megatron-LM core', 'options': {'flash_attention': True}, 'quality': 'A',
             'measured': {'step_time_s': 1}, **other}
 

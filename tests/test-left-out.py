@@ -84,8 +84,8 @@ class Drawn(unittest.TestCase):
         return by_source, by_run, {k: statistics.median(v) for k, v in widths.items()}
 
     def test_equal_sources(self):
-        """At least 90 % less three standard errors: a source's share has a spread of at most 0.3, so
-        0.3 / sqrt(300) = 1.7 %. At most 97 %, so that intervals are not simply wide. The factor
+        """At least 90 % less three standard errors: a source's share has a spread of at most 0.3,
+        so 0.3 / sqrt(300) = 1.7 %. At most 97 %, so that intervals are not simply wide. The factor
         covers both traits, so a narrow interval is less than a third of a wide one: truly a fifth,
         but FLOOR is added to both, and effects are shrunk."""
         by_source, by_run, widths = self.cover(lambda draw: 8)
@@ -150,8 +150,8 @@ class File(unittest.TestCase):
                 for s in range(n) for i in range(3)]
 
     def test_what_counts(self):
-        """s0 was refitted without its own runs; s1 and s2 were fitted: the errors of s1 are multiplied
-        by 0.9 / 1.1. A run of quality C does not count."""
+        """s0 was refitted without its own runs; s1 and s2 were fitted: the errors of s1 are
+        multiplied by 0.9 / 1.1. A run of quality C does not count."""
         points = self.points()
         points.append({**points[5], 'id': 's1/c', 'quality': 'C'})
         done = self.run_script(points, {f's0/{i}': 0.5 for i in range(3)})
