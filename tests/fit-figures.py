@@ -4,10 +4,10 @@
 
 Each row of FIGURES is one figure of a device, or of devices of one kind, or of a runtime: a place
 in files of DEVICES, or a key of scenarios, kept in the file of a runtime. Its logarithm is fitted,
-with that of all others, to the step times of points whose quality is not C and that have at
-most 512 GPUs, of large datasets without --all some groups of equal model and number of GPUs, drawn
-with a fixed seed: least squares of log(predicted / measured), Huber's loss beyond 10 %, every dataset
-with the square root of its points as weight, and every figure held to where it starts (its source,
+with that of all others, to the step times of points whose quality is not C: with --all, of all that
+have at most 512 GPUs, else of at most 128 GPUs, and of large datasets some groups of equal model and
+number of GPUs, drawn with a fixed seed. Least squares of log(predicted / measured), Huber's loss
+beyond 10 %, every dataset with the square root of its points as weight, and every figure held to where it starts (its source,
 or the best guess) by a spring of the spread that its row states, so that what no run knows about
 stays there. Gauss-Newton from the figures that DEVICES have, with differences of 5 %. Figures that
 would move by less than 2 % stay as they are, and with them what other predictions say; one after
@@ -41,8 +41,9 @@ STEP = math.log(1.05)
 ROUNDS = 1
 # that a figure moves; the same run, measured twice, differs by 1.3 % (median)
 LEAST = math.log(1.02)
-MOST_GPUS = 512  # larger runs are like smaller ones, and take long to simulate
-DRAWN = 48  # configurations of a dataset that are drawn, in whole groups
+# Of a run, and configurations of a dataset: larger runs are like smaller ones, and take long to
+# simulate. With --all, and where some are drawn.
+MOST_GPUS, MOST_GPUS_DRAWN, DRAWN = 512, 128, 12
 SEED = 2026
 NO_POINTS = 2  # exit status where none is selected
 NOISE = 0.05  # of a step time, at which a spring of one spread weighs as much
@@ -164,9 +165,10 @@ def draw(points, most, alike):
     return drawn
 
 
-def read(files, folder, most):
-    """The points that the fit uses by id; of each configuration one, of at most `most` a dataset, in
-    files of `folder`; and how many points a dataset has, those that were not drawn included."""
+def read(files, folder, gpus, most):
+    """The points of at most so many GPUs that the fit uses by id; of each configuration one, of a
+    dataset at most so many, in files of `folder`; and how many points a dataset has, those that
+    were not drawn included."""
     points, alike, written = {}, collections.defaultdict(list), []
     sizes = collections.Counter()
     for name in files:
@@ -174,7 +176,7 @@ def read(files, folder, most):
         kept = []
         for point in root['points']:
             if ((point.get('quality') or 'C') in ('C', 'A-memory')
-                or point['hardware']['gpus'] > MOST_GPUS):
+                or point['hardware']['gpus'] > gpus):
                 continue
             try:
                 time = time_of(point)
@@ -198,9 +200,10 @@ def read(files, folder, most):
 class Program:
     """`sim validate` of some of the points, with devices and keys changed."""
 
-    def __init__(self, sim, devices, files, most):
+    def __init__(self, sim, devices, files, everything):
         self.sim, self.devices, self.folder = sim, devices, tempfile.mkdtemp()
-        self.points, self.alike, self.files, self.sizes = read(files, self.folder, most)
+        most = (MOST_GPUS, math.inf) if everything else (MOST_GPUS_DRAWN, DRAWN)
+        self.points, self.alike, self.files, self.sizes = read(files, self.folder, *most)
         self.base = self.ask([])
         self.gpus, self.of_device = collections.defaultdict(set), collections.defaultdict(set)
         seen = {}
@@ -334,7 +337,7 @@ def step(errors, slopes, away, weights, ids, held=()):
 
 
 def weights_of(program):
-    """Of a point by its dataset: all that were drawn weigh as the square root of all that it has."""
+    """Of a point by its dataset: those that were drawn weigh as the root of all that it has."""
     drawn = collections.Counter(dataset(i) for i in program.base)
     return {name: program.sizes[name] ** 0.5 / n for name, n in drawn.items()}
 
@@ -497,7 +500,7 @@ def main():
     arguments = [a for a in sys.argv[1:] if not a.startswith('--')]
     option = '--left-out='
     outputs = [a[len(option):] for a in sys.argv[1:] if a.startswith(option)]
-    program = Program(*arguments[:2], arguments[2:], math.inf if '--all' in sys.argv else DRAWN)
+    program = Program(*arguments[:2], arguments[2:], '--all' in sys.argv)
     values, weights = current(arguments[1]), weights_of(program)
     errors = evaluate(program, values)
     slopes = {}
