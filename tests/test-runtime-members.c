@@ -300,6 +300,9 @@ static const effect effects[] = {
     /* all is summed behind all computing, of which none is slower then */
     {"/platform/slowdown", uniform, "[]", "[{\"factor\": 2}]", seconds, false, 0, NULL},
     {"/collectives/reached", uniform, "1", "0.5", seconds, false, 2, NULL},
+    {.key = "/collectives/network_reached", .elsewhere = "runtime-keys: collectives_take_longer"},
+    {.key = "/collectives/network_latency", .elsewhere = "nccl"},
+    {.key = "/collectives/nccl", .elsewhere = "runtime-keys: collectives_take_longer"},
     {"/collectives/start", uniform, "0", "\"250 ms\"", seconds, false, 0.25, NULL},
     {.key = "/collectives/dispatch", .elsewhere = "runtime-keys: dispatches_have_their_own"},
     {.key = "/collectives/tensor_overlap", .elsewhere = "runtime-keys: products_hide_chunks"},

@@ -1111,7 +1111,8 @@ static void names_what_is_missing(void **state)
         cs_error_init(&error);
         read_point(lacks[i].missing, lacks[i].members, &points);
         assert_int_equal(cs_recipe_make(&points.points[0].run, &made, &error), CS_OK);
-        assert_null(made.document);
+        if (made.document)
+            fail_msg("nothing is missing: %s", lacks[i].missing);
         expect_text(lacks[i].missing, lacks[i].missing, made.missing[0]);
         cs_recipe_finish(&made);
         cs_points_finish(&points);

@@ -112,6 +112,9 @@ static cs_status run(const cs_scenario *scenario, const cs_simulation_options *o
         status = analyse(scenario, made, &use, error);
     if (status == CS_OK)
         status = cs_simulation_state_forms(scenario, made, error);
+    if (status == CS_OK) /* without an allocator, peaks are what is needed */
+        status = cs_memory_fit_find(scenario, &made->graph, &made->trace, &made->allocations,
+                                    &made->fit, error);
     cs_task_window_use_finish(&use);
     return status;
 }
