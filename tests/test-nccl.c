@@ -225,11 +225,39 @@ static void predicts_logs(void **state)
     }
 }
 
+/* All-to-alls on p5.48xlarge (crazyguitar/aws-gpu-communication-benchmark at fd167f97,
+ * data/nccl_alltoall.csv; GB/s of the bytes of a rank). A GPU sends to other nodes at 0.91 of 48 GB/s,
+ * begins after 25 us, crosses once, 14 + 2 x 75 us, and posts a message to each remote peer. */
+static const struct {
+    uint32_t nodes;
+    int64_t mib;
+    double measured;
+} exchanges[] = {{2, 32, 47.78},   {4, 32, 35.56},   {8, 32, 29.13},   {16, 32, 24.83},
+                 {32, 32, 19.79},  {2, 256, 79.21},  {8, 256, 45.11},  {32, 256, 30.32},
+                 {2, 2048, 84.53}, {8, 2048, 50.41}, {32, 2048, 40.94}};
+
+static void messages_take_a_step_and_posts(void **state)
+{
+    (void)state;
+    assert_true(fabs(cs_nccl_messages(24, 75) - (14 + 2 * 75 + 24 * 2.6) * 1e-6) < 1e-12);
+    for (size_t i = 0; i < ROWS(exchanges); i++) {
+        const uint32_t nodes = exchanges[i].nodes;
+        const double bytes = (double)exchanges[i].mib * MIB, remote = 8.0 * (nodes - 1);
+        const double got = 25e-6 + cs_nccl_messages((uint32_t)remote, 75) +
+                           bytes * remote / (8.0 * nodes) / (0.91 * 48e9);
+        const double error = got / (bytes / (exchanges[i].measured * 1e9)) - 1;
+        printf("all-to-all  %3u GPUs %5.0f MiB  %+5.0f %%\n", 8 * nodes, bytes / MIB, 100 * error);
+        if (fabs(error) > 0.25)
+            fail_msg("%u nodes, %g MiB: %g us", nodes, bytes / MIB, got * 1e6);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(picks_as_by_hand),
         cmocka_unit_test(predicts_logs),
+        cmocka_unit_test(messages_take_a_step_and_posts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

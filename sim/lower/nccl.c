@@ -157,6 +157,19 @@ static double rate(const cs_nccl_case *of, cs_nccl_algorithm algorithm, cs_nccl_
     return algorithm == CS_NCCL_RING ? ring_rate(of, protocol) : switch_rate(of);
 }
 
+/* us to post a message: all-to-alls of 32 MiB on 2, 4, 8, 16 and 32 p5.48xlarge take 0.32, 0.36, 0.45,
+ * 0.58 and 0.92 ms more than their bytes at 43.7 GB/s (crazyguitar/aws-gpu-communication-benchmark at
+ * fd167f97, data/nccl_alltoall.csv): 2.6 us for each of 8, 24, 56, 120 and 248 peers, by least squares.
+ * NCCL itself expects 1 to 2 us (getNetOverhead). */
+static const double post = 2.6;
+
+double cs_nccl_messages(uint32_t remote_peers, double network_latency)
+{
+    return (step[NETWORK][CS_NCCL_RING][CS_NCCL_SIMPLE] + 2 * network_latency +
+            post * remote_peers) *
+           1e-6;
+}
+
 cs_nccl_choice cs_nccl_choose(const cs_nccl_case *of, cs_nccl_algorithm only)
 {
     cs_nccl_choice best = {CS_NCCL_RING, CS_NCCL_SIMPLE, INFINITY};

@@ -64,6 +64,10 @@ typedef struct cs_nccl_choice {
     double seconds;
 } cs_nccl_choice;
 
+/* Seconds that an all-to-all takes beside its bytes, which NCCL sends as messages to all peers at once:
+ * a step between nodes, and posting a message to each of the peers in other nodes. */
+double cs_nccl_messages(uint32_t remote_peers, double network_latency);
+
 /* The fastest; of one algorithm where `only` is not CS_NCCL_ALGORITHMS, or of a ring where that
  * does not do the collective. */
 cs_nccl_choice cs_nccl_choose(const cs_nccl_case *of, cs_nccl_algorithm only);

@@ -70,6 +70,17 @@ static cs_dispatch_cost cost_beside(const cs_lower_options *options, const cs_wa
                               options->dispatch->start};
 }
 
+/* Seconds that messages of an all-to-all between nodes take with NCCL, beside their bytes. */
+static double messages_of(const cs_lower_options *options, const cs_way *way)
+{
+    const cs_collective *of = &way->collective;
+    const bool apart = options->dispatch && of->copies > 0; /* it has a start of its own */
+    if (options->nccl == CS_NCCL_NONE || of->kind != CS_ALL_TO_ALL || !way->network || apart)
+        return 0;
+    return cs_nccl_messages(of->n - (of->node_ranks > 0 ? of->node_ranks : 1),
+                            cs_time_seconds(options->network_latency) * 1e6);
+}
+
 /* The share of a collective that its ranks wait for. Tensor-parallel collectives are cut into a
  * chunk per rank, and the product that reads or writes them hides all chunks but one. All-to-alls of
  * experts are hidden by the layers of another micro-batch. */
@@ -85,12 +96,13 @@ cs_status cs_way_delay(const cs_lower_options *options, cs_way *way, cs_time *ti
 {
     const double exposed = exposed_share(options, way);
     const cs_dispatch_cost by = cost_beside(options, way);
+    const double messages = messages_of(options, way);
     way->hidden = 0;
-    if (by.reached == 1 && by.start == 0 && exposed >= 1 && !way->by_nccl)
+    if (by.reached == 1 && by.start == 0 && exposed >= 1 && !way->by_nccl && messages == 0)
         return CS_OK;
     const double wire = way->by_nccl ? by_nccl(options, way, *time) * (double)CS_PS_PER_SEC
                                      : (double)*time / by.reached;
-    const double whole = wire + (double)by.start;
+    const double whole = wire + (double)by.start + messages * (double)CS_PS_PER_SEC;
     if (!(whole <= (double)(INT64_MAX / 2)))
         return cs_error_add(error, CS_OVERFLOW, "a collective takes too long");
     *time = (cs_time)(whole * exposed);
