@@ -237,13 +237,9 @@ static const effect effects[] = {
     {.key = "/runtime/fused", .elsewhere = "runtime-keys: fuses"},
     {.key = "/runtime/release", .elsewhere = "runtime: test_bundles"},
     {.key = "/runtime/flash", .elsewhere = "runtime: test_seconds"},
-<<<<<<< HEAD
     {.key = "/runtime/loss", .elsewhere = "loss-kernels: moves_logits"},
     /* a layer whose kernels take microseconds takes what the host does for them */
-    {"/runtime/host", network, "\"10 ms\"", "\"20 ms\"", forward, true, 2, NULL},
-=======
     {"/runtime/host", network, "\"10 ms\"", "\"20 ms\"", host_forward, true, 2, NULL},
->>>>>>> ca55c765 (host: give each device a clock of its host)
     {.key = "/runtime/host_kernel", .elsewhere = "runtime-keys: waits_for_the_host"},
     {.key = "/runtime/host_product_backward", .elsewhere = "runtime: test_host"},
     {.key = "/runtime/batch_operators", .elsewhere = "runtime: test_host_of_halves"},
