@@ -128,6 +128,9 @@ cs_status cs_simulate_low_memory(const cs_scenario *scenario, const cs_simulatio
     const char *reason = refuse(scenario);
     cs_status status =
         reason ? cs_error_add(&why, CS_USAGE, "%s", reason) : run(scenario, options, &made, &why);
+    if (status == CS_OK)
+        status = cs_memory_fit_find(scenario, &made.graph, &made.trace, &made.allocations,
+                                    &made.fit, &why);
     if (status == CS_OK) {
         made.hash = cs_trace_hash(&made.trace);
         *simulation = made;
