@@ -147,7 +147,8 @@ static bool fill_like(cJSON *root, const cs_validation_shown *shown)
         cJSON *object = append(traits);
         done = object && cJSON_AddStringToObject(object, "name", cs_trait_names[t]) &&
                cJSON_AddStringToObject(object, "value", from->traits[t]) &&
-               cJSON_AddBoolToObject(object, "shared", from->shared[t]) &&
+               (t < CS_N_CHOOSING_TRAITS ? cJSON_AddBoolToObject(object, "shared", from->shared[t])
+                                         : cJSON_AddNullToObject(object, "shared")) &&
                add_number(object, "left_out_sources",
                           interval->matters[t] ? interval->alike[t] : (double)NAN);
     }

@@ -399,7 +399,7 @@ static void print_traits(const char *before, const cs_likeness *likeness, const 
                          bool shared, FILE *out)
 {
     const char *separator = before;
-    for (uint32_t t = 0; t < CS_N_TRAITS; t++) {
+    for (uint32_t t = 0; t < CS_N_CHOOSING_TRAITS; t++) {
         if (has[t] != shared || strcmp(likeness->traits[t], "any") == 0)
             continue;
         fprintf(out, "%s%s (", separator, cs_trait_names[t]);
