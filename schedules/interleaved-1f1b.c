@@ -8,7 +8,10 @@
  * refuses an M that they do not divide equally, and as Megatron-LM takes them with the larger size
  * as microbatch_group_size_per_vp_stage wherever all but the last are as large. Device d warms up
  * with 2(P - 1 - d) + (v - 1)g forwards, g being the size of the first group, then does a forward
- * and a backward in turn.
+ * and a backward in turn. Where layers of another micro-batch hide messages to experts, a forward
+ * and the backward in front of it are the pair that does so, and the warm-up is one forward longer
+ * (Megatron-LM, megatron/core/pipeline_parallel/schedules.py, get_pp_rank_microbatches with
+ * overlap_moe_expert_parallel_comm). Other passes hide nothing.
  *
  * A group of P or more is back from the devices behind before the last one of it has left, so that
  * no device waits within it (schedules/README.md). Fewer micro-batches than devices are one group,
@@ -113,6 +116,7 @@ static bool order(const cs_pipeline_shape *shape, uint32_t device, uint32_t k,
         *step = visit(shape, device, first + after / 2, false);
     else
         *step = visit(shape, device, after / 2, true);
+    step->paired = k > first && after + 1 < 2 * pairs;
     return true;
 }
 
@@ -121,6 +125,7 @@ static cs_status generate(const cs_job *job, const void *params, cs_builder *bui
 {
     cs_pipeline_options options = {.order = order,
                                    .list_of = list_of,
+                                   .pairs = true,
                                    .recompute = ((const interleaved_params *)params)->recompute};
     return cs_pipeline_generate(job, &options, builder, error);
 }

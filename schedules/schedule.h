@@ -42,6 +42,7 @@ typedef struct cs_states {
     bool keep_gathered; /* zero 3: weights stay gathered from a forward to its backward */
     bool gather_once;   /* zero 3: weights stay gathered from the first forward of a mini-batch to
                          * its last backward, behind which gradients are reduced */
+    bool whole_sums;    /* zero 1: each place gets all of the sum of gradients, not its share */
     bool accumulate;    /* zero 2, 3: gradients are summed whole over the micro-batches of a
                          * mini-batch and reduced once, else after each micro-batch */
     int64_t bucket; /* bytes of gradients that are reduced together, while the last backward of a

@@ -297,7 +297,7 @@ typedef struct reduction {
 /* Whether each place gets all of the sum. */
 static bool is_whole(const reduction *r)
 {
-    return r->zero == 0 || r->job->matrices;
+    return r->zero == 0 || r->job->matrices || (r->zero == 1 && r->job->states.whole_sums);
 }
 
 /* What a place has of the sum over the places that share it. */

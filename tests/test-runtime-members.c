@@ -295,6 +295,11 @@ static const effect effects[] = {
      gradients, false, 1.0 * PARAMETERS, NULL},
     {"/parallel/shard_copies", SHARED(DENSE("flash"), "\"data\": 2, \"zero\": 2"), "true", "false",
      weights, false, 0, NULL},
+    /* an all-reduce on two devices sends what a reduce-scatter sends, and as much to gather it */
+    {"/parallel/reduce", SHARED(DENSE("flash"), "\"data\": 2, \"zero\": 1"), "scattered", "whole",
+     sent, true, 2, NULL},
+    {.key = "/parallel/prefetch", .elsewhere = "programs: test_prefetch"},
+    {.key = "/parallel/context_method", .elsewhere = "mesh-bytes"},
     {.key = "/parallel/regather", .elsewhere = "mesh-bytes"},
     {.key = "/parallel/scatter_gather", .elsewhere = "parallel: test_message_parts"},
     /* all is summed behind all computing, of which none is slower then */

@@ -316,7 +316,7 @@ static const struct lack {
      "1024, 'vocab': 1000, 'seq': 128}, 'batch': {'global': 8, 'micro': 1}, " GPUS(
          1) "'options': {'packed_tokens': 80}, " TOLD,
      "packed samples in networks of the kind \"encoder\""},
-    {LLAMA("lit-gpt", "'lora': true, 'quantization': 'nf4'"), "quantised weights (nf4)"},
+    {LLAMA("lit-gpt", "'lora': true, 'quantization': 'nf3'"), "quantised weights (nf3)"},
     {STAGES("'stage_layers': [4]"), "stated: as many stages as the ranks have"},
     {STAGES("'stage_layers': [2, 1]"), "stated: stages of as many blocks as the network has"},
     {STAGES("'stages_with_parts': [6, 0]"), "stages without a layer"},

@@ -215,13 +215,28 @@ static bool drop_slowdown(cJSON *document)
     return none && cJSON_AddNumberToObject(none, "factor", 1);
 }
 
-/* A rank's passes over its two stages of a V, with whole backwards. */
-static cJSON *vee_passes(uint32_t ranks, uint32_t rank)
+/* The stages of a rank, in the order of the forwards: two of a V, or each P-th. */
+static uint32_t stage_of_rank(const cs_candidate *c, uint32_t rank, uint32_t k)
 {
-    const uint32_t down = rank, up = 2 * ranks - 1 - rank;
-    char text[64];
-    snprintf(text, sizeof(text), "F0@%u F0@%u B0@%u B0@%u", down, up, up, down);
-    return cJSON_CreateString(text);
+    const uint32_t ranks = c->pipeline;
+    return cs_candidate_is_vee(c) && k > 0 ? 2 * ranks - 1 - rank : k * ranks + rank;
+}
+
+/* A rank's passes over its stages, with whole backwards. */
+static cJSON *passes_of_rank(const cs_candidate *c, uint32_t rank)
+{
+    const size_t each = sizeof("F0@4294967295 ");
+    char *text = malloc(2 * each * c->chunks + 1);
+    size_t n = 0;
+    for (uint32_t k = 0; text && k < c->chunks; k++)
+        n += (size_t)snprintf(text + n, each, "F0@%u ", stage_of_rank(c, rank, k));
+    for (uint32_t k = c->chunks; text && k > 0; k--)
+        n += (size_t)snprintf(text + n, each, "B0@%u ", stage_of_rank(c, rank, k - 1));
+    if (text)
+        text[n - 1] = '\0';
+    cJSON *passes = text ? cJSON_CreateString(text) : NULL;
+    free(text);
+    return passes;
 }
 
 /* What a schedule hides by itself is hidden in all passes: in none of them there is less. */
@@ -236,9 +251,10 @@ static bool price_overlap(const cs_candidate *c, cJSON *document)
     return cJSON_AddNumberToObject(collectives, "expert_overlap", schedule->expert_overlap);
 }
 
-/* The schedules of a V ask for more micro-batches, or divide backwards: an exchange beside a whole
- * one may take less than beside its halves. */
-static bool price_vee(const cs_candidate *c, cJSON *document)
+/* The schedules of a V ask for more micro-batches, or divide backwards: a whole backward may hide
+ * more of an exchange than its halves do. And with a single micro-batch there is no other one that
+ * hides exchanges. */
+static bool price_passes(const cs_candidate *c, cJSON *document)
 {
     cJSON *given = cJSON_GetObjectItemCaseSensitive(document, "schedule");
     cJSON *schedule = given ? cJSON_CreateObject() : NULL, *devices, *passes;
@@ -250,10 +266,12 @@ static bool price_vee(const cs_candidate *c, cJSON *document)
                 (devices = cJSON_AddArrayToObject(schedule, "stage_devices")) &&
                 (passes = cJSON_AddArrayToObject(schedule, "device_tasks"));
     for (uint32_t r = 0; done && r < c->pipeline; r++)
-        done = cJSON_AddItemToArray(devices, cJSON_CreateNumber(r)) &&
-               cJSON_AddItemToArray(passes, vee_passes(c->pipeline, r));
-    for (uint32_t r = c->pipeline; done && r > 0; r--)
-        done = cJSON_AddItemToArray(devices, cJSON_CreateNumber(r - 1));
+        done = cJSON_AddItemToArray(passes, passes_of_rank(c, r));
+    for (uint32_t s = 0; done && s < c->chunks * c->pipeline; s++) {
+        const uint32_t r = s % c->pipeline;
+        const bool back = cs_candidate_is_vee(c) && s >= c->pipeline;
+        done = cJSON_AddItemToArray(devices, cJSON_CreateNumber(back ? c->pipeline - 1 - r : r));
+    }
     return done && price_overlap(c, document);
 }
 
@@ -261,6 +279,7 @@ static bool price_vee(const cs_candidate *c, cJSON *document)
 static cJSON *pricing_document(const cs_advise_base *base, const cs_candidate *of, uint32_t zero)
 {
     const bool vee = of->pipeline > 1 && cs_candidate_is_vee(of);
+    const bool pairs = of->pipeline > 1 && of->chunks > 1 && of->expert > 1;
     cs_candidate c = *of;
     c.micro_batches = 1;
     c.zero = zero;
@@ -272,7 +291,7 @@ static cJSON *pricing_document(const cs_advise_base *base, const cs_candidate *o
     cJSON *batch = cJSON_CreateNumber((double)c.data * c.micro_samples);
     cJSON_DeleteItemFromObjectCaseSensitive(model, "batch_size");
     if (model && batch && cJSON_AddItemToObject(model, "batch_size", batch)) {
-        if (drop_slowdown(document) && (!vee || price_vee(of, document)))
+        if (drop_slowdown(document) && ((!vee && !pairs) || price_passes(of, document)))
             return document;
         batch = NULL; /* the document's */
     }

@@ -89,7 +89,8 @@ const cs_field cs_lower_fields[] = {
      .max = 1,
      .doc =
          "share of an all_to_all of experts that layers of another micro-batch hide: of all, but "
-         "with dualpipe_v only of those in its pairs of passes; only if it is one delay; "
+         "with interleaved_1f1b and dualpipe_v only of those in pairs of a forward and a backward; "
+         "only if it is one delay; "
          "default: 0.85 with dualpipe_v, else 0"},
     {"start", CS_FIELD_TIME, offsetof(cs_lower_options, start), .fallback = "0", .usual_max = 0.1,
      .doc =

@@ -162,8 +162,10 @@ const cs_field cs_description_options_fields[] = {
     {"bucket", CS_FIELD_BYTES, AT(bucket), .fallback = "0",
      .doc = "bytes of gradients that replicas of whole models reduce together during the "
             "backward; 0: all of them after it"},
-    FLAG(accumulate, "with zero 2 and 3: gradients are reduced once a step, not after each "
-                     "micro-batch"),
+    {"accumulate", CS_FIELD_JSON, AT(accumulate), .fallback = "",
+     .doc = "with zero 2 and 3: whether gradients are reduced once a step, not after each "
+            "micro-batch; else as the framework does it",
+     .shape = "true or false"},
     NUMBER(optimizer_instances, "parts of the replicas; each part has all optimizer states; 0: "
                                 "one"),
     FLAG(no_optimizer_step, "the measured step has no optimizer update"),
@@ -204,8 +206,13 @@ const cs_field cs_description_options_fields[] = {
     {"moe_dispatcher", CS_FIELD_TEXT, AT(moe_dispatcher), .fallback = "",
      .doc = "how tokens reach experts: alltoall (each copy is sent by itself) or flex (once to "
             "each node, by DeepEP or HybridEP)"},
+    {"moe_a2a_overlap", CS_FIELD_JSON, AT(moe_a2a_overlap), .fallback = "",
+     .doc = "whether all-to-alls of experts run while layers of another micro-batch compute "
+            "(overlap_moe_expert_parallel_comm); else as the framework's recipe has it",
+     .shape = "true or false"},
     {"moe_hidden_share", CS_FIELD_NUMBER, AT(moe_hidden_share), .fallback = "0", .max = 1,
-     .doc = "share of the all-to-alls of experts that layers of another micro-batch hide"},
+     .doc = "share of the all-to-alls of experts that layers of another micro-batch hide; with "
+            "moe_a2a_overlap 0.84"},
     FLAG(fused_experts, "the MLP of an expert is one kernel"),
     FLAG(expert_sizes_on_device, "the host does not wait for the number of rows of each expert"),
     FLAG(offload, "activations are offloaded to host memory"),
@@ -313,6 +320,8 @@ static cs_status check_open(const cs_description *of, const cs_json_place *place
         {&options, "flash_attention", given->flash_attention, cJSON_IsBool, "true or false"},
         {&options, "early_stop", given->early_stop, cJSON_IsBool, "true or false"},
         {&options, "moe_drop_tokens", given->moe_drop_tokens, cJSON_IsBool, "true or false"},
+        {&options, "moe_a2a_overlap", given->moe_a2a_overlap, cJSON_IsBool, "true or false"},
+        {&options, "accumulate", given->accumulate, cJSON_IsBool, "true or false"},
         {place, "env", of->env, cJSON_IsObject, "an object"},
         {place, "args", of->args, cJSON_IsObject, "an object"},
     };

@@ -50,13 +50,14 @@ typedef struct cs_description_profile {
 } cs_description_profile;
 
 typedef struct cs_description_options {
-    const cJSON *flash_attention, *moe_drop_tokens, *early_stop; /* true, false; NULL: not stated */
+    /* true, false; NULL: not stated */
+    const cJSON *flash_attention, *moe_drop_tokens, *moe_a2a_overlap, *early_stop, *accumulate;
     const cJSON *cuda_graphs; /* true, or whose; NULL: not stated */
     bool lora, offload, no_optimizer_step, first_last_stage_one_layer_less;
     bool dp_overlap, tp_overlap, async_tp, tp_linear_async_communication, blocking_messages;
     bool compile, compiled_loss, fused_cross_entropy, fused_optimizer, fused_experts, written_out;
     bool float8_allgather, fp8_attention, moe_pad_to_capacity, expert_sizes_on_device;
-    bool accumulate, scatter_gather, deterministic, launch_blocking;
+    bool scatter_gather, deterministic, launch_blocking;
     uint32_t packed_tokens, vocab_multiple, offload_layers, lora_rank, optimizer_instances;
     double dropout, moe_capacity_factor, moe_hidden_share;
     int64_t bucket; /* bytes */

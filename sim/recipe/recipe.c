@@ -258,13 +258,23 @@ static double hidden_of_experts(const cs_description *run, double micro_batches)
     return round((alone ? share * (micro_batches - 1) / micro_batches : share) * 1e4) / 1e4;
 }
 
-/* Megatron-LM's buckets have 40 million gradients at least, or a million per replica
- * (megatron/core/distributed/distributed_data_parallel.py). */
-static double bucket(const cs_description *run, uint64_t replicas)
+/* A number that the runtime says under "is"; 0: it says none. */
+static double of_runtime(const cs_rules *rules, const char *key)
 {
+    const cJSON *value = cs_rules_at(rules, key);
+    return cJSON_IsNumber(value) ? value->valuedouble : 0;
+}
+
+/* Bytes of a bucket in a runtime that states a number of gradients, or a number for each replica
+ * where that is more. 0: it states none, or nothing overlaps. */
+static double bucket(const cs_rules *rules, uint64_t replicas)
+{
+    const cs_description *run = rules->run;
     const bool wide =
         strcmp(run->options->grad_dtype, "fp32") == 0 || strcmp(run->precision, "fp32") == 0;
-    const double gradients = replicas > 40 ? (double)replicas * 1e6 : 40e6;
+    const double gradients =
+        fmax(of_runtime(rules, "/is/bucket_gradients"),
+             (double)replicas * of_runtime(rules, "/is/bucket_gradients_of_replica"));
     return run->options->dp_overlap && run->parallel->zero < 3 ? gradients * (wide ? 4 : 2) : 0;
 }
 
@@ -315,7 +325,7 @@ static void put_mesh_sizes(cs_rules *rules)
     put_number(rules, "/is/shard",
                mesh->fsdp_group > 0 || instances < 2 ? mesh->fsdp_group
                                                      : (double)(replicas / instances));
-    put_number(rules, "/is/bucket", bucket(run, replicas));
+    put_number(rules, "/is/bucket", bucket(rules, replicas));
     put_number(rules, "/is/expert_overlap", hidden_of_experts(run, (double)micro_batches));
     if (told_workspace(run) > 0)
         put_number(rules, "/is/told_workspace", told_workspace(run));

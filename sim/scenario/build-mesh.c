@@ -344,6 +344,7 @@ static cs_parallel take_sizes(const cs_sections *sections, const mesh_sizes *siz
                               .keep_gathered = section->keep_gathered,
                               .gather_once = section->gather_once &&
                                              cs_parallel_section_zero(section, NULL) == 3,
+                              .whole_sums = section->reduce > 0,
                               .accumulate = section->accumulate,
                               .bucket = section->bucket};
     return made;

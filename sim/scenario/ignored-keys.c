@@ -93,6 +93,7 @@ static void warn_of_parallel(const cs_sections *sections, const cs_origins *orig
          "\"zero\": 3 and without \"gather_once\""},
         {"gather_once", given->gather_once, zero == 3, "\"zero\": 3"},
         {"accumulate", given->accumulate, zero >= 2, "\"zero\" 2 or 3"},
+        {"reduce", given->reduce > 0, given->zero == 1 || given->rules.n > 0, "\"zero\": 1"},
         {"bucket", given->bucket > 0, given->zero < 3 || given->rules.n > 0, "\"zero\" below 3"},
         {"dispatcher", given->dispatcher > 0, expert, "\"expert\" above 1"},
         {"expert_imbalance", given->expert_imbalance > 1, expert, "\"expert\" above 1"},

@@ -7,6 +7,7 @@
 enum { MOST = 1 << 20 };
 
 static const char *const context_names[] = {"ring", "all_gather", "all_to_all", NULL};
+static const char *const reduce_names[] = {"scattered", "whole", NULL};
 static const char *const dispatcher_names[] = {"all_to_all", "once_per_node", NULL};
 static const char *const drawn_names[] = {"uniform", "dirichlet", NULL};
 static const char *const fold_names[] = {"auto", "yes", "no", "try", "slowest", NULL};
@@ -125,6 +126,10 @@ const cs_field cs_scenario_parallel_fields[] = {
      .doc = "bytes of gradients that are reduced together while the last backward still runs; 0: "
             "all are reduced after it, or, with zero 2 without accumulate, layer by layer; with "
             "zero 3 always layer by layer"},
+    {"reduce", CS_FIELD_CHOICE, AT(reduce), .fallback = "scattered", .choices = reduce_names,
+     .doc = "with zero 1: how gradients are summed; scattered: each device gets its share of the "
+            "sum (Megatron-LM's distributed optimizer); whole: each gets all of it, in an "
+            "all-reduce, and uses its share (InternEvo, Colossal-AI)"},
     {"order", CS_FIELD_LIST, AT(order),
      .fallback = "[\"tensor\", \"space\", \"context\", \"data\", \"pipeline\"]", .of = &order_field,
      .least = 1, .most = CS_N_MESH_AXES,

@@ -141,6 +141,7 @@ typedef struct cs_parallel_section {
     uint32_t context_method; /* cs_context_method */
     uint32_t dispatcher;     /* position in its choices; 0: all_to_all */
     uint32_t zero, shard, prefetch;
+    uint32_t reduce; /* position in its choices; 0: scattered */
     bool sequence_parallel, regather, narrow_gathers, scatter_gather, synchronised_norm;
     bool keep_gathered, gather_once, accumulate;
     bool shard_copies;
