@@ -165,7 +165,7 @@ class Made(InFolder):
 
     def test_scenario_excludes_what_is_about_predictions(self):
         for words in (['-o', os.path.join(self.folder, 'v.h5')], ['--points'], ['--decompose'],
-                      ['--json'], ['--tables'], ['--by-group'], ['--trends'],
+                      ['--json'], ['--tables'], ['--by-group'], ['--trends'], ['--fit'],
                       ['--like', 'any.json']):
             done = sim('validate', self.file, '--scenario', 'made/v', *words, status=2)
             self.assertIn('validate: --scenario and --', done.stderr)

@@ -368,7 +368,7 @@ static cs_status validate(const cs_context *context, const cs_arguments *argumen
 static cs_status check_options(const cs_arguments *arguments, cs_error *error)
 {
     static const char *const flags[] = {"points",    "tables", "by-group", "trends",
-                                        "decompose", "resume", "json"};
+                                        "decompose", "resume", "json",     "fit"};
     static const char *const values[] = {"output", "like", "select"};
     CS_TRY(cs_validate_check_fit(arguments, error));
     if (!cs_arguments_value(arguments, "scenario") && cs_arguments_flag(arguments, "fit"))
