@@ -147,9 +147,10 @@ class Made(InFolder):
         text = sim('validate', self.file, '--points').stdout
         self.assertIn('made/v  missing: the schedule chimera', text)
         self.assertIn('5 runs: 3 predicted, 2 unsupported, 0 failed', text)
-        self.assertNotIn('messages between stages block computing', text)
+        self.assertNotIn('assumed for runs', text)
         text = sim('validate', self.file, '--tables', '--by-group', '--trends').stdout
-        self.assertIn('messages between stages block computing', text)
+        self.assertIn('assumed for runs that are predicted\n       3  a dropout of 0.1', text)
+        self.assertIn('no 4 runs of a dataset differ in their layout alone', text)
         self.assertIn('step time, by dataset', text)
         self.assertIn('none: fewer than 8 runs', text)
 

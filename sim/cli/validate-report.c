@@ -185,6 +185,10 @@ static void print_group(const cs_layout_group *group, FILE *out)
 
 static void print_groups(const cs_layout_groups *groups, FILE *out)
 {
+    if (groups->n == 0) {
+        fprintf(out, "\nno %d runs of a dataset differ in their layout alone\n", CS_GROUP_LEAST);
+        return;
+    }
     fputs("\nranking by dataset             predicted                         rule of thumb\n",
           out);
     fprintf(out, "  %-26s %6s %10s %12s %6s %10s %12s\n", "", "tau", "loss", "within 5 %", "tau",
