@@ -273,16 +273,17 @@ static void keeps_copies_of_keys(void **state)
     }
 }
 
-/* Of 2 sequences x 3 tokens x 5 classes two copies in float32 stay for the backward. */
-static void keeps_shifted_logits(void **state)
+/* Of 2 sequences x 3 tokens x 5 classes two copies in float32 stay for the backward, of logits in
+ * float32 one. */
+static void keep_shifted_logits(cs_precision precision, int copies)
 {
-    (void)state;
     int64_t kept[2];
     for (int shifted = 0; shifted < 2; shifted++) {
         cs_net net = {0};
         cs_net_chain chain = {0};
         cs_net_options how = options(0);
         how.batch_size = 2;
+        how.precision = precision;
         how.kept.loss = shifted ? CS_LOSS_SHIFTED : CS_LOSS_EAGER;
         build_attention(&net, CS_ATTENTION_FLASH);
         assert_int_equal(cs_net_chain_find(&net, &how, &chain, &error), CS_OK);
@@ -290,7 +291,14 @@ static void keeps_shifted_logits(void **state)
         cs_net_chain_finish(&chain);
         cs_net_finish(&net);
     }
-    expect_int("copies", 2 * (2 * 3 * 5 * 4), kept[1] - kept[0]);
+    expect_int("copies", copies * (2 * 3 * 5 * 4), kept[1] - kept[0]);
+}
+
+static void keeps_shifted_logits(void **state)
+{
+    (void)state;
+    keep_shifted_logits(CS_PRECISION_BF16, 2);
+    keep_shifted_logits(CS_PRECISION_FP32, 1);
 }
 
 /* Gradients of weights that stay until the backward ends: all of 2 bytes, and nothing beside. */

@@ -43,7 +43,7 @@ const char *cs_memory_fit_verdict(const cs_memory_fit *fit)
     return fit->probability >= 0.95 ? "fits" : fit->probability >= 0.5 ? "tight" : "does not fit";
 }
 
-/* A run on one device. */
+/* One device of a run. */
 typedef struct device_run {
     const cs_scenario *scenario;
     const cs_graph *graph;
@@ -58,7 +58,7 @@ static cs_status play(const device_run *run, int64_t capacity, cs_device_allocat
                           error);
 }
 
-/* Halves the range of capacities of which `low` fails and `high` does not. */
+/* Bisects between `low`, a capacity that fails, and `high`, one that is enough. */
 static cs_status search(const device_run *run, int64_t low, int64_t high, int64_t *needed,
                         cs_error *error)
 {
@@ -73,7 +73,7 @@ static cs_status search(const device_run *run, int64_t low, int64_t high, int64_
     return CS_OK;
 }
 
-/* Nothing is played again where bounds are enough: they are FAR away from the capacity. */
+/* Plays the run again only if the bounds are within FAR deviations of the capacity. */
 static cs_status fit_played(const device_run *run, const cs_device_allocations *played,
                             cs_memory_fit *fit, cs_error *error)
 {

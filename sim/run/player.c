@@ -53,7 +53,7 @@ typedef struct pass {
     cs_time all, started; /* durations of all its tasks, and of those that have begun */
 } pass;
 
-/* Blocks that were freed, oldest first, each with the number of passes over layers by then. */
+/* Freed blocks that a stream still uses, oldest first, each with n_layers when it was freed. */
 typedef struct waiting {
     uint32_t n, capacity, first;
     struct waiting_block {
@@ -297,7 +297,7 @@ static cs_status look(cs_player *p, cs_player_moment moment, cs_error *error)
     return p->watch && p->watch->look ? p->watch->look(p->watch->context, p, moment, error) : CS_OK;
 }
 
-/* The device has passed the collectives of `ahead` passes over layers ago. */
+/* Completes the frees that are at least `ahead` passes over layers old. */
 static cs_status catch_up(cs_player *p, uint64_t ahead, cs_error *error)
 {
     waiting *of = &p->waiting;
@@ -308,15 +308,15 @@ static cs_status catch_up(cs_player *p, uint64_t ahead, cs_error *error)
     return CS_OK;
 }
 
-/* Behind a wait the host gets ahead during one pass; in a pipeline it then waits for what it sends,
- * and gets ahead during the next one. */
+/* After a wait the host needs a pass to get ahead, and another one in a pipeline, where it waits
+ * until the first message is sent. */
 static bool is_ahead(const cs_player *p)
 {
     return p->scenario->passes_ahead > 0 &&
            p->unwaited > (p->scenario->job.plan->n_stages > 1 ? 1 : 0);
 }
 
-/* Frees a block that a collective's stream may still use: it is handed out again when the device
+/* Frees a block that a collective's stream may still use. The allocator reuses it when the device
  * has caught up with the host (recordStream in c10/cuda/CUDACachingAllocator.cpp). */
 static cs_status give_sent(cs_player *p, uint32_t block, cs_error *error)
 {
@@ -682,7 +682,7 @@ static void meet_boundary(cs_player *p, uint32_t stage, const cs_layer *layer, b
     p->result = last && !backward ? cs_stage_result_of(job, stage).memory : CS_NONE;
 }
 
-/* A host that runs ahead reads the shape of what other stages send from the device. */
+/* Before a pass that reads a message the host waits: it reads the shape from the device. */
 static bool waits_for_message(const cs_player *p, uint32_t stage, bool backward)
 {
     return backward ? stage + 1 < p->scenario->job.plan->n_stages : stage > 0;
@@ -847,7 +847,7 @@ static cs_status make_weights(cs_player *p, cs_error *error)
     return CS_OK;
 }
 
-/* All weights of a device's stages, layer by layer, as they are before they are divided. */
+/* Allocates the undivided weights of the device's stages, layer by layer. */
 static cs_status load_weights(cs_player *p, cs_error *error)
 {
     const cs_job *job = &p->scenario->job;

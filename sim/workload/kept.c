@@ -133,6 +133,16 @@ static int64_t single_bytes(const cs_net *net, const cs_op *op, const cs_kept_ru
                : 0;
 }
 
+/* Of a shifted loss: the logits less the last token, and, if they are narrower, in float32. */
+static int64_t shifted_bytes(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
+                             uint32_t batch, cs_precision precision)
+{
+    const int64_t single = single_bytes(net, op, rules, batch);
+    const bool narrow =
+        single > 0 && cs_tensor_bytes(net, op->inputs[0], batch, precision) < single;
+    return narrow ? 2 * single : single;
+}
+
 void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules, uint32_t batch,
                   cs_precision precision, cs_op_cost *cost)
 {
@@ -150,7 +160,7 @@ void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules
     cost->kept_apart[CS_KEPT_PADDING] = mask_bytes(net, op, rules, batch);
     cost->extra_kept_bytes += cost->kept_apart[CS_KEPT_PADDING];
     if (rules->loss == CS_LOSS_SHIFTED)
-        cost->extra_kept_bytes += 2 * single_bytes(net, op, rules, batch);
+        cost->extra_kept_bytes += shifted_bytes(net, op, rules, batch, precision);
     if (op->kind == CS_OP_RMS_NORM && is_fused(rules, CS_FUSED_NORM))
         cost->extra_kept_bytes -= cs_tensor_bytes(net, op->inputs[0], batch, precision);
     if (op->kind == CS_OP_CROSS_ENTROPY && is_fused(rules, CS_FUSED_CROSS_ENTROPY)) {
