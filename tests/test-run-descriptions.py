@@ -162,6 +162,22 @@ class Descriptions(unittest.TestCase):
             self.assertIn('run has no option --batch',
                           sim('import', 'run', path, '--batch', '4', status=2).stderr)
 
+    def test_misspelt_sections(self):
+        run = {('modle' if key == 'model' else key): value for key, value in RUN.items()}
+        run = merged({'options': {'accumulate': 1}, 'xyz': 1}, run)
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, 'run.json')
+            with open(path, 'w', encoding='utf-8') as file:
+                json.dump(run, file)
+            told = sim('import', 'run', path, status=3).stderr
+            self.assertIn('missing key "model"', told)
+            self.assertIn('/modle: unknown key; did you mean "model"?', told)
+            self.assertIn('/xyz: unknown key\n', told)
+            with open(path, 'w', encoding='utf-8') as file:
+                file.write(changed(options={'accumulate': 1}))
+            self.assertIn('/options/accumulate: must be true or false',
+                          sim('import', 'run', path, status=3).stderr)
+
 
 if __name__ == '__main__':
     unittest.main()

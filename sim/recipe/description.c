@@ -1,5 +1,7 @@
 #include "sim/recipe/description.h"
 
+#include "sim/base/text.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -351,6 +353,27 @@ static cs_status check_open(const cs_description *of, const cs_json_place *place
     return CS_OK;
 }
 
+/* After what is wrong with a description, its keys that nothing reads: one may be a required key,
+ * misspelt. */
+static cs_status tell_unread(const cs_description *of, const cs_json_place *place, cs_error *error)
+{
+    for (uint32_t i = 0; i < of->unread.n; i++) {
+        const char *key = ((const char *const *)of->unread.items)[i];
+        const cs_field *fields = cs_description_fields;
+        const cs_json_place section = {.up = place, .key = key + 1};
+        if (strchr(key + 1, '/'))
+            continue;
+        cs_guess guess;
+        cs_guess_init(&guess, key + 1);
+        for (; fields->name; fields++)
+            cs_guess_add(&guess, fields->name);
+        (void)cs_json_invalid(&section, error, "unknown key%s%s%s",
+                              guess.closest ? "; did you mean \"" : "",
+                              guess.closest ? guess.closest : "", guess.closest ? "\"?" : "");
+    }
+    return CS_INVALID;
+}
+
 cs_status cs_description_read(cJSON *object, const cs_json_place *place, const cs_field *others,
                               void *other, cs_arena *arena, cs_description *description,
                               cs_error *error)
@@ -361,7 +384,10 @@ cs_status cs_description_read(cJSON *object, const cs_json_place *place, const c
     if (!made.unread.items ||
         !keep_known(object, "", cs_description_fields, others, arena, &made.unread))
         return cs_error_no_memory(error);
-    CS_TRY(cs_field_read(object, place, tables, (void *const[]){&made, other}, arena, error));
+    const cs_status status =
+        cs_field_read(object, place, tables, (void *const[]){&made, other}, arena, error);
+    if (status != CS_OK)
+        return status == CS_INVALID ? tell_unread(&made, place, error) : status;
     CS_TRY(check_open(&made, place, error));
     *description = made;
     return CS_OK;
