@@ -188,7 +188,7 @@ double cs_runtime_kernels_starts(const cs_runtime_kernels *kernels, const cs_acc
 /* For a collective within a layer; by default it is an operator with one kernel. */
 double cs_runtime_kernels_message(const cs_runtime_kernels *kernels, const cs_accelerator *device);
 
-/* For all that a micro-batch needs besides the network; no graph starts it. */
+/* For the operators of a micro-batch besides the network; no graph starts them. */
 double cs_runtime_kernels_batch(const cs_runtime_kernels *kernels, const cs_accelerator *device);
 
 /* Seconds of a pass over an operator. */
