@@ -26,7 +26,7 @@ typedef struct generator {
     uint32_t n_devices, n_stages, n_items, n_slots, n_groups;
     uint32_t n_notes; /* registers by item, and as many by mini-batch behind them */
     bool satisfiable; /* no task asks for a version that is not there */
-    bool hosts;       /* of devices take time */
+    bool hosts;       /* hosts take time */
     bool orderly; /* the order of tasks is fixed: in-order.h applies, unless events come too late */
     bool retains[MOST_SLOTS]; /* the slot keeps all its versions */
     uint32_t slot_devices[MOST_SLOTS];

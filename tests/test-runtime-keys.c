@@ -959,7 +959,7 @@ static void build_chain(cs_net *net)
     assert_int_equal(cs_net_end(net), CS_OK);
 }
 
-/* Of a layer by itself, whose host begins when its device does. */
+/* Seconds of a layer whose host begins when its device does. */
 static double seconds_of_layer(const cs_layer *layer, bool backward)
 {
     const cs_host_times *host = &layer->host;

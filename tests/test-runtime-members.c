@@ -237,6 +237,7 @@ static const effect effects[] = {
     {.key = "/runtime/fused", .elsewhere = "runtime-keys: fuses"},
     {.key = "/runtime/release", .elsewhere = "runtime: test_bundles"},
     {.key = "/runtime/flash", .elsewhere = "runtime: test_seconds"},
+    {.key = "/runtime/softmax_multiple", .elsewhere = "runtime: test_softmax"},
     {.key = "/runtime/loss", .elsewhere = "loss-kernels: moves_logits"},
     /* a layer whose kernels take microseconds takes what the host does for them */
     {"/runtime/host", network, "\"10 ms\"", "\"20 ms\"", host_forward, true, 2, NULL},

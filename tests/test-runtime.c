@@ -555,6 +555,26 @@ static void test_zeros(void **state)
     assert_true(cs_runtime_kernels_count_zeros(&none, &device, 1e6, 4, 3) == 0);
 }
 
+/* Weights of 10 bytes: with two samples of three heads, no multiple of four, 125 bytes more in three
+ * kernels more, and backward 140. With two heads it is one. */
+static void test_softmax(void **state)
+{
+    (void)state;
+    const cs_runtime_kernels rule = {.given = true, .fused = true, .softmax_multiple = 4};
+    for (uint32_t heads = 2; heads < 4; heads++) {
+        const cs_op op = {
+            .kind = CS_OP_ATTENTION,
+            .attention = {.kernel = CS_ATTENTION_MATH, .causal = true, .heads = heads}};
+        cs_op_cost cost = {
+            .forward = {.launches = 4}, .backward_input = {.launches = 6}, .workspace_bytes = 10};
+        cs_runtime_kernels_fall_back(&rule, &op, 2, &cost);
+        assert_float_equal(heads == 3 ? 125 : 0, cost.forward.bytes, 1e-9);
+        assert_float_equal(heads == 3 ? 140 : 0, cost.backward_input.bytes, 1e-9);
+        assert_int_equal(heads == 3 ? 7 : 4, cost.forward.launches);
+        assert_int_equal(heads == 3 ? 9 : 6, cost.backward_input.launches);
+    }
+}
+
 /* Deterministic algorithms fill what is made before it is: a linear layer's result of 6 bytes
  * forward, the gradient of its input of 4, and that of its 5 weights and 1 bias in bf16 where it is
  * a tensor of its own. An operator without a kernel in a pass makes nothing in it. */
@@ -593,8 +613,8 @@ int main(void)
         cmocka_unit_test(test_bundles),        cmocka_unit_test(test_descriptions),
         cmocka_unit_test(test_names),          cmocka_unit_test(test_seconds),
         cmocka_unit_test(test_host),           cmocka_unit_test(test_host_of_some_passes),
-        cmocka_unit_test(test_host_of_halves), cmocka_unit_test(test_zeros),
-        cmocka_unit_test(test_fills),
+        cmocka_unit_test(test_host_of_halves), cmocka_unit_test(test_softmax),
+        cmocka_unit_test(test_zeros),          cmocka_unit_test(test_fills),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -165,7 +165,7 @@ static uint32_t add_hosted(cs_builder *builder, gsl_rng *random)
     return cs_builder_class(builder, &cls);
 }
 
-/* Random parts, each of which waits for one before it, the last one for all delays. */
+/* Random parts. Each waits for one before it, the last one for all delays. */
 static uint32_t make_hosted(cs_builder *builder, gsl_rng *random, cs_series_part *parts)
 {
     const uint32_t n = 3 + (uint32_t)up_to(random, MOST_PARTS - 3);

@@ -18,6 +18,7 @@ const cs_runtime_member cs_runtime_members[] = {
     {"/runtime/separate_products", true},
     {"/runtime/written_out", true},
     {"/runtime/flash", true},
+    {"/runtime/softmax_multiple", true},
     {"/runtime/loss", true},
     {"/runtime/host", true},
     {"/runtime/host_kernel", true},

@@ -143,6 +143,8 @@ static void warn_of_runtime(const cs_sections *sections, const cs_origins *origi
         {"written_out", given->written_out, runs && !given->fused, written},
         {"flash", given->flash > 0, runs, named},
         {"loss", given->loss > 0, runs, named},
+        {"softmax_multiple", given->softmax_multiple > 0, runs && given->fused,
+         runs ? "\"fused\"" : named},
         {"host", given->host > 0, network, named},
         {"host_kernel", given->host_kernel > 0, network, named},
         {"host_product_backward", given->host_product_backward > 0, network, named},

@@ -43,6 +43,10 @@ const cs_field cs_scenario_runtime_fields[] = {
     {"written_out", CS_FIELD_BOOL, AT(written_out), .fallback = "false",
      .doc = "a GELU that is not fused is one kernel for each power, product, sum and tanh of its "
             "formula, as in GPT-2 of transformers and in minGPT"},
+    {"softmax_multiple", CS_FIELD_COUNT, AT(softmax_multiple), .fallback = "0",
+     .doc = "with fused kernels, of causal attention that is not one of them: scaling, mask and "
+            "softmax are one kernel only if the micro-batch times the heads of a device is a "
+            "multiple of it, otherwise PyTorch's, in fp32; 0: always one"},
     {"flash", CS_FIELD_CHOICE, AT(flash), .fallback = "flash2", .choices = cs_flash_names,
      .doc = "kernel of fused attention; cudnn_fp8: cuDNN's in fp8, with casts around it; its "
             "backward has no sliding windows"},
@@ -156,6 +160,7 @@ cs_runtime_kernels cs_runtime_section_kernels(const cs_runtime_section *section)
                                 .separate_products = section->separate_products,
                                 .written_out = section->written_out,
                                 .flash = section->flash,
+                                .softmax_multiple = section->softmax_multiple,
                                 .loss = section->loss,
                                 .host = section->host,
                                 .host_kernel = section->host_kernel,

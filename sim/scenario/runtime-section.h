@@ -22,6 +22,7 @@ typedef struct cs_runtime_section {
         summed_ring, foreach_optimizer, counts_zeros, launch_blocking, early_stop, message_waits,
         batch_waits;
     uint32_t flash; /* cs_flash */
+    uint32_t softmax_multiple;
     uint32_t loss;  /* cs_loss_kernels */
     cs_time host, host_kernel, host_product_backward, step;
     double kernels, gradient_passes, batch_operators;

@@ -26,7 +26,7 @@ static const cs_field piece_fields[] = {
     {"host_backward_weight", CS_FIELD_TIME, offsetof(cs_layer_piece, host.backward_weight),
      .usual_max = 600, .fallback = "0", .doc = "host time for the gradient of its weights"},
     {"host_skipped", CS_FIELD_TIME, offsetof(cs_layer_piece, host.skipped), .usual_max = 600,
-     .fallback = "0", .doc = "of the forward's host time, what is left out when it runs again"},
+     .fallback = "0", .doc = "part of `host_forward` that is left out when the forward runs again"},
     {"host_waits", CS_FIELD_BOOL, offsetof(cs_layer_piece, waits), .fallback = "false",
      .doc = "the host waits for a result of the forward"},
     {0}};

@@ -25,7 +25,7 @@ void cs_host_work_add(const cs_net_options *how, const cs_op *op, const cs_op_co
         work->among_experts = false;
 }
 
-/* Adds the host's seconds to those of an operator: the two take turns. */
+/* Adds the host's seconds to the seconds of an operator: the two take turns. */
 static void take_turns(cs_piece_seconds *seconds, cs_net_layer *layer)
 {
     const cs_host_seconds host = seconds->host;

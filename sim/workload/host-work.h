@@ -1,4 +1,4 @@
-/* What the host does to start the kernels of a layer. For net-chain.c. */
+/* Time of the host to start the kernels of a layer. For net-chain.c. */
 #ifndef CS_WORKLOAD_HOST_WORK_H
 #define CS_WORKLOAD_HOST_WORK_H
 
@@ -26,8 +26,8 @@ void cs_host_work_add(const cs_net_options *how, const cs_op *op, const cs_op_co
 
 /* Sums up the host's seconds of a layer. Where the host waits for each kernel, its time is added to
  * the kernels' time instead. Where it waits for the rows of experts, it starts none of their kernels
- * before; a layer that is not cut into pieces there (`is_cut`) takes longer by what the device
- * waits. */
+ * before. A layer that is not cut into pieces there (`is_cut`) takes longer by the time that the
+ * device waits. */
 void cs_host_work_end(const cs_host_work *work, bool takes_turns, bool is_cut,
                       cs_piece_seconds *seconds, cs_net_layer *layer);
 

@@ -190,7 +190,7 @@ typedef struct cs_model {
     uint32_t precision;   /* cs_precision, of weights and gradients: what the optimizer keeps */
     bool float_gradients; /* gradients are summed and kept in float32, whatever the precision */
     int64_t input_bytes;  /* the input of layer 0 */
-    cs_time host_batch;   /* of the host, for a micro-batch before the forward of each stage */
+    cs_time host_batch;   /* host time for a micro-batch, before the forward of each stage */
     bool times_only;      /* sizes are not known, and 0 */
     const cs_grid
         *divided_over; /* that each layer is the part of one device of, whatever the sizes of

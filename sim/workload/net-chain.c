@@ -104,6 +104,7 @@ static void cost_of_runtime(const cs_net *net, const cs_net_options *how, const 
 {
     const double width = cs_precision_bytes(how->precision);
     cs_runtime_kernels_fuse(&how->kernels, net, op, cost);
+    cs_runtime_kernels_fall_back(&how->kernels, op, how->batch_size, cost);
     cs_runtime_kernels_scale(&how->kernels, net, op, how->batch_size, how->precision, cost);
     cs_narrow_attention_cost(&how->kernels, net, op, how->batch_size, how->precision, cost);
     cs_loss_kernels_cost(&how->kernels, net, op, how->batch_size, how->precision, cost);

@@ -207,7 +207,7 @@ static void add_operators(cutter *c)
     close_piece(c);
 }
 
-/* The host starts an exchange after what stands before it in its pass. */
+/* The host starts an exchange after the piece before it in its pass. */
 static void add_starts(cutter *c)
 {
     const cs_net_layer *layer = c->layer;

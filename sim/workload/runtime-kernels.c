@@ -184,6 +184,23 @@ void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *ne
     }
 }
 
+void cs_runtime_kernels_fall_back(const cs_runtime_kernels *kernels, const cs_op *op,
+                                  uint32_t batch, cs_op_cost *cost)
+{
+    const double weights = (double)cost->workspace_bytes; /* of attention that is no fused kernel */
+    const bool math = op->kind == CS_OP_ATTENTION && op->attention.kernel != CS_ATTENTION_FLASH;
+    if (!kernels->given || !kernels->fused || !math || !op->attention.causal ||
+        kernels->softmax_multiple == 0 ||
+        (uint64_t)batch * op->attention.heads % kernels->softmax_multiple == 0)
+        return;
+    cost->forward.bytes += (14 - 1.5) * weights;
+    cost->forward.launches += 3;
+    if (cost->backward_input.launches > 0) {
+        cost->backward_input.bytes += (16 - 2) * weights;
+        cost->backward_input.launches += 3;
+    }
+}
+
 void cs_runtime_kernels_add_up(const cs_runtime_kernels *kernels, const cs_op *op, double width,
                                double sum_width, cs_op_cost *cost)
 {

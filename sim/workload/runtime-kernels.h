@@ -68,10 +68,12 @@ typedef struct cs_runtime_kernels {
     cs_time host;        /* of the host, for a pass over an operator, or a message; */
     cs_time host_kernel; /* and for each kernel */
     cs_time host_product_backward; /* of the host, for a linear layer backward; 0: as `host` */
-    double batch_operators; /* that the host starts for a micro-batch besides the network's */
-    bool launch_blocking;   /* the host waits for each kernel before it starts the next */
-    bool graphs;            /* CUDA graphs start all kernels but those of experts */
-    bool expert_loop;       /* products of experts are started one by one, with their casts; more
+    uint32_t softmax_multiple; /* of attention that is no fused kernel, the softmax is one kernel
+                                    * only where samples times heads are a multiple; 0: always */
+    double batch_operators;    /* that the host starts for a micro-batch besides the network's */
+    bool launch_blocking;      /* the host waits for each kernel before it starts the next */
+    bool graphs;               /* CUDA graphs start all kernels but those of experts */
+    bool expert_loop;          /* products of experts are started one by one, with their casts; more
                              * of it in expert-kernels.h */
     bool expert_modules; /* with it: each expert is modules of its own, all kernels on one stream */
     bool foreach_optimizer; /* a kernel for each step of the update's formula */
@@ -97,6 +99,15 @@ typedef struct cs_runtime_kernels {
  * 4.40, models/gpt2/modeling_gpt2.py, _merge_heads and c_attn(...).split). Sizes stay. */
 void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                              cs_op_cost *cost);
+
+/* Where Megatron-LM's softmax in one kernel is not available (`softmax_multiple`), takes back what it
+ * saves and adds PyTorch's kernels: weights of 2 bytes are cast to float32, masked, have their
+ * softmax and are cast back. Of W bytes in the network's type these move 3, 4, 4 and 3 W in place
+ * of 1.5 W; backward the casts 3 W each, the softmax 6 W and the mask 4 W, in place of 2 W
+ * (megatron/model/fused_softmax.py, FusedScaleMaskSoftmax: is_kernel_available,
+ * forward_torch_softmax). */
+void cs_runtime_kernels_fall_back(const cs_runtime_kernels *kernels, const cs_op *op,
+                                  uint32_t batch, cs_op_cost *cost);
 
 /* Of a product whose kernel adds the gradient of its weights to their sum: it reads the sum and
  * writes it, `sum_width` bytes an element, and writes no gradient of `width` bytes. */
@@ -177,7 +188,7 @@ double cs_runtime_kernels_starts(const cs_runtime_kernels *kernels, const cs_acc
 /* For a collective within a layer; by default it is an operator with one kernel. */
 double cs_runtime_kernels_message(const cs_runtime_kernels *kernels, const cs_accelerator *device);
 
-/* For all that a micro-batch needs besides the network; no graph starts it. */
+/* For the operators of a micro-batch besides the network; no graph starts them. */
 double cs_runtime_kernels_batch(const cs_runtime_kernels *kernels, const cs_accelerator *device);
 
 /* Seconds of a pass over an operator. */
