@@ -5,13 +5,14 @@
 Each row of FIGURES is one figure of a device, or of devices of one kind, or of a runtime: a place
 in files of DEVICES, or a key of scenarios, kept in the file of a runtime. Its logarithm is fitted,
 with that of all others, to the step times of points whose quality is not C: with --all, of all that
-have at most 512 GPUs, else of at most 128 GPUs, and of large datasets some groups of equal model and
-number of GPUs, drawn with a fixed seed. Least squares of log(predicted / measured), Huber's loss
-beyond 10 %, every dataset with the square root of its points as weight, and every figure held to where it starts (its source,
-or the best guess) by a spring of the spread that its row states, so that what no run knows about
-stays there. Gauss-Newton from the figures that DEVICES have, with differences of 5 %. Figures that
-would move by less than 2 % stay as they are, and with them what other predictions say; one after
-the other, the smallest move first, and the rest are fitted beside them.
+have at most 512 GPUs, else of at most 128 GPUs, and of large datasets some groups of equal model
+and number of GPUs, drawn with a fixed seed. Least squares of log(predicted / measured), Huber's
+loss beyond 10 %, every dataset with the square root of its points as weight, and every figure held
+to where it starts (its source, or the best guess) by a spring of the spread that its row states, so
+that what no run knows about stays there. Gauss-Newton from the figures that DEVICES have, with
+differences of 5 %. Figures that would move by less than 2 % stay as they are, and with them what
+other predictions say; one after the other, the smallest move first, and the rest are fitted beside
+them.
 
 Printed are the figures, before and after; the errors of each dataset before, after, and with
 figures fitted to all other datasets (leave-one-out, with the derivatives of the last step); these

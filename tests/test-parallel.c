@@ -385,7 +385,8 @@ static void test_parts_of_messages(void **state)
         if (scenario_run_init(&run, &error,
                               "{'schema_version': 1, 'model': {'name': 'gpt', 'parameters': "
                               "{'layers': 4}, 'device': 'h100', 'precision': 'bf16', "
-                              "'batch_size': 32, 'granularity': 'block'}, 'platform': {'topology': 'dgx-h100', 'devices': "
+                              "'batch_size': 32, 'granularity': 'block'}, 'platform': {'topology': "
+                              "'dgx-h100', 'devices': "
                               "4}, 'parallel': {'tensor': 2, 'pipeline': 2, 'scatter_gather': "
                               "%s}, 'schedule': {'kind': '1f1b', 'micro_batches': 2}}",
                               rows[r].scatter) != CS_OK)

@@ -206,7 +206,7 @@ static const struct {
     {"each copy", "\"megatron-core\"", "bf16", "", MESH("\"expert\": 2"), "1f1b", "collectives",
      "dispatch", "-"},
     {"kernels of PyTorch on Hopper", "\"pytorch-fsdp\"", "bf16", ", \"device\": \"h100\"", "",
-     "1f1b", "runtime", "kernels", "1.06"},
+     "1f1b", "runtime", "kernels", "1.1"},
     {"not on A100", "\"pytorch-fsdp\"", "bf16", ", \"device\": \"a100\"", "", "1f1b", "runtime",
      "kernels", "-"},
     {"nor in fp32", "\"pytorch-fsdp\"", "fp32", ", \"device\": \"h100\"", "", "1f1b", "runtime",

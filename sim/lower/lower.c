@@ -5,6 +5,7 @@
 #include "sim/lower/replace-collectives.h"
 
 #include <assert.h>
+#include <math.h>
 #include <stdlib.h>
 
 typedef struct lowering {
@@ -63,11 +64,14 @@ static cs_status decide_class(lowering *l, uint32_t cls, cs_lower_report *report
     return CS_OK;
 }
 
-/* ---- what products hide ---- */
+/* ---- what computing hides ---- */
 
-/* Seconds that a device computes, and seconds of collectives that its products would hide. */
+/* Products hide tensor-parallel collectives, layers of another micro-batch those of experts. */
+enum { BY_PRODUCTS, BY_LAYERS, N_HIDERS };
+
+/* Seconds that a device computes, and seconds of collectives that its computing would hide. */
 typedef struct beside {
-    double computes, hides;
+    double computes, hides[N_HIDERS];
 } beside;
 
 static void count_beside(const lowering *l, uint32_t id, beside *sums)
@@ -77,16 +81,17 @@ static void count_beside(const lowering *l, uint32_t id, beside *sums)
     const cs_kind_group group = cs_kind_group_of(cls->kind);
     if (group == CS_GROUP_COMPUTE)
         sums[cls->device].computes += cs_time_seconds(cls->duration);
-    else if (group == CS_GROUP_COLLECTIVE && way && way->tensor)
-        sums[cls->device].hides += cs_time_seconds(way->hidden);
+    else if (group == CS_GROUP_COLLECTIVE && way)
+        sums[cls->device].hides[way->tensor ? BY_PRODUCTS : BY_LAYERS] +=
+            cs_time_seconds(way->hidden);
 }
 
-/* Products cannot hide more of the tensor-parallel collectives than they last. Ranks wait for the
- * rest, an equal share of each collective. The device that computes least decides. */
+/* Nothing hides more communication than it lasts. Ranks wait for the rest, an equal share of each
+ * collective. The device that computes least decides. */
 static cs_status bound_overlap(lowering *l, cs_error *error)
 {
     const cs_graph *graph = l->from;
-    double share = 1;
+    double share[N_HIDERS] = {1, 1};
     beside *sums = calloc((size_t)graph->n_devices + 1, sizeof(*sums));
     if (!sums)
         return cs_error_no_memory(error);
@@ -99,11 +104,13 @@ static cs_status bound_overlap(lowering *l, cs_error *error)
             count_beside(l, graph->parts[series->first + i].cls, sums);
     }
     for (uint32_t d = 0; d < graph->n_devices; d++)
-        if (sums[d].hides > 0 && sums[d].computes / sums[d].hides < share)
-            share = sums[d].computes / sums[d].hides;
+        for (int by = 0; by < N_HIDERS; by++)
+            if (sums[d].hides[by] > 0)
+                share[by] = fmin(share[by], sums[d].computes / sums[d].hides[by]);
     for (uint32_t i = 0; i < graph->n_classes; i++)
-        if (l->ways[i] && l->ways[i]->tensor) {
-            const cs_time hidden = (cs_time)((double)l->ways[i]->hidden * share);
+        if (l->ways[i]) {
+            const double kept = share[l->ways[i]->tensor ? BY_PRODUCTS : BY_LAYERS];
+            const cs_time hidden = (cs_time)((double)l->ways[i]->hidden * kept);
             l->ways[i]->cost += l->ways[i]->hidden - hidden;
             l->ways[i]->hidden = hidden;
         }
@@ -156,7 +163,8 @@ static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
             status = cs_way_price(&l->prices, l->ways[i], error);
             report->beside |= cs_prices_has_relatives(&l->prices, l->ways[i]->group);
         }
-    if (l->delayed && l->options->tensor_overlap > 0 && status == CS_OK)
+    const bool hides = l->options->tensor_overlap > 0 || l->options->expert_overlap > 0;
+    if (l->delayed && hides && status == CS_OK)
         status = bound_overlap(l, error);
     if (l->delayed && l->options->nccl != CS_NCCL_NONE && status == CS_OK)
         cs_lower_count_choices(l->from, l->ways, report);
