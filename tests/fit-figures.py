@@ -6,13 +6,13 @@ Each row of FIGURES is one figure of a device, or of devices of one kind, or of 
 in files of DEVICES, or a key of scenarios, kept in the file of a runtime. Its logarithm is fitted,
 with that of all others, to the step times of points whose quality is not C: with --all, of all that
 have at most 512 GPUs, else of at most 128 GPUs, and of large datasets some groups of equal model
-and number of GPUs, drawn with a fixed seed. Least squares of log(predicted / measured), Huber's
-loss beyond 10 %, every dataset with the square root of its points as weight, and every figure held
-to where it starts (its source, or the best guess) by a spring of the spread that its row states, so
-that what no run knows about stays there. Gauss-Newton from the figures that DEVICES have, with
-differences of 5 %. Figures that would move by less than 2 % stay as they are, and with them what
-other predictions say; one after the other, the smallest move first, and the rest are fitted beside
-them.
+and number of GPUs, drawn with a fixed seed. Least squares of log(predicted / measured), Cauchy's
+loss beyond 10 %, so that what no figure explains moves none, every dataset with the square root of
+its points as weight, and every figure held to where it starts (its source, or the best guess) by a
+spring of the spread that its row states, so that what no run knows about stays there. Gauss-Newton
+from the figures that DEVICES have, with differences of 5 %. Figures that would move by less than 2
+% stay as they are, and with them what other predictions say; one after the other, the smallest move
+first, and the rest are fitted beside them.
 
 Printed are the figures, before and after; the errors of each dataset before, after, and with
 figures fitted to all other datasets (leave-one-out, with the derivatives of the last step); these
@@ -37,7 +37,7 @@ import tempfile
 
 KINDS = importlib.import_module('error-tables')  # beside this file: kinds of run and their targets
 
-HUBER = 0.1
+ROBUST = 0.1  # error at which a point weighs a half
 STEP = math.log(1.05)
 ROUNDS = 1
 # that a figure moves; the same run, measured twice, differs by 1.3 % (median)
@@ -107,13 +107,14 @@ KEYS = [
     ('Megatron Core step', '/runtime/step', MEGATRON_CORE, 23, ' ms', 0.7, CORE, 'megatron-core'),
     ('Megatron-DeepSpeed host', '/runtime/host', 'framework=Megatron-DeepSpeed*', 23, ' us', 0.7,
      'a100', 'deepspeed'),
-    ('nanotron host', '/runtime/host', 'framework=nanotron*', 23, ' us', 0.7, 'h100', 'nanotron'),
+    ('Megatron-DeepSpeed kernels', '/runtime/kernels', 'framework=Megatron-DeepSpeed*', 1, '', 0.15,
+     'a100', 'deepspeed'),
+    ('nanotron host', '/runtime/host', 'framework=PyTorch (nanotron*', 23, ' us', 0.7, 'h100',
+     'nanotron'),
     ('PaxML kernels', '/runtime/kernels', 'framework=PaxML*', 1, '', 0.15, 'h100', 'paxml'),
     ('FSDP on H100 kernels', '/runtime/kernels',
      'framework=Composer*,framework=PyTorch FSDP*,gpu=H100*', 1, '', 0.15,
      'h100', 'pytorch-fsdp'),
-    ('blocking exchange', '/platform/latency', 'dataset=zero-bubble,id=*1f1b-i', 0.37, ' ms', 0.3,
-     None, 'megatron-lm-2021'),
 ]
 
 
@@ -328,7 +329,7 @@ def step(errors, slopes, away, weights, ids, held=()):
         for i in ids:
             row = {k: s for k, s in slopes[i].items() if k not in held}
             error = errors[i] + sum(s * change[k] for k, s in row.items())
-            weight = weights[dataset(i)] / NOISE ** 2 * min(1, HUBER / max(abs(error), 1e-9))
+            weight = weights[dataset(i)] / NOISE ** 2 / (1 + (error / ROBUST) ** 2)
             for k, s in row.items():
                 right[k] -= weight * s * errors[i]
                 for m, t in row.items():
@@ -428,7 +429,7 @@ def print_kinds(points, after, left):
     for name, target, belongs in KINDS.TARGETS:
         own = [i for i in after if dataset(i) != KINDS.ASIDE and belongs(points[i][0])]
         names = sorted({dataset(i) for i in own})
-        for row in [None, *names][:1 if len(names) == 1 else None]:
+        for row in [None, *names][:1 if len(names) == 1 else None] if own else []:
             chosen = [i for i in own if row in (None, dataset(i))]
             own_fit, others = [[e[i] for i in chosen] for e in (after, left)]
             limit = LIMIT * target

@@ -147,23 +147,24 @@ static void forwards_hide_gathers(void **state)
     }
 }
 
-/* Returns the time of tensor-parallel delays; *active: time of the collectives, *computing: of a device. */
-static double tensor_seconds(uint32_t ranks, const char *bandwidth, double overlap, double *active,
-                             double *computing)
+/* Returns the time of the delays of a network on `ranks` devices; *active: time of the collectives,
+ * *computing: of a device. */
+static double delays(const char *network, uint32_t ranks, const char *axis, const char *bandwidth,
+                     double overlap, double *active, double *computing)
 {
+    const bool tensor = strstr(axis, "tensor") != NULL;
     scenario_run run;
     cs_error error;
     cs_error_init(&error);
     if (scenario_run_init(
             &run, &error,
-            "{'schema_version': 1, 'runtime': 'ideal', 'name': 't', 'model': {'name': 'gpt', "
-            "'parameters': "
-            "{'layers': 2, 'hidden': 256, 'heads': 4, 'sequence': 128, 'vocabulary': 1024, "
-            "'intermediate': 1024}, 'device': 'a100', 'batch_size': 1}, 'platform': {'topology': "
-            "'nvlink_switch', 'devices': %u, 'bandwidth': '%s', 'latency': '1 us'}, "
-            "'parallel': {'tensor': %u}, 'collectives': {'fidelity': 'analytic', "
-            "'tensor_overlap': %g}, 'schedule': {'kind': 'sequential', 'micro_batches': 1}}",
-            ranks, bandwidth, ranks, overlap) != CS_OK)
+            "{'schema_version': 1, 'runtime': 'ideal', 'name': 't', 'model': {%s, 'device': "
+            "'a100', 'batch_size': %u}, 'platform': {'topology': 'nvlink_switch', 'devices': %u, "
+            "'bandwidth': '%s', 'latency': '1 us'}, 'parallel': {%s: %u}, 'collectives': "
+            "{'fidelity': 'analytic', '%s_overlap': %g}, 'schedule': {'kind': 'sequential', "
+            "'micro_batches': 1}}",
+            network, tensor ? 1 : ranks, ranks, bandwidth, axis, ranks,
+            tensor ? "tensor" : "expert", overlap) != CS_OK)
         fail_msg("%s", error.text);
     const cs_graph *graph = &run.simulation.graph;
     double seconds = 0;
@@ -176,6 +177,15 @@ static double tensor_seconds(uint32_t ranks, const char *bandwidth, double overl
     *computing = figure_of(&run, "makespan_s") * (1 - figure_of(&run, "bubble_fraction"));
     scenario_run_finish(&run);
     return seconds;
+}
+
+static double tensor_seconds(uint32_t ranks, const char *bandwidth, double overlap, double *active,
+                             double *computing)
+{
+    static const char network[] = "'name': 'gpt', 'parameters': {'layers': 2, 'hidden': 256, "
+                                  "'heads': 4, 'sequence': 128, 'vocabulary': 1024, "
+                                  "'intermediate': 1024}";
+    return delays(network, ranks, "'tensor'", bandwidth, overlap, active, computing);
 }
 
 /* Of a collective among n ranks that is cut into n chunks, products hide all but one, or a share of
@@ -214,6 +224,34 @@ static void products_hide_what_they_last(void **state)
     if (fabs(left / (all - computing) - 1) > 1e-6)
         fail_msg("the collectives take %g s, %g s of it exposed, computing takes %g s", all, left,
                  computing);
+}
+
+/* Nor can layers hide more messages to experts than they last. Weights that all ranks have are summed
+ * behind the backward, which nothing hides: the same time at any overlap. */
+static void layers_hide_what_they_last(void **state)
+{
+    (void)state;
+    static const char network[] =
+        "'name': 'mixtral', 'parameters': {'layers': 2, 'hidden': 256, 'heads': 4, 'kv_heads': 4, "
+        "'expert_intermediate': 256, 'experts': 4, 'sequence': 128, 'vocabulary': 1024}";
+    const struct {
+        const char *bandwidth;
+        bool bound;
+    } rows[] = {{"0.1 GB/s", true}, {"1000 GB/s", false}};
+    for (size_t i = 0; i < ROWS(rows); i++) {
+        double active, computing;
+        const char *axis = "'data': 4, 'expert'", *bandwidth = rows[i].bandwidth;
+        const double all = delays(network, 4, axis, bandwidth, 0, &active, &computing);
+        const double half = delays(network, 4, axis, bandwidth, 1e-3, &active, &computing);
+        const double left = delays(network, 4, axis, bandwidth, 1, &active, &computing);
+        const double messages = (all - half) * 1e3;
+        const double hidden = all - left;
+        if (rows[i].bound != (computing < messages))
+            fail_msg("%s: %g s of messages, %g s computed", bandwidth, messages, computing);
+        if (fabs(hidden / fmin(messages, computing) - 1) > 2e-3)
+            fail_msg("%s: %g s are hidden, %g s computed, of %g s", bandwidth, hidden, computing,
+                     messages);
+    }
 }
 
 static double folded_seconds(const char *fold)
@@ -1054,6 +1092,7 @@ int main(void)
         cmocka_unit_test(forwards_hide_gathers),
         cmocka_unit_test(products_hide_chunks),
         cmocka_unit_test(products_hide_what_they_last),
+        cmocka_unit_test(layers_hide_what_they_last),
         cmocka_unit_test(folded_replicas_hide_as_much),
         cmocka_unit_test(experts_share_links),
         cmocka_unit_test(dispatches_have_their_own),

@@ -750,7 +750,7 @@ static void print_markdown_runtime(const char *name, FILE *out)
     const cJSON *rules = cs_json_member(runtime, "rules");
     const char *like = text_at(runtime, "like");
     if (*like)
-        fprintf(out, "As [%s](#%s) otherwise.\n\n", like, like);
+        fprintf(out, "Otherwise as `%s`.\n\n", like);
     fputs(conventions ? "| key | value | where | source |\n|---|---|---|---|\n"
                       : "No conventions of its own.\n",
           out);

@@ -27,8 +27,8 @@ typedef struct cs_player_watch {
  * live as long. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_player_create(const cs_scenario *scenario, const cs_graph *graph,
                                          uint32_t device, int64_t capacity,
-                                         const cs_player_watch *watch,
-                                         cs_player **player, cs_error *error);
+                                         const cs_player_watch *watch, cs_player **player,
+                                         cs_error *error);
 void cs_player_destroy(cs_player *player);
 
 /* Allocates what is there from the start, but for states that the first update makes. */
