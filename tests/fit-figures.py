@@ -109,8 +109,6 @@ KEYS = [
      'a100', 'deepspeed'),
     ('Megatron-DeepSpeed kernels', '/runtime/kernels', 'framework=Megatron-DeepSpeed*', 1, '', 0.15,
      'a100', 'deepspeed'),
-    ('nanotron host', '/runtime/host', 'framework=PyTorch (nanotron*', 23, ' us', 0.7, 'h100',
-     'nanotron'),
     ('PaxML kernels', '/runtime/kernels', 'framework=PaxML*', 1, '', 0.15, 'h100', 'paxml'),
     ('FSDP on H100 kernels', '/runtime/kernels',
      'framework=Composer*,framework=PyTorch FSDP*,gpu=H100*', 1, '', 0.15,
