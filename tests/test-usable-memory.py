@@ -101,9 +101,9 @@ class Capacity(unittest.TestCase):
             self.assertTrue(0.9 < share <= 1, (name, share))
 
     def test_verdict(self):
-        """Tight: less than 5 % of the capacity is free."""
+        """Tight: fits in fewer than 95 of 100, with a standard deviation of 8 % of the need."""
         peak = run(memory='60 GiB')['devices'][0]['peak_memory_bytes']
-        for share, verdict in ((0.9, 'fits'), (0.97, 'tight'), (1.03, 'does not fit')):
+        for share, verdict in ((0.85, 'fits'), (0.97, 'tight'), (1.03, 'does not fit')):
             capacity = int(peak / share)
             result = run(memory=capacity)
             self.assertEqual(result['memory'], verdict)

@@ -271,7 +271,7 @@ static cs_status print_roomy(const cs_advice *advice, FILE *out, cs_error *error
         return cs_error_no_memory(error);
     while (k < n && (double)advice->outcomes[front[k].candidate].step.peak > most * capacity)
         k++;
-    fprintf(out, "%sthe best leaves %.2g %% of the memory free, and fits in %.0f of 100; ",
+    fprintf(out, "%sthe best leaves %.2g %% of memory free, fits in %.0f of 100; ",
             strcmp(cs_memory_fit_verdict(&fit), "tight") == 0 ? "TIGHT: " : "",
             share(capacity - best, capacity), 100 * fit.probability);
     if (k == n)
