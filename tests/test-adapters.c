@@ -288,6 +288,29 @@ static void test_quantised(void **state)
     }
 }
 
+/* A layer that shall keep its precision, misspelt, would be quantised. */
+static void test_wide_errors(void **state)
+{
+    (void)state;
+    const char *const wide[] = {"lm_head", "down_prj"};
+    const cs_adapters adapters = {.rank = R,
+                                  .base = CS_BASE_NF4,
+                                  .base_wide = {.n = 2, .items = (void *)wide},
+                                  .targets = {.n = 2, .items = (void *)both}};
+    const cs_decoder decoder = small(false);
+    const cs_zoo_entry *family;
+    cs_net net;
+    cs_error_init(&error);
+    cs_net_begin(&net, "llama", &error);
+    assert_int_equal(cs_zoo_find("decoder", &family, NULL), CS_OK);
+    family->build(&net, family->variant, &decoder);
+    assert_int_equal(cs_net_end(&net), CS_OK);
+    assert_int_equal(cs_net_adapt(&net, &adapters, &place, &error), CS_INVALID);
+    assert_non_null(strstr(error.text, "l: /base_wide/1: must be the end of a linear layer's name: "
+                                       "unknown \"down_prj\"; did you mean \"down_proj\"?"));
+    cs_net_finish(&net);
+}
+
 /* The model file says it, and reads it again. */
 static void test_file(void **state)
 {
@@ -349,8 +372,8 @@ int main(void)
         cmocka_unit_test(test_parameters), cmocka_unit_test(test_passes),
         cmocka_unit_test(test_work),       cmocka_unit_test(test_kept),
         cmocka_unit_test(test_sums),       cmocka_unit_test(test_backward),
-        cmocka_unit_test(test_quantised),  cmocka_unit_test(test_file),
-        cmocka_unit_test(test_errors),
+        cmocka_unit_test(test_quantised),  cmocka_unit_test(test_wide_errors),
+        cmocka_unit_test(test_file),       cmocka_unit_test(test_errors),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -9,6 +9,8 @@
 
 static const cs_field target_field = {"target", CS_FIELD_TEXT};
 
+#define LAST_MATRIX "lm_head"
+
 static const char *const base_formats[] = {"as_model", "nf4", "nf4_double", "int8", NULL};
 
 const cs_field cs_adapter_fields[] = {
@@ -23,8 +25,8 @@ const cs_field cs_adapter_fields[] = {
             "precision), nf4 (4 bits, and 32 for each 64 weights: bitsandbytes), nf4_double (these "
             "are quantised too: 8 bits, and 32 for each 256), int8 (8 bits, and 32 for each row). "
             "Each pass over a layer makes its weights in the model's precision first"},
-    {"base_wide", CS_FIELD_LIST, offsetof(cs_adapters, base_wide), .fallback = "[\"lm_head\"]",
-     .of = &target_field,
+    {"base_wide", CS_FIELD_LIST, offsetof(cs_adapters, base_wide),
+     .fallback = "[\"" LAST_MATRIX "\"]", .of = &target_field,
      .doc = "linear layers that stay in the model's precision, by the ends of their names",
      .shape = "[\"lm_head\"]"},
     {0},
@@ -113,15 +115,18 @@ static cs_status check_target(const cs_net *net, const char *target, const cs_js
     return found > 0 ? CS_OK : refuse(net, target, place, error);
 }
 
-static cs_status check_targets(const cs_net *net, const cs_adapters *adapters,
-                               const cs_json_place *up, cs_error *error)
+/* A network without the default of base_wide has its last matrix elsewhere. */
+static cs_status check_names(const cs_net *net, const cs_list *names, const char *key,
+                             const cs_json_place *up, cs_error *error)
 {
-    const cs_json_place list = {.up = up, .key = "targets"};
-    const char *const *targets = adapters->targets.items;
+    const cs_json_place list = {.up = up, .key = key};
+    const char *const *ends = names->items;
     cs_status status = CS_OK;
-    for (uint32_t i = 0; i < adapters->targets.n; i++) {
+    for (uint32_t i = 0; i < names->n; i++) {
         const cs_json_place place = {.up = &list, .index = (int)i};
-        const cs_status one = check_target(net, targets[i], &place, error);
+        if (strcmp(key, "base_wide") == 0 && strcmp(ends[i], LAST_MATRIX) == 0)
+            continue;
+        const cs_status one = check_target(net, ends[i], &place, error);
         status = status == CS_OK ? one : status;
     }
     return status;
@@ -215,7 +220,8 @@ cs_status cs_net_adapt(cs_net *net, const cs_adapters *adapters, const cs_json_p
                        cs_error *error)
 {
     cs_net made;
-    CS_TRY(check_targets(net, adapters, place, error));
+    CS_TRY(check_names(net, &adapters->targets, "targets", place, error));
+    CS_TRY(check_names(net, &adapters->base_wide, "base_wide", place, error));
     cs_net_begin(&made, net->name, error);
     copying c = {.from = net,
                  .to = &made,
