@@ -150,8 +150,8 @@ static void ranks_layouts(void **state)
  * are +-0.05 in all eight runs; sum x^2 = 8 / 4 = 2; 8 - 4 - 1 = 3 degrees of freedom: the standard
  * error is sqrt(8 x 0.0025 / 3 / 2). Groups differ in the number of GPUs, so the four with tensor 1
  * also differ in GPUs: 2, 4, 8, 16, and with tensor 2 as well: a trend in GPUs. There both groups
- * have x = -1.5, -0.5, 0.5, 1.5 and sum x^2 = 5 each. With tensor 1 y is 0; with tensor 2 it is 0.1,
- * 0.1, 0.3, 0.3: sum x y = -0.1 x 2 + 0.3 x 2 = 0.4. The slope is 0.4 / 10. */
+ * have x = -1.5, -0.5, 0.5, 1.5 and sum x^2 = 5 each. With tensor 1 y is 0; with tensor 2 it is
+ * 0.1, 0.1, 0.3, 0.3: sum x y = -0.1 x 2 + 0.3 x 2 = 0.4. The slope is 0.4 / 10. */
 static void finds_trends(void **state)
 {
     (void)state;

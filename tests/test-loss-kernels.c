@@ -30,13 +30,13 @@ static cs_op_cost cost_of(cs_runtime_kernels kernels, cs_precision precision)
  *             fill; arange, index, clone, fill; of a row: log, subtract: 18. Backward: these 2;
  *             arange, cast, subtract; index, subtract, put: 8
  *   jitted    cast and max r2 w4, exp and sum r4 w4, divide r4 w4: 22; r4 w2: 6
- *   eager     cast r2 w4, logarithms r4 w4: 14, and the loss of the targets; zeros w4, softmax r4 r4
- *             w4, cast r4 w2: 22, and the gradient at the targets
+ *   eager     cast r2 w4, logarithms r4 w4: 14, and the loss of the targets; zeros w4, softmax r4
+ *             r4 w4, cast r4 w2: 22, and the gradient at the targets
  *   parallel  cast r2 w4, max r4, subtract r4 w4, exp r4 w4, sum r4, subtract r4 w4: 38; zeros w4,
  *             exp r4 w4, add r4 r4 w4, multiply r4 w4, cast r4 w2: 38
  * fp32 needs no casts, but what is jitted is one kernel with the maximum that a cast may be in: it
- * reads 4 and writes 4. Fused, as it is without a runtime: logits and logarithms, of 3 x 2 targets 8
- * bytes; backward the gradient besides. */
+ * reads 4 and writes 4. Fused, as it is without a runtime: logits and logarithms, of 3 x 2 targets
+ * 8 bytes; backward the gradient besides. */
 static void moves_logits(void **state)
 {
     (void)state;

@@ -16,19 +16,20 @@ static void expect_us(const char *row, double expected, double got)
 /* Eight GPUs of a node, a bus of 240 GB/s (12 NVLinks of 20 GB/s), unless a row says otherwise.
  *
  *   LL on a ring, all-reduce     6.6 + 14 x 0.6 = 15 us; min(240 / 2, 87.7) x 8 / 14
- *   LL on trees                  6.8 + 2 x 7 x 0.6 = 15.2 us; 0.92 x 240 / 3.8 / 2, times 0.6 at 64 KiB
- *   LL128 on a ring              14 + 14 x 1.9 = 40.6 us; 0.92 x 240 x 8 / 14
+ *   LL on trees                  6.8 + 2 x 7 x 0.6 = 15.2 us; 0.92 x 240 / 3.8 / 2, times 0.6 at 64
+ *   KiB LL128 on a ring              14 + 14 x 1.9 = 40.6 us; 0.92 x 240 x 8 / 14
  *   Simple on a ring             8.4 + 14 x 3.4 = 56 us; 240 x 8 / 14
  *   all-gather, Simple           8.4 + 7 x 3.4 = 32.2 us; 240 x 8 / 7
  *   all-gather, LL               6.6 + 7 x 0.6 = 10.8 us; 87.7 x 8 / 7
  *   NVLS, a bus of 360           25 us; 360 x 0.835 x 8 / 9
- *   two nodes, Simple on a ring  8.4 + (30 - 2) x max(3.4, 3) + 2 x 14 = 131.6 us, times 1.4; 240 x 16 / 30
- *   two nodes, LL on trees       6.8 + 2 (7 x 0.6 + 5) = 25.2 us; min(0.92 x 240 / 3.8, 39) = 39, half of
- *                                it, at 4 KiB times 0.7
- *   two nodes, NVLS              25 + 2 x 20.9 = 66.8 us; the lesser of 360 x 0.835 x 8 / 9 = 267.2 within and
- *                                min(2 x 384, 8 x 57.7) x 16 / 30 = 246.2 between
+ *   two nodes, Simple on a ring  8.4 + (30 - 2) x max(3.4, 3) + 2 x 14 = 131.6 us, times 1.4; 240 x
+ *   16 / 30 two nodes, LL on trees       6.8 + 2 (7 x 0.6 + 5) = 25.2 us; min(0.92 x 240 / 3.8, 39)
+ *                                = 39, half of it, at 4 KiB times 0.7
+ *   two nodes, NVLS              25 + 2 x 20.9 = 66.8 us; the lesser of 360 x 0.835 x 8 / 9 = 267.2
+ *                                within and min(2 x 384, 8 x 57.7) x 16 / 30 = 246.2 between
  *   eight nodes, a plugin of 75 us, all-gather, LL128
- *                                14 + (63 - 7) x 1.9 + 7 x (4 + 75) = 673.4 us; min(0.92 x 350, 8 x 36.7) x 64 / 63
+ *                                14 + (63 - 7) x 1.9 + 7 x (4 + 75) = 673.4 us; min(0.92 x 350, 8 x
+ *                                36.7) x 64 / 63
  *   the same, Simple             8.4 + 56 x 3.4 + 7 x (14 + 2 x 75) = 1346.8 us; 350 x 64 / 63
  *   a GPU in each of four nodes  6.6 + 3 x 5 = 21.6 us (a step of trees); min(45 / 2, 20.4) x 4 / 3
  */
@@ -111,18 +112,19 @@ static void picks_as_by_hand(void **state)
 
 /* Algorithm bandwidths as measured, GB/s: bytes over time.
  *
- *   A100   all-reduces on 2, 4 and 8 GPUs of a DGX A100 (VIA-Research/vTrain at f8dda847, trace/a100); a ring
- *          of 12 x 20 GB/s, as NCCL expects (src/graph/topo.h)
- *   H200   all-reduces on eight of a node (stas00/ml-engineering at 744d01e1, network/README.md, with NCCL
- *          2.27.7; bus bandwidths over 1.75), a ring of 367.61 GB/s without NVLS
- *   B200   all-reduces on one and on four p6-b200.48xlarge (the same page, Inter-node speed depends on
- *          intra-node speed; bus bandwidths over 1.75 and 1.9375); rings of 682.2 and 382 GB/s
- *   p5     all-gathers and all-reduces on 2 to 32 p5.48xlarge (crazyguitar/aws-gpu-communication-benchmark
- *          at fd167f97, data); rings of 367 and 350 GB/s
+ *   A100   all-reduces on 2, 4 and 8 GPUs of a DGX A100 (VIA-Research/vTrain at f8dda847,
+ *          trace/a100); a ring of 12 x 20 GB/s, as NCCL expects (src/graph/topo.h)
+ *   H200   all-reduces on eight of a node (stas00/ml-engineering at 744d01e1, network/README.md,
+ *          with NCCL 2.27.7; bus bandwidths over 1.75), a ring of 367.61 GB/s without NVLS
+ *   B200   all-reduces on one and on four p6-b200.48xlarge (the same page, Inter-node speed depends
+ *          on intra-node speed; bus bandwidths over 1.75 and 1.9375); rings of 682.2 and 382 GB/s
+ *   p5     all-gathers and all-reduces on 2 to 32 p5.48xlarge
+ *          (crazyguitar/aws-gpu-communication-benchmark at fd167f97, data); rings of 367 and 350
+ *          GB/s
  *
  * The plugin of AWS states 75 us for p5 and 35 us for p6 (aws/aws-ofi-nccl at 2daf7d30,
- * src/platform-aws.cpp). NCCL expects what a kernel takes that has begun; 25 us are added for its start,
- * as runtimes have it (SimuMax's figure for DGX B200). */
+ * src/platform-aws.cpp). NCCL expects what a kernel takes that has begun; 25 us are added for its
+ * start, as runtimes have it (SimuMax's figure for DGX B200). */
 typedef struct log {
     const char *source;
     cs_kind kind;
@@ -226,8 +228,9 @@ static void predicts_logs(void **state)
 }
 
 /* All-to-alls on p5.48xlarge (crazyguitar/aws-gpu-communication-benchmark at fd167f97,
- * data/nccl_alltoall.csv; GB/s of the bytes of a rank). A GPU sends to other nodes at 0.91 of 48 GB/s,
- * begins after 25 us, crosses once, 14 + 2 x 75 us, and posts a message to each remote peer. */
+ * data/nccl_alltoall.csv; GB/s of the bytes of a rank). A GPU sends to other nodes at 0.91 of 48
+ * GB/s, begins after 25 us, crosses once, 14 + 2 x 75 us, and posts a message to each remote peer.
+ * */
 static const struct {
     uint32_t nodes;
     int64_t mib;

@@ -226,8 +226,8 @@ static void products_hide_what_they_last(void **state)
                  computing);
 }
 
-/* Nor can layers hide more messages to experts than they last. Weights that all ranks have are summed
- * behind the backward, which nothing hides: the same time at any overlap. */
+/* Nor can layers hide more messages to experts than they last. Weights that all ranks have are
+ * summed behind the backward, which nothing hides: the same time at any overlap. */
 static void layers_hide_what_they_last(void **state)
 {
     (void)state;
@@ -887,9 +887,9 @@ static void writes_out_gelu(void **state)
  * In bf16 tiles are 256 by 128 or the other way round, narrower ones reach 0.93 or 0.865:
  * 256 x 512, K = 64: four tiles in a wave: 2 x 256 x 512 x 64 = 16.777216 (not 8 of 128 by 128 in
  *   two waves, / 0.93)
- * 256 x 128, K = 64: a tile of 256 by 128, as long as four: 16.777216; two of 128 by 128, as long as
- *   four of those: 8.388608 / 0.93 = 9.020009; four of 128 by 64: 4 x 2 x 128 x 64 x 64 / 0.865 =
- *   4.848906
+ * 256 x 128, K = 64: a tile of 256 by 128, as long as four: 16.777216; two of 128 by 128, as long
+ *   as four of those: 8.388608 / 0.93 = 9.020009; four of 128 by 64: 4 x 2 x 128 x 64 x 64 / 0.865
+ *   = 4.848906
  * with 0.5 us before each wave, and half of a result of 2 bytes at 10^12 bytes/s:
  *   256 x 512: 0.5 + 0.131072 more
  *   1,024 x 512, K = 64: 16 tiles in four waves: 4 x (16.777216 + 0.5) + 0.524288

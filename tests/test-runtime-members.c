@@ -40,8 +40,8 @@ static const char interleaved[] =
     "\"1 GB/s\", \"latency\": \"0 s\"}, \"schedule\": {\"kind\": \"interleaved_1f1b\", "
     "\"stages_per_device\": 2, \"micro_batches\": 2}}";
 
-/* A forward takes the device 1 ms and the host 10, a backward 40 and 20; of each of two stages, or of
- * the only one with two micro-batches. */
+/* A forward takes the device 1 ms and the host 10, a backward 40 and 20; of each of two stages, or
+ * of the only one with two micro-batches. */
 #define HOSTS(layers, batch, devices, schedule)                                                    \
     "{\"schema_version\": 1, \"name\": \"t\", \"runtime\": {\"name\": \"ideal\"}, \"model\": "     \
     "{\"inline\": {\"schema_version\": 1, \"name\": \"h\", \"batch_size\": 1, \"input\": 0, "      \
@@ -272,7 +272,8 @@ static const effect effects[] = {
     /* Adam's two states of 2 bytes, or one, in place of 4 */
     {"/model/states", network, "\"fp32\"", "\"bf16\"", states, false, -4.0 * PARAMETERS, NULL},
     {"/model/states", network, "\"fp32\"", "\"fp8\"", states, false, -6.0 * PARAMETERS, NULL},
-    /* the second layer's gradients are summed in 1 s of the 2 s in which the first one's are made */
+    /* the second layer's gradients are summed in 1 s of the 2 s in which the first one's are made
+     * */
     {"/parallel/bucket", uniform, "0", "\"1 GB\"", seconds, false, -1, NULL},
     /* Forwards of 1 s, messages of 1 s, backwards of 2 s. The second stage has F1 at 2 to 3 s, the
      * second message at 2 to 3, F2 to 4, B2 to 6, whose message arrives at 7, B1 to 8; the first
@@ -416,8 +417,8 @@ static void passes_over_gradients(void **state)
     finish(&five);
 }
 
-/* Of 2 bytes of gradients, Adam with a kernel for each step moves 76 bytes a weight where one kernel
- * moves 26 (test-accelerator): 25 passes over gradients more. */
+/* Of 2 bytes of gradients, Adam with a kernel for each step moves 76 bytes a weight where one
+ * kernel moves 26 (test-accelerator): 25 passes over gradients more. */
 static void updates_in_steps(void **state)
 {
     (void)state;

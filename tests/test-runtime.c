@@ -555,8 +555,8 @@ static void test_zeros(void **state)
     assert_true(cs_runtime_kernels_count_zeros(&none, &device, 1e6, 4, 3) == 0);
 }
 
-/* Weights of 10 bytes: with two samples of three heads, no multiple of four, 125 bytes more in three
- * kernels more, and backward 140. With two heads it is one. */
+/* Weights of 10 bytes: with two samples of three heads, no multiple of four, 125 bytes more in
+ * three kernels more, and backward 140. With two heads it is one. */
 static void test_softmax(void **state)
 {
     (void)state;

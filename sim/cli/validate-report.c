@@ -238,8 +238,8 @@ static void print_counts(const char *title, const cs_note_counts *counts, FILE *
     }
 }
 
-/* Memory depends on recomputation, which some points do not state: predictions that depend on it are
- * neither right nor wrong. */
+/* Memory depends on recomputation, which some points do not state: predictions that depend on it
+ * are neither right nor wrong. */
 static void print_verdicts(const cs_verdicts *of, FILE *out)
 {
     char recall[32], precision[32], alarms[32];

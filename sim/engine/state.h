@@ -45,8 +45,8 @@ typedef struct cs_run_class {
 } cs_run_class;
 
 /* How a computation, or a series, depends on its host, whose clock says when the host is free: with
- * a start at t and the clock at h, it ends at the latest of t + duration, t + least and h + end, and
- * the clock is then the later of h + host and t + waited. */
+ * a start at t and the clock at h, it ends at the latest of t + duration, t + least and h + end,
+ * and the clock is then the later of h + host and t + waited. */
 typedef struct cs_run_host {
     cs_time least, end, host;
     cs_time waited; /* or CS_NO_WAIT */
@@ -118,9 +118,9 @@ static inline bool cs_engine_call(cs_engine *e, uint32_t device)
     return cs_id_list_add(&e->called, device);
 }
 
-/* The span of a task that has not started counts what it waits for, predecessors and a release time:
- * (-1, -1 - so many). Each array less is one page less per 256 tasks to fetch from the system, and a
- * line less of the cache when a task ends. */
+/* The span of a task that has not started counts what it waits for, predecessors and a release
+ * time: (-1, -1 - so many). Each array less is one page less per 256 tasks to fetch from the
+ * system, and a line less of the cache when a task ends. */
 static inline cs_span cs_engine_waits(uint32_t n)
 {
     return (cs_span){-1, -1 - (cs_time)n};

@@ -51,9 +51,10 @@ static const double switch_channel[][N_SPREADS] = {{INFINITY, INFINITY, INFINITY
                                                    {INFINITY, 57.7e9, 45.5e9},
                                                    {INFINITY, 96e9, 80e9}};
 
-/* Part of the wires' bandwidth that sums within NVSwitches reach, compared with rings: 460 GB/s on seven and 473.1 on
- * eight H200 where rings have 365.7 and 365.6; 811.2 and 838 on B200 where they have 680.5 and 682.2
- * (stas00/ml-engineering at 744d01e1, network/README.md, SHARP; bus bandwidths). */
+/* Part of the wires' bandwidth that sums within NVSwitches reach, compared with rings: 460 GB/s on
+ * seven and 473.1 on eight H200 where rings have 365.7 and 365.6; 811.2 and 838 on B200 where they
+ * have 680.5 and 682.2 (stas00/ml-engineering at 744d01e1, network/README.md, SHARP; bus
+ * bandwidths). */
 static const double switch_reached[] = {0, 0, 0, 0.835, 0.79};
 
 /* By powers of two from 64 bytes on (treeCorrectionFactor). */
@@ -157,10 +158,11 @@ static double rate(const cs_nccl_case *of, cs_nccl_algorithm algorithm, cs_nccl_
     return algorithm == CS_NCCL_RING ? ring_rate(of, protocol) : switch_rate(of);
 }
 
-/* us to post a message: all-to-alls of 32 MiB on 2, 4, 8, 16 and 32 p5.48xlarge take 0.32, 0.36, 0.45,
- * 0.58 and 0.92 ms more than their bytes at 43.7 GB/s (crazyguitar/aws-gpu-communication-benchmark at
- * fd167f97, data/nccl_alltoall.csv): 2.6 us for each of 8, 24, 56, 120 and 248 peers, by least squares.
- * NCCL itself expects 1 to 2 us (getNetOverhead). */
+/* us to post a message: all-to-alls of 32 MiB on 2, 4, 8, 16 and 32 p5.48xlarge take 0.32, 0.36,
+ * 0.45, 0.58 and 0.92 ms more than their bytes at 43.7 GB/s
+ * (crazyguitar/aws-gpu-communication-benchmark at fd167f97, data/nccl_alltoall.csv): 2.6 us for
+ * each of 8, 24, 56, 120 and 248 peers, by least squares. NCCL itself expects 1 to 2 us
+ * (getNetOverhead). */
 static const double post = 2.6;
 
 double cs_nccl_messages(uint32_t remote_peers, double network_latency)

@@ -4,15 +4,16 @@
  *
  *   time = latency + bytes / (bus bandwidth * efficiency)
  *
- * The latency counts a start and all steps, within nodes and between them. The efficiency depends on
- * the algorithm (a ring, two trees, sums within NVSwitches and trees of these) and on the protocol: LL
- * sends a flag with every 4 bytes, LL128 with every 120, Simple synchronises by chunks. A step between
- * nodes takes InfiniBand's latency, and the plugin of another network adds its own: once, and once
- * more with Simple, which has to flush.
+ * The latency counts a start and all steps, within nodes and between them. The efficiency depends
+ * on the algorithm (a ring, two trees, sums within NVSwitches and trees of these) and on the
+ * protocol: LL sends a flag with every 4 bytes, LL128 with every 120, Simple synchronises by
+ * chunks. A step between nodes takes InfiniBand's latency, and the plugin of another network adds
+ * its own: once, and once more with Simple, which has to flush.
  *
- * Sums within NVSwitches: each GPU sends and receives n + 1 n-ths of the bytes, at a measured part of
- * the wires' bandwidth. This is nearer to measurements than NCCL's own expectation. Left out are caps of single channels within a node, SHARP in InfiniBand switches, and
- * PAT, which NCCL uses only where each node has one GPU. The processors are taken to be Intel's. */
+ * Sums within NVSwitches: each GPU sends and receives n + 1 n-ths of the bytes, at a measured part
+ * of the wires' bandwidth. This is nearer to measurements than NCCL's own expectation. Left out are
+ * caps of single channels within a node, SHARP in InfiniBand switches, and PAT, which NCCL uses
+ * only where each node has one GPU. The processors are taken to be Intel's. */
 #ifndef CS_LOWER_NCCL_H
 #define CS_LOWER_NCCL_H
 
@@ -64,8 +65,8 @@ typedef struct cs_nccl_choice {
     double seconds;
 } cs_nccl_choice;
 
-/* Seconds that an all-to-all takes beside its bytes, which NCCL sends as messages to all peers at once:
- * a step between nodes, and posting a message to each of the peers in other nodes. */
+/* Seconds that an all-to-all takes beside its bytes, which NCCL sends as messages to all peers at
+ * once: a step between nodes, and posting a message to each of the peers in other nodes. */
 double cs_nccl_messages(uint32_t remote_peers, double network_latency);
 
 /* The fastest; of one algorithm where `only` is not CS_NCCL_ALGORITHMS, or of a ring where that

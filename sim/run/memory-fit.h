@@ -2,9 +2,9 @@
  * allocations succeed. With PyTorch's allocator this lies between the peaks of allocated and of
  * reserved memory, because the allocator gives free segments back before it fails.
  *
- * The prediction has errors, and the memory set aside for the driver's context and for communicators
- * is known roughly: facts/memory-errors.json has the standard deviation of both. The errors are
- * assumed to be normal, and equal on all devices. */
+ * The prediction has errors, and the memory set aside for the driver's context and for
+ * communicators is known roughly: facts/memory-errors.json has the standard deviation of both. The
+ * errors are assumed to be normal, and equal on all devices. */
 #ifndef CS_RUN_MEMORY_FIT_H
 #define CS_RUN_MEMORY_FIT_H
 

@@ -1,5 +1,5 @@
-/* Errors of predictions, summed up: of all points, of each kind of run, layout, dataset, machine and
- * feature. The step times of points of quality C are left out (cs_point_is_exact). */
+/* Errors of predictions, summed up: of all points, of each kind of run, layout, dataset, machine
+ * and feature. The step times of points of quality C are left out (cs_point_is_exact). */
 #ifndef CS_VALIDATE_ERROR_TABLE_H
 #define CS_VALIDATE_ERROR_TABLE_H
 

@@ -13,8 +13,8 @@
  *
  * The trend is the slope of a line with an intercept of its own per group, by least squares: with
  * x the logarithm of the size to base 2, y = log(predicted / measured), and both less their group's
- * mean, slope = sum x y / sum x^2. Its standard error is sqrt(sum (y - slope x)^2 / (runs - groups -
- * 1) / sum x^2). Groups with one size tell nothing and are left out, and so are trends from fewer
+ * mean, slope = sum x y / sum x^2. Its standard error is sqrt(sum (y - slope x)^2 / (runs - groups
+ * - 1) / sum x^2). Groups with one size tell nothing and are left out, and so are trends from fewer
  * than CS_TREND_LEAST runs. Runs of quality C are left out.
  */
 #ifndef CS_VALIDATE_ERROR_TRENDS_H

@@ -7,9 +7,10 @@
  *     sum over the runs of (log t(f) - log m)^2 + CS_FIT_SPRING (log f)^2.
  *
  * The second term holds f to 1 with the weight of CS_FIT_SPRING runs: if the steps consist of
- * kernels only, n runs that agree move log f by n / (n + CS_FIT_SPRING) of what they ask for, so few
- * runs move it little. Gauss-Newton, with derivatives s = d log t / d log f from simulations with
- * f 5 % larger. The factor is /runtime/kernels of a scenario; `in_step` of a device is equivalent.
+ * kernels only, n runs that agree move log f by n / (n + CS_FIT_SPRING) of what they ask for, so
+ * few runs move it little. Gauss-Newton, with derivatives s = d log t / d log f from simulations
+ * with f 5 % larger. The factor is /runtime/kernels of a scenario; `in_step` of a device is
+ * equivalent.
  */
 #ifndef CS_VALIDATE_FIT_RUNS_H
 #define CS_VALIDATE_FIT_RUNS_H

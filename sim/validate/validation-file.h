@@ -10,7 +10,8 @@ typedef struct cs_validation_info {
     const char *program_version;
 } cs_validation_info;
 
-/* The tables /points, /errors, /decomposition, /groups, /ranking, /trends and /peers. CS_IO, CS_NO_MEMORY, CS_INTERRUPTED. */
+/* The tables /points, /errors, /decomposition, /groups, /ranking, /trends and /peers. CS_IO,
+ * CS_NO_MEMORY, CS_INTERRUPTED. */
 CS_MUST_CHECK cs_status cs_validation_store(const char *path, const cs_validation_info *info,
                                             const cs_predictions *predictions,
                                             const cs_judgement *judgement,

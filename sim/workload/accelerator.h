@@ -80,8 +80,8 @@ typedef struct cs_factor {
     const char *source;
 } cs_factor;
 
-/* Multiprocessors, each of which computes a tile of a product's result at a time; how long they take
- * to fill before a wave of tiles, and the share of writing a result that nothing hides. */
+/* Multiprocessors, each of which computes a tile of a product's result at a time; how long they
+ * take to fill before a wave of tiles, and the share of writing a result that nothing hides. */
 typedef struct cs_tiling {
     uint32_t multiprocessors;
     cs_time fill;
@@ -124,8 +124,8 @@ typedef struct cs_architecture {
     const char *source;
 } cs_architecture;
 
-/* Memory that a program can use: the driver reports less than the data sheet states, a process has a
- * context, and each communicator of NCCL or RCCL has buffers. Bytes. */
+/* Memory that a program can use: the driver reports less than the data sheet states, a process has
+ * a context, and each communicator of NCCL or RCCL has buffers. Bytes. */
 typedef struct cs_driver {
     int64_t reported, context, communicator;
     const char *source;

@@ -25,9 +25,9 @@ void cs_host_work_add(const cs_net_options *how, const cs_op *op, const cs_op_co
                       cs_piece_seconds *seconds, cs_host_work *work);
 
 /* Sums up the host's seconds of a layer. Where the host waits for each kernel, its time is added to
- * the kernels' time instead. Where it waits for the rows of experts, it starts none of their kernels
- * before. A layer that is not cut into pieces there (`is_cut`) takes longer by the time that the
- * device waits. */
+ * the kernels' time instead. Where it waits for the rows of experts, it starts none of their
+ * kernels before. A layer that is not cut into pieces there (`is_cut`) takes longer by the time
+ * that the device waits. */
 void cs_host_work_end(const cs_host_work *work, bool takes_turns, bool is_cut,
                       cs_piece_seconds *seconds, cs_net_layer *layer);
 

@@ -50,8 +50,8 @@ static bool is_among(const cs_list *names, const cs_op *op)
 }
 
 /* Bytes of a frozen weight of a linear layer of `columns` features of its input; 0: those of the
- * network's precision. bitsandbytes, bitsandbytes/functional.py: quantize_4bit has blocks of 64, and
- * with compress_statistics blocks of 256 of their scales; Linear8bitLt scales rows. */
+ * network's precision. bitsandbytes, bitsandbytes/functional.py: quantize_4bit has blocks of 64,
+ * and with compress_statistics blocks of 256 of their scales; Linear8bitLt scales rows. */
 static double stored_bytes(const cs_adapters *adapters, const cs_op *op, double columns)
 {
     if (op->kind != CS_OP_LINEAR || op->tied || is_among(&adapters->base_wide, op))

@@ -449,9 +449,9 @@ static double starts_of(const cs_runtime_kernels *kernels, const cs_accelerator 
     return cost->launches * rounds * cs_time_seconds(device->launch);
 }
 
-/* Tiles of a result, and what they reach of the largest one's rate: narrower tiles read more for each
- * multiplication. In fp32 this is assumed; in narrower types 0.93 for each halving, least squares
- * over 375 products on an H100 (ROCm/xla at 14ea5422, xla/service/gpu/model/
+/* Tiles of a result, and what they reach of the largest one's rate: narrower tiles read more for
+ * each multiplication. In fp32 this is assumed; in narrower types 0.93 for each halving, least
+ * squares over 375 products on an H100 (ROCm/xla at 14ea5422, xla/service/gpu/model/
  * matmul_interpolator_data.h). Zeroed rows end a list. */
 typedef struct tile {
     double rows, columns, reached;

@@ -5,20 +5,20 @@
  *                   writing the result. Each multiprocessor computes a tile of the result at a
  *                   time, so that tiles take whole waves over the device's multiprocessors, and
  *                   each wave has to be filled; least squares over measured products of an A100 and
- *                   an H100 (facts/devices/) miss 1.4 and 4 % of the time, where launch + flop + bytes
- *                   at the same figures for all sizes miss 2.7 and 37 %. Where tiles are not known,
- *                   and of experts: launch + flop / (peak * compute) + bytes / (bandwidth * memory)
- *                   where rows of operands do not start at multiples of 16 bytes, by the peak of
- *                   fp32: units for matrices need that (NVIDIA, Matrix Multiplication Background
- *                   User's Guide, section 3.2)
- *   fused attention flop / (peak * efficiency), forward and backward apart, by the kernel's version,
- *                   the size of heads and the keys of a query (fused-attention.h)
+ *                   an H100 (facts/devices/) miss 1.4 and 4 % of the time, where launch + flop +
+ *                   bytes at the same figures for all sizes miss 2.7 and 37 %. Where tiles are not
+ *                   known, and of experts: launch + flop / (peak * compute) + bytes / (bandwidth *
+ *                   memory) where rows of operands do not start at multiples of 16 bytes, by the
+ *                   peak of fp32: units for matrices need that (NVIDIA, Matrix Multiplication
+ *                   Background User's Guide, section 3.2)
+ *   fused attention flop / (peak * efficiency), forward and backward apart, by the kernel's
+ *                   version, the size of heads and the keys of a query (fused-attention.h)
  *   all else        launch + bytes / (bandwidth * memory)
- *   the host        starts all kernels and messages one after the other, ahead of the device, unless
- *                   a CUDA graph does; graphs do not hold the kernels of experts, whose rows differ
- *                   from step to step unless they have a capacity. The host may be slower than that
- *                   of a DGX H100, by a factor of the device. No task ends before the host has
- *                   started all of it (cs_class.host)
+ *   the host        starts all kernels and messages one after the other, ahead of the device,
+ *                   unless a CUDA graph does; graphs do not hold the kernels of experts, whose rows
+ *                   differ from step to step unless they have a capacity. The host may be slower
+ *                   than that of a DGX H100, by a factor of the device. No task ends before the
+ *                   host has started all of it (cs_class.host)
  *   a step          what the host takes besides, while the device computes nothing
  *   sums            where a product adds the gradient of weights to their sum, which micro-batches
  *                   share (memory.weight_gradients is not "apart"), the sum is read and written, in
@@ -26,8 +26,8 @@
  *                   the sum. SimuMax's products of groups on B200 (MooreThreads, 4dcaae51,
  *                   configs/system/b200_bf16_ceperm.json: 32 experts of 1,024 rows, 7,168 by 4,096)
  *                   take 92 us with float32 sums and 77 with bf16 ones; forward they take 58
- *   in a step       all of it times a factor of the device: clocks under a lasting load, caches that
- *                   the kernel before has filled
+ *   in a step       all of it times a factor of the device: clocks under a lasting load, caches
+ *                   that the kernel before has filled
  *
  * The figures are those of the device's description ("training" in facts/devices/), each with its
  * source; what it does not have is taken from its groups of operators. Runtimes that fuse have no
@@ -100,8 +100,8 @@ typedef struct cs_runtime_kernels {
 void cs_runtime_kernels_fuse(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                              cs_op_cost *cost);
 
-/* Where Megatron-LM's softmax in one kernel is not available (`softmax_multiple`), takes back what it
- * saves and adds PyTorch's kernels: weights of 2 bytes are cast to float32, masked, have their
+/* Where Megatron-LM's softmax in one kernel is not available (`softmax_multiple`), takes back what
+ * it saves and adds PyTorch's kernels: weights of 2 bytes are cast to float32, masked, have their
  * softmax and are cast back. Of W bytes in the network's type these move 3, 4, 4 and 3 W in place
  * of 1.5 W; backward the casts 3 W each, the softmax 6 W and the mask 4 W, in place of 2 W
  * (megatron/model/fused_softmax.py, FusedScaleMaskSoftmax: is_kernel_available,
@@ -138,8 +138,8 @@ void cs_runtime_kernels_scale(const cs_runtime_kernels *kernels, const cs_net *n
  *             (out - result), which reads 2 E, E and 2 E floats and writes three times E; each but
  *             the last one joins keys and values to send them, 2 E read and written; in the end the
  *             result is cast back
- *   backward  each step adds three gradients to sums in float32, and joins the sums of those of keys
- *             and values to send them
+ *   backward  each step adds three gradients to sums in float32, and joins the sums of those of
+ *             keys and values to send them
  *
  * TransformerEngine's (summed_ring; transformer_engine/pytorch/attention.py,
  * AttnFuncWithCPAndKVP2P) has keys and values, K elements of a place, with their own heads, and all

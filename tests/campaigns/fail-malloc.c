@@ -10,8 +10,8 @@
  * where it was follow. Only for runs without output files: copies have the descriptors of the
  * process.
  *
- * With $FAIL_STACKS=N those fail whose call stack (its innermost frames) allocates for the 1st, 2nd,
- * 4th, 8th, ..., Nth time: of a loop, its beginning, and ever fewer of its later turns. */
+ * With $FAIL_STACKS=N those fail whose call stack (its innermost frames) allocates for the 1st,
+ * 2nd, 4th, 8th, ..., Nth time: of a loop, its beginning, and ever fewer of its later turns. */
 #define _GNU_SOURCE /* dladdr, RTLD_NEXT, memfd_create */
 
 #include <dlfcn.h>
@@ -243,7 +243,8 @@ static bool is_power_of_two(uint32_t n)
     return (n & (n - 1)) == 0;
 }
 
-/* How often a stack has allocated, this time included; 1 for stacks that the table has no room for. */
+/* How often a stack has allocated, this time included; 1 for stacks that the table has no room for.
+ * */
 static uint32_t count_stack(void *const *frames, int n)
 {
     static struct {
