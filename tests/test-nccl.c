@@ -16,14 +16,16 @@ static void expect_us(const char *row, double expected, double got)
 /* Eight GPUs of a node, a bus of 240 GB/s (12 NVLinks of 20 GB/s), unless a row says otherwise.
  *
  *   LL on a ring, all-reduce     6.6 + 14 x 0.6 = 15 us; min(240 / 2, 87.7) x 8 / 14
- *   LL on trees                  6.8 + 2 x 7 x 0.6 = 15.2 us; 0.92 x 240 / 3.8 / 2, times 0.6 at 64
- *   KiB LL128 on a ring              14 + 14 x 1.9 = 40.6 us; 0.92 x 240 x 8 / 14
+ *   LL on trees                  6.8 + 2 x 7 x 0.6 = 15.2 us; 0.92 x 240 / 3.8 / 2, times 0.6 at
+ *                                64 KiB
+ *   LL128 on a ring              14 + 14 x 1.9 = 40.6 us; 0.92 x 240 x 8 / 14
  *   Simple on a ring             8.4 + 14 x 3.4 = 56 us; 240 x 8 / 14
  *   all-gather, Simple           8.4 + 7 x 3.4 = 32.2 us; 240 x 8 / 7
  *   all-gather, LL               6.6 + 7 x 0.6 = 10.8 us; 87.7 x 8 / 7
  *   NVLS, a bus of 360           25 us; 360 x 0.835 x 8 / 9
- *   two nodes, Simple on a ring  8.4 + (30 - 2) x max(3.4, 3) + 2 x 14 = 131.6 us, times 1.4; 240 x
- *   16 / 30 two nodes, LL on trees       6.8 + 2 (7 x 0.6 + 5) = 25.2 us; min(0.92 x 240 / 3.8, 39)
+ *   two nodes, Simple on a ring  8.4 + (30 - 2) x max(3.4, 3) + 2 x 14 = 131.6 us, times 1.4;
+ *                                240 x 16 / 30
+ *   two nodes, LL on trees       6.8 + 2 (7 x 0.6 + 5) = 25.2 us; min(0.92 x 240 / 3.8, 39)
  *                                = 39, half of it, at 4 KiB times 0.7
  *   two nodes, NVLS              25 + 2 x 20.9 = 66.8 us; the lesser of 360 x 0.835 x 8 / 9 = 267.2
  *                                within and min(2 x 384, 8 x 57.7) x 16 / 30 = 246.2 between
@@ -229,8 +231,8 @@ static void predicts_logs(void **state)
 
 /* All-to-alls on p5.48xlarge (crazyguitar/aws-gpu-communication-benchmark at fd167f97,
  * data/nccl_alltoall.csv; GB/s of the bytes of a rank). A GPU sends to other nodes at 0.91 of 48
- * GB/s, begins after 25 us, crosses once, 14 + 2 x 75 us, and posts a message to each remote peer.
- * */
+ * GB/s, begins after 25 us, crosses once, 14 + 2 x 75 us, and posts a message to each remote
+ * peer. */
 static const struct {
     uint32_t nodes;
     int64_t mib;

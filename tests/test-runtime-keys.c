@@ -476,8 +476,8 @@ static int64_t gathered_bytes(const char *precision, const char *parallel)
 /* Of 3 samples of 128 tokens of 256 features, a block gathers what its first and its third linear
  * layer read, the same again for the gradients of their weights, and the gradients of what its
  * second and its fourth one make: six times 98,304 elements, cast to a byte each with fp8 where
- * bf16 has two. The last matrix is not narrow. Cast behind their gathers they are gathered in bf16.
- * */
+ * bf16 has two. The last matrix is not narrow. Cast behind their gathers they are gathered in
+ * bf16. */
 static void operands_are_gathered_cast(void **state)
 {
     (void)state;

@@ -272,8 +272,8 @@ static const effect effects[] = {
     /* Adam's two states of 2 bytes, or one, in place of 4 */
     {"/model/states", network, "\"fp32\"", "\"bf16\"", states, false, -4.0 * PARAMETERS, NULL},
     {"/model/states", network, "\"fp32\"", "\"fp8\"", states, false, -6.0 * PARAMETERS, NULL},
-    /* the second layer's gradients are summed in 1 s of the 2 s in which the first one's are made
-     * */
+    /* the second layer's gradients are summed in 1 s of the 2 s in which the first one's are
+     * made */
     {"/parallel/bucket", uniform, "0", "\"1 GB\"", seconds, false, -1, NULL},
     /* Forwards of 1 s, messages of 1 s, backwards of 2 s. The second stage has F1 at 2 to 3 s, the
      * second message at 2 to 3, F2 to 4, B2 to 6, whose message arrives at 7, B1 to 8; the first

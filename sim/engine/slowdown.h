@@ -8,8 +8,8 @@
 
 typedef struct cs_slowdown cs_slowdown;
 
-/* `factors` as in cs_engine_options. The ends of computations are events of `events`. CS_NO_MEMORY.
- * */
+/* `factors` as in cs_engine_options. The ends of computations are events of `events`.
+ * CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_slowdown_create(const cs_graph *graph, const double *factors,
                                            cs_event_queue *events, cs_slowdown **slowdown,
                                            cs_error *error);

@@ -243,8 +243,8 @@ static bool is_power_of_two(uint32_t n)
     return (n & (n - 1)) == 0;
 }
 
-/* How often a stack has allocated, this time included; 1 for stacks that the table has no room for.
- * */
+/* How often a stack has allocated, this time included; 1 for stacks that the table has no room
+ * for. */
 static uint32_t count_stack(void *const *frames, int n)
 {
     static struct {
