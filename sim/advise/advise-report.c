@@ -245,7 +245,7 @@ static cs_status print_front(const cs_advice *advice, bool all, FILE *out, cs_er
     return CS_OK;
 }
 
-/* Of a plan's fullest device; what is set aside for what peaks do not count is certain here. */
+/* Finds the fit of a plan's fullest device. The reserve counts as exact here. */
 static cs_status fit_of(const cs_step *step, cs_memory_fit *fit, cs_error *error)
 {
     const bool limited = step->over > 0 || step->free < INT64_MAX;

@@ -469,8 +469,7 @@ static cs_status take_prices(const cs_scenario *scenario, bool has_rules,
     const cs_simulation_options how = {.no_links = true, .progress = progress};
     cs_graph graph = {0};
     cs_trace trace = {0};
-    /* what rules divide is scattered behind sums of gradients, which the last micro-batch waits
-     * for */
+    /* the last micro-batch waits for sums of gradients, and scatters follow them */
     const bool exchanges = scenario->collectives.fidelity != CS_FIDELITY_FLOW && !has_rules;
     to->n_stages = scenario->plan->n_stages;
     to->stages = calloc(to->n_stages + 1ULL, sizeof(*to->stages));

@@ -52,7 +52,7 @@ typedef struct cs_time_use {
                                         * under way at once, so all can be more than `active` */
     cs_time hidden;                    /* the part of `active` during which the device computes */
     cs_time slowed; /* the part of `compute` by which communication made it longer; of a device */
-    cs_time waited; /* the part of `compute` in which the device waits for its host */
+    cs_time waited; /* part of `compute`: the device waits for its host */
 } cs_time_use;
 
 typedef struct cs_path_step {

@@ -145,7 +145,7 @@ static cs_status store(const cs_context *context, const cs_arguments *arguments,
     return status;
 }
 
-/* What a scenario asks of --like. */
+/* Answers for --like. */
 typedef struct asked {
     cs_likeness likeness; /* zeroed without --like */
     double step_time;     /* predicted, s */

@@ -423,7 +423,7 @@ static void print_summary(const cs_validation_shown *shown, cs_measure measure, 
                 errors->n, percent(errors->mean, false, mean), percent(errors->bias, true, bias));
 }
 
-/* Prints what an unseen run like the scenario takes, and how many sources stand behind that. */
+/* Prints the interval of an unseen run like the scenario, and how many sources it uses. */
 static void print_interval(const cs_validation_shown *shown, FILE *out)
 {
     const cs_interval *interval = &shown->interval;

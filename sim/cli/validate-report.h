@@ -16,7 +16,7 @@ typedef struct cs_validation_shown {
     cs_interval interval;
 } cs_validation_shown;
 
-/* What else the text has. */
+/* Optional parts of the text. */
 typedef struct cs_validation_options {
     bool points;    /* a line per run */
     bool tables;    /* errors by dataset, GPU and feature; assumptions */

@@ -15,8 +15,8 @@ CS_MUST_CHECK cs_status cs_slowdown_create(const cs_graph *graph, const double *
                                            cs_error *error);
 void cs_slowdown_destroy(cs_slowdown *slowdown);
 
-/* A computation starts, which takes `duration` by itself and does not end before `least` has
- * passed; its end is the event in `slot`. */
+/* Starts a computation that takes `duration` when alone, and at least `least`. Its end is the
+ * event in `slot`. */
 void cs_slowdown_begin(cs_slowdown *slowdown, const cs_class *cls, uint32_t slot, cs_time duration,
                        cs_time least, cs_time now);
 

@@ -168,7 +168,7 @@ cs_task_taker cs_task_window_taker(cs_task_window *window)
     return (cs_task_taker){window, take};
 }
 
-/* Each task of a class takes the same time, but for what hosts are late. */
+/* All tasks of a class take the same time, unless their host is late. */
 static bool sum_up(const cs_task_window *window, cs_task_window_use *use)
 {
     const cs_engine *e = &window->e;

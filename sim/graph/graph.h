@@ -131,9 +131,9 @@ typedef struct cs_class {
     uint8_t origin;    /* cs_kind of what a transfer was lowered from; else equal to kind */
     bool blocking;     /* a transfer that occupies the compute of both ends */
     bool updates;      /* makes a new version of its weights at its end; always so of CS_UPDATE */
-    bool waits;        /* the host of its device waits until it has ended; of a transfer that of the
-                 * receiver, and if it blocks that of the sender */
-    bool waits_before; /* of compute: the host starts nothing of it before its device is free */
+    bool waits;        /* the device's host waits for its end; for a transfer, the receiver's host
+                 * does, and if it blocks, the sender's host too */
+    bool waits_before; /* compute: the host starts it when its device is free */
     uint8_t purpose;   /* cs_purpose, of what is not computed */
     bool alone; /* a collective that no layers of another micro-batch are beside, in a schedule that
                  * has them beside others */
@@ -147,9 +147,9 @@ typedef struct cs_class {
     uint32_t series; /* 1 + the series that a computation is; else 0 */
     uint32_t first_effect, n_effects;
     cs_time duration; /* of compute, at device speed 1; of a transfer: comes to its latencies */
-    cs_time host;     /* of compute: what the device's host does to start it. The host does so for
+    cs_time host;     /* compute: time of the host to start it. The host does so for
                      * one computation of the device after the other, as early as it can: it
-                     * waits for nothing but tasks with `waits`. A computation ends at the
+                     * waits only for tasks with `waits`. A computation ends at the
                      * earliest when the host has started all of it */
     cs_time hidden;   /* if `ranks` > 0: extra time of the collective after this delay. Its ranks
                      * compute meanwhile, so no task waits for this time */

@@ -66,7 +66,8 @@ static cs_status decide_class(lowering *l, uint32_t cls, cs_lower_report *report
 
 /* ---- what computing hides ---- */
 
-/* Products hide tensor-parallel collectives, layers of another micro-batch those of experts. */
+/* Products hide tensor-parallel collectives. Layers of another micro-batch hide messages to
+ * experts. */
 enum { BY_PRODUCTS, BY_LAYERS, N_HIDERS };
 
 /* Seconds that a device computes, and seconds of collectives that its computing would hide. */

@@ -62,7 +62,7 @@ typedef struct cs_lower_options {
                             * read as NaN where it is left to the schedule */
     cs_reached reached;    /* of the links' bandwidths, by delays */
     double network_reached;     /* part of `reached` once it is read; NaN: not given */
-    cs_time start;              /* of a delay, whatever its bytes */
+    cs_time start;              /* added to each delay */
     cs_dispatch_cost *dispatch; /* in place of these two; or NULL */
     uint32_t nccl;              /* cs_nccl_generation whose latencies and protocols delays have */
     uint32_t nccl_algorithm;    /* 0: as NCCL picks; else 1 + cs_nccl_algorithm */

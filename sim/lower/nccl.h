@@ -65,8 +65,8 @@ typedef struct cs_nccl_choice {
     double seconds;
 } cs_nccl_choice;
 
-/* Seconds that an all-to-all takes beside its bytes, which NCCL sends as messages to all peers at
- * once: a step between nodes, and posting a message to each of the peers in other nodes. */
+/* Seconds of an all-to-all without its bytes. NCCL sends messages to all peers at once: they take a
+ * step between nodes, and a post for each peer in another node. */
 double cs_nccl_messages(uint32_t remote_peers, double network_latency);
 
 /* The fastest; of one algorithm where `only` is not CS_NCCL_ALGORITHMS, or of a ring where that

@@ -70,7 +70,7 @@ static cs_dispatch_cost cost_beside(const cs_lower_options *options, const cs_wa
                               options->dispatch->start};
 }
 
-/* Seconds that messages of an all-to-all between nodes take with NCCL, beside their bytes. */
+/* Seconds that NCCL adds to the bytes of an all-to-all between nodes. */
 static double messages_of(const cs_lower_options *options, const cs_way *way)
 {
     const cs_collective *of = &way->collective;

@@ -395,7 +395,7 @@ static void put_operators(cs_rules *rules)
         if (cs_rules_operators(rules, "adapters", words, false, key))
             return;
         if (unnamed && cs_rules_operators(rules, "adapters", usual, false, key))
-            cs_rules_assume(rules, "adapters beside the linear layers of attention");
+            cs_rules_assume(rules, "adapters on the linear layers of attention");
         else
             cs_rules_miss(rules, "adapters of this network at:%s", words);
     }

@@ -1,4 +1,4 @@
-/* The probability that a run fits into memory. A device needs the least capacity with which all
+/* The probability that a run fits into memory. A device needs the least capacity at which all
  * allocations succeed. With PyTorch's allocator this lies between the peaks of allocated and of
  * reserved memory, because the allocator gives free segments back before it fails.
  *
@@ -12,7 +12,7 @@
 
 typedef struct cs_memory_fit {
     double probability; /* 1: memory is unlimited; NaN: the run was stopped when it ran out */
-    uint32_t device;    /* the one that is most likely to run out */
+    uint32_t device;    /* the device most likely to run out */
     int64_t capacity;   /* its capacity, less the memory set aside; INT64_MAX: unlimited */
     int64_t needed;     /* least capacity that is enough; a bound where a bound decides */
     int64_t spread;     /* standard deviation of needed + set aside */

@@ -308,8 +308,8 @@ static cs_status catch_up(cs_player *p, uint64_t ahead, cs_error *error)
     return CS_OK;
 }
 
-/* After a wait the host needs a pass to get ahead, and another one in a pipeline, where it waits
- * until the first message is sent. */
+/* After a wait the host leads the device again one pass later. In a pipeline it needs another pass,
+ * because it waits until the first message is sent. */
 static bool is_ahead(const cs_player *p)
 {
     return p->scenario->passes_ahead > 0 &&

@@ -48,8 +48,9 @@ const cs_field cs_scenario_memory_fields[] = {
             "that is "
             "never freed, the same as that of attention_buffer (Megatron-LM, nanotron)"},
     {"pass_gradients", CS_FIELD_BOOL, AT(pass_gradients), .fallback = "false",
-     .doc = "with weight_gradients \"apart\" and an allocator: gradients of a backward stay beside "
-            "their sums until the backward of all layers has ended (nanotron)"},
+     .doc =
+         "with weight_gradients \"apart\" and an allocator: gradients of a backward stay "
+         "allocated along with their sums until the backward of all layers has ended (nanotron)"},
     {"gradient_buckets", CS_FIELD_BOOL, AT(gradient_buckets), .fallback = "false",
      .doc =
          "buckets into which gradients are copied to be reduced are as large as all gradients in "
@@ -58,7 +59,7 @@ const cs_field cs_scenario_memory_fields[] = {
      .doc = "the update makes a copy of one state of all weights that the "
             "device updates (PyTorch's optimizers that are foreach)"},
     {"passes_ahead", CS_FIELD_COUNT, AT(passes_ahead), .fallback = "0", .max = 65536,
-     .doc = "passes over a layer by which the host is ahead of the device: so much later the "
+     .doc = "how many passes over a layer the host leads the device: the delay after which the "
             "allocator can use again what a collective of another stream has read (record_stream); "
             "not in the first pass of a mini-batch"},
     {"inputs", CS_FIELD_BYTES, AT(inputs), .fallback = "0 B", .large = true,

@@ -52,8 +52,8 @@ const cs_field cs_scenario_runtime_fields[] = {
             "backward has no sliding windows"},
     {"loss", CS_FIELD_CHOICE, AT(loss), .fallback = "fused", .choices = cs_loss_kernel_names,
      .doc = "kernels of the cross entropy; stepwise: Megatron-LM's, one for each step in float32; "
-            "jitted: those of its cross-entropy-loss-fusion; eager: those of PyTorch's "
-            "cross_entropy of logits in float32; parallel: those of its loss_parallel"},
+            "jitted: its cross-entropy-loss-fusion; eager: PyTorch's cross_entropy of logits in "
+            "float32; parallel: PyTorch's loss_parallel"},
     {"host", CS_FIELD_TIME, AT(host), .fallback = "0", .usual_max = 1,
      .doc = "host time for each operator, forward or backward, and for each message between "
             "devices; no task of a device ends before its host has started all of it"},

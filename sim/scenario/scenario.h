@@ -110,7 +110,7 @@ typedef struct cs_scenario {
     bool has_allocator;         /* the run is played on PyTorch's (sim/run/allocations.h) */
     bool weight_buffer;         /* weights are made one by one, and then moved into one tensor */
     bool whole_weights;         /* they are there before they are divided */
-    uint32_t passes_ahead;      /* of the host, over layers (sections.h, cs_memory_section) */
+    uint32_t passes_ahead;      /* see cs_memory_section in sections.h */
     cs_caching_options caching; /* but for the capacity, which is a device's */
     cs_noise noise;             /* of every run: what it does is drawn from the run's seed */
     const double *slowdown; /* of computations beside communication: [kind of the first][origin of

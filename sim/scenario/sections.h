@@ -182,7 +182,7 @@ typedef struct cs_memory_section {
     uint32_t weight_gradients; /* cs_weight_gradients */
     bool attention_buffer, attention_copy, keys_copied, padding_masks;
     bool pass_gradients, gradient_buckets, update_copy;
-    uint32_t passes_ahead;                  /* of layers */
+    uint32_t passes_ahead;                  /* layers */
     uint32_t gather_buffer;                 /* cs_gather_buffer */
     int64_t inputs;                         /* bytes of a sample's, besides token ids */
     uint32_t deterministic_multiprocessors; /* 0: another backward of attention */

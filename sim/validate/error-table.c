@@ -43,7 +43,7 @@ static const char *layout_of(const cs_point *point)
     return parallel->zero == FULLY_SHARDED ? "fully sharded" : "data parallel";
 }
 
-/* The name by which a point is grouped; NULL: it may have several, its features. */
+/* The name of a point's group; NULL: it may have several, its features. */
 static const char *group_of(const cs_point *point, cs_grouping grouping)
 {
     switch (grouping) {

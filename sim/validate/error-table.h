@@ -26,7 +26,7 @@ typedef struct cs_error_summary {
     double bias;         /* mean of the errors */
 } cs_error_summary;
 
-/* Runs by what was predicted of them and what they did. A prediction that depends on recomputation,
+/* Counts of runs by prediction and outcome. A prediction that depends on recomputation,
  * which the point does not state, is counted separately: it is neither right nor wrong. In recall,
  * precision and false alarms it counts as a prediction that the run fits. */
 typedef struct cs_verdicts {
@@ -34,8 +34,8 @@ typedef struct cs_verdicts {
     uint32_t depends[2]; /* [ran out of memory] */
 } cs_verdicts;
 
-/* The share of runs out of memory that was predicted to be. NaN: there is no such run; the same of
- * the next two. */
+/* Predicted fraction of the runs that ran out of memory. NaN: none did; likewise for the next
+ * two. */
 double cs_verdicts_recall(const cs_verdicts *verdicts);
 
 /* The share of runs predicted to run out of memory that did. */

@@ -14,7 +14,8 @@ const char *const cs_trend_names[CS_N_TRENDS] = {
     [CS_TREND_GPUS] = "GPUs",
 };
 
-/* What a point states, in the order of a key; and on which axes it may differ within a group. */
+/* Stated values of a point, in the order of a key, and the axes where they may differ within a
+ * group. */
 static const struct stated {
     const char *section, *key;
     bool differs[CS_N_TRENDS];
@@ -95,7 +96,7 @@ static bool put(const cJSON *value, FILE *out)
     return done;
 }
 
-/* What is equal in a group; NULL when memory runs out. The caller frees it. */
+/* Returns the values that a group shares; NULL when memory runs out. The caller frees it. */
 static char *group_key(const cs_point *point, cs_trend_axis axis)
 {
     char *text;

@@ -39,7 +39,7 @@ typedef struct cs_trend {
     cs_trend_axis axis;
     const char *dataset; /* "" of all, which shares no group among datasets */
     uint32_t n_groups, n_runs;
-    double slope; /* of log(predicted / measured), per doubling */
+    double slope; /* change of log(predicted / measured) per doubling */
     double standard_error;
 } cs_trend;
 

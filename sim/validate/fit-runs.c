@@ -13,8 +13,8 @@
 
 enum { ROUNDS = 3 };
 
-static const double step = 0.05;        /* of log f, for derivatives */
-static const double most_spread = 1.25; /* of the times of equal scenarios */
+static const double step = 0.05;        /* change of log f for derivatives */
+static const double most_spread = 1.25; /* ratio of times of equal scenarios */
 
 void cs_kernel_fit_finish(cs_kernel_fit *fit)
 {
@@ -52,7 +52,7 @@ static cs_status take_name(const cs_point *point, const char *what, const char *
     if (strcmp(known, name) == 0)
         return CS_OK;
     snprintf(why, sizeof(why),
-             "is on the %s %s, earlier runs on %s; fit each by itself: --select %s=...", what,
+             "is on the %s %s, earlier runs on %s; fit each separately: --select %s=...", what,
              cs_text_quote(name, other, sizeof(other)), cs_text_quote(known, first, sizeof(first)),
              key);
     return refuse(point, why, error);
@@ -159,7 +159,7 @@ static cs_status set_factor(const cs_kernel_fit *fit, double factor, cs_predicti
     return CS_OK;
 }
 
-/* What all runs are predicted from. */
+/* Inputs of all predictions. */
 typedef struct job {
     const cs_point *const *points;
     const cs_scenario_change *change;

@@ -32,7 +32,7 @@ typedef struct cs_kernel_fit {
     char device[256], runtime[256]; /* as scenarios of the runs name them */
     uint32_t n;
     cs_fitted_run *runs;
-    double mean_before, mean_after, mean_left_out; /* of |predicted / measured - 1| */
+    double mean_before, mean_after, mean_left_out; /* means of |predicted / measured - 1| */
 } cs_kernel_fit;
 
 /* Zeroed fits can be finished. */

@@ -9,7 +9,7 @@
  *   expected spread; both are sums of effects, shrunk to 0 as if one source with no effect were
  *   added for each value.
  * - spread = exp(sum of effects) sqrt(1 + sum over the traits of 1 / (n + 1)), n the sources with
- *   the trait's value: the interval is wider where few sources stand behind it.
+ *   the trait's value: the interval is wider where few sources share it.
  * - The quantile 0.9 (K + 1) / K of |y - centre| / spread over all K sources, each with the same
  *   weight and with a model that does not know it, is the factor q (Dunn, Wasserman and Ramdas,
  *   Distribution-free prediction sets for two-layer hierarchical models, JASA 2022, section 3.1).
@@ -26,7 +26,7 @@
 enum { CS_INTERVAL_SOURCES = 9 };
 
 typedef struct cs_interval {
-    uint32_t n_sources, n_runs;  /* behind the model */
+    uint32_t n_sources, n_runs;  /* used by the model */
     bool matters[CS_N_TRAITS];   /* the model uses the trait, and the scenario has it */
     uint32_t alike[CS_N_TRAITS]; /* sources with the scenario's value of the trait */
     double low, high;            /* measured over predicted of nine of ten runs; NaN: not known */
@@ -49,7 +49,7 @@ void cs_left_out_finish(cs_left_out *left_out);
 
 cs_interval cs_interval_find(const cs_left_out *left_out, cs_traits traits);
 
-/* What the file says about a dataset. If parameters were fitted to its runs, its errors in `sim
+/* Returns the use of a dataset. If parameters were fitted to its runs, its errors in `sim
  * validate` are not left-out errors; if the intervals know it, neither is their coverage. */
 typedef enum cs_source_use {
     CS_SOURCE_NEW,    /* the file does not have it */

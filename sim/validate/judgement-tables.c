@@ -211,9 +211,9 @@ static cs_h5_value peer_value(const void *source, uint64_t row, uint32_t which)
 static const cs_h5_column peers[] = {
     ROW,
     TEXT("tool", peer_text, PEER_TOOL, "other tool"),
-    TEXT("measure", peer_text, PEER_MEASURE, "what is predicted"),
+    TEXT("measure", peer_text, PEER_MEASURE, "predicted quantity"),
     COUNT("runs", peer_count, RUNS, "runs that both predict"),
-    COUNT("closer", peer_count, CLOSER, "runs for which sim is closer"),
+    COUNT("closer", peer_count, CLOSER, "runs where sim is closer"),
     REAL("mean", "1", peer_value, OURS, "mean of the absolute errors of sim"),
     REAL("peer_mean", "1", peer_value, THEIRS, "mean of the absolute errors of the tool"),
     {0},

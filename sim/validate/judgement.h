@@ -20,7 +20,7 @@ typedef struct cs_judgement {
     cs_coverage coverage;
     cs_note_counts missing, assumed;
     uint32_t n_timed;                      /* runs whose errors of the step time count */
-    uint32_t n_uses[CS_SOURCE_FITTED + 1]; /* of these by cs_source_use */
+    uint32_t n_uses[CS_SOURCE_FITTED + 1]; /* counts by cs_source_use */
     cs_error_summary unfitted; /* errors of the step time of runs that no parameter was fitted to */
 } cs_judgement;
 

@@ -11,7 +11,7 @@
  * - The rule of thumb, for comparison: no recomputation, then the least tensor x pipeline, then the
  *   largest micro-batch. Runs that it cannot tell apart have equal ranks, and it chooses the first.
  *
- * A group in which no two runs differ in both times has no tau, and is left out.
+ * A group has no tau, and is left out, if no two of its runs differ in both times.
  */
 #ifndef CS_VALIDATE_LAYOUT_GROUPS_H
 #define CS_VALIDATE_LAYOUT_GROUPS_H
@@ -29,7 +29,7 @@ typedef struct cs_layout_group {
     const cs_prediction *best; /* least measured time */
     uint32_t n;                /* runs */
     const cs_prediction *choice[CS_N_CHOOSERS];
-    double tau[CS_N_CHOOSERS]; /* of the rule: 0 if it tells no runs apart that differ in time */
+    double tau[CS_N_CHOOSERS]; /* 0 for the rule if it distinguishes no runs that differ in time */
     double loss[CS_N_CHOOSERS];
 } cs_layout_group;
 

@@ -1,5 +1,5 @@
-/* Our errors beside those of other tools, on the runs that both predict. What a tool predicts is
- * stated by the point, "peers": {"TOOL": {"step_time_s": s, "peak_allocated_bytes": bytes,
+/* Errors of sim and of other tools, on the runs that both predict. The point states a tool's
+ * prediction, "peers": {"TOOL": {"step_time_s": s, "peak_allocated_bytes": bytes,
  * "peak_reserved_bytes": bytes}}. Of quality C only memory counts. */
 #ifndef CS_VALIDATE_PEER_ERRORS_H
 #define CS_VALIDATE_PEER_ERRORS_H
@@ -11,12 +11,12 @@ typedef struct cs_peer_errors {
     cs_measure measure;
     uint32_t n;
     double ours, theirs; /* means of |predicted / measured - 1| */
-    uint32_t n_closer;   /* runs for which our error is smaller */
+    uint32_t n_closer;   /* runs where the error of sim is smaller */
 } cs_peer_errors;
 
 typedef struct cs_peer_table {
     uint32_t n, capacity;
-    cs_peer_errors *rows; /* by tool, in the order in which they first occur */
+    cs_peer_errors *rows; /* by tool, in the order of first occurrence */
 } cs_peer_table;
 
 /* Zeroed tables can be finished. */

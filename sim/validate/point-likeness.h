@@ -21,7 +21,7 @@ typedef enum cs_trait {
     CS_TRAIT_PIPELINE,
     CS_TRAIT_TENSOR,
     CS_N_CHOOSING_TRAITS,
-    CS_TRAIT_GENERATION = CS_N_CHOOSING_TRAITS, /* of the device, such as "hopper" */
+    CS_TRAIT_GENERATION = CS_N_CHOOSING_TRAITS, /* the device's generation, such as "hopper" */
     CS_TRAIT_DEVICES, /* "1", "2 to 8", "more than 8"; "any": not stated by the scenario */
     CS_TRAIT_HOST,    /* the predicted step has launch gaps of 5 % or more: "yes" or "no" */
     CS_N_TRAITS

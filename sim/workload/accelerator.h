@@ -80,8 +80,8 @@ typedef struct cs_factor {
     const char *source;
 } cs_factor;
 
-/* Multiprocessors, each of which computes a tile of a product's result at a time; how long they
- * take to fill before a wave of tiles, and the share of writing a result that nothing hides. */
+/* Number of multiprocessors: each computes one tile of a product's result at a time. Then the time
+ * to fill them before a wave of tiles, and the exposed fraction of writing a result. */
 typedef struct cs_tiling {
     uint32_t multiprocessors;
     cs_time fill;
@@ -95,16 +95,16 @@ typedef struct cs_training {
     cs_efficiency
         *matrix; /* products, by tiles; where these are not known, and of grouped ones, flop
                              * and bytes add up */
-    cs_efficiency *grouped;                 /* those of experts; NULL: as matrix */
-    cs_efficiency *narrow[CS_N_PRECISIONS]; /* those in fp8, mxfp8 and nvfp4; NULL: as matrix */
+    cs_efficiency *grouped;                 /* products of experts; NULL: as matrix */
+    cs_efficiency *narrow[CS_N_PRECISIONS]; /* products in fp8, mxfp8 and nvfp4; NULL: as matrix */
     cs_efficiency
         *grouped_narrow[CS_N_PRECISIONS]; /* products of experts in these; NULL: as grouped */
     cs_efficiency *single;                /* fp32 products; NULL: as matrix */
-    cs_tiling *tiling;     /* of products; NULL: a last wave that is not full costs nothing */
-    cs_efficiency *memory; /* memory-bound kernels; NULL: as the group elementwise */
-    cs_flash_rate *flash[CS_N_FLASH]; /* NULL: as the group attention */
-    cs_factor *in_step;               /* time in a step relative to that alone; NULL: 1 */
-    cs_factor *host;                  /* time of its host relative to that of a DGX H100; NULL: 1 */
+    cs_tiling *tiling;                    /* for products; NULL: partial waves cost nothing extra */
+    cs_efficiency *memory;                /* memory-bound kernels; NULL: as the group elementwise */
+    cs_flash_rate *flash[CS_N_FLASH];     /* NULL: as the group attention */
+    cs_factor *in_step;                   /* time in a step relative to that alone; NULL: 1 */
+    cs_factor *host; /* time of its host relative to that of a DGX H100; NULL: 1 */
 } cs_training;
 
 /* The way from a device's memory to its host's and back: bytes/s that copies reach in each

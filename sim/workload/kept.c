@@ -123,7 +123,7 @@ static int64_t mask_bytes(const cs_net *net, const cs_op *op, const cs_kept_rule
     return steps * batch * queries->dims[0] * keys->dims[0];
 }
 
-/* Of the logits in float32, where a loss is computed of them step by step. */
+/* Bytes of the logits in float32 for a loss that is computed step by step. */
 static int64_t single_bytes(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                             uint32_t batch)
 {
@@ -133,7 +133,7 @@ static int64_t single_bytes(const cs_net *net, const cs_op *op, const cs_kept_ru
                : 0;
 }
 
-/* Of a shifted loss: the logits less the last token, and, if they are narrower, in float32. */
+/* Bytes of a shifted loss: logits without the last token, also in float32 if they are narrower. */
 static int64_t shifted_bytes(const cs_net *net, const cs_op *op, const cs_kept_rules *rules,
                              uint32_t batch, cs_precision precision)
 {

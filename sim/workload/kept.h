@@ -116,7 +116,7 @@ typedef enum cs_loss_steps {
     CS_LOSS_COPIED,   /* of a copy of the logits in float32, besides */
     CS_LOSS_EAGER,    /* operator by operator */
     CS_LOSS_PARALLEL, /* likewise, of a part of the vocabulary */
-    CS_LOSS_SHIFTED,  /* likewise, of a copy of the copy, both of which stay for the backward */
+    CS_LOSS_SHIFTED,  /* likewise for a copy of the copy; both are saved for the backward */
 } cs_loss_steps;
 
 /* What is gathered into a buffer that stays; each includes those above it. */

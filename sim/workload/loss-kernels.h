@@ -1,6 +1,6 @@
 /* Kernels of a loss, the cross entropy of logits in a type of w bytes. Fused it reads the logits
  * and writes what op-cost.h says. Otherwise float32 is between its steps, and these are bytes for
- * each logit; what is one for each row is left out, but for its kernels:
+ * each logit; values per row are left out, except for their kernels:
  *
  *   stepwise  Megatron-LM's (megatron/core/tensor_parallel/cross_entropy.py; in 2021 megatron/mpu/
  *             cross_entropy.py): forward a cast (w + 4), the maximum (4), the difference, its
@@ -26,7 +26,7 @@
 
 #include "sim/workload/runtime-kernels.h"
 
-/* Changes what a cross entropy costs for a batch to what the runtime's kernels do; other operators
+/* Replaces the cost of a cross entropy by the cost of the runtime's kernels; other operators
  * stay. `precision` is the network's. */
 void cs_loss_kernels_cost(const cs_runtime_kernels *kernels, const cs_net *net, const cs_op *op,
                           uint32_t batch, cs_precision precision, cs_op_cost *cost);

@@ -65,8 +65,8 @@ const cs_field cs_op_entry_fields[] = {
     FLAG("wide", wide, "no operand is cast to a narrow type"),
     FLAG("frozen", frozen, "its weights are not trained"),
     {"stored", CS_FIELD_NUMBER, AT(stored), .fallback = "0", .max = 8,
-     .doc = "bytes of each frozen weight of a linear layer, from which a pass makes those that it "
-            "multiplies; 0: the network's precision"},
+     .doc = "bytes of each stored frozen weight of a linear layer; a pass converts weights to the "
+            "network's precision first. 0: they are stored in it"},
     FLAG("in_place", in_place, "an addition writes over its first input"),
     {0}};
 

@@ -187,8 +187,8 @@ typedef struct cs_op {
     double capacity;         /* of a dispatch: see cs_net_dispatch */
     bool wide;               /* see cs_linear */
     bool frozen;             /* its weights are not trained, */
-    double stored;   /* and take so many bytes each, from which each pass makes those that it
-                    * multiplies; 0: they are there in the network's precision */
+    double stored;   /* stored bytes of each; a pass converts them to the network's precision
+                    * first. 0: they are stored in it */
     uint32_t lender; /* of a tied one: the operator whose weights these are, + 1; 0: not said */
 } cs_op;
 

@@ -169,7 +169,7 @@ static void set_result(cs_pass_cost *pass, double rows, double columns)
     pass->columns = columns;
 }
 
-/* `beside`: bytes of its pass that other kernels move. */
+/* Sets a product; `beside`: bytes of its pass that other kernels move. */
 static void set_product(const subject *s, double rows, double columns, double beside,
                         cs_pass_cost *pass)
 {

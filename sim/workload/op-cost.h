@@ -57,8 +57,8 @@ typedef struct cs_pass_cost {
     double rows, columns; /* of the matrix that a linear layer's product makes; of fused attention,
                            * queries of all heads and kernels, and keys that each of them meets; 0:
                            * another operator */
-    double product_bytes; /* of `bytes`, those of a linear layer's product by itself, */
-    double result_bytes;  /* and of these, what it makes; 0: another operator */
+    double product_bytes; /* part of `bytes` that a linear layer's product moves, */
+    double result_bytes;  /* and its result's bytes; 0: another operator */
     double sides; /* of attention: those on which the band of pairs ends at other keys for each
                    * query: 1 causal, 2 with a window */
     cs_winograd winograd; /* of a convolution that can be computed so */

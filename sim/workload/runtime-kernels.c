@@ -97,7 +97,7 @@ static void fuse_norm(cs_op_cost *cost, double tensor)
  * its mask). */
 static void scale_apart(const cs_op *op, cs_op_cost *cost)
 {
-    const double weights = (double)cost->workspace_bytes; /* of attention that is no fused kernel */
+    const double weights = (double)cost->workspace_bytes; /* unfused attention */
     if (op->kind != CS_OP_ATTENTION || op->attention.kernel == CS_ATTENTION_FLASH)
         return;
     cost->forward.bytes += 4 * weights;
@@ -461,7 +461,7 @@ static const tile single_tiles[] = {{128, 128, 1}, {128, 64, 0.8}, {64, 128, 0.8
 static const tile narrow_tiles[] = {{256, 128, 1},    {128, 256, 1},    {128, 128, 0.93},
                                     {128, 64, 0.865}, {64, 128, 0.865}, {0}};
 
-/* Waves that so many tiles take over the multiprocessors; `alone`: nothing else fills the last. */
+/* Waves of `tiles` tiles over the multiprocessors; `alone`: nothing else fills the last wave. */
 static double waves_of(const cs_tiling *tiling, double tiles, bool alone)
 {
     const double waves = tiles / tiling->multiprocessors;

@@ -67,13 +67,13 @@ typedef struct cs_runtime_kernels {
     uint32_t loss;       /* cs_loss_kernels */
     cs_time host;        /* of the host, for a pass over an operator, or a message; */
     cs_time host_kernel; /* and for each kernel */
-    cs_time host_product_backward; /* of the host, for a linear layer backward; 0: as `host` */
-    uint32_t softmax_multiple; /* of attention that is no fused kernel, the softmax is one kernel
+    cs_time host_product_backward; /* host time of a linear layer's backward; 0: `host` */
+    uint32_t softmax_multiple;     /* without fused attention, the softmax is one kernel
                                     * only where samples times heads are a multiple; 0: always */
-    double batch_operators;    /* that the host starts for a micro-batch besides the network's */
-    bool launch_blocking;      /* the host waits for each kernel before it starts the next */
-    bool graphs;               /* CUDA graphs start all kernels but those of experts */
-    bool expert_loop;          /* products of experts are started one by one, with their casts; more
+    double batch_operators; /* that the host starts for a micro-batch besides the network's */
+    bool launch_blocking;   /* the host waits for each kernel before it starts the next */
+    bool graphs;            /* CUDA graphs start all kernels except experts' */
+    bool expert_loop;       /* products of experts are started one by one, with their casts; more
                              * of it in expert-kernels.h */
     bool expert_modules; /* with it: each expert is modules of its own, all kernels on one stream */
     bool foreach_optimizer; /* a kernel for each step of the update's formula */
