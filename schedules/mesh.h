@@ -3,7 +3,7 @@
  *
  * A schedule places its stages on pipeline ranks. Without a grid a rank is one device (where the
  * whole model is replicated, there is one stage, and each device has it). With a grid a rank is
- * all the places of the grid (sim/workload/split.h), and all of them hold the rank's stages. Which
+ * all the places of the grid (sim/model/split.h), and all of them hold the rank's stages. Which
  * device of the platform is which place of which rank, the order of the axes says. */
 #ifndef CS_SCHEDULES_MESH_H
 #define CS_SCHEDULES_MESH_H

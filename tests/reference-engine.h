@@ -1,6 +1,6 @@
 /* The engine once more, slow and obvious, to compare the fast one with: it has no event queue and
  * keeps no order of its own; at every instant it looks at every task and does, word by word, what
- * sim/engine/engine.h says. For graphs of a few dozen tasks.
+ * sim/core/engine/engine.h says. For graphs of a few dozen tasks.
  *
  * Where the header pins the arithmetic (all sharings but max_min) both must agree bit by bit.
  * Max-min rates are computed from scratch for all transfers at once (progressive filling, Bertsekas
@@ -10,7 +10,7 @@
 #ifndef CS_TESTS_REFERENCE_ENGINE_H
 #define CS_TESTS_REFERENCE_ENGINE_H
 
-#include "sim/engine/engine.h"
+#include "sim/core/engine/engine.h"
 
 /* As cs_engine_run; options->progress is ignored. */
 CS_MUST_CHECK cs_status reference_run(const cs_graph *graph, const cs_platform *platform,

@@ -1,8 +1,8 @@
 /* A tensor that is handed past layers: T5's decoder reads what its encoder made. Bytes at every
  * cut, what a run of layers keeps, and how a model file says it. */
-#include "sim/workload/net-model.h"
-#include "sim/workload/zoo/families.h"
-#include "sim/workload/zoo/zoo.h"
+#include "sim/model/net-model.h"
+#include "sim/model/zoo/families.h"
+#include "sim/model/zoo/zoo.h"
 
 #include "tests/expect.h"
 

@@ -1,7 +1,7 @@
 /* What kernels around experts move, and how the host waits for rows, by hand (expert-kernels.h);
  * and what a product moves that adds its gradient to the sum (runtime-kernels.h). */
-#include "sim/workload/expert-kernels.h"
-#include "sim/workload/net-model.h"
+#include "sim/model/expert-kernels.h"
+#include "sim/model/net-model.h"
 #include "tests/expect.h"
 #include "tests/op-named.h"
 

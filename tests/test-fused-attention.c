@@ -1,6 +1,6 @@
 /* The time of fused attention by the size of heads and the keys of a query, by hand and by what
  * others measured (fused-attention.h). */
-#include "sim/workload/fused-attention.h"
+#include "sim/model/fused-attention.h"
 #include "tests/attention-net.h"
 #include "tests/expect.h"
 

@@ -1,5 +1,5 @@
 /* Task graphs: what the builder makes, what the checker refuses, how a circle is shown. */
-#include "sim/graph/builder.h"
+#include "sim/core/graph/builder.h"
 #include "tests/expect.h"
 #include "tests/random-graph.h"
 

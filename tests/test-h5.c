@@ -1,5 +1,5 @@
 /* The layer over HDF5: what is written comes back, and a failure leaves nothing behind. */
-#include "sim/trace/h5.h"
+#include "sim/core/trace/h5.h"
 
 #include "tests/expect.h"
 

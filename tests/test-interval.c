@@ -1,6 +1,6 @@
 /* The interval around a predicted step time: what the model in a file says, and how often it
  * holds. */
-#include "sim/validate/interval.h"
+#include "sim/study/validate/interval.h"
 #include "tests/expect.h"
 
 #include <math.h>

@@ -1,7 +1,7 @@
 /* What predictions say about themselves, on small cases by hand: how layouts are ranked, trends,
  * verdicts, other tools. */
 #include "sim/base/text-stream.h"
-#include "sim/validate/judgement.h"
+#include "sim/study/validate/judgement.h"
 #include "tests/expect.h"
 
 #include <math.h>

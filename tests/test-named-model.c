@@ -1,5 +1,5 @@
 /* Scenarios that name a model and a device: what is built, and what is refused. */
-#include "sim/scenario/scenario.h"
+#include "sim/run/scenario/scenario.h"
 
 #include "tests/expect.h"
 

@@ -2,8 +2,8 @@
  * others, by hand and against the reference engine on a graph that has those messages in it; and
  * repeated runs. */
 #include "sim/base/random.h"
-#include "sim/engine/engine.h"
-#include "sim/graph/builder.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/graph/builder.h"
 #include "sim/run/figures.h"
 #include "sim/run/repeat.h"
 #include "tests/expect.h"

@@ -1,5 +1,5 @@
 /* What the packer makes, zlib takes apart again, and the planes put together are the values. */
-#include "sim/trace/pack.h"
+#include "sim/core/trace/pack.h"
 
 #include "tests/expect.h"
 

@@ -1,6 +1,6 @@
 /* What processes of a team tell each other, and the order in which points are begun. */
 #include "sim/base/json.h"
-#include "sim/team/packet.h"
+#include "sim/study/team/packet.h"
 #include "tests/expect.h"
 
 #include <math.h>

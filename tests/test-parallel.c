@@ -1,6 +1,6 @@
 /* The section "parallel": sizes that follow from others, what does not go together, and which
  * devices are simulated in place of which. */
-#include "sim/scenario/scenario.h"
+#include "sim/run/scenario/scenario.h"
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 

@@ -1,8 +1,8 @@
 /* Plots: what the reader refuses, what gnuplot is given, and that pictures are whole. */
 #include "plots/plot.h"
+#include "sim/core/trace/results-reader.h"
+#include "sim/core/trace/results.h"
 #include "sim/run/store-run.h"
-#include "sim/trace/results-reader.h"
-#include "sim/trace/results.h"
 
 #include "tests/expect.h"
 #include "tests/run-scenario.h"

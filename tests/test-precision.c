@@ -1,6 +1,6 @@
 /* Narrow types of operands: what is multiplied, moved, cast and kept in which. */
-#include "sim/workload/net-model.h"
-#include "sim/workload/op-shape.h"
+#include "sim/model/net-model.h"
+#include "sim/model/op-shape.h"
 
 #include "tests/expect.h"
 #include "tests/run-scenario.h"

@@ -1,7 +1,7 @@
 /* What `sim` asks of a bench program: it is read as it was written, and whatever is wrong is told
  * with its place. */
+#include "calib/bench/request/request.h"
 #include "calib/costs.h"
-#include "calib/request/request.h"
 #include "tests/expect.h"
 
 #include <stdlib.h>

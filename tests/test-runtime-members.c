@@ -1,7 +1,7 @@
 /* What each member of a runtime does to a run, and where its value is said to be from. A member
  * without a row fails the test, whoever adds it. */
+#include "sim/run/scenario/runtime-section.h"
 #include "sim/run/simulate.h"
-#include "sim/scenario/runtime-section.h"
 #include "tests/expect.h"
 
 #include <cjson/cJSON.h>

@@ -1,6 +1,6 @@
 /* Runtimes: bundles of defaults, and what their kernels take. */
-#include "sim/scenario/figure-origins.h"
-#include "sim/scenario/runtime-section.h"
+#include "sim/run/scenario/figure-origins.h"
+#include "sim/run/scenario/runtime-section.h"
 
 #include "tests/expect.h"
 

@@ -1,8 +1,8 @@
 /* Series, tasks of several parts: they run as their parts do one by one, in time and in what their
  * device holds. */
 #include "sim/base/random.h"
-#include "sim/engine/engine.h"
-#include "sim/graph/builder.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/graph/builder.h"
 #include "tests/expect.h"
 #include "topologies/topology.h"
 

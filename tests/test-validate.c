@@ -1,11 +1,11 @@
 /* Measured points: reading them, their scenarios, their predictions, sums of errors. */
 #include "sim/run/figures.h"
-#include "sim/validate/point-selection.h"
+#include "sim/study/validate/point-selection.h"
 #include "tests/expect.h"
 #include "tests/run-scenario.h"
 
-#include "sim/validate/error-parts.h"
-#include "sim/validate/error-table.h"
+#include "sim/study/validate/error-parts.h"
+#include "sim/study/validate/error-table.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -26,7 +26,7 @@
 #define CS_SCHEDULES_CHAIN_H
 
 #include "sim/base/progress.h"
-#include "sim/workload/model.h"
+#include "sim/model/model.h"
 
 #include <stdbool.h>
 

@@ -3,11 +3,11 @@
  *
  * Tensors. What is there from the start (weights, gradients, optimizer states, workspaces) is a
  * tensor for each stage and category. Passes over layers that were made from operators play their
- * tapes (sim/workload/tape.h): that of a layer at once, with the task in which the layer begins by
+ * tapes (sim/model/tape.h): that of a layer at once, with the task in which the layer begins by
  * its share of the pass's time; what a pass hands on is freed when it has ended. All else,
  * messages and gathered weights above all, and the passes of other models, of schedules that
  * compute the two halves of a backward apart, and of stages that compute their forward again as a
- * whole, is a tensor for each effect on memory (sim/graph/graph.h), and those that are freed are
+ * whole, is a tensor for each effect on memory (sim/core/graph/graph.h), and those that are freed are
  * the oldest of their size. Gathered weights are on a stream of their own.
  *
  * The run is played twice, as training repeats it, and between the two the optimizer's states are
@@ -24,9 +24,9 @@
 #ifndef CS_RUN_ALLOCATIONS_H
 #define CS_RUN_ALLOCATIONS_H
 
-#include "sim/allocator/memory-snapshot.h"
-#include "sim/scenario/scenario.h"
-#include "sim/trace/trace.h"
+#include "sim/core/trace/trace.h"
+#include "sim/model/allocator/memory-snapshot.h"
+#include "sim/run/scenario/scenario.h"
 
 /* The allocation that failed first, and what stood in its way. */
 typedef struct cs_failed_allocation {

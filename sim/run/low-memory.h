@@ -1,5 +1,5 @@
 /* Runs of scenarios whose task graph does not fit into memory: tasks are generated, run and dropped
- * (sim/engine/task-window.h), so that a run takes the 16 bytes per task of its spans instead of 70.
+ * (sim/core/engine/task-window.h), so that a run takes the 16 bytes per task of its spans instead of 70.
  *
  * What is known then: times of the run and of mini-batches, what devices compute and what memory
  * they need, what links carry, and the hash of a run whose memory and versions are not recorded.

@@ -12,7 +12,7 @@
 #ifndef CS_RUN_RESIDENT_TENSORS_H
 #define CS_RUN_RESIDENT_TENSORS_H
 
-#include "sim/scenario/scenario.h"
+#include "sim/run/scenario/scenario.h"
 
 /* Gets a tensor's bytes; its status ends the calls. */
 typedef cs_status cs_added_tensor(void *context, int64_t bytes, cs_error *error);

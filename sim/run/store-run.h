@@ -1,10 +1,10 @@
-/* A run as a results file (sim/trace/results.h has its contents). */
+/* A run as a results file (sim/core/trace/results.h has its contents). */
 #ifndef CS_RUN_STORE_RUN_H
 #define CS_RUN_STORE_RUN_H
 
+#include "sim/core/trace/h5.h"
 #include "sim/run/figures.h"
 #include "sim/run/simulate.h"
-#include "sim/trace/h5.h"
 
 /* Everything but repeated runs, between cs_h5_create and cs_h5_commit. `provenance` says how a run
  * was measured, JSON; NULL: it was simulated. */

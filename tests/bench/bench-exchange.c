@@ -7,10 +7,10 @@
  *
  * Prints how long each step took, and a hash of the results, by which a change of answers is
  * seen. */
-#include "sim/analysis/analysis.h"
-#include "sim/engine/engine.h"
-#include "sim/graph/builder.h"
-#include "sim/lower/lower.h"
+#include "sim/core/analysis/analysis.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/graph/builder.h"
+#include "sim/core/lower/lower.h"
 #include "topologies/topology.h"
 
 #include <inttypes.h>

@@ -19,9 +19,9 @@
  * Prints how long it took and a hash of the results, by which a change of answers is seen.
  */
 #include "sim/base/random.h"
-#include "sim/engine/engine.h"
-#include "sim/graph/builder.h"
-#include "sim/lower/lower.h"
+#include "sim/core/engine/engine.h"
+#include "sim/core/graph/builder.h"
+#include "sim/core/lower/lower.h"
 #include "topologies/topology.h"
 
 #include <gsl/gsl_randist.h>

@@ -1,7 +1,7 @@
 /* config.json of transformers: whatever is read becomes a chain whose parameters are those of the
  * network. */
-#include "sim/workload/foreign/huggingface.h"
-#include "sim/workload/net-model.h"
+#include "sim/model/foreign/huggingface.h"
+#include "sim/model/net-model.h"
 
 #include <stdlib.h>
 

@@ -1,7 +1,7 @@
 /* Networks as JSON: what is read can be costed, written and read again, with as many operators. */
-#include "sim/workload/net-file.h"
+#include "sim/model/net-file.h"
 
-#include "sim/workload/net-json.h"
+#include "sim/model/net-json.h"
 
 #include <stdlib.h>
 #include <string.h>

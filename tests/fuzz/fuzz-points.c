@@ -1,9 +1,9 @@
 /* Measured points: each one that is read either names what is missing or makes a scenario, which is
  * read or refused with a message. Left out are scenarios of so many devices or layers that they only
  * take long. */
-#include "sim/recipe/recipe.h"
-#include "sim/scenario/scenario.h"
-#include "sim/validate/points.h"
+#include "sim/run/recipe/recipe.h"
+#include "sim/run/scenario/scenario.h"
+#include "sim/study/validate/points.h"
 
 #include <math.h>
 #include <stdlib.h>

@@ -1,0 +1,387 @@
+#include "schedules/matrices.h"
+#include "schedules/stage-buffers.h"
+#include "schedules/states.h"
+#include "schedules/ties.h"
+#include "sim/run/scenario/build.h"
+#include "topologies/link-rings.h"
+#include "topologies/route.h"
+
+#include <math.h>
+
+/* The time of a lone message between neighbours, around a ring over all devices, and whether it is
+ * that of each of them when all are on the way at once. */
+static cs_status measure_messages(const cs_platform *platform, cs_job *job, cs_error *error)
+{
+    cs_messages ring;
+    CS_TRY(cs_messages_init_ring(&ring, platform, job->n_devices, error));
+    job->latency = ring.latency;
+    job->bandwidth = ring.bandwidth / platform->phi;
+    job->equal_messages = cs_messages_are_equal(&ring);
+    cs_messages_finish(&ring);
+    return CS_OK;
+}
+
+/* The same of a sum over all devices. */
+static cs_status measure_rings(const cs_platform *platform, cs_job *job, cs_error *error)
+{
+    cs_link_step step = {0};
+    uint32_t devices[CS_LINK_RANKS_MAX];
+    if (job->n_devices > CS_LINK_RANKS_MAX)
+        return CS_OK;
+    cs_link_memory *memory = cs_link_memory_create();
+    for (uint32_t d = 0; d < CS_LINK_RANKS_MAX; d++)
+        devices[d] = d;
+    const cs_status status =
+        memory ? cs_link_step_find(memory, platform, devices, job->n_devices, &step, error)
+               : cs_error_no_memory(error);
+    cs_link_memory_destroy(memory);
+    job->rings = step.rings;
+    job->rings_latency = step.latency;
+    job->rings_bandwidth = step.bandwidth;
+    job->equal_rings = step.equal;
+    return status;
+}
+
+/* On a mesh: the slowest lone message between place 0 of neighbouring pipeline ranks. Of the others
+ * something is known only where there are no links. */
+static cs_status measure_neighbours(const cs_platform *platform, const cs_parallel *parallel,
+                                    cs_job *job, cs_error *error)
+{
+    const uint32_t places = cs_grid_places(&parallel->split.grid), n = parallel->n_ranks;
+    job->bandwidth = INFINITY;
+    for (uint32_t r = 0; n > 1 && r < n; r++) {
+        const uint32_t from = parallel->devices[r * places];
+        const uint32_t to = parallel->devices[(r + 1) % n * places];
+        cs_route route;
+        CS_TRY(cs_route_find(platform, from, to, NULL, &route, error));
+        job->latency = route.latency > job->latency ? route.latency : job->latency;
+        job->bandwidth = fmin(job->bandwidth, route.bandwidth);
+    }
+    job->bandwidth /= platform->phi;
+    job->equal_messages = job->own_links = platform->n_links == 0;
+    return CS_OK;
+}
+
+/* Adds the messages between the devices of a stage and of the next one, both ways. */
+static cs_status add_neighbours(const cs_plan *plan, uint32_t stage, cs_messages *messages,
+                                cs_error *error)
+{
+    const uint32_t a = cs_plan_device(plan, stage), b = cs_plan_device(plan, stage + 1);
+    const uint32_t low = a < b ? a : b, high = a < b ? b : a;
+    const uint64_t pair = (uint64_t)low << 32 | high;
+    if (low == high)
+        return CS_OK;
+    CS_TRY(cs_messages_add(messages, low, high, pair, error));
+    return cs_messages_add(messages, high, low, pair, error);
+}
+
+/* Whether a message between the devices of neighbouring stages takes what the job's lone one takes,
+ * both ways, and nobody else uses their links. */
+static cs_status look_at_links(const cs_platform *platform, cs_job *job, cs_error *error)
+{
+    cs_messages messages;
+    CS_TRY(cs_messages_init(&messages, platform, error));
+    cs_status status = CS_OK;
+    for (uint32_t s = 0; s + 1 < job->plan->n_stages && status == CS_OK; s++)
+        status = add_neighbours(job->plan, s, &messages, error);
+    const bool as_job = messages.n == 0 || (messages.latency == job->latency &&
+                                            messages.bandwidth / platform->phi == job->bandwidth);
+    job->own_links = messages.alike && messages.apart && as_job;
+    cs_messages_finish(&messages);
+    return status;
+}
+
+cs_status cs_scenario_unplanned_job(const cs_sections *sections, const cs_model *model,
+                                    const cs_platform *platform, const cs_parallel *parallel,
+                                    const cs_batch *batch, cs_arena *arena, cs_job *job,
+                                    cs_error *error)
+{
+    const cs_schedule_section *schedule = &sections->schedule;
+    const cs_optimizer *optimizer = &cs_optimizers[sections->model.optimizer];
+    const cs_optimizer_storage storage = cs_model_section_storage(&sections->model);
+    const cs_precision precision = (cs_precision)model->precision;
+    const double ratio = cs_precision_state_ratio(precision, optimizer->state_ratio, storage);
+    const uint32_t n = platform->n_devices;
+    double *speeds = cs_arena_alloc(arena, n, sizeof(*speeds));
+    if (!speeds)
+        return cs_error_no_memory(error);
+    cs_job made = {.model = model,
+                   .n_devices = n,
+                   .speeds = speeds,
+                   .micro_batches = batch->micro_batches,
+                   .micro_samples = batch->micro_samples,
+                   .iterations = sections->top.iterations,
+                   .optimizer_ratio = ratio,
+                   .blocking = sections->platform.blocking,
+                   .host = sections->runtime.step,
+                   .message_waits = sections->runtime.message_waits,
+                   .batch_waits = sections->runtime.batch_waits,
+                   .memory = INT64_MAX};
+    if (sections->memory.update_copy && optimizer->state_ratio >= 2)
+        made.update_ratio =
+            (storage.state_bytes > 0 ? storage.state_bytes : 4.0) / cs_precision_bytes(precision);
+    if (optimizer->other_ratio > 0)
+        made.other_ratio =
+            cs_precision_state_ratio(precision, optimizer->other_ratio, storage) - ratio;
+    for (uint32_t d = 0; d < n; d++) {
+        speeds[d] = platform->devices[d].speed;
+        if (platform->devices[d].capacity < made.memory)
+            made.memory = platform->devices[d].capacity;
+    }
+    CS_TRY(cs_scenario_offload(sections, model, parallel, &made.offload, error));
+    if (parallel) {
+        made.states = parallel->states;
+        if (!schedule->kind->asynchronous) {
+            made.receive_buffers = sections->memory.receive_buffers;
+            made.stage_results = sections->memory.stage_results;
+        }
+        made.message_parts = sections->parallel.scatter_gather && !parallel->split.sequence_parallel
+                                 ? sections->parallel.tensor
+                                 : 1;
+        CS_TRY(cs_scenario_layer_states(sections, model, arena, &made.states.layers, error));
+        CS_TRY(measure_neighbours(platform, parallel, &made, error));
+    } else {
+        if (schedule->kind->mesh.replicas)
+            made.replicas = schedule->kind->mesh.replicas(schedule->params);
+        CS_TRY(measure_messages(platform, &made, error));
+        if (cs_lower_takes_links(&sections->collectives))
+            CS_TRY(measure_rings(platform, &made, error));
+    }
+    *job = made;
+    return CS_OK;
+}
+
+/* What a job that is refused would take: tens of gigabytes. */
+static const double most_tasks = 1 << 28;
+
+/* Devices of a stage that are simulated. */
+static uint32_t simulated(const cs_job *job, const cs_stage *stage)
+{
+    uint32_t n = 0;
+    for (uint32_t i = 0; i < stage->n_devices; i++) {
+        const uint32_t device = job->plan->devices[stage->first_device + i];
+        n += !job->stands_for || job->stands_for[device] == device;
+    }
+    return n;
+}
+
+/* Tasks of a micro-batch on one device of a stage, from above: a forward, a recomputation, a
+ * backward and two messages; where layers are divided, also each of their pieces and exchanges in
+ * every pass; of a replica of the whole model a backward per layer. */
+static double tasks_of_stage(const cs_job *job, const cs_stage *stage, bool replicated)
+{
+    double tasks = replicated ? 1 + (double)job->model->n_layers : 5;
+    for (uint32_t l = stage->first_layer; l < stage->end_layer; l++) {
+        const cs_layer *layer = &job->model->layers[l];
+        tasks += 3.0 * layer->n_pieces + 3.0 * layer->n_exchanges;
+        tasks += job->offload.layers > 0 ? 4 : 0; /* a copy each way, and a step of each pass */
+    }
+    return tasks;
+}
+
+static cs_status check_tasks(const cs_sections *sections, const cs_job *job, cs_error *error)
+{
+    const bool replicated = cs_mesh_is_replicated(sections->schedule.kind);
+    double tasks = 0;
+    for (uint32_t s = 0; s < job->plan->n_stages; s++)
+        tasks += simulated(job, &job->plan->stages[s]) *
+                 tasks_of_stage(job, &job->plan->stages[s], replicated);
+    tasks *= (double)job->micro_batches * job->iterations;
+    if (tasks <= most_tasks)
+        return CS_OK;
+    return cs_json_invalid(&sections->root, error,
+                           "too large to simulate: %u mini-batches of %u micro-batches on %u "
+                           "devices with %u layers (up to %.2g tasks, at most %.2g are)",
+                           job->iterations, job->micro_batches, job->n_devices,
+                           job->model->n_layers, tasks, most_tasks);
+}
+
+/* Adds up what schedules and memory pools add up later, so that they need not look. Memory: the
+ * weights three times and the optimizer's states, and all micro-batches at once with what they keep
+ * and their messages both ways, each at both ends, and what their losses read. Times: one after the
+ * other. */
+static bool stage_fits(const cs_job *job, const cs_layer_sum *sum, uint32_t n_micro_batches)
+{
+    const cs_layer *layers = cs_model_layers(job->model, job->micro_samples);
+    const int64_t result = layers ? layers[job->model->n_layers - 1].result_bytes : 0;
+    static const double limit = 0x1p62; /* half of what fits, for what rounding may hide */
+    double per_micro_batch = (double)sum->kept_bytes + 2 * (double)sum->input_bytes +
+                             2 * (double)sum->output_bytes + (double)sum->workspace_bytes +
+                             (double)result;
+    double bytes = (double)sum->frozen_bytes +
+                   (double)sum->weight_bytes * (2 + job->optimizer_ratio + job->other_ratio) +
+                   (double)sum->gradient_bytes + per_micro_batch * n_micro_batches;
+    double time = (double)sum->forward + (double)sum->backward_input +
+                  (double)sum->backward_weight + (double)sum->update;
+    return bytes < limit && time < limit;
+}
+
+/* Devices of a stage that share a micro-batch. */
+static uint32_t sharers(const cs_job *job, const cs_plan *plan, uint32_t stage)
+{
+    return job->replicas == CS_REPLICAS_ALL_REDUCE ? plan->stages[stage].n_devices : 1;
+}
+
+cs_status cs_scenario_stage_samples(const cs_sections *sections, const cs_job *unplanned,
+                                    const cs_plan *plan, cs_arena *arena, cs_samples *samples,
+                                    cs_error *error)
+{
+    const cs_json_place up = {.up = &sections->root, .key = "model"};
+    const cs_json_place place = {.up = &up, .key = "batch_size"};
+    const uint32_t all = unplanned->micro_samples;
+    uint32_t *items = cs_arena_alloc(arena, plan->n_stages, sizeof(*items));
+    if (!items)
+        return cs_error_no_memory(error);
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        const uint32_t n = sharers(unplanned, plan, s);
+        if (unplanned->model->batch_size > 0 && all % n != 0)
+            return cs_json_invalid(&place, error,
+                                   "must give a micro-batch a multiple of %u samples, a share for "
+                                   "each device of stage %u (has %u)",
+                                   n, s, all);
+        items[s] = all / n;
+    }
+    *samples = (cs_samples){plan->n_stages, items};
+    return CS_OK;
+}
+
+cs_status cs_scenario_shares(const cs_job *job, cs_arena *arena, cs_samples *samples,
+                             cs_error *error)
+{
+    uint32_t *items = cs_arena_alloc(arena, job->n_devices, sizeof(*items)), n = 0;
+    if (!items)
+        return cs_error_no_memory(error);
+    for (uint32_t q = 2; job->replicas == CS_REPLICAS_ALL_REDUCE && q <= job->n_devices; q++) {
+        if (job->micro_samples % q == 0)
+            items[n++] = job->micro_samples / q;
+    }
+    *samples = (cs_samples){n, items};
+    return CS_OK;
+}
+
+cs_status cs_scenario_plan_samples(const cs_sections *sections, const cs_job *job,
+                                   const cs_batch *batch, cs_arena *arena, cs_samples *samples,
+                                   cs_error *error)
+{
+    const cs_partition *partition = &sections->schedule.partition;
+    cs_samples shares = {0};
+    if (partition->kind == CS_PARTITION_PLANNER && partition->planner->replicates)
+        CS_TRY(cs_scenario_shares(job, arena, &shares, error));
+    uint32_t *items = cs_arena_alloc(arena, shares.n + (size_t)1, sizeof(*items)), n = 0;
+    if (!items)
+        return cs_error_no_memory(error);
+    if (cs_schedule_takes_whole(&sections->schedule))
+        items[n++] = cs_batch_share(batch);
+    for (uint32_t i = 0; i < shares.n; i++)
+        items[n++] = shares.items[i];
+    *samples = (cs_samples){n, items};
+    return CS_OK;
+}
+
+/* What one device does of a micro-batch, at the samples that it computes at once. */
+static cs_status sum_stage(const cs_job *job, uint32_t s, cs_layer_sum *sum, cs_error *error)
+{
+    const cs_stage *stage = &job->plan->stages[s];
+    CS_TRY(cs_model_sum_share(job->model, stage->first_layer, stage->end_layer, job->micro_samples,
+                              sharers(job, job->plan, s), sum, error));
+    int64_t received;
+    CS_TRY(cs_stage_kept_input(job, s, &received, error));
+    sum->kept_bytes -= received;
+    sum->input_bytes -= received;
+    return cs_ties_borrow(job->model, job->plan, s, sum, error);
+}
+
+static cs_status report_overflow(const cs_json_place *root, const cs_model *model,
+                                 const cs_stage *stage, cs_error *error)
+{
+    return cs_error_add(error, CS_OVERFLOW,
+                        "%s: /model: layers %u to %u of \"%s\" take more time or memory than fits "
+                        "64 bits (2^63 ps are 106 days, 2^63 bytes are 8 EiB)",
+                        root->file, stage->first_layer, stage->end_layer - 1, model->name);
+}
+
+static cs_status sum_stages(const cs_json_place *root, cs_arena *arena, cs_job *job,
+                            cs_error *error)
+{
+    const cs_plan *plan = job->plan;
+    cs_layer_sum *sums = cs_arena_alloc(arena, plan->n_stages, sizeof(*sums));
+    if (!sums)
+        return cs_error_no_memory(error);
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        CS_TRY(sum_stage(job, s, &sums[s], error));
+        if (!cs_time_add(sums[s].update, cs_states_host(job, s), &sums[s].update) ||
+            !stage_fits(job, &sums[s], job->micro_batches))
+            return report_overflow(root, job->model, &plan->stages[s], error);
+    }
+    job->stages = sums;
+    return CS_OK;
+}
+
+static cs_status find_matrices(cs_arena *arena, cs_job *job, cs_error *error)
+{
+    if (job->other_ratio <= 0 || !job->plan->grid)
+        return CS_OK;
+    cs_stage_matrices *found = cs_arena_alloc(arena, job->plan->n_stages, sizeof(*found));
+    if (!found)
+        return cs_error_no_memory(error);
+    for (uint32_t s = 0; s < job->plan->n_stages; s++)
+        CS_TRY(cs_stage_matrices_find(job, s, &found[s], error));
+    job->matrices = found;
+    return CS_OK;
+}
+
+/* A stage's work for a whole mini-batch at once. A model without samples is multiplied as if its
+ * micro-batches had one each. */
+static cs_status sum_whole(const cs_job *job, const cs_batch *batch, const cs_stage *stage,
+                           cs_layer_sum *sum, cs_error *error)
+{
+    cs_model model = *job->model;
+    uint32_t samples = cs_batch_share(batch);
+    if (model.batch_size == 0) {
+        model.batch_size = 1;
+        samples = batch->micro_batches;
+    }
+    return cs_model_sum(&model, stage->first_layer, stage->end_layer, samples, sum, error);
+}
+
+static cs_status sum_whole_stages(const cs_json_place *root, const cs_batch *batch, cs_arena *arena,
+                                  cs_job *job, cs_error *error)
+{
+    const cs_plan *plan = job->plan;
+    cs_layer_sum *sums = cs_arena_alloc(arena, plan->n_stages, sizeof(*sums));
+    if (!sums)
+        return cs_error_no_memory(error);
+    for (uint32_t s = 0; s < plan->n_stages; s++) {
+        CS_TRY(sum_whole(job, batch, &plan->stages[s], &sums[s], error));
+        if (!stage_fits(job, &sums[s], 1))
+            return report_overflow(root, job->model, &plan->stages[s], error);
+    }
+    job->whole = sums;
+    return CS_OK;
+}
+
+cs_status cs_scenario_job(const cs_sections *sections, const cs_platform *platform,
+                          const cs_batch *batch, const cs_job *unplanned, const cs_plan *plan,
+                          const cs_pattern *pattern, const uint32_t *stands_for, cs_arena *arena,
+                          cs_job *job, cs_error *error)
+{
+    const cs_schedule_section *schedule = &sections->schedule;
+    const cs_json_place place = {.up = &sections->root, .key = "schedule"};
+    cs_job made = *unplanned;
+    made.plan = plan;
+    made.pattern = pattern;
+    made.stands_for = stands_for;
+    CS_TRY(check_tasks(sections, &made, error));
+    if (!plan->grid)
+        CS_TRY(look_at_links(platform, &made, error));
+    CS_TRY(sum_stages(&sections->root, arena, &made, error));
+    CS_TRY(cs_scenario_check_offload(sections, &made, error));
+    CS_TRY(find_matrices(arena, &made, error));
+    CS_TRY(cs_scenario_libraries(sections, &made, arena, &made.libraries, error));
+    if (cs_schedule_takes_whole(schedule))
+        CS_TRY(sum_whole_stages(&sections->root, batch, arena, &made, error));
+    if (schedule->kind->check)
+        CS_TRY(schedule->kind->check(&made, schedule->params, &place, error));
+    *job = made;
+    return CS_OK;
+}
