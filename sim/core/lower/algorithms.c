@@ -3,19 +3,19 @@
 #include <math.h>
 #include <string.h>
 
-/* A walk that is under way. */
+/* State of one walk over the messages of a collective. */
 typedef struct walk {
     cs_send_function *visit;
     void *context;
     bool stopped;
 } walk;
 
-/* Ranks first, first + stride, ... of a collective, that do something among themselves. */
+/* Ranks first, first + stride, ... of a collective that take part in one step together. */
 typedef struct team {
     uint32_t first, stride, n;
 } team;
 
-/* A part of the vector. */
+/* Contiguous part of the vector. */
 typedef struct part {
     int64_t offset, bytes;
 } part;
@@ -25,8 +25,8 @@ static uint32_t member(team of, uint32_t i)
     return of.first + i % of.n * of.stride;
 }
 
-/* Shares first .. end - 1 of n equal ones; the first ones a byte longer where it does not
- * divide. */
+/* Shares first to end - 1 of n equal shares. If the bytes do not divide by n, the first shares are
+ * one byte longer. */
 static part shares(part whole, uint32_t n, uint32_t first, uint32_t end)
 {
     const int64_t each = whole.bytes / n, longer = whole.bytes % n;
@@ -71,27 +71,27 @@ static bool is_one_of(cs_kind kind, const cs_kind *kinds, size_t n)
 
 /* ---- ring ---- */
 
-/* One round: everyone sends its share number (own number + `ahead`) on. */
+/* One round: member i sends share i + `ahead` to the next member. */
 static void ring_round(walk *w, team of, part whole, uint32_t round, uint32_t ahead, bool reduce)
 {
     for (uint32_t i = 0; i < of.n; i++)
         send(w, round, member(of, i), member(of, i + 1), share(whole, of.n, i + ahead), reduce);
 }
 
-/* Step k of n - 1 at the end of which member i has all of share i. */
+/* Step k of n - 1 of a reduce-scatter. After the last step, member i has all of share i. */
 static void scatter_step(walk *w, team of, part whole, uint32_t round, uint32_t k)
 {
     ring_round(w, of, whole, round, 2 * of.n - k - 1, true);
 }
 
-/* Step k of n - 1; member i has share i at first, and all shares afterwards. */
+/* Step k of n - 1 of an all-gather. Member i starts with share i and ends with all shares. */
 static void gather_step(walk *w, team of, part whole, uint32_t round, uint32_t k)
 {
     ring_round(w, of, whole, round, 2 * of.n - k, false);
 }
 
-/* Step k of 2 (n - 1): member i sends share i - k; what is complete after n - 1 of them goes round
- * once more. */
+/* Step k of 2 (n - 1) of an all-reduce: member i sends share i - k. Shares are complete after n - 1
+ * steps and then go round once more. */
 static void reduce_step(walk *w, team of, part whole, uint32_t round, uint32_t k)
 {
     ring_round(w, of, whole, round, 2 * of.n - k, k + 1 < of.n);
@@ -102,8 +102,8 @@ static uint32_t chain_steps(team of, uint32_t chunks)
     return of.n - 1 + chunks - 1;
 }
 
-/* From member 0 to the last, or back and added up, chunk after chunk: in step k, hop h has chunk
- * k - h. */
+/* Step k of a chain from member 0 to the last member, or of a sum in the opposite direction: hop h
+ * carries chunk k - h. */
 static void chain_step(walk *w, team of, part whole, uint32_t chunks, uint32_t round, uint32_t k,
                        bool reduce)
 {
@@ -115,7 +115,7 @@ static void chain_step(walk *w, team of, part whole, uint32_t chunks, uint32_t r
     }
 }
 
-/* In round k every rank sends to the one k + 1 further on. */
+/* In round k every rank sends to rank + k + 1. */
 static void pairwise_step(walk *w, const cs_collective *c, uint32_t k)
 {
     for (uint32_t r = 0; r < c->n; r++)
@@ -128,7 +128,7 @@ static bool ring_fits(const cs_collective *c)
                      CS_BROADCAST, CS_REDUCE, CS_SHIFT);
 }
 
-/* Everyone sends all that it has to the next one. */
+/* Every rank sends its whole vector to the next rank. */
 static void shift(walk *w, const cs_collective *c)
 {
     for (uint32_t r = 0; r < c->n; r++)
@@ -176,14 +176,15 @@ static uint64_t ring_count(const cs_collective *c)
 
 /* ---- several rings at once ---- */
 
-/* Rings, with an equal share of the bytes each. */
+/* Rings that each carry an equal share of the bytes. */
 typedef struct ring_set {
     uint32_t n;
     uint32_t (*rank_at)(const cs_collective *c, uint32_t ring, uint32_t place);
     uint32_t (*place_of_root)(const cs_collective *c, uint32_t ring);
 } ring_set;
 
-/* One round of one ring: every place sends its part of the share of the rank `ahead` of it. */
+/* One round of one ring: every place sends its part of the share that belongs to the rank `ahead`
+ * places on. */
 static void rings_round(walk *w, const cs_collective *c, const ring_set *set, uint32_t ring,
                         uint32_t round, uint32_t ahead, bool reduce)
 {
@@ -194,7 +195,7 @@ static void rings_round(walk *w, const cs_collective *c, const ring_set *set, ui
     }
 }
 
-/* A chain along one ring, which begins at rank 0 or, adding up, ends there. */
+/* One chain along a ring. A broadcast begins at rank 0, a reduction ends there. */
 static void rings_chain(walk *w, const cs_collective *c, const ring_set *set, uint32_t ring,
                         uint32_t round, bool reduce)
 {
@@ -245,7 +246,7 @@ static uint32_t nic_first(const cs_collective *c, uint32_t ring)
     return (uint32_t)((uint64_t)ring * c->node_ranks / c->rings);
 }
 
-/* The rank at a place of a ring: node by node, in each from another rank on. */
+/* Rank at a place of ring `ring`: node by node, starting each node at a different rank. */
 static uint32_t nic_rank_at(const cs_collective *c, uint32_t ring, uint32_t place)
 {
     const uint32_t g = c->node_ranks, nodes = c->n / g, node = place % c->n / g, at = place % g;
@@ -323,8 +324,8 @@ static uint32_t power_below(uint32_t n)
     return power;
 }
 
-/* Partners at half the distance each time exchange halves of what they still work on; rank r ends
- * with share r of n. Returns the round after. */
+/* Recursive halving: partners at half the previous distance exchange halves of what they still
+ * hold. Rank r ends with share r of n. Returns the next round. */
 static uint32_t halve(walk *w, uint32_t n, part whole, uint32_t round)
 {
     for (uint32_t distance = n / 2; distance >= 1; distance /= 2, round++)
@@ -345,7 +346,8 @@ static uint32_t double_back(walk *w, uint32_t n, part whole, uint32_t round)
     return round;
 }
 
-/* Ranks beyond the power of two hand what they have to a partner, and get the result from it. */
+/* Ranks beyond the largest power of two send their vector to a partner first and receive the result
+ * from it at the end. */
 static void halving_all_reduce(walk *w, const cs_collective *c)
 {
     const uint32_t n = power_below(c->n), rest = c->n - n;
@@ -386,17 +388,17 @@ static uint64_t halving_count(const cs_collective *c)
 
 /* ---- two binary trees ---- */
 
-/* The first tree: rank 0 on top with one child, the others in order, parents between their
- * children; the lowest set bit of a rank is its height. */
+/* Parent in the first tree. Rank 0 is the root and has one child; the other ranks are in order,
+ * each parent between its children. The lowest set bit of a rank gives its height. */
 static uint32_t tree_parent(uint32_t rank, uint32_t n)
 {
     const uint32_t bit = rank & (~rank + 1), up = (rank ^ bit) | bit << 1;
     return up < n ? up : rank ^ bit;
 }
 
-/* In the second tree every rank has the place of another one, so that leaves become inner ranks:
- * the mirrored one where n is even, else the one before. Rank 0 stays the root of a broadcast or
- * reduce, which shifts the places of the others alone. */
+/* Rank at a place of tree 0 or 1. The second tree permutes the ranks so that leaves become inner
+ * ranks: it mirrors them if n is even and shifts them by one otherwise. For a broadcast or reduce,
+ * rank 0 stays the root and only the others move. */
 static uint32_t tree_rank(uint32_t place, uint32_t tree, const cs_collective *c)
 {
     if (tree == 0)
@@ -414,8 +416,8 @@ static uint32_t tree_depth(uint32_t place, uint32_t n)
     return depth;
 }
 
-/* The height of a place whose depth is given counts from the deepest one of all: all places of one
- * depth send in the same round. */
+/* One round of both trees. All places of one depth send in the same round; upwards, rounds count
+ * from the deepest place. */
 static void tree_round(walk *w, const cs_collective *c, uint32_t round, uint32_t deepest, bool up,
                        uint32_t start)
 {
@@ -525,7 +527,7 @@ static bool direct_fits(const cs_collective *c)
                      CS_HALO, CS_SHIFT);
 }
 
-/* Both ways, unless there is something to hand over one way only. */
+/* Halos go in both directions unless one direction has no bytes. */
 static bool sends_on(const cs_collective *c)
 {
     return c->bytes > 0 || c->bytes_back == 0;
@@ -585,8 +587,8 @@ static bool tokens_fit(const cs_collective *c)
     return c->kind == CS_ALL_TO_ALL && c->copies > 0;
 }
 
-/* Bytes of the tokens of a rank that have a copy for some of so many ranks. What is whole but for
- * rounded products stays so. */
+/* Bytes of the sender's tokens that have a copy for at least one of `ranks` ranks. Removes the
+ * rounding error of the products before rounding up. */
 static int64_t tokens_for(const cs_collective *c, uint32_t ranks)
 {
     const double others = c->experts * (1 - (double)ranks / c->n);
@@ -733,7 +735,7 @@ static const cs_algorithm once_per_node = {
     .walk = tokens_walk,
 };
 
-/* In step with the choices of the field "algorithm" (lower.c). */
+/* The order matches the choices of the field "algorithm" (lower-options.c). */
 const cs_algorithm *const cs_algorithms[] = {
     &ring,   &halving,      &tree,          &hierarchical,  &segmented,
     &direct, &ring_per_nic, &once_per_node, &ring_per_link, NULL};
@@ -757,7 +759,7 @@ bool cs_algorithm_is_short(const cs_algorithm *algorithm, const cs_collective *c
     return algorithm->alike && algorithm->alike(collective) > 0;
 }
 
-/* Bytes that are sent, up to round `end`. */
+/* Sum of the bytes sent before round `end`. */
 typedef struct tally {
     double bytes;
     uint32_t end;
@@ -774,8 +776,8 @@ static bool add_bytes(void *context, const cs_send *send)
 
 double cs_algorithm_bytes(const cs_algorithm *algorithm, const cs_collective *collective)
 {
-    /* where bytes do not divide, rounds differ in who sends a byte more, not in how many there are
-     * */
+    /* All rounds have the same number of bytes; if bytes do not divide, only the senders of the
+     * extra bytes differ. */
     const uint32_t alike = algorithm->alike ? algorithm->alike(collective) : 0;
     tally of = {0, alike > 0 ? 1 : UINT32_MAX};
     if (algorithm == &direct && collective->kind == CS_ALL_TO_ALL) /* n^2 messages */

@@ -11,7 +11,7 @@
 
 /* ---- collectives ---- */
 
-/* Whether this group does what the other one does in its place. */
+/* Whether the group does the same as `other`, rank by rank. */
 static bool stands_for_group(const cs_graph *graph, uint32_t group, uint32_t other)
 {
     const cs_group *of = &graph->groups[group];
@@ -65,14 +65,14 @@ static cs_status compare_groups(cs_prices *prices, const cs_class *cls, cs_way *
 typedef struct messages {
     const cs_prices *prices;
     cs_fold_list fold;
-    uint32_t *way;    /* room for a route */
-    uint32_t *count;  /* per link: of the messages that one stands for; 0 between calls */
-    uint32_t *last;   /* per device: the last class that sends from it, or CS_NONE */
-    uint32_t *before; /* per class: the one before with the same sender, or CS_NONE */
+    uint32_t *way; /* buffer for one route */
+    /* per link: number of messages on it that one simulated message stands for; 0 between calls */
+    uint32_t *count;
+    uint32_t *last;   /* per device: last class that sends from it, or CS_NONE */
+    uint32_t *before; /* per class: previous class with the same sender, or CS_NONE */
 } messages;
 
-/* What a message meets: its latency, and the time that a byte takes on the link where it takes
- * longest. */
+/* What a message meets on its route: its latency, and the time per byte on the slowest link. */
 typedef struct passage {
     cs_time latency;
     double byte_time;
@@ -104,7 +104,7 @@ static cs_status find_passage(const messages *m, const cs_class *cls, uint32_t k
     return CS_OK;
 }
 
-/* Adds to the links of all messages that one stands for, or clears them. */
+/* Adds all messages that one stands for to the counts of their links, or clears these counts. */
 static cs_status count_all(messages *m, const cs_class *cls, bool clear, cs_error *error)
 {
     for (uint32_t k = 0; k < cs_fold_count(&m->fold, cls->device); k++) {
@@ -149,7 +149,7 @@ static cs_status compare_passages(messages *m, const cs_class *cls, char unlike[
     return CS_OK;
 }
 
-/* Messages between the same devices meet the same. */
+/* Whether a message between the same two devices has been compared already. */
 static bool is_known(messages *m, uint32_t id)
 {
     const cs_class *cls = &m->prices->graph->classes[id];

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A message between ranks. */
+/* Message between two ranks of a side. */
 typedef struct message {
     uint32_t from, to, round;
     int64_t bytes;
@@ -17,24 +17,25 @@ typedef struct messages {
     uint32_t n, capacity;
 } messages;
 
-/* Sides that send the same messages between their ranks. */
+/* Set of sides that send the same messages between their ranks. */
 typedef struct shape {
-    cs_collective collective; /* with bytes that divide */
+    cs_collective collective; /* with bytes rounded up so that they divide */
     const cs_algorithm *algorithm;
-    uint32_t alike;    /* rounds that are like the first one, or 0 */
-    messages all, now; /* of all rounds where there are several shapes; of the present one */
-    uint32_t at;       /* in `all` */
+    uint32_t alike; /* number of rounds like the first one, or 0 */
+    /* messages of all rounds (several shapes only); messages of the current round */
+    messages all, now;
+    uint32_t at; /* position in `all` */
 } shape;
 
-/* A round that was solved: what the messages of the wanted sides got, side by side. */
+/* Solved round: speeds of the messages of the wanted sides, side by side. */
 typedef struct solution {
     uint64_t hash;
-    message *key; /* with `round` 0 and, where that is all that matters, bytes 0 or 1 */
-    uint32_t n;   /* messages of a side */
+    message *key; /* messages with `round` 0; bytes are 0 or 1 if only that matters */
+    uint32_t n;   /* number of messages per side */
     cs_speed *speeds;
 } solution;
 
-/* Where there are more, or of more messages in all, they are forgotten. */
+/* Solutions are all dropped when they exceed either limit. */
 enum { SOLUTIONS_MAX = 256, SPEEDS_MAX = 1 << 20 };
 
 struct cs_solutions {
@@ -46,16 +47,18 @@ struct cs_solutions {
 typedef struct account {
     const cs_sides *sides;
     const cs_platform *platform;
-    const cs_alpha_beta *levels; /* or NULL; then also: */
-    cs_time *busy;               /* per rank of a side, sending and receiving, in this round */
+    const cs_alpha_beta *levels; /* NULL: rates come from the links; otherwise also: */
+    /* per rank and side: time spent sending and receiving in this round */
+    cs_time *busy;
     shape *shapes;
-    uint32_t *shape_of; /* per side */
+    uint32_t *shape_of; /* per side: its shape */
     uint32_t n_shapes, most_ranks;
-    cs_round *network, *own_network; /* in use; `own` where the caller has none */
+    /* solver in use; own_network is set if the caller passed none */
+    cs_round *network, *own_network;
     cs_solutions *solutions, *own;
     cs_sent *sent;
     cs_speed *speeds;
-    messages key; /* of the round that is looked for */
+    messages key; /* key of the round to look up */
     uint32_t cap_sent, cap_speeds, round;
     cs_time *costs;
     cs_status status;
@@ -99,7 +102,7 @@ static uint32_t messages_of(const account *a, uint32_t side)
     return a->shapes[a->shape_of[side]].now.n;
 }
 
-/* The messages of all sides, between devices. */
+/* Lists the messages of all sides, between devices. */
 static bool list_sent(account *a, uint32_t *n)
 {
     uint64_t all = 0;
@@ -121,7 +124,8 @@ static bool list_sent(account *a, uint32_t *n)
     return true;
 }
 
-/* Rates depend on who sends to whom, and of fifo on the bytes; else on whether there are any. */
+/* Makes the key of a round. Rates depend on senders and receivers; under fifo also on bytes;
+ * otherwise on whether there are any bytes. */
 static bool make_key(account *a)
 {
     a->key.n = 0;
@@ -153,7 +157,7 @@ static const cs_speed *find_solution(const account *a, uint64_t hash)
     return NULL;
 }
 
-/* Keeps the speeds of the wanted sides, the one after the other. */
+/* Stores the speeds of the wanted sides, one side after the other. */
 static bool keep_solution(account *a, uint64_t hash)
 {
     uint32_t from = 0, to = 0;
@@ -183,7 +187,7 @@ static bool keep_solution(account *a, uint64_t hash)
     return true;
 }
 
-/* What the messages of the wanted sides get in the present round. */
+/* Finds the speeds of the wanted sides' messages in the current round. */
 static cs_status solve(account *a, const cs_speed **speeds)
 {
     uint32_t n;
@@ -202,8 +206,8 @@ static cs_status solve(account *a, const cs_speed **speeds)
     return CS_OK;
 }
 
-/* One port: the messages that a rank sends, and those that it receives, come one after the
- * other. */
+/* Adds a message to the ports of its ranks: a rank sends one message at a time and receives one at
+ * a time. */
 static bool add_to_ports(account *a, const message *of, cs_time time, cs_time *slowest)
 {
     cs_time *ports[] = {&a->busy[2 * of->from], &a->busy[2 * of->to + 1]};
@@ -215,7 +219,7 @@ static bool add_to_ports(account *a, const message *of, cs_time time, cs_time *s
     return true;
 }
 
-/* The slowest message of a side. */
+/* Finds the time of a side's slowest message. */
 static bool find_slowest(account *a, uint32_t side, const cs_speed *speeds, cs_time *slowest)
 {
     const messages *now = &a->shapes[a->shape_of[side]].now;
@@ -233,7 +237,7 @@ static bool find_slowest(account *a, uint32_t side, const cs_speed *speeds, cs_t
     return true;
 }
 
-/* The present round, so many times. */
+/* Adds the time of the current round `times` times. */
 static void add_round(account *a, uint32_t times)
 {
     const cs_speed *speeds = NULL;
@@ -290,7 +294,8 @@ static bool store(void *context, const cs_send *send)
            push(&of->all, (message){send->from, send->to, send->round, send->bytes});
 }
 
-/* Sets the messages of a round; returns for how many rounds, from this one on, they are these. */
+/* Sets the messages of a round. Returns how many rounds, starting with this one, have the same
+ * messages. */
 static uint32_t take_round(shape *of, uint32_t round)
 {
     of->now.n = 0;
@@ -318,7 +323,7 @@ static cs_status store_all(account *a)
         of->now.of = malloc(((size_t)of->all.n + 1) * sizeof(*of->now.of));
         if (!of->now.of)
             return CS_NO_MEMORY;
-        if (of->alike > 0) /* stays for all rounds */
+        if (of->alike > 0) /* The messages are the same in all rounds. */
             memcpy(of->now.of, of->all.of, of->all.n * sizeof(*of->now.of));
     }
     return CS_OK;
@@ -341,7 +346,8 @@ static void play_several(account *a)
 
 /* ---- the whole ---- */
 
-/* So that the shares of the ranks are equal, and rounds alike, where there are shares. */
+/* Rounds the bytes up so that all ranks have equal shares and rounds are alike, for collectives
+ * that split their vector. */
 static cs_collective round_up(cs_collective of)
 {
     const bool whole = of.kind == CS_BROADCAST || of.kind == CS_REDUCE || of.kind == CS_HALO ||
@@ -386,7 +392,7 @@ static bool reserve(account *a)
     if (!a->shapes || !a->shape_of)
         return false;
     find_shapes(a);
-    /* a solution does not know which side has which shape */
+    /* a solution does not record which side has which shape */
     const bool keep = a->sides->solutions && a->n_shapes == 1;
     a->own_network = a->sides->round ? NULL : cs_round_create(a->platform, a->levels, NULL);
     a->network = a->sides->round ? a->sides->round : a->own_network;

@@ -15,7 +15,7 @@ void cs_lower_note_algorithm(cs_lower_report *report, const char *name)
                        used > 0 ? ", " : "", name);
 }
 
-/* Counts a collective that is one delay by where its time comes from. */
+/* Counts a collective with one delay by the origin of its time. */
 static void note_measured(const cs_way *way, cs_lower_report *report)
 {
     if (way->measured) {
@@ -58,7 +58,8 @@ void cs_lower_count_measured(const cs_graph *graph, cs_way *const *ways, cs_lowe
     }
 }
 
-/* Ranks that a collective's members stand for, over the ranks that one has. */
+/* Number of collectives that this one stands for: ranks of all members, over the ranks of one
+ * collective. */
 static double collectives_of(const cs_graph *graph, const cs_group *group, const uint32_t *times)
 {
     double ranks = 0;
@@ -67,9 +68,10 @@ static double collectives_of(const cs_graph *graph, const cs_group *group, const
     return ranks / group->n;
 }
 
-/* Bytes that all ranks send. With NVLS the switch reads each rank's vector to sum it, and a rank
- * writes its share of the result once, to all (NCCL, src/device/all_reduce.h: multimem.ld_reduce
- * and multimem.st): rings would send more in that time than the links carry. */
+/* Bytes sent by all ranks. With NVLS the switch reads each rank's vector to sum it, and a rank
+ * writes its share of the result once, to all ranks (NCCL, src/device/all_reduce.h:
+ * multimem.ld_reduce and multimem.st). Counting the bytes of a ring instead would exceed the
+ * capacity of the links in that time. */
 static double bytes_of(const cs_way *way)
 {
     const double n = way->collective.n, bytes = (double)way->collective.bytes;

@@ -13,8 +13,8 @@ typedef struct lowering {
     const cs_platform *platform;
     const cs_lower_options *options;
     cs_prices prices;
-    cs_way **ways; /* per class of first members of collectives; NULL for others */
-    bool delayed;  /* a collective becomes one delay */
+    cs_way **ways; /* per class: decision for a collective, at its first member; NULL for others */
+    bool delayed;  /* whether collectives become delays */
 } lowering;
 
 static bool has_collectives(const cs_graph *graph)
@@ -26,7 +26,7 @@ static bool has_collectives(const cs_graph *graph)
     return false;
 }
 
-/* Whether something is given that only delays have. */
+/* Whether the options contain something that only delays can have. */
 static bool asks_for_delays(const cs_lower_options *options)
 {
     return cs_reached_is_less(&options->reached) || options->start > 0 ||
@@ -51,7 +51,7 @@ static cs_status too_large(double tasks, cs_error *error)
                         tasks, (double)CS_LIST);
 }
 
-/* Of a class of collectives, if it has not been decided on yet. */
+/* Decides on a class of collectives unless that has been done. */
 static cs_status decide_class(lowering *l, uint32_t cls, cs_lower_report *report, cs_error *error)
 {
     if (l->ways[cls])
@@ -70,7 +70,7 @@ static cs_status decide_class(lowering *l, uint32_t cls, cs_lower_report *report
  * experts. */
 enum { BY_PRODUCTS, BY_LAYERS, N_HIDERS };
 
-/* Seconds that a device computes, and seconds of collectives that its computing would hide. */
+/* Seconds of computing on a device, and seconds of collectives that this computing would hide. */
 typedef struct beside {
     double computes, hides[N_HIDERS];
 } beside;
@@ -87,8 +87,8 @@ static void count_beside(const lowering *l, uint32_t id, beside *sums)
             cs_time_seconds(way->hidden);
 }
 
-/* Nothing hides more communication than it lasts. Ranks wait for the rest, an equal share of each
- * collective. The device that computes least decides. */
+/* Limits overlap: computing cannot hide more communication than it lasts. Ranks wait for the rest,
+ * with an equal share for each collective. The device that computes least decides. */
 static cs_status bound_overlap(lowering *l, cs_error *error)
 {
     const cs_graph *graph = l->from;
@@ -129,9 +129,9 @@ static cs_status decide_parts(lowering *l, cs_lower_report *report, cs_error *er
     return CS_OK;
 }
 
-/* Decides on every collective that runs, and whether they become flows. How many there will be is
- * known before the first is made: with a million ranks it would be hours until the ids are used up.
- */
+/* Decides on every collective that runs, and whether collectives become flows. Counts the flows
+ * before making the first one: with a million ranks it would otherwise take hours until ids run
+ * out. */
 static cs_status decide(lowering *l, cs_lower_report *report, cs_error *error)
 {
     cs_status status = decide_parts(l, report, error);
@@ -177,7 +177,7 @@ cs_status cs_lower_check(const cs_graph *graph, const cs_platform *platform,
 {
     cs_status status = CS_OK;
     cs_lower_options named = *options;
-    named.chunks = 1; /* whether it fits does not depend on them: nothing has to be priced */
+    named.chunks = 1; /* chunks do not affect whether it fits, so nothing is priced */
     if (options->algorithm < CS_FIRST_ALGORITHM && options->gradients <= CS_FIRST_ALGORITHM)
         return CS_OK;
     bool *seen = calloc((size_t)graph->n_classes + 1, sizeof(*seen));
@@ -201,7 +201,8 @@ cs_status cs_lower_check(const cs_graph *graph, const cs_platform *platform,
     return status;
 }
 
-/* Devices that one stands for must be like it, and flows need them all. */
+/* Checks that devices that one device stands for are like it, and that no flows are requested:
+ * flows need all devices. */
 static cs_status check_fold(const cs_graph *graph, const cs_platform *platform,
                             const cs_lower_options *options, cs_error *error)
 {

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A copy, and its id in the new graph. */
+/* Class of a message, and its id in the new graph. */
 struct cs_made_message {
     cs_class cls;
     uint32_t id;
@@ -38,7 +38,7 @@ static bool grow_table(cs_message_classes *classes)
     return true;
 }
 
-/* Room for one more, with a table that is at most half full. */
+/* Makes room for one more entry; the table stays at most half full. */
 static bool make_room(cs_message_classes *classes)
 {
     return (2 * classes->n < classes->n_slots || grow_table(classes)) &&

@@ -18,7 +18,7 @@ static const double step[N_WIRES][CS_NCCL_ALGORITHMS][CS_NCCL_PROTOCOLS] = {
     {{5, 8.5, 14}, {2.7, 4, 14}, {0, 0, 18}, {0, 0, 20.9}},
 };
 
-/* How tables below are indexed by the number of nodes: 1, 2, more. */
+/* Index of the tables below by number of nodes: 1, 2, more. */
 enum { N_SPREADS = 3 };
 
 static uint32_t spread_of(const cs_nccl_case *of)
@@ -26,14 +26,14 @@ static uint32_t spread_of(const cs_nccl_case *of)
     return of->nodes < N_SPREADS ? of->nodes - 1 : N_SPREADS - 1;
 }
 
-/* bytes/s that LL reaches at most (llMaxBws): by generation within a node, else with Intel's
+/* Maximum bytes/s of LL (llMaxBws): within a node by generation; between nodes for Intel's
  * processors. */
 static const double least_latency_within[] = {INFINITY, 39e9, 87.7e9, 141e9, 282e9};
 static const double least_latency_between[N_SPREADS] = {INFINITY, 39e9, 20.4e9};
 
-/* bytes/s of a channel that leaves a node: of trees (perChMaxTreeBws), with LL128
- * (perChMaxTreeLL128Bws), on rings with LL128 (perChMaxRingLL128Bws), and of trees of NVSwitches
- * (perChMaxNVLSTreeBws). By generation, and nodes. */
+/* Bytes/s of one channel that leaves a node, by generation and number of nodes: trees
+ * (perChMaxTreeBws), trees with LL128 (perChMaxTreeLL128Bws), rings with LL128
+ * (perChMaxRingLL128Bws), and NVLS trees (perChMaxNVLSTreeBws). */
 static const double tree_channel[][N_SPREADS] = {{INFINITY, INFINITY, INFINITY},
                                                  {26.5e9, 18.5e9, 10e9},
                                                  {24e9, 23.6e9, 17.8e9},
@@ -51,13 +51,13 @@ static const double switch_channel[][N_SPREADS] = {{INFINITY, INFINITY, INFINITY
                                                    {INFINITY, 57.7e9, 45.5e9},
                                                    {INFINITY, 96e9, 80e9}};
 
-/* Part of the wires' bandwidth that sums within NVSwitches reach, compared with rings: 460 GB/s on
- * seven and 473.1 on eight H200 where rings have 365.7 and 365.6; 811.2 and 838 on B200 where they
- * have 680.5 and 682.2 (stas00/ml-engineering at 744d01e1, network/README.md, SHARP; bus
+/* Fraction of the wires' bandwidth that sums in NVSwitches reach, compared with rings: 460 GB/s on
+ * seven and 473.1 on eight H200 where rings reach 365.7 and 365.6; 811.2 and 838 on B200 where
+ * rings reach 680.5 and 682.2 (stas00/ml-engineering at 744d01e1, network/README.md, SHARP; bus
  * bandwidths). */
 static const double switch_reached[] = {0, 0, 0, 0.835, 0.79};
 
-/* By powers of two from 64 bytes on (treeCorrectionFactor). */
+/* Correction by size, per power of two from 64 bytes (treeCorrectionFactor). */
 enum { CORRECTIONS = 23 };
 static const double corrections[CS_NCCL_PROTOCOLS][CORRECTIONS] = {
     {1, 1, 1, 1, .9, .8, .7, .7, .7, .7, .6, .5, .4, .4, .5, .6, .7, .8, .9, 1, 1, 1, 1},
@@ -74,16 +74,17 @@ static bool does(const cs_nccl_case *of, cs_nccl_algorithm algorithm, cs_nccl_pr
            (of->nodes > 1) == (algorithm == CS_NCCL_NVLS_TREE);
 }
 
-/* us of a step between nodes. */
+/* Latency of a step between nodes, us. */
 static double crossing(const cs_nccl_case *of, cs_nccl_algorithm algorithm,
                        cs_nccl_protocol protocol)
 {
-    const bool bare = algorithm == CS_NCCL_RING && of->ranks == of->nodes; /* nothing hides it */
+    /* no step within a node hides it */
+    const bool bare = algorithm == CS_NCCL_RING && of->ranks == of->nodes;
     return step[NETWORK][bare ? CS_NCCL_TREE : algorithm][protocol] +
            of->network_latency * (protocol == CS_NCCL_SIMPLE ? 2 : 1);
 }
 
-/* Seconds until the first byte is through. */
+/* Latency of the whole collective, s: time until the first byte has arrived everywhere. */
 static double latency(const cs_nccl_case *of, cs_nccl_algorithm algorithm,
                       cs_nccl_protocol protocol)
 {
@@ -100,14 +101,14 @@ static double latency(const cs_nccl_case *of, cs_nccl_algorithm algorithm,
         us += (rounds * (of->ranks - 1) - crossings) * fmax(within, posts) + crossings * between;
         if (protocol == CS_NCCL_SIMPLE && of->nodes > 1 && of->kind == CS_ALL_REDUCE &&
             of->bytes >= INT64_C(64) * of->ranks)
-            us *= of->generation == CS_NCCL_VOLTA ? 1.9 : 1.4; /* plateau of rings */
+            us *= of->generation == CS_NCCL_VOLTA ? 1.9 : 1.4; /* the plateau of rings */
     } else {
         us += within + 2 * levels * between;
     }
     return us * 1e-6;
 }
 
-/* Limits a bandwidth to the sum of the channels that leave a node. */
+/* Limits a bandwidth to the sum over the channels that leave a node. */
 static double by_channels(const cs_nccl_case *of, double bandwidth, double channel)
 {
     return of->nodes > 1 && of->adapters > 0 ? fmin(bandwidth, of->adapters * channel) : bandwidth;
@@ -139,7 +140,8 @@ static double ring_rate(const cs_nccl_case *of, cs_nccl_protocol protocol)
     return bus * n / (rounds * (n - 1));
 }
 
-/* Sums within nodes, and trees of them: two nodes send to each other only. */
+/* Bandwidth of sums in NVSwitches within nodes, and of trees of them. Two nodes only send to each
+ * other. */
 static double switch_rate(const cs_nccl_case *of)
 {
     const double n = of->ranks, each = n / of->nodes;
@@ -150,7 +152,7 @@ static double switch_rate(const cs_nccl_case *of)
     return of->nodes == 1 ? within : fmin(within, between * n / (2 * (n - 1)));
 }
 
-/* bytes/s of the whole vector. */
+/* Bytes/s, for the whole vector. */
 static double rate(const cs_nccl_case *of, cs_nccl_algorithm algorithm, cs_nccl_protocol protocol)
 {
     if (algorithm == CS_NCCL_TREE)
@@ -158,8 +160,8 @@ static double rate(const cs_nccl_case *of, cs_nccl_algorithm algorithm, cs_nccl_
     return algorithm == CS_NCCL_RING ? ring_rate(of, protocol) : switch_rate(of);
 }
 
-/* us to post a message: all-to-alls of 32 MiB on 2, 4, 8, 16 and 32 p5.48xlarge take 0.32, 0.36,
- * 0.45, 0.58 and 0.92 ms more than their bytes at 43.7 GB/s
+/* Time to post one message, us. All-to-alls of 32 MiB on 2, 4, 8, 16 and 32 p5.48xlarge take 0.32,
+ * 0.36, 0.45, 0.58 and 0.92 ms longer than their bytes at 43.7 GB/s
  * (crazyguitar/aws-gpu-communication-benchmark at fd167f97, data/nccl_alltoall.csv): 2.6 us for
  * each of 8, 24, 56, 120 and 248 peers, by least squares. NCCL itself expects 1 to 2 us
  * (getNetOverhead). */

@@ -14,7 +14,8 @@ void cs_way_finish(cs_way *way)
     *way = (cs_way){0};
 }
 
-/* Whether nodes are unlike (else they have a ring per NIC), and the first one uses several NICs. */
+/* Whether the default ring uses one NIC although the first node has several, because nodes
+ * differ. */
 static bool leaves_nics(const cs_platform *platform, const cs_way *way)
 {
     uint32_t ranks = 0;
@@ -36,14 +37,13 @@ static bool several_nodes(const cs_platform *platform, const uint32_t *devices, 
 
 /* ---- algorithm and chunks ---- */
 
-/* What messages have not been slowed by yet (prices.h). */
+/* Fraction of bandwidth that the messages' times do not include yet (prices.h). */
 static double reached_by_all(const cs_lower_options *options)
 {
     return options->reached.all > 0 ? options->reached.all : 1;
 }
 
-/* What NCCL's model makes of a time over the links, s: their bandwidths stay those of the
- * platform. */
+/* Replaces a time over the links by the time of NCCL's model, s. The platform's bandwidths stay. */
 static double by_nccl(const cs_lower_options *options, cs_way *way, cs_time time)
 {
     const double rounds = way->facts.kind == CS_ALL_REDUCE ? 2 : 1, n = way->facts.ranks;
@@ -57,8 +57,8 @@ static double by_nccl(const cs_lower_options *options, cs_way *way, cs_time time
     return way->choice.seconds;
 }
 
-/* Of tokens sent once, what messages between nodes reach and how long they take to begin may be
- * known apart from that of other collectives, by whose part they have been slowed already. */
+/* Returns the reached fraction and start-up time for tokens sent once per node, relative to the
+ * general fraction that their messages include already. */
 static cs_dispatch_cost cost_beside(const cs_lower_options *options, const cs_way *way)
 {
     const double *levels = cs_reached_levels(&options->reached);
@@ -74,7 +74,8 @@ static cs_dispatch_cost cost_beside(const cs_lower_options *options, const cs_wa
 static double messages_of(const cs_lower_options *options, const cs_way *way)
 {
     const cs_collective *of = &way->collective;
-    const bool apart = options->dispatch && of->copies > 0; /* it has a start of its own */
+    /* whether dispatch has its own start-up time */
+    const bool apart = options->dispatch && of->copies > 0;
     if (options->nccl == CS_NCCL_NONE || of->kind != CS_ALL_TO_ALL || !way->network || apart)
         return 0;
     return cs_nccl_messages(of->n - (of->node_ranks > 0 ? of->node_ranks : 1),
@@ -82,8 +83,8 @@ static double messages_of(const cs_lower_options *options, const cs_way *way)
 }
 
 /* The share of a collective that its ranks wait for. Tensor-parallel collectives are cut into a
- * chunk per rank, and the product that reads or writes them hides all chunks but one. All-to-alls of
- * experts are hidden by the layers of another micro-batch. */
+ * chunk per rank, and the product that reads or writes them hides all chunks but one. All-to-alls
+ * of experts are hidden by the layers of another micro-batch. */
 static double exposed_share(const cs_lower_options *options, const cs_way *way)
 {
     const double rest = way->tensor ? 1 - 1.0 / way->collective.n : 0;
@@ -91,7 +92,7 @@ static double exposed_share(const cs_lower_options *options, const cs_way *way)
     return (1 - rest * options->tensor_overlap) * (1 - hidden);
 }
 
-/* Delays reach only a part of the links' bandwidth, and have a start-up time. */
+/* Applies the reached fraction of the links' bandwidth and adds the start-up time. */
 cs_status cs_way_delay(const cs_lower_options *options, cs_way *way, cs_time *time, cs_error *error)
 {
     const double exposed = exposed_share(options, way);
@@ -110,7 +111,7 @@ cs_status cs_way_delay(const cs_lower_options *options, cs_way *way, cs_time *ti
     return CS_OK;
 }
 
-/* What NCCL's model asks of ranks on a platform. */
+/* Fills in what NCCL's model needs to know about the ranks and the platform. */
 static cs_status find_facts(cs_prices *prices, cs_way *way, cs_error *error)
 {
     const cs_platform *platform = prices->platform;
@@ -148,8 +149,8 @@ static cs_status find_facts(cs_prices *prices, cs_way *way, cs_error *error)
     return status;
 }
 
-/* Rings alone, of which the model knows the bandwidth; their latencies are those of as many rounds
- * of a byte for each rank. */
+/* Asks NCCL's model, which knows the bandwidth of rings only; the latency on the links is the
+ * latency of the same rounds with one byte per rank. */
 static cs_status ask_nccl(cs_prices *prices, cs_way *way, cs_error *error)
 {
     cs_collective small = way->collective;
@@ -184,7 +185,8 @@ cs_status cs_way_price(cs_prices *prices, cs_way *way, cs_error *error)
     return cs_way_delay(prices->options, way, &way->cost, error);
 }
 
-/* Takes the cheapest of the chunk counts, and of all algorithms that fit where none is named. */
+/* Takes the cheapest number of chunks and, if no algorithm is named, the cheapest algorithm that
+ * fits. */
 static cs_status take_cheapest(cs_prices *prices, const cs_algorithm *named, cs_way *way,
                                cs_error *error)
 {
@@ -209,12 +211,12 @@ static cs_status take_cheapest(cs_prices *prices, const cs_algorithm *named, cs_
                 best = tried;
         }
     }
-    if (best.cost >= 0) /* else all are too large, which is told by who asked */
+    if (best.cost >= 0) /* otherwise all candidates overflow, which the caller reports */
         *way = best;
     return CS_OK;
 }
 
-/* The algorithm that was named does not fit. */
+/* Reports that the named algorithm does not fit. */
 static cs_status does_not_fit(const cs_algorithm *named, const cs_collective *of, const char *key,
                               const char *file, cs_error *error)
 {
@@ -227,7 +229,7 @@ static cs_status does_not_fit(const cs_algorithm *named, const cs_collective *of
                            cs_kind_name(of->kind), of->n, named->name, named->needs);
 }
 
-/* What the options say of a collective: as cs_lower_options.algorithm has it. */
+/* The algorithm that the options name for a class, as in cs_lower_options.algorithm. */
 static uint32_t algorithm_for(const cs_lower_options *options, const cs_class *cls)
 {
     const bool apart = cls->purpose == CS_PURPOSE_GRADIENTS && options->gradients > 0;

@@ -1,42 +1,44 @@
-/* How each collective of a graph is done: algorithm, chunks, order of the ranks. Internal to
+/* Decides how each collective of a graph runs: algorithm, chunks, order of the ranks. Internal to
  * sim/core/lower. */
 #ifndef CS_LOWER_PLAN_COLLECTIVE_H
 #define CS_LOWER_PLAN_COLLECTIVE_H
 
 #include "sim/core/lower/prices.h"
 
-/* cs_lower_options.algorithm: these, or else the position in cs_algorithms + CS_FIRST_ALGORITHM. */
+/* Values of cs_lower_options.algorithm; larger values are CS_FIRST_ALGORITHM + position in
+ * cs_algorithms. */
 enum { CS_ALGORITHM_AUTO, CS_ALGORITHM_USUAL, CS_FIRST_ALGORITHM };
 
-/* The decision for all collectives of one first class. */
+/* Decision for all collectives of one class. */
 typedef struct cs_way {
     const cs_algorithm *algorithm;
-    cs_collective collective; /* with the number of chunks */
-    uint32_t group;           /* of the graph */
-    uint32_t *order;          /* rank of the algorithm -> rank of the group; allocated */
-    uint32_t *devices;        /* of the algorithm's ranks; allocated */
-    uint32_t n_members;       /* ranks that are simulated */
+    cs_collective collective; /* with the chosen number of chunks */
+    uint32_t group;           /* its group in the graph */
+    uint32_t *order;          /* rank of the algorithm -> rank of the group; owned */
+    uint32_t *devices;        /* device of each of the algorithm's ranks; owned */
+    uint32_t n_members;       /* number of simulated ranks */
     uint64_t n_sends;
-    cs_time cost;          /* -1: not computed */
-    cs_time hidden;        /* extra time of the collective after `cost`, while its ranks compute */
-    bool by_nccl;          /* its delay is NCCL's: */
-    cs_time links;         /* of it, latencies of the links, which NCCL's are in place of */
-    cs_nccl_case facts;    /* but for the bandwidth */
-    cs_nccl_choice choice; /* of the last delay that was computed */
-    bool tensor;           /* between devices that divide layers */
-    bool expert;           /* all_to_all of experts */
-    bool alone;            /* see cs_class */
-    bool network;          /* ranks in several nodes */
-    bool
-        one_nic; /* a ring that nobody asked for, through one of the NICs of nodes that are unlike */
-    const cs_measured_collective *measured; /* its time when it is one delay, or NULL */
+    cs_time cost; /* time of the collective; -1: not computed */
+    /* time that the collective continues after `cost`, overlapped with computing of its ranks */
+    cs_time hidden;
+    bool by_nccl;          /* the delay follows NCCL's model: */
+    cs_time links;         /* latency of the links in the delay, which NCCL's latency replaces */
+    cs_nccl_case facts;    /* input of NCCL's model without the bandwidth */
+    cs_nccl_choice choice; /* choice in the last delay computed */
+    bool tensor;           /* tensor-parallel collective */
+    bool expert;           /* experts' all_to_all */
+    bool alone;            /* as in cs_class */
+    bool network;          /* whether ranks are in several nodes */
+    bool one_nic;          /* default ring through one of several NICs, because nodes differ */
+    /* measured time, used if the collective is one delay; or NULL */
+    const cs_measured_collective *measured;
 } cs_way;
 
 CS_MUST_CHECK cs_status cs_way_decide(cs_prices *prices, const cs_class *cls, cs_way *way,
                                       cs_error *error);
 
-/* Fills in the cost, if it is not there yet: that which was measured, else that of the algorithm
- * while the other groups of its family do the same. */
+/* Computes the cost unless it is known: the measured time, else the cost of the algorithm while the
+ * other groups of the family do the same. */
 CS_MUST_CHECK cs_status cs_way_price(cs_prices *prices, cs_way *way, cs_error *error);
 
 /* Computes a delay from the time of the messages: applies the reached fraction of the bandwidth,
@@ -44,7 +46,7 @@ CS_MUST_CHECK cs_status cs_way_price(cs_prices *prices, cs_way *way, cs_error *e
 CS_MUST_CHECK cs_status cs_way_delay(const cs_lower_options *options, cs_way *way, cs_time *time,
                                      cs_error *error);
 
-/* Accepts a zeroed one. */
+/* Allowed on a zeroed struct. */
 void cs_way_finish(cs_way *way);
 
 #endif

@@ -8,42 +8,43 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What groups of a family take that do the same at once. */
+/* Costs of the groups of a family that run the same collective at once. */
 typedef struct price {
     const cs_algorithm *algorithm;
     cs_kind kind;
     uint32_t chunks, copies, experts;
     int64_t bytes, bytes_back;
-    cs_time *costs; /* per group of the family, of those with members */
+    cs_time *costs; /* per group of the family that has members */
 } price;
 
-/* The groups of a family, with their ranks in some order. */
+/* Groups of a family with one order of their ranks. */
 typedef struct arrangement {
-    cs_side *sides;    /* NULL while nobody asked for them */
-    uint32_t *devices; /* of all sides */
-    uint64_t hash[2];  /* identifies them in a memory of costs */
+    cs_side *sides;    /* NULL until requested */
+    uint32_t *devices; /* devices of all sides */
+    uint64_t hash[2];  /* identifies the arrangement in the cache of costs */
     cs_solutions *solutions;
 } arrangement;
 
 typedef struct family {
-    uint32_t first, n;      /* in cs_families.groups */
-    arrangement ordered[2]; /* as the algorithm has it; as given, of neighbours */
+    uint32_t first, n;      /* range in cs_families.groups */
+    arrangement ordered[2]; /* [0] in the algorithm's order, [1] in the given order (neighbours) */
     price *prices;
     uint32_t n_prices, cap_prices;
 } family;
 
 struct cs_families {
-    uint32_t *groups;    /* those that have a family, by it */
-    uint32_t *family_of; /* per group: its place in `of`; CS_NONE: it is alone */
-    uint32_t *place;     /* per group: in its family */
-    bool *wanted;        /* as `groups`: it has members, or the graph is folded */
+    uint32_t *groups;    /* groups that have a family, sorted by family */
+    uint32_t *family_of; /* per group: its position in `of`; CS_NONE: no family */
+    uint32_t *place;     /* per group: its position in the family */
+    /* parallel to `groups`: whether the group has members, or the graph is folded */
+    bool *wanted;
     family *of;
     uint32_t n;
 };
 
 /* ---- costs in other graphs ---- */
 
-/* The costs of one family, found by two hashes of everything they depend on. */
+/* Costs of one family, identified by two hashes of everything that they depend on. */
 typedef struct remembered {
     struct remembered *next;
     uint64_t hash[2];
@@ -53,7 +54,7 @@ typedef struct remembered {
 enum { BUCKETS = 1 << 14 };
 
 struct cs_price_memory {
-    const cs_link *links; /* identify its platform */
+    const cs_link *links; /* identifies the platform */
     pthread_mutex_t lock;
     remembered *first[BUCKETS];
 };
@@ -80,7 +81,8 @@ void cs_price_memory_destroy(cs_price_memory *memory)
     free(memory);
 }
 
-/* Entries stay once they are there, so they can be read without the lock; NULL: unknown. */
+/* Looks up costs; NULL: unknown. Entries are never removed, so they can be read without the
+ * lock. */
 static const remembered *recall(cs_price_memory *memory, const uint64_t hash[2])
 {
     pthread_mutex_lock(&memory->lock);
@@ -91,7 +93,7 @@ static const remembered *recall(cs_price_memory *memory, const uint64_t hash[2])
     return at;
 }
 
-/* Without memory it stays unknown; two threads may note the same. */
+/* Adds costs to the cache. If memory runs out they are not added; two threads may add the same. */
 static void remember(cs_price_memory *memory, const uint64_t hash[2], const cs_time *costs,
                      uint32_t n)
 {
@@ -106,7 +108,7 @@ static void remember(cs_price_memory *memory, const uint64_t hash[2], const cs_t
     pthread_mutex_unlock(&memory->lock);
 }
 
-/* Everything that costs depend on besides the family and its collective. */
+/* Hash of everything that costs depend on besides the family and its collective. */
 static uint64_t key_of(const cs_prices *prices)
 {
     const double *reached = cs_reached_levels(&prices->options->reached);
@@ -122,7 +124,7 @@ static uint64_t key_of(const cs_prices *prices)
 
 /* ---- the families of a graph ---- */
 
-/* A group that has a family. */
+/* Group that has a family. */
 typedef struct relative {
     uint32_t family, group;
 } relative;

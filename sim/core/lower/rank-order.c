@@ -6,15 +6,15 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Fewer links are nearer, then wider ones. */
+/* Whether route a is nearer: fewer links first, then higher bandwidth. */
 static bool is_nearer(const cs_route *a, const cs_route *b)
 {
     return a->n != b->n ? a->n < b->n : a->bandwidth > b->bandwidth;
 }
 
-/* From rank 0 on to the nearest rank that is not there yet, of equally near ones the one with the
- * lowest device: what shares a switch, a node, a rack comes together, so that a ring leaves each of
- * them once. O(n^2) routes. */
+/* Orders ranks from rank 0, each time appending the nearest remaining rank (ties: lowest device).
+ * Ranks that share a switch, a node or a rack become adjacent, so a ring leaves each of these once.
+ * Needs O(n^2) routes. */
 static cs_status find_order(const cs_platform *platform, const uint32_t *given, uint32_t n,
                             uint32_t *order, cs_error *error)
 {
@@ -42,7 +42,8 @@ static cs_status find_order(const cs_platform *platform, const uint32_t *given, 
     return status;
 }
 
-/* The same within each node: rings then follow the links between GPUs, as NCCL looks for them. */
+/* Orders ranks within each node in the same way, so that rings follow the links between GPUs as
+ * NCCL's search does. */
 static cs_status find_order_in_nodes(const cs_platform *platform, const uint32_t *given, uint32_t n,
                                      uint32_t node_ranks, uint32_t *order, cs_error *error)
 {
@@ -54,7 +55,8 @@ static cs_status find_order_in_nodes(const cs_platform *platform, const uint32_t
     return CS_OK;
 }
 
-/* How many ranks share a node, when it is the same number in every node and they stand together. */
+/* Number of ranks per node if it is the same in every node and ranks of a node are adjacent; else
+ * 0. */
 static uint32_t find_nodes(const cs_platform *platform, const uint32_t *devices, uint32_t n)
 {
     if (!platform || platform->node_devices == 0)
@@ -90,7 +92,7 @@ bool cs_ranks_are_neighbours(cs_kind kind)
     return kind == CS_HALO || kind == CS_SHIFT;
 }
 
-/* Whether rings over links may be taken where they are not usual. */
+/* Whether the requested algorithm allows rings over links that are not the default. */
 static bool may_take_links(uint32_t asked)
 {
     return asked == CS_ALGORITHM_AUTO ||
@@ -109,7 +111,7 @@ bool cs_lower_takes_links(const cs_lower_options *options)
            (options->gradients == 0 || goes_over_links(options->gradients - 1));
 }
 
-/* In the alpha-beta model a rank has one port. */
+/* Finds rings over direct links. None in the alpha-beta model, which has one port per rank. */
 static cs_status find_links(const cs_prices *prices, const uint32_t *devices, cs_collective *of,
                             cs_error *error)
 {
@@ -130,7 +132,8 @@ static cs_status find_nics(const cs_prices *prices, const uint32_t *given, cs_co
     const cs_platform *platform = prices->platform;
     const cs_lower_options *options = prices->options;
     of->node_ranks = find_nodes(platform, devices, of->n);
-    if (options->fidelity != CS_FIDELITY_ALPHA_BETA) /* there a rank has one port */
+    /* the alpha-beta model has one port per rank */
+    if (options->fidelity != CS_FIDELITY_ALPHA_BETA)
         of->rings = cs_ranks_nics(platform, devices, of->node_ranks);
     if (options->order != CS_ORDER_AUTO || cs_ranks_are_neighbours(of->kind) || of->rings < 2 ||
         of->n == of->node_ranks)

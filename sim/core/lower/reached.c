@@ -17,7 +17,7 @@ static const cs_field level_fields[] = {REACHED(CS_LEVEL_GPU_PAIR, "gpu_pair"),
                                         REACHED(CS_LEVEL_SYSTEM, "system"),
                                         {0}};
 
-/* What is left out is as what is nearer. */
+/* Reads the levels. A level left out has the value of the next nearer level. */
 static cs_status read_levels(const cJSON *value, const cs_json_place *place, cs_arena *arena,
                              double *levels, cs_error *error)
 {

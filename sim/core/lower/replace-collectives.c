@@ -6,19 +6,20 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A task in a list of several. */
+/* Entry of a linked list of tasks. */
 typedef struct entry {
-    uint32_t task, next; /* position of the next one, or CS_NONE */
+    uint32_t task, next; /* position of the next entry, or CS_NONE */
 } entry;
 
-/* What the tasks of the old graph became: what must wait for their predecessors, and what their
+/* What a task of the old graph became: tasks that wait for its predecessors, and tasks that its
  * successors wait for. */
 typedef struct image {
-    uint32_t entries; /* in lowering.entries, or CS_NONE */
+    uint32_t entries; /* list in lowering.entries, or CS_NONE */
     uint32_t exits[2];
 } image;
 
-/* What a rank has received and sent that no later message of it has waited for yet. */
+/* Messages that a rank has received and sent, and that no later message of this rank has waited for
+ * yet. */
 typedef struct open_list {
     struct {
         uint32_t task, round;
@@ -27,34 +28,37 @@ typedef struct open_list {
 } open_list;
 
 typedef struct rank_state {
-    open_list open, before; /* before: what messages of round `round` wait for */
-    uint32_t round;         /* of its last message; CS_NONE before the first */
-    bool entered;           /* by a meeting, which its first message waits for */
+    open_list open, before; /* before: messages that those of round `round` wait for */
+    uint32_t round;         /* round of its last message; CS_NONE before the first */
+    /* whether the rank entered through a meeting, which its first message waits for */
+    bool entered;
 } rank_state;
 
 typedef struct lowering {
     const cs_graph *from;
-    cs_way *const *ways; /* per old class of first members of collectives; NULL for others */
+    /* per class: decision for a collective, at its first member; NULL for others */
+    cs_way *const *ways;
     cs_builder *to;
     image *images; /* per old task */
     entry *entries;
     uint32_t n_entries, cap_entries;
     uint32_t
-        *delays; /* per old class: that of its delay, or of the series that it is; or CS_NONE */
+        /* per old class: class of its delay or of the rebuilt series; CS_NONE until it is made */
+        *delays;
     uint32_t
-        *enters; /* per old class: that of the meeting with its effects at the start, or CS_NONE */
-    uint32_t *leaves;  /* the same of those at the end */
+        *enters; /* per old class: class of the meeting with its effects at the start, or CS_NONE */
+    uint32_t *leaves;  /* the same for effects at the end */
     rank_state *ranks; /* scratch, per rank */
     uint32_t n_ranks;
     cs_message_classes messages;
-    bool delayed; /* a collective becomes one delay */
+    bool delayed; /* whether a collective becomes one delay */
     bool no_memory;
-    uint32_t member; /* of the collective that is being lowered: its first member */
+    uint32_t member; /* first member of the collective being lowered */
 } lowering;
 
 /* ---- what stays ---- */
 
-/* A class is taken over as it is; one that is a series when its parts are known. */
+/* Copies a class. A series is copied once the classes of its parts are known. */
 static void copy_class(lowering *l, const cs_class *cls)
 {
     cs_class copy = *cls;
@@ -65,7 +69,7 @@ static void copy_class(lowering *l, const cs_class *cls)
                           l->from->effects[e].bytes, l->from->effects[e].at_end);
 }
 
-/* Everything but the tasks is taken over as it is; classes keep their ids. */
+/* Copies everything but the tasks. Classes keep their ids. */
 static void copy_frame(lowering *l)
 {
     const cs_graph *from = l->from;
@@ -123,7 +127,7 @@ static const cs_class *class_now(const lowering *l)
     return cs_graph_class(l->from, l->member);
 }
 
-/* The rank of the group that the algorithm calls `rank`. */
+/* Member of the current collective with the algorithm's rank `rank`. */
 static uint32_t member_of(const lowering *l, uint32_t rank)
 {
     return l->member + l->ways[l->from->tasks[l->member].cls]->order[rank];
@@ -134,7 +138,7 @@ static uint32_t device_of(const lowering *l, uint32_t rank)
     return l->ways[l->from->tasks[l->member].cls]->devices[rank];
 }
 
-/* Of the collective that is being lowered. */
+/* Class of a message of the collective being lowered. */
 static uint32_t message_class(lowering *l, uint32_t from, uint32_t to, int64_t bytes)
 {
     const uint32_t id = cs_message_classes_find(&l->messages, class_now(l), from, to, bytes);
@@ -142,7 +146,7 @@ static uint32_t message_class(lowering *l, uint32_t from, uint32_t to, int64_t b
     return id;
 }
 
-/* A transfer of nothing from a rank to itself: a point where things meet. */
+/* Adds a meeting: a transfer of no bytes from a rank to itself, at which dependencies join. */
 static uint32_t add_meeting(lowering *l, uint32_t rank)
 {
     const uint32_t device = device_of(l, rank);
@@ -167,7 +171,7 @@ static bool has_effects(const lowering *l, uint32_t member, bool at_end)
     return false;
 }
 
-/* Gives the class that was added last the effects of another, at its start or at its end. */
+/* Copies the effects of a class, at its start or its end, to the class added last. */
 static void copy_effects(lowering *l, const cs_class *cls, bool at_end)
 {
     for (uint32_t e = cls->first_effect; e < cls->first_effect + cls->n_effects; e++) {
@@ -177,7 +181,7 @@ static void copy_effects(lowering *l, const cs_class *cls, bool at_end)
     }
 }
 
-/* A meeting with a member's effects, at its start or at its end. */
+/* Adds a meeting with a member's effects, at its start or its end. */
 static uint32_t add_effects(lowering *l, uint32_t member, bool at_end)
 {
     const cs_class *of = class_of(l, member);
@@ -198,7 +202,7 @@ static uint32_t add_effects(lowering *l, uint32_t member, bool at_end)
     return cs_builder_task(l->to, *cls, l->from->tasks[member].item);
 }
 
-/* Puts aside what the messages of this round wait for: all that is open from earlier rounds. */
+/* Moves what is open from earlier rounds to `before`: the messages of this round wait for it. */
 static void begin_round(lowering *l, rank_state *rank, uint32_t round)
 {
     uint32_t kept = 0;
@@ -213,8 +217,8 @@ static void begin_round(lowering *l, rank_state *rank, uint32_t round)
     rank->round = round;
 }
 
-/* A rank that received before its first message enters by a meeting, which that message waits for.
- */
+/* Lets a rank that received before its first message enter through a meeting, which that message
+ * waits for. */
 static void enter_receiver(lowering *l, uint32_t rank)
 {
     const uint32_t meeting = add_meeting(l, rank);
@@ -252,7 +256,8 @@ static void leave_rank(lowering *l, uint32_t rank)
     const uint32_t member = member_of(l, rank);
     image *of = &l->images[member];
     const bool effects = has_effects(l, member, true);
-    if (l->ranks[rank].round == CS_NONE && !l->ranks[rank].entered) { /* has only received */
+    /* The rank has only received. */
+    if (l->ranks[rank].round == CS_NONE && !l->ranks[rank].entered) {
         const uint32_t meeting = add_meeting(l, rank);
         add_entry(l, member_of(l, rank), meeting);
         push_open(l, open, meeting, CS_NONE);
@@ -308,7 +313,7 @@ static uint32_t make_delay(lowering *l, const cs_way *way, const cs_class *of)
                                                .hidden = way->hidden});
 }
 
-/* Its class has the effects that all members have at their ends. */
+/* Class of the delay, with the effects that all members have at their ends. */
 static uint32_t delay_class(lowering *l, const cs_way *way)
 {
     uint32_t *cls = &l->delays[l->from->tasks[l->member].cls];
@@ -341,8 +346,8 @@ static void lower_to_delay(lowering *l, const cs_way *way)
 
 /* ---- series ---- */
 
-/* What becomes of a part: a delay, which waits for no other rank that is simulated, has the effects
- * at its start as well. */
+/* Class that a part of a series becomes. A delay waits for no other simulated rank, so it also has
+ * the effects at its start. */
 static uint32_t part_class(lowering *l, uint32_t old)
 {
     const cs_class *of = &l->from->classes[old];
@@ -358,7 +363,7 @@ static uint32_t part_class(lowering *l, uint32_t old)
     return l->delays[old];
 }
 
-/* The class of a task that is not a collective. */
+/* New class of a task that is not a collective. */
 static uint32_t same_class(lowering *l, uint32_t old)
 {
     const cs_class *of = &l->from->classes[old];
@@ -381,7 +386,7 @@ static uint32_t same_class(lowering *l, uint32_t old)
 
 /* ---- the graph ---- */
 
-/* What was not lowered yet has no image. */
+/* Whether memory ran out. Tasks not lowered by then have no image. */
 static bool has_failed(const lowering *l)
 {
     return l->no_memory || cs_builder_failed(l->to);

@@ -6,12 +6,12 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* A message on its way; its links are those of finite bandwidth. */
+/* Message in flight. Its links are those with finite bandwidth. */
 typedef struct flow {
-    uint32_t first, n; /* in links */
-    bool seen;         /* its component has been found */
-    cs_speed speed;    /* first with the bandwidth of the narrowest link as its rate */
-    double part;       /* of it that is reached */
+    uint32_t first, n; /* range in `links` */
+    bool seen;         /* whether its component has been found */
+    cs_speed speed;    /* its rate starts as the bandwidth of its narrowest link */
+    double part;       /* fraction of the rate that it reaches */
 } flow;
 
 typedef struct ids {
@@ -20,20 +20,22 @@ typedef struct ids {
 
 struct cs_round {
     const cs_platform *platform;
-    const cs_alpha_beta *levels; /* or NULL */
-    const double *parts;         /* of its rate that a message reaches, by level; or NULL */
+    const cs_alpha_beta *levels; /* levels of the alpha-beta model; or NULL */
+    /* fraction of its rate that a message reaches, by level; or NULL */
+    const double *parts;
     flow *flows;
     uint32_t cap_flows;
-    ids links, used;    /* of all flows, and which links any flow is on */
-    ids on_links;       /* the flows on each used link, one link after the other */
-    ids members, reach; /* flows and links of a component */
-    uint32_t *way;      /* of one route */
+    ids links, used;    /* links of all flows; links with any flow */
+    ids on_links;       /* flows on each used link, link by link */
+    ids members, reach; /* flows and links of the current component */
+    uint32_t *way;      /* buffer for one route */
     /* Per link of the platform: */
-    uint32_t *crowd; /* flows on it, in the alpha-beta model sides; max_min: those without a rate */
-    uint32_t *first; /* of its flows in on_links */
-    uint32_t *last;  /* 1 + the side that was counted last */
-    double *room;    /* not yet given away; fifo: time that it is busy */
-    bool *reached;   /* by the component that is being found */
+    /* number of flows on it; alpha-beta model: sides; max_min: flows without a rate */
+    uint32_t *crowd;
+    uint32_t *first; /* its range in on_links */
+    uint32_t *last;  /* 1 + the side counted last */
+    double *room;    /* bandwidth not yet assigned; fifo: busy time */
+    bool *reached;   /* whether it belongs to the component being found */
 };
 
 static bool reserve_ids(ids *list, uint64_t n)
@@ -91,7 +93,7 @@ void cs_round_destroy(cs_round *round)
 
 /* ---- routes ---- */
 
-/* The links of a route on which the message meets others. */
+/* Lists the links of a route on which the message competes with others. */
 static bool add_links(cs_round *r, flow *of, const cs_route *route, uint32_t side)
 {
     if (!reserve_ids(&r->links, r->links.n + (uint64_t)route->n) ||
@@ -123,7 +125,7 @@ static cs_level level_of(const cs_platform *platform, const cs_sent *sent, const
     return rack == 0 || sent->from / rack == sent->to / rack ? CS_LEVEL_RACK : CS_LEVEL_SYSTEM;
 }
 
-/* In place of the latency and the bandwidth of the route, those of its level if they are given. */
+/* Replaces the route's latency and bandwidth by those of its level, if given. */
 static void take_level(const cs_round *r, const cs_sent *sent, const cs_route *route, flow *out)
 {
     const cs_alpha_beta *given = &r->levels[level_of(r->platform, sent, route)];
@@ -166,7 +168,7 @@ static void count_rates(cs_round *r, uint32_t n)
     }
 }
 
-/* The least that any link of the component gives to each of its flows without a rate. */
+/* The smallest fair share on any link of the component, for flows without a rate. */
 static double least_share(const cs_round *r)
 {
     double least = INFINITY;
@@ -178,7 +180,7 @@ static double least_share(const cs_round *r)
     return least;
 }
 
-/* In place of a rate while there is none. */
+/* Markers in place of a rate that is not known yet. */
 #define WAITING (-1.0)
 #define CHOSEN  (-2.0)
 
@@ -192,8 +194,8 @@ static bool is_on_full_link(const cs_round *r, const flow *of, double share)
     return false;
 }
 
-/* Progressive filling by levels: all links that give the least are full at once. A component has
- * few levels, for its messages are much alike. */
+/* Progressive filling by levels: all links with the smallest share fill up at once. A component has
+ * few levels because its messages are similar. */
 static void fill(cs_round *r)
 {
     for (uint32_t i = 0; i < r->reach.n; i++)
@@ -242,7 +244,7 @@ static bool list_flows(cs_round *r, uint32_t n)
     return true;
 }
 
-/* The flows that share links with this one, with those that do, and so on; and their links. */
+/* Finds all flows connected to this one through shared links, directly or not, and their links. */
 static bool find_component(cs_round *r, uint32_t from)
 {
     r->members.n = r->reach.n = 0;
@@ -288,8 +290,8 @@ static cs_status fair_rates(cs_round *r, const cs_sent *sent, uint32_t n, const 
     return CS_OK;
 }
 
-/* A link is busy for the sum of what its messages need; each needs all links of its route at once,
- * so none goes faster than its narrowest. */
+/* fifo: a link is busy for the sum of its messages' times. A message needs all links of its route
+ * at once, so none is faster than its narrowest link. */
 static void queue_rates(cs_round *r, const cs_sent *sent, uint32_t n)
 {
     for (uint32_t i = 0; i < r->used.n; i++)
@@ -306,7 +308,8 @@ static void queue_rates(cs_round *r, const cs_sent *sent, uint32_t n)
     }
 }
 
-/* Over phi: given, or as many collectives as share a link with the message. */
+/* Divides rates by phi: the given value, or the number of collectives that share a link with the
+ * message. */
 static void lone_rates(cs_round *r, uint32_t n)
 {
     const bool given = r->platform->sharing == CS_SHARING_PHI;
@@ -339,7 +342,7 @@ static cs_status set_rates(cs_round *r, const cs_sent *sent, uint32_t n, const b
     return CS_OK;
 }
 
-/* What a message gets of its share; exactly the share where that is all of it. */
+/* Speed after applying the reached fraction; exactly the share if the fraction is 1. */
 static cs_speed reached(const flow *of)
 {
     cs_speed speed = of->speed;
