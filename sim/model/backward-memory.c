@@ -1,6 +1,7 @@
 #include "sim/model/backward-memory.h"
 
 #include "sim/model/op-cost.h"
+#include "sim/model/ops/operator.h"
 
 #include <stdlib.h>
 
@@ -184,15 +185,14 @@ static int64_t walk_op(walk *w, uint32_t p)
 {
     const cs_op *op = &w->net->ops[p];
     const int64_t workspace = w->of->workspaces[p];
-    const bool is_loss = op->kind == CS_OP_CROSS_ENTROPY || op->kind == CS_OP_SQUARED_ERROR;
-    if (op->kind == CS_OP_VIEW) {
+    if (cs_op_is_view(op)) {
         w->written[op->inputs[0]] |= w->written[op->output];
         return w->live;
     }
     if (!cs_net_tensor(w->net, op->output)->differentiable)
         return w->live; /* frozen weights, and nothing before them that is trained */
     w->peak = w->live;
-    if (!is_loss && gradient_of(w, op->output)->bytes == 0)
+    if (!cs_op_is_loss(op) && gradient_of(w, op->output)->bytes == 0)
         make(w, op->output, false); /* nobody reads it: it is zero */
     if (op->kind == CS_OP_ADD || (op->kind == CS_OP_EXCHANGE && op->in_place))
         hand_on(w, op, workspace);
@@ -209,7 +209,7 @@ static void find_roots(walk *w)
     for (uint32_t t = 0; t < w->net->n_tensors; t++)
         w->roots[t] = t;
     for (uint32_t p = 0; p < w->net->n_ops; p++)
-        if (w->net->ops[p].kind == CS_OP_VIEW)
+        if (cs_op_is_view(&w->net->ops[p]))
             w->roots[w->net->ops[p].output] = w->roots[w->net->ops[p].inputs[0]];
 }
 

@@ -1,5 +1,6 @@
 #include "sim/model/idle-recompute.h"
 
+#include "sim/model/ops/operator.h"
 #include "sim/model/recompute.h"
 
 #include <stdlib.h>
@@ -17,7 +18,7 @@ static bool repeats(const cs_net *net, const char *name, const char *const *othe
 {
     bool found = false;
     for (uint32_t p = 0; p < net->n_ops; p++)
-        found |= net->ops[p].kind != CS_OP_VIEW && cs_recompute_means(name, net->ops[p].name) &&
+        found |= !cs_op_is_view(&net->ops[p]) && cs_recompute_means(name, net->ops[p].name) &&
                  !is_meant(others, n, net->ops[p].name);
     return found;
 }

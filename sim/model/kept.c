@@ -1,5 +1,7 @@
 #include "sim/model/kept.h"
 
+#include "sim/model/ops/operator.h"
+
 #include <math.h>
 
 const char *const cs_fused_names[] = {"norm", "swiglu", "cross_entropy", "linear", NULL};
@@ -49,15 +51,10 @@ static int64_t weighted_bytes(const cs_net *net, const cs_op *op, const cs_kept_
     return cs_tensor_bytes(net, op->inputs[0], batch, precision);
 }
 
-static bool is_product(const cs_op *op)
-{
-    return op->kind == CS_OP_LINEAR || op->kind == CS_OP_GROUPED_LINEAR;
-}
-
 bool cs_kept_one_matrix(const cs_op *a, const cs_op *b, const cs_kept_rules *rules)
 {
-    return is_fused(rules, CS_FUSED_LINEAR) && is_product(a) && a->kind == b->kind && !a->wide &&
-           !b->wide && !a->frozen && !b->frozen && a->inputs[0] == b->inputs[0];
+    return is_fused(rules, CS_FUSED_LINEAR) && cs_op_is_product(a) && a->kind == b->kind &&
+           !a->wide && !b->wide && !a->frozen && !b->frozen && a->inputs[0] == b->inputs[0];
 }
 
 static void add_cast(double bytes, cs_pass_cost *pass)
@@ -146,7 +143,7 @@ static int64_t shifted_bytes(const cs_net *net, const cs_op *op, const cs_kept_r
 void cs_kept_fuse(const cs_net *net, const cs_op *op, const cs_kept_rules *rules, uint32_t batch,
                   cs_precision precision, cs_op_cost *cost)
 {
-    if (is_product(op) && cs_precision_is_narrow(cs_op_precision(op, precision)))
+    if (cs_op_is_product(op) && cs_precision_is_narrow(cs_op_precision(op, precision)))
         keep_operands(net, op, rules, precision, cost);
     if (rules->weighted_features && is_last_product(net, op))
         cost->extra_kept_bytes += weighted_bytes(net, op, rules, batch, precision);
@@ -189,7 +186,7 @@ bool cs_kept_in_place(const cs_op *op, const cs_kept_rules *rules)
 static bool has_placeholder(const cs_op *op, const cs_kept_rules *rules)
 {
     return rules->weight_gradients == CS_WEIGHT_GRADIENTS_PLACEHOLDERS && !op->wide &&
-           !op->frozen && (op->kind == CS_OP_LINEAR || op->kind == CS_OP_GROUPED_LINEAR);
+           !op->frozen && cs_op_is_product(op);
 }
 
 int64_t cs_kept_gradient(const cs_op *op, const cs_kept_rules *rules, cs_precision precision)
@@ -239,7 +236,7 @@ int64_t cs_kept_placeholder(const cs_op *op, const cs_kept_rules *rules, cs_prec
 {
     if (!has_placeholder(op, rules))
         return 0;
-    const int64_t matrices = op->kind == CS_OP_GROUPED_LINEAR ? op->experts : 1;
+    const int64_t matrices = cs_op_matrices(op);
     return op->weights / matrices * cs_precision_bytes(precision);
 }
 

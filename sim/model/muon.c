@@ -1,5 +1,7 @@
 #include "sim/model/muon.h"
 
+#include "sim/model/ops/operator.h"
+
 #include <math.h>
 #include <stddef.h>
 
@@ -18,7 +20,7 @@ static bool is_last(const cs_net *net, const cs_op *op)
 {
     uint32_t reader = cs_net_tensor(net, op->output)->last_reader;
     while (reader < net->n_ops &&
-           (net->ops[reader].kind == CS_OP_VIEW || net->ops[reader].kind == CS_OP_EXCHANGE))
+           (cs_op_is_view(&net->ops[reader]) || net->ops[reader].kind == CS_OP_EXCHANGE))
         reader = cs_net_tensor(net, net->ops[reader].output)->last_reader;
     return reader < net->n_ops && net->ops[reader].kind == CS_OP_CROSS_ENTROPY;
 }
@@ -44,14 +46,14 @@ static void find_sides(const cs_net *net, const cs_op *op, int64_t *rows, int64_
 {
     const cs_shape *shape = &cs_net_tensor(net, op->inputs[0])->shape;
     *columns = shape->dims[shape->rank - 1];
-    *rows = op->weights / (op->kind == CS_OP_GROUPED_LINEAR ? op->experts : 1) / *columns;
+    *rows = op->weights / cs_op_matrices(op) / *columns;
 }
 
 cs_muon_matrices cs_muon_matrices_of(const cs_net *net, const cs_kept_rules *rules, uint32_t first,
                                      uint32_t end, uint32_t p, const cs_net *whole, const cs_op *of)
 {
     const cs_op *op = &net->ops[p];
-    cs_muon_matrices made = {.n = op->kind == CS_OP_GROUPED_LINEAR ? op->experts : 1};
+    cs_muon_matrices made = {.n = cs_op_matrices(op)};
     int64_t halves = 1;
     if (!cs_muon_updates(net, op))
         return (cs_muon_matrices){0};

@@ -1,7 +1,7 @@
 #include "sim/model/net-adapters.h"
 
 #include "sim/base/text.h"
-#include "sim/model/net-build.h"
+#include "sim/model/ops/operator.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -10,6 +10,7 @@
 #include "sim/model/net-layers.h"
 #include "sim/model/net-pieces.h"
 #include "sim/model/op-seconds.h"
+#include "sim/model/ops/operator.h"
 #include "sim/model/recompute.h"
 
 #include <math.h>
@@ -43,9 +44,8 @@ static cs_kernel_kind kernel_of(const cs_op *op)
 {
     if (op->kind == CS_OP_ATTENTION)
         return CS_KERNEL_ATTENTION;
-    return op->kind == CS_OP_LINEAR || op->kind == CS_OP_GROUPED_LINEAR || op->kind == CS_OP_CONV
-               ? CS_KERNEL_PRODUCTS
-               : CS_KERNEL_MEMORY_BOUND;
+    return cs_op_is_product(op) || op->kind == CS_OP_CONV ? CS_KERNEL_PRODUCTS
+                                                          : CS_KERNEL_MEMORY_BOUND;
 }
 
 static bool add_op(const cs_net_options *how, const cs_op *op, const cs_op_cost *cost,
@@ -185,7 +185,7 @@ static void repeat_runs(const cs_net *net, cs_net_counts *of, cs_net_chain *chai
             if (of->runs[p] == 0)
                 continue;
             for (uint32_t q = p; q < layer->end && of->runs[q] == of->runs[p]; q++)
-                last = net->ops[q].kind == CS_OP_VIEW ? last : q;
+                last = cs_op_is_view(&net->ops[q]) ? last : q;
             of->seconds[last].backward_input += of->seconds[p].forward;
             of->seconds[last].host.backward_input += of->seconds[p].host.forward;
             layer->backward_input += of->seconds[p].forward;

@@ -1,6 +1,6 @@
 #include "sim/model/net-file.h"
 
-#include "sim/model/net-file-ops.h"
+#include "sim/model/ops/operator.h"
 
 #include <stdio.h>
 
@@ -45,7 +45,7 @@ static bool add_attributes(cJSON *object, const cs_op *op)
         const char *key;
         double value;
     } attributes[] = {
-        {"heads", op->kind == CS_OP_RMS_NORM && op->groups > 1
+        {"heads", cs_operator_of(op)->key & CS_KEY_GROUPS_AS_HEADS && op->groups > 1
                       ? op->groups
                       : op->heads + op->scan.heads + op->attention.heads},
         {"kv_heads", op->attention.kv_heads},
@@ -75,7 +75,7 @@ static bool add_flags(cJSON *object, const cs_op *op)
         bool is;
     } flags[] = {
         {"causal", op->attention.causal},
-        {"math", op->kind == CS_OP_ATTENTION && op->attention.kernel == CS_ATTENTION_MATH},
+        {"math", op->attention.heads > 0 && op->attention.kernel == CS_ATTENTION_MATH},
         {"sinks", op->attention.sinks},
         {"padded", op->attention.padded},
         {"wide", op->wide},

@@ -1,7 +1,7 @@
 #include "sim/model/net-file.h"
 
 #include "sim/base/text.h"
-#include "sim/model/net-file-ops.h"
+#include "sim/model/ops/operator.h"
 
 #include <string.h>
 

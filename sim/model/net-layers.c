@@ -1,6 +1,7 @@
 #include "sim/model/net-layers.h"
 
 #include "sim/model/articulation.h"
+#include "sim/model/ops/operator.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,8 +9,7 @@
 
 static bool is_side_loss(const cs_net *net, uint32_t p)
 {
-    cs_op_kind kind = net->ops[p].kind;
-    return p + 1 < net->n_ops && (kind == CS_OP_CROSS_ENTROPY || kind == CS_OP_SQUARED_ERROR);
+    return p + 1 < net->n_ops && cs_op_is_loss(&net->ops[p]);
 }
 
 static bool reads_input(const cs_net *net, const cs_op *op, const uint32_t *writer)
@@ -58,7 +58,7 @@ static bool only_views(const cs_net *net, uint32_t first, uint32_t end)
 {
     bool only = true;
     for (uint32_t p = first; p < end; p++)
-        only &= net->ops[p].kind == CS_OP_VIEW;
+        only &= cs_op_is_view(&net->ops[p]);
     return only;
 }
 
@@ -80,7 +80,7 @@ static uint32_t join_views(const cs_net *net, uint32_t *ends, uint32_t n)
 
 uint32_t cs_net_block_from(const cs_net *net, uint32_t p)
 {
-    while (p + 1 < net->n_ops && net->ops[p].kind == CS_OP_VIEW)
+    while (p + 1 < net->n_ops && cs_op_is_view(&net->ops[p]))
         p++;
     return net->ops[p].block;
 }
@@ -100,7 +100,7 @@ static const char *name_layer(const cs_net *net, const cs_net_layer *layer,
 {
     static const char format[] = "%s to %s";
     uint32_t first = layer->first;
-    while (first + 1 < layer->end && net->ops[first].kind == CS_OP_VIEW)
+    while (first + 1 < layer->end && cs_op_is_view(&net->ops[first]))
         first++;
     const cs_op *a = &net->ops[first], *b = &net->ops[layer->end - 1];
     if (granularity == CS_GRANULARITY_BLOCK)

@@ -1,8 +1,7 @@
 #include "sim/model/net-local.h"
 
 #include "sim/base/vector.h"
-#include "sim/model/net-build.h"
-#include "sim/model/split-rules.h"
+#include "sim/model/ops/operator.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -159,6 +158,13 @@ static void push_exchange(maker *m, cs_op_exchange exchange)
 
 /* ---- exchanges from layouts ---- */
 
+/* The bias that it adds has a gradient. */
+const cs_operator cs_operator_exchange = {
+    .name = "exchange",
+    .group = "elementwise",
+    .each = {.weight_moves = 1},
+};
+
 /* A change of layout, of a tensor of the whole network of that shape. */
 typedef struct change {
     cs_shape shape;
@@ -265,7 +271,7 @@ static cs_tensor exchange(maker *m, cs_tensor tensor, const change *c, uint32_t 
 
 static bool is_narrowed(const cs_op *op)
 {
-    return op->kind == CS_OP_LINEAR && !op->wide;
+    return cs_op_is_product(op) && !op->wide;
 }
 
 /* The local tensor in the layout that operator p needs of a tensor. */
@@ -288,31 +294,29 @@ static cs_tensor version_for(maker *m, cs_tensor tensor, const cs_tensor_layout 
 
 /* ---- operators ---- */
 
-static bool is_space(cs_layout_axis axis)
+static cs_split_way way_of(const cs_split *split, cs_layout_axis axis)
 {
-    return axis >= CS_LAYOUT_SPACE_X && axis <= CS_LAYOUT_SPACE_Z;
-}
-
-static const cs_axis_rules *rules_of(const cs_split *split, cs_layout_axis axis)
-{
-    static const cs_axis_rules *const tensor[] = {[CS_TENSOR_PAIRS] = &cs_rules_tensor_pairs,
-                                                  [CS_TENSOR_FILTER] = &cs_rules_filter,
-                                                  [CS_TENSOR_CHANNEL] = &cs_rules_channel};
-    const uint32_t method = split->tensor_method;
-    if (axis == CS_LAYOUT_TENSOR)
-        return method < sizeof(tensor) / sizeof(tensor[0]) ? tensor[method] : NULL;
-    return is_space(axis)                    ? &cs_rules_space
-           : axis == CS_LAYOUT_CONTEXT       ? &cs_rules_context
-           : axis == CS_LAYOUT_EXPERT        ? &cs_rules_expert
-           : axis == CS_LAYOUT_EXPERT_TENSOR ? &cs_rules_expert_tensor
-                                             : NULL;
+    switch (axis) {
+    case CS_LAYOUT_TENSOR:
+        return split->tensor_method == CS_TENSOR_FILTER    ? CS_SPLIT_FILTER
+               : split->tensor_method == CS_TENSOR_CHANNEL ? CS_SPLIT_CHANNEL
+                                                           : CS_SPLIT_PAIRS;
+    case CS_LAYOUT_CONTEXT:
+        return CS_SPLIT_CONTEXT;
+    case CS_LAYOUT_EXPERT:
+        return CS_SPLIT_EXPERT;
+    case CS_LAYOUT_EXPERT_TENSOR:
+        return CS_SPLIT_EXPERT_TENSOR;
+    default:
+        return CS_SPLIT_SPACE;
+    }
 }
 
 static void ask_rule(maker *m, const cs_op *op, cs_layout_axis axis, divided_op *d)
 {
     cs_division given[CS_OP_INPUTS_MAX];
     cs_rule_answer answer = {0};
-    const cs_axis_rules *rules = rules_of(m->split, axis);
+    cs_layout_rule *rule = cs_operator_of(op)->split[way_of(m->split, axis)];
     const cs_rule_query query = {.net = m->net,
                                  .links = &m->links,
                                  .split = m->split,
@@ -323,8 +327,8 @@ static void ask_rule(maker *m, const cs_op *op, cs_layout_axis axis, divided_op 
                                  .report = &m->report};
     for (uint32_t i = 0; i < op->n_inputs; i++)
         given[i] = m->versions[m->first[op->inputs[i]]].layout.axes[axis];
-    if (rules && rules->of[op->kind])
-        rules->of[op->kind](&query, &answer);
+    if (rule)
+        rule(&query, &answer);
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         d->inputs[i].axes[axis] = answer.inputs[i];
         d->partial[i] |= (uint32_t)answer.partial[i] << axis;
@@ -339,129 +343,6 @@ static void ask_rule(maker *m, const cs_op *op, cs_layout_axis axis, divided_op 
         d->inner_axis[d->n_inner] = axis;
         d->inner[d->n_inner++] = answer.inner[i];
     }
-}
-
-/* Rows of a table of which a place has those of a part of the ids. */
-static int64_t local_rows(const maker *m, const divided_op *d, int64_t rows)
-{
-    for (int axis = 0; axis < CS_N_LAYOUT_AXES; axis++) {
-        const cs_axes axes = cs_grid_axes(grid_of(m), cs_layout_axes((cs_layout_axis)axis));
-        if (d->made.axes[axis].part == CS_PARTIAL)
-            rows = cs_part_size((uint32_t)rows, axes.size, cs_axes_coordinate(axes, m->place));
-    }
-    return rows;
-}
-
-/* Parameters that belong to the last dimension, or to all of a table's: `count` of `whole`
- * features, of which the place has `local`. */
-static int64_t local_features(int64_t count, uint32_t whole, uint32_t local)
-{
-    return count / whole * local;
-}
-
-/* A filter of a convolution reads the channels of its group; a place has some of the filters, of
- * the channels, or of the groups. */
-static void set_filters(const cs_op *of, uint32_t channels, uint32_t local_channels,
-                        uint32_t filters, uint32_t local_filters, cs_op *op)
-{
-    int64_t each = of->weights / filters;
-    if (of->groups == 1)
-        each = each / channels * local_channels;
-    op->weights = local_filters * each;
-    op->biases = of->biases > 0 ? local_filters : 0;
-    if (local_channels < channels)
-        op->groups = (uint32_t)((uint64_t)of->groups * local_channels / channels);
-    else
-        op->groups = (uint32_t)((uint64_t)of->groups * local_filters / filters);
-    if (op->groups == 0 || of->groups == 1)
-        op->groups = 1;
-}
-
-static uint32_t local_heads(uint32_t heads, const cs_shape *local, const cs_shape *whole)
-{
-    return (uint32_t)((uint64_t)heads * local->dims[1] / whole->dims[1]);
-}
-
-/* Of attention: a place has those of all heads that the places of the context axis divide among
- * them instead of tokens. */
-static int64_t head_parameters(const maker *m, const cs_op *of, uint32_t heads)
-{
-    const cs_split *split = m->split;
-    const bool divides = split->context_method == CS_CONTEXT_ALL_TO_ALL;
-    return (int64_t)heads * (divides ? split->grid.context : 1) *
-           (of->attention.buckets + of->attention.sinks);
-}
-
-/* The parameters of an operator that reads and makes these local shapes. */
-static void set_parameters(const maker *m, const divided_op *d, const cs_op *of, const cs_shape *in,
-                           const cs_shape *out, cs_op *op)
-{
-    const cs_shape *whole_in = &cs_net_tensor(m->net, of->inputs[0])->shape;
-    const cs_shape *whole_out = &cs_net_tensor(m->net, of->output)->shape;
-    const uint32_t features = out->dims[out->rank - 1];
-    const uint32_t whole = whole_out->dims[whole_out->rank - 1];
-    switch (of->kind) {
-    case CS_OP_CONV:
-        set_filters(of, whole_in->dims[0], in->dims[0], whole_out->dims[0], out->dims[0], op);
-        break;
-    case CS_OP_LINEAR:
-        op->weights = (int64_t)in->dims[in->rank - 1] * features;
-        op->biases = of->biases > 0 ? features : 0;
-        break;
-    case CS_OP_EMBEDDING:
-        op->weights = local_rows(m, d, of->weights / whole) * features;
-        break;
-    case CS_OP_RMS_NORM:
-        op->groups = of->groups > 1 ? local_heads(of->groups, in, whole_in) : 1;
-        if (of->groups == 1)
-            op->weights = features;
-        break;
-    case CS_OP_LAYER_NORM:
-    case CS_OP_ADD:
-    case CS_OP_CONCAT:
-        op->weights = local_features(of->weights, whole, features);
-        op->biases = local_features(of->biases, whole, features);
-        break;
-    case CS_OP_ATTENTION:
-        op->attention.heads = local_heads(of->attention.heads, in, whole_in);
-        op->weights = head_parameters(m, of, op->attention.heads);
-        break;
-    case CS_OP_CAUSAL_CONV:
-        op->groups = features;
-        op->weights = local_features(of->weights, whole, features);
-        op->biases = local_features(of->biases, whole, features);
-        break;
-    case CS_OP_SCAN:
-        op->scan.heads = local_heads(of->scan.heads, in, whole_in);
-        op->scan.groups = local_heads(of->scan.groups, in, whole_in);
-        op->weights = 3 * (int64_t)op->scan.heads;
-        break;
-    case CS_OP_HEAD_CONCAT:
-        op->heads = local_heads(of->heads, in, whole_in);
-        break;
-    case CS_OP_GROUPED_LINEAR:
-        op->experts = of->experts / grid_of(m)->expert;
-        op->weights = (int64_t)op->experts * in->dims[1] * features;
-        op->biases = of->biases > 0 ? (int64_t)op->experts * features : 0;
-        break;
-    default:
-        break;
-    }
-}
-
-/* Heads of keys and values are as many as fit the local keys. */
-static void set_attention(const maker *m, const divided_op *d, const cs_op *of, cs_op *op,
-                          cs_local_op *info)
-{
-    if (of->kind != CS_OP_ATTENTION)
-        return;
-    op->attention.kv_heads =
-        local_heads(of->attention.kv_heads, &cs_net_tensor(&m->made->net, op->inputs[1])->shape,
-                    &cs_net_tensor(m->net, of->inputs[1])->shape);
-    if (d->shares == 0)
-        return;
-    op->attention.shares = d->shares;
-    op->attention.steps = info->steps = d->ring ? d->shares : 1;
 }
 
 /* In each step but the last, keys and values go on to the next place. Backward begins with those
@@ -568,7 +449,7 @@ static uint32_t lender_of(const maker *m, uint32_t p)
 static cs_axes_name weight_axes(const maker *m, const divided_op *d, const cs_op *op)
 {
     const cs_grid *grid = grid_of(m);
-    if (op->kind == CS_OP_GROUPED_LINEAR)
+    if (cs_operator_of(op)->of_experts)
         return grid->tensor * grid->expert * grid->expert_tensor > 1 ? CS_AXES_EXPERT_DATA
                                                                      : CS_AXES_GRADIENT;
     if (op->weights + op->biases == 0)
@@ -581,9 +462,20 @@ static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *b
 {
     const cs_op *of = &m->net->ops[p];
     const cs_tensor_info *out = cs_net_tensor(m->net, of->output);
+    const cs_operator *kind = cs_operator_of(of);
     const cs_shape whole = cs_net_tensor(m->net, of->inputs[0])->shape;
-    const cs_shape in = local_shape(m, &d->inputs[0], &whole);
-    const cs_shape shape = local_shape(m, &d->made, &out->shape);
+    const cs_cut part = {.net = m->net,
+                         .local = &m->made->net,
+                         .split = m->split,
+                         .place = m->place,
+                         .of = of,
+                         .whole_in = whole,
+                         .whole_out = out->shape,
+                         .in = local_shape(m, &d->inputs[0], &whole),
+                         .out = local_shape(m, &d->made, &out->shape),
+                         .made = &d->made,
+                         .shares = d->shares,
+                         .ring = d->ring};
     cs_op op = *of;
     cs_local_op info = {.origin = p, .whole = out->shape, .read = d->inputs[0], .made = d->made};
     for (uint32_t i = 0; i < of->n_inputs; i++) {
@@ -591,19 +483,20 @@ static cs_tensor add_local(maker *m, uint32_t p, const divided_op *d, int64_t *b
         if (op.inputs[i] == CS_NO_TENSOR)
             return CS_NO_TENSOR;
     }
-    set_parameters(m, d, of, &in, &shape, &op);
-    set_attention(m, d, of, &op, &info);
-    if (has_part(m, &d->made, CS_PARTIAL) && of->kind != CS_OP_GROUPED_LINEAR) {
+    if (kind->cut)
+        kind->cut(&part, &op);
+    info.steps = op.attention.steps;
+    if (has_part(m, &d->made, CS_PARTIAL) && !kind->of_experts) {
         *biases_left = op.biases;
         op.biases = 0;
     }
     info.weight_axes = (uint8_t)weight_axes(m, d, &op);
     m->local_of[p] = m->made->net.n_ops;
     op.lender = of->tied ? lender_of(m, p) : 0;
-    const cs_tensor made = push_op(m, &op, &shape, out->element, &info);
+    const cs_tensor made = push_op(m, &op, &part.out, out->element, &info);
     if (made != CS_NO_TENSOR)
         push_inner(m, d);
-    if (made != CS_NO_TENSOR && of->kind == CS_OP_BATCH_NORM && m->split->synchronised_norm)
+    if (made != CS_NO_TENSOR && kind->batch_statistics && m->split->synchronised_norm)
         push_statistics(m);
     if (made != CS_NO_TENSOR && info.steps > 1)
         push_ring(m);
@@ -830,12 +723,6 @@ static void check_axes(maker *m)
     if (grid_of(m)->expert > 1 && !has_experts(m->net))
         cs_split_refuse(&m->report, "expert", "must be 1 for a network without experts (got %u)",
                         grid_of(m)->expert);
-    for (int i = 0; i < CS_N_LAYOUT_AXES; i++) {
-        const cs_layout_axis axis = (cs_layout_axis)i;
-        if (axis_size(m, axis) > 1 && !rules_of(m->split, axis))
-            cs_split_refuse(&m->report, cs_split_key(m->split, axis),
-                            "must be 1 for this network (got %u)", axis_size(m, axis));
-    }
 }
 
 static void make_network(maker *m)

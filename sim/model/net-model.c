@@ -5,6 +5,7 @@
 #include "sim/model/net-chain.h"
 #include "sim/model/net-layers.h"
 #include "sim/model/net-tape.h"
+#include "sim/model/ops/operator.h"
 
 #include <math.h>
 #include <string.h>
@@ -203,7 +204,7 @@ static void fill_result(const cs_net *net, const cs_net_options *how, const cs_n
 {
     for (uint32_t p = from->first; p < from->end; p++) {
         const cs_op *op = &net->ops[p];
-        if (op->kind != CS_OP_CROSS_ENTROPY && op->kind != CS_OP_SQUARED_ERROR)
+        if (!cs_op_is_loss(op))
             continue;
         to->result_bytes = cs_tensor_bytes(net, op->inputs[0], how->batch_size, how->precision);
         to->result_memory = cs_net_tensor(net, op->inputs[0])->storage;

@@ -1,5 +1,7 @@
 #include "sim/model/net-pieces.h"
 
+#include "sim/model/ops/operator.h"
+
 #include <math.h>
 #include <string.h>
 
@@ -129,7 +131,7 @@ static void add_exchange(cutter *c, uint32_t p)
     }
 }
 
-/* Of causal attention over C R tokens, in 2 C chunks of R / 2 (split-context.c), the first step
+/* Causal attention over C R tokens, in 2 C chunks of R / 2 (ops/attention.c), the first step
  * has a place's own chunks, with R^2 / 2 + R / 2 pairs, and each of the others R^2 / 2. Without a
  * mask, or with a window, all steps are taken to be alike. */
 static double share_of_step(const cs_op *op, const cs_shape *out, uint32_t step)
@@ -194,7 +196,7 @@ static void add_operators(cutter *c)
                 own.backward_weight = own.host.backward_weight = 0;
             if (c->local->ops[p].steps > 1)
                 add_steps(c, p);
-            else if (c->local->net.ops[p].kind != CS_OP_VIEW)
+            else if (!cs_op_is_view(&c->local->net.ops[p]))
                 add_seconds(c, own);
         }
         if (p + 1 == deferred_end || c->seconds[p].waits)

@@ -1,6 +1,7 @@
 #include "sim/model/net-tape.h"
 
 #include "sim/model/backward-memory.h"
+#include "sim/model/ops/operator.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -456,7 +457,7 @@ typedef struct weights {
 static void add_weights(weights *w, uint32_t p)
 {
     const cs_op *ops = w->net->ops, *op = &ops[p];
-    const uint32_t matrices = op->kind == CS_OP_GROUPED_LINEAR ? op->experts : 1;
+    const uint32_t matrices = cs_op_matrices(op);
     int64_t sizes[2] = {op->tied ? 0 : op->weights, op->biases};
     bool added = op->frozen;
     for (uint32_t q = w->layer->first; q < w->layer->end; q++) {

@@ -2,7 +2,7 @@
 
 #include "sim/base/text.h"
 #include "sim/base/vector.h"
-#include "sim/model/net-build.h"
+#include "sim/model/ops/operator.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -243,7 +243,7 @@ bool cs_net_usable(const cs_net *net, const cs_tensor *inputs, uint32_t n_inputs
 static void link_op(cs_net *net, const cs_op *op)
 {
     cs_tensor_info *out = &net->tensors[op->output];
-    bool shares = op->in_place || op->kind == CS_OP_VIEW;
+    bool shares = op->in_place || cs_op_is_view(op);
     out->differentiable = op->weights + op->biases > 0 && !op->frozen;
     for (uint32_t i = 0; i < op->n_inputs; i++) {
         net->tensors[op->inputs[i]].last_reader = net->n_ops;
@@ -276,28 +276,11 @@ cs_tensor cs_net_add_op(cs_net *net, const char *name, cs_op *op, const cs_shape
 
 bool cs_op_makes_gradient(const cs_net *net, const cs_op *op, uint32_t i)
 {
-    return net->tensors[op->inputs[i]].differentiable && !(op->kind == CS_OP_DISPATCH && i > 0);
+    return net->tensors[op->inputs[i]].differentiable &&
+           !(cs_operator_of(op)->no_gradient_of & 1u << i);
 }
 
 /* ---- words ---- */
-
-static const struct {
-    const char *name, *group;
-} kinds[] = {
-#define KIND_NAMES(name, text, group) {text, group},
-    CS_OP_KIND_MAP(KIND_NAMES)
-#undef KIND_NAMES
-};
-
-const char *cs_op_kind_name(cs_op_kind kind)
-{
-    return kinds[kind].name;
-}
-
-const char *cs_op_kind_group(cs_op_kind kind)
-{
-    return kinds[kind].group;
-}
 
 char *cs_shape_text(const cs_shape *shape, char *text, size_t size)
 {

@@ -28,43 +28,43 @@
 #include <stdbool.h>
 #include <stdint.h>
 
-/* name in files and tables, name of the group that a device has an efficiency for */
+/* Kinds of operators, each with a table cs_operator_NAME (ops/operator.h). */
 #define CS_OP_KIND_MAP(X)                                                                          \
-    X(CONV, "conv", "conv")                                                                        \
-    X(LINEAR, "linear", "linear")                                                                  \
-    X(BATCH_NORM, "batch_norm", "norm")                                                            \
-    X(LAYER_NORM, "layer_norm", "norm")                                                            \
-    X(RMS_NORM, "rms_norm", "norm")                                                                \
-    X(RELU, "relu", "elementwise")                                                                 \
-    X(GELU, "gelu", "elementwise")                                                                 \
-    X(SILU, "silu", "elementwise")                                                                 \
-    X(TANH, "tanh", "elementwise")                                                                 \
-    X(ROTARY, "rotary", "elementwise")                                                             \
-    X(MUL, "mul", "elementwise")                                                                   \
-    X(ADD, "add", "elementwise")                                                                   \
-    X(DROPOUT, "dropout", "elementwise")                                                           \
-    X(SOFTMAX, "softmax", "elementwise")                                                           \
-    X(COPY, "copy", "elementwise")                                                                 \
-    X(CONCAT, "concat", "elementwise")                                                             \
-    X(MAX_POOL, "max_pool", "pool")                                                                \
-    X(AVG_POOL, "avg_pool", "pool")                                                                \
-    X(ADAPTIVE_POOL, "adaptive_pool", "pool")                                                      \
-    X(ATTENTION, "attention", "attention")                                                         \
-    X(EMBEDDING, "embedding", "embedding")                                                         \
-    X(CROSS_ENTROPY, "cross_entropy", "loss")                                                      \
-    X(SQUARED_ERROR, "squared_error", "loss")                                                      \
-    X(VIEW, "view", "elementwise")                                                                 \
-    X(HEAD_CONCAT, "head_concat", "elementwise")                                                   \
-    X(TOP_K, "top_k", "elementwise")                                                               \
-    X(DISPATCH, "dispatch", "embedding")                                                           \
-    X(GROUPED_LINEAR, "grouped_linear", "linear")                                                  \
-    X(COMBINE, "combine", "embedding")                                                             \
-    X(CAUSAL_CONV, "causal_conv", "elementwise")                                                   \
-    X(SCAN, "scan", "attention")                                                                   \
-    X(EXCHANGE, "exchange", "elementwise") /* of a local network: net-local.h */
+    X(CONV, conv)                                                                                  \
+    X(LINEAR, linear)                                                                              \
+    X(BATCH_NORM, batch_norm)                                                                      \
+    X(LAYER_NORM, layer_norm)                                                                      \
+    X(RMS_NORM, rms_norm)                                                                          \
+    X(RELU, relu)                                                                                  \
+    X(GELU, gelu)                                                                                  \
+    X(SILU, silu)                                                                                  \
+    X(TANH, tanh)                                                                                  \
+    X(ROTARY, rotary)                                                                              \
+    X(MUL, mul)                                                                                    \
+    X(ADD, add)                                                                                    \
+    X(DROPOUT, dropout)                                                                            \
+    X(SOFTMAX, softmax)                                                                            \
+    X(COPY, copy)                                                                                  \
+    X(CONCAT, concat)                                                                              \
+    X(MAX_POOL, max_pool)                                                                          \
+    X(AVG_POOL, avg_pool)                                                                          \
+    X(ADAPTIVE_POOL, adaptive_pool)                                                                \
+    X(ATTENTION, attention)                                                                        \
+    X(EMBEDDING, embedding)                                                                        \
+    X(CROSS_ENTROPY, cross_entropy)                                                                \
+    X(SQUARED_ERROR, squared_error)                                                                \
+    X(VIEW, view)                                                                                  \
+    X(HEAD_CONCAT, head_concat)                                                                    \
+    X(TOP_K, top_k)                                                                                \
+    X(DISPATCH, dispatch)                                                                          \
+    X(GROUPED_LINEAR, grouped_linear)                                                              \
+    X(COMBINE, combine)                                                                            \
+    X(CAUSAL_CONV, causal_conv)                                                                    \
+    X(SCAN, scan)                                                                                  \
+    X(EXCHANGE, exchange) /* only in local networks: net-local.h */
 
 typedef enum cs_op_kind {
-#define CS_OP_ENUM(name, text, group) CS_OP_##name,
+#define CS_OP_ENUM(kind, name) CS_OP_##kind,
     CS_OP_KIND_MAP(CS_OP_ENUM)
 #undef CS_OP_ENUM
         CS_N_OP_KINDS

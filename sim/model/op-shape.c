@@ -1,8 +1,9 @@
 #include "sim/model/op-shape.h"
 
+#include "sim/model/ops/operator.h"
+
 #include <stdarg.h>
 #include <stdio.h>
-#include <string.h>
 
 const char *const cs_pass_names[] = {
 #define PASS_NAME(name, text) text,
@@ -106,7 +107,7 @@ static void add_sizes(key *k, const uint32_t *sizes, uint32_t n)
         add(k, "%s%u", i > 0 ? "x" : "", sizes[i]);
 }
 
-static void add_window(key *k, const cs_op_shape *shape)
+static void add_window(key *k, const cs_op_shape *shape, uint32_t tells)
 {
     const struct {
         const char *name;
@@ -122,7 +123,7 @@ static void add_window(key *k, const cs_op_shape *shape)
         add(k, " %s=", parts[i].name);
         add_sizes(k, parts[i].space->size, parts[i].space->rank);
     }
-    if (shape->kind == CS_OP_CONV)
+    if (tells & CS_KEY_GROUPS)
         add(k, " groups=%u", shape->groups);
 }
 
@@ -145,33 +146,29 @@ static void add_attention(key *k, const cs_attention *attention)
         add(k, " shares=%u steps=%u", attention->shares, attention->steps);
 }
 
-/* Of an operator on heads or experts. */
-static void add_parts(key *k, const cs_op_shape *shape)
+/* Adds numbers of heads and experts. */
+static void add_parts(key *k, const cs_op_shape *shape, uint32_t tells)
 {
     const struct {
         const char *name;
         uint32_t n;
-    } parts[] = {{"heads", shape->heads},
-                 {"groups", shape->kind == CS_OP_RMS_NORM && shape->groups > 1 ? shape->groups : 0},
-                 {"heads", shape->scan.heads},
-                 {"groups", shape->scan.groups},
-                 {"state", shape->scan.state},
-                 {"chunk", shape->scan.chunk},
-                 {"experts", shape->experts},
-                 {"top_k", shape->top_k}};
+    } parts[] = {
+        {"heads", shape->heads},
+        {"groups", tells & CS_KEY_GROUPS_AS_HEADS && shape->groups > 1 ? shape->groups : 0},
+        {"heads", shape->scan.heads},
+        {"groups", shape->scan.groups},
+        {"state", shape->scan.state},
+        {"chunk", shape->scan.chunk},
+        {"experts", shape->experts},
+        {"top_k", shape->top_k}};
     for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
         if (parts[i].n > 0)
             add(k, " %s=%u", parts[i].name, parts[i].n);
 }
 
-/* Of additions and tables; elsewhere the shapes say how many there are. */
-static bool tells_weights(cs_op_kind kind)
-{
-    return kind == CS_OP_ADD || kind == CS_OP_EMBEDDING || kind == CS_OP_CONCAT;
-}
-
 static void add_operator(key *k, const cs_op_shape *shape)
 {
+    const uint32_t tells = cs_operator_of_kind(shape->kind)->key;
     add(k, "%s n=%u in=", cs_op_kind_name(shape->kind), shape->batch);
     for (uint32_t i = 0; i < shape->n_inputs; i++) {
         add(k, "%s", i > 0 ? "," : "");
@@ -179,13 +176,12 @@ static void add_operator(key *k, const cs_op_shape *shape)
     }
     add(k, " out=");
     add_sizes(k, shape->output.dims, shape->output.rank);
-    add_window(k, shape);
+    add_window(k, shape, tells);
     add_attention(k, &shape->attention);
-    add_parts(k, shape);
-    if (shape->weights > 0 && tells_weights(shape->kind))
+    add_parts(k, shape, tells);
+    if (shape->weights > 0 && tells & CS_KEY_WEIGHTS)
         add(k, " weights=%lld", (long long)shape->weights);
-    if (shape->bias && (shape->kind == CS_OP_CONV || shape->kind == CS_OP_LINEAR ||
-                        shape->kind == CS_OP_GROUPED_LINEAR || shape->kind == CS_OP_CAUSAL_CONV))
+    if (shape->bias && tells & CS_KEY_BIAS)
         add(k, " bias");
     if (shape->in_place)
         add(k, " in_place");
@@ -214,36 +210,11 @@ char *cs_op_shape_key(const cs_op_shape *shape, char *text, size_t size)
 
 /* ---- what backends can run ---- */
 
-static bool same_shape(const cs_net *net, cs_tensor a, cs_tensor b)
-{
-    return memcmp(&cs_net_tensor(net, a)->shape, &cs_net_tensor(net, b)->shape, sizeof(cs_shape)) ==
-           0;
-}
-
 static bool is_runnable(const cs_net *net, const cs_op *op)
 {
-    const cs_attention *a = &op->attention;
-    if (op->frozen || op->dilation.size[0] > 1)
-        return false;
-    switch (op->kind) {
-    case CS_OP_HEAD_CONCAT:
-    case CS_OP_TOP_K:
-    case CS_OP_DISPATCH:
-    case CS_OP_GROUPED_LINEAR:
-    case CS_OP_COMBINE:
-    case CS_OP_CAUSAL_CONV:
-    case CS_OP_SCAN:
-        return false;
-    case CS_OP_RMS_NORM:
-        return op->groups == 1;
-    case CS_OP_ATTENTION:
-        return a->window == 0 && !a->sinks && a->buckets == 0 &&
-               same_shape(net, op->inputs[0], op->output) &&
-               cs_net_tensor(net, op->inputs[1])->shape.dims[0] ==
-                   cs_net_tensor(net, op->output)->shape.dims[0];
-    default:
-        return true;
-    }
+    const cs_operator *kind = cs_operator_of(op);
+    return !op->frozen && op->dilation.size[0] <= 1 &&
+           (!kind->is_runnable || kind->is_runnable(net, op));
 }
 
 cs_status cs_net_check_runnable(const cs_net *net, cs_error *error)

@@ -1,5 +1,6 @@
 #include "sim/model/paradl.h"
 
+#include "sim/model/ops/operator.h"
 #include "sim/model/split-rules.h"
 
 #include <math.h>
@@ -8,8 +9,7 @@
 
 static bool is_layer(const cs_op *op)
 {
-    return op->kind != CS_OP_VIEW && op->kind != CS_OP_CROSS_ENTROPY &&
-           op->kind != CS_OP_SQUARED_ERROR;
+    return !cs_op_is_view(op) && !cs_op_is_loss(op);
 }
 
 /* It has filters and channels. */

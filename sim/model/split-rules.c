@@ -1,6 +1,7 @@
-#include "sim/model/split-rules.h"
+#include "sim/model/ops/operator.h"
 
 #include <stdio.h>
+#include <string.h>
 
 uint32_t cs_features_dim(const cs_net *net, cs_tensor tensor)
 {
@@ -38,26 +39,149 @@ void cs_rule_follow(const cs_rule_query *query, cs_rule_answer *answer)
     answer->shared = division.part == CS_DIVIDED;
 }
 
-/* Views of features keep the dimensions; (channels, space) become tokens of so many features, or
- * features in the same order, of which the channels are the outer ones. */
-void cs_rule_view(const cs_rule_query *query, cs_rule_answer *answer)
+/* ---- space ---- */
+
+uint32_t cs_space_dim(cs_layout_axis axis)
 {
-    const cs_tensor_info *in = cs_net_tensor(query->net, query->op->inputs[0]);
-    const cs_tensor_info *out = cs_net_tensor(query->net, query->op->output);
-    const cs_division given = query->given[0];
-    const bool one_token = in->shape.rank == 2 && out->shape.rank == 1 &&
-                           out->elements == in->shape.dims[1] && in->elements != out->elements;
-    const bool features =
-        in->shape.rank == 2 && out->shape.rank == 2 && in->shape.dims[0] == out->shape.dims[0];
-    if (given.part != CS_DIVIDED)
-        return;
-    if (features) {
-        cs_answer_alike(query, given, answer);
-    } else if (one_token ? given.dim == 1 : given.dim == 0) {
-        answer->inputs[0] = answer->made = given;
-        answer->made.dim = (uint8_t)(!one_token && out->shape.rank == 2);
-        answer->output = answer->made;
+    return 1 + (uint32_t)(axis - CS_LAYOUT_SPACE_X);
+}
+
+uint32_t cs_space_end(const cs_net *net, const char *until)
+{
+    for (uint32_t p = 0; until && p < net->n_ops; p++)
+        if (strcmp(net->ops[p].name, until) == 0 ||
+            strcmp(net->blocks[net->ops[p].block], until) == 0)
+            return p;
+    return net->n_ops;
+}
+
+bool cs_has_rows(const cs_rule_query *q)
+{
+    return cs_is_divided_at(q->given[0], cs_space_dim(q->axis)) &&
+           (uint32_t)(q->op - q->net->ops) < cs_space_end(q->net, q->split->space_until);
+}
+
+void cs_rule_rows(const cs_rule_query *q, cs_rule_answer *answer)
+{
+    if (cs_has_rows(q))
+        cs_answer_alike(q, q->given[0], answer);
+}
+
+/* ---- pairs of linear layers ---- */
+
+cs_division cs_outside_pairs(const cs_rule_query *q, cs_tensor tensor)
+{
+    const cs_division whole = {0};
+    const cs_shape *shape = &cs_net_tensor(q->net, tensor)->shape;
+    if (!q->split->sequence_parallel || shape->rank != 2)
+        return whole;
+    const uint32_t context = q->split->grid.context, tokens = shape->dims[0] / context;
+    if (tokens % q->size != 0)
+        cs_rule_refuse(q, cs_divisors_next_to(tokens, q->size),
+                       "must divide the %u tokens of %s with sequence_parallel (got %u)", tokens,
+                       q->op->name, q->size);
+    return cs_divided(0);
+}
+
+bool cs_has_features(const cs_rule_query *q, uint32_t input)
+{
+    return cs_is_divided_at(q->given[input], cs_features_dim(q->net, q->op->inputs[input]));
+}
+
+bool cs_has_tokens(const cs_rule_query *q, uint32_t input)
+{
+    return cs_features_dim(q->net, q->op->inputs[input]) > 0 &&
+           cs_is_divided_at(q->given[input], 0);
+}
+
+bool cs_feeds_pairs(const cs_rule_query *q, cs_tensor tensor)
+{
+    const uint32_t *at = &q->links->first_reader[tensor];
+    bool feeds = at[0] < at[1];
+    for (uint32_t r = at[0]; feeds && r < at[1]; r++) {
+        const cs_op *reader = &q->net->ops[q->links->readers[r]];
+        const cs_operator *kind = cs_operator_of(reader);
+        if (kind->takes_parts)
+            continue;
+        feeds = ((kind->passes_features && kind->passes_features(q, reader)) ||
+                 (kind->joins_parts && kind->joins_parts(q, reader))) &&
+                cs_feeds_pairs(q, reader->output);
     }
+    return feeds;
+}
+
+const cs_op *cs_attention_after(const cs_rule_query *q, cs_tensor tensor, bool *keys)
+{
+    const uint32_t *at = &q->links->first_reader[tensor];
+    const cs_op *found = NULL;
+    for (uint32_t r = at[0]; !found && r < at[1]; r++) {
+        const cs_op *reader = &q->net->ops[q->links->readers[r]];
+        const cs_operator *kind = cs_operator_of(reader);
+        *keys = reader->inputs[0] != tensor;
+        if (reader->kind == CS_OP_ATTENTION)
+            return reader;
+        if (reader->n_inputs == 1 && kind->passes_features && kind->passes_features(q, reader))
+            found = cs_attention_after(q, reader->output, keys);
+    }
+    return found;
+}
+
+uint32_t cs_split_copies(const cs_net *net, uint32_t tensor)
+{
+    for (uint32_t p = 0; p < net->n_ops; p++) {
+        const uint32_t heads = net->ops[p].attention.kv_heads;
+        if (heads > 0 && tensor > heads)
+            return tensor / heads;
+    }
+    return 1;
+}
+
+bool cs_feeds_loss(const cs_rule_query *q, cs_tensor tensor)
+{
+    const uint32_t *at = &q->links->first_reader[tensor];
+    bool only_loss = at[0] < at[1];
+    for (uint32_t r = at[0]; only_loss && r < at[1]; r++)
+        only_loss = q->net->ops[q->links->readers[r]].kind == CS_OP_CROSS_ENTROPY;
+    return only_loss;
+}
+
+static int64_t row_count(const cs_net *local, const cs_op *op)
+{
+    return (int64_t)cs_tensor_rows(cs_net_tensor(local, op->inputs[0]));
+}
+
+void cs_add_row_sum(cs_rule_answer *answer, bool backward)
+{
+    answer->inner[answer->n_inner++] =
+        (cs_inner_exchange){CS_EXCHANGE_ALL_REDUCE, backward, CS_ELEMENT_FLOAT32, row_count};
+}
+
+static bool divides_heads(const cs_attention *a, uint32_t places)
+{
+    return a->heads % places == 0 && (a->kv_heads % places == 0 || places % a->kv_heads == 0);
+}
+
+void cs_rule_check_heads(const cs_rule_query *q, const cs_op *attention)
+{
+    const cs_attention *a = &attention->attention;
+    uint32_t below = q->size < a->heads ? q->size : a->heads, above = q->size;
+    if (divides_heads(a, q->size))
+        return;
+    while (!divides_heads(a, below))
+        below--;
+    while (above < a->heads && !divides_heads(a, above))
+        above++;
+    const cs_nearest nearest = {.below = below,
+                                .above = above <= a->heads && above != below ? above : 0};
+    if (a->heads == a->kv_heads || q->size <= a->kv_heads)
+        cs_rule_refuse(q, nearest, "must divide the %u heads%s of %s (got %u)", a->kv_heads,
+                       a->heads == a->kv_heads ? "" : " of keys and values", attention->name,
+                       q->size);
+    else
+        cs_rule_refuse(q, nearest,
+                       "must divide the %u heads of %s, and its %u heads of keys and values or be "
+                       "a multiple of these (got %u)",
+                       a->heads, attention->name, a->kv_heads, q->size);
 }
 
 /* ---- reports ---- */

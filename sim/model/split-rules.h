@@ -88,16 +88,17 @@ typedef struct cs_rule_answer {
 
 typedef void cs_layout_rule(const cs_rule_query *query, cs_rule_answer *answer);
 
-/* A rule per kind of operator; without one it reads and makes everything whole. */
-typedef struct cs_axis_rules {
-    cs_layout_rule *of[CS_N_OP_KINDS];
-} cs_axis_rules;
-
-extern const cs_axis_rules cs_rules_tensor_pairs; /* split-tensor.c */
-extern const cs_axis_rules cs_rules_context;      /* split-context.c */
-extern const cs_axis_rules cs_rules_expert;       /* split-expert.c */
-extern const cs_axis_rules cs_rules_expert_tensor;
-extern const cs_axis_rules cs_rules_filter, cs_rules_channel, cs_rules_space; /* split-conv.c */
+/* Ways to split, each with a rule per kind of operator (ops/operator.h). */
+typedef enum cs_split_way {
+    CS_SPLIT_PAIRS, /* axis tensor: pairs of linear layers */
+    CS_SPLIT_FILTER,
+    CS_SPLIT_CHANNEL, /* axis tensor as well: ops/convolution.c */
+    CS_SPLIT_SPACE,
+    CS_SPLIT_CONTEXT, /* ops/attention.c */
+    CS_SPLIT_EXPERT,  /* ops/experts.c */
+    CS_SPLIT_EXPERT_TENSOR,
+    CS_N_SPLITS
+} cs_split_way;
 
 /* The dimension of an image that an axis of space divides; and the operator in front of which
  * space_until has it gathered, n_ops where it does not say. */
@@ -128,12 +129,54 @@ void cs_answer_alike(const cs_rule_query *query, cs_division division, cs_rule_a
 /* Element by element: as what it reads is divided. Of two ways, that of the first input. */
 void cs_rule_follow(const cs_rule_query *query, cs_rule_answer *answer);
 
-/* A view: its dimensions are those of what it is of. A token alone is one of all tokens. */
-void cs_rule_view(const cs_rule_query *query, cs_rule_answer *answer);
+/* Keeps its rows of images. */
+void cs_rule_rows(const cs_rule_query *query, cs_rule_answer *answer);
+
+/* Whether the first input is split by rows, in the part of the network where space is split. */
+bool cs_has_rows(const cs_rule_query *query);
+
+/* Over features, or head by head (ops/norms.c); by filters or channels (ops/convolution.c). */
+void cs_rule_norm(const cs_rule_query *query, cs_rule_answer *answer);
+void cs_rule_filter(const cs_rule_query *query, cs_rule_answer *answer);
+void cs_rule_channel(const cs_rule_query *query, cs_rule_answer *answer);
+
+/* ---- pairs of linear layers ---- */
+
+/* Tensor parallelism as Megatron-LM has it: Shoeybi et al., Megatron-LM, 2019 (arXiv 1909.08053),
+ * section 3; Narayanan et al., SC 2021, section 2.3; with sequence_parallel Korthikanti et al.,
+ * 2022 (arXiv 2205.05198), section 4.2.2.
+ *
+ * Of two linear layers between which all operators work head by head or element by element, the
+ * first makes a part of the features and the second reads it: a pair. The first reads all
+ * features and leaves a partial gradient of them; the second makes a partial result.
+ * Which linear is which is not said anywhere: one that finds its input divided is a second one,
+ * and one from whose result every way leads to a second one, or to the loss, is a first one. What
+ * is in no pair is computed by all places alike, or, with sequence_parallel, by each of them for
+ * its part of the tokens. */
+
+/* The layout of a tensor outside of pairs: with sequence_parallel its tokens are split, else it is
+ * whole. */
+cs_division cs_outside_pairs(const cs_rule_query *query, cs_tensor tensor);
+
+/* Whether an input of the operator is split by features, or by tokens. */
+bool cs_has_features(const cs_rule_query *query, uint32_t input);
+bool cs_has_tokens(const cs_rule_query *query, uint32_t input);
 
 /* Whether the result of the operator leads, through what passes features on, to operators that can
- * read it divided by features: linear layers, and a loss. */
+ * read it split by features: linear layers, and a loss; and whether only losses read it. */
 bool cs_feeds_pairs(const cs_rule_query *query, cs_tensor tensor);
+bool cs_feeds_loss(const cs_rule_query *query, cs_tensor tensor);
+
+/* The attention that a tensor leads to, through operators that pass features on; NULL: none. *keys:
+ * as its keys or values. */
+const cs_op *cs_attention_after(const cs_rule_query *query, cs_tensor tensor, bool *keys);
+
+/* Reports unless each place gets as many heads of queries as the others, and whole heads of keys and
+ * values, or one that some neighbours have as well. */
+void cs_rule_check_heads(const cs_rule_query *query, const cs_op *attention);
+
+/* Adds the sum of a float32 per row over all places. */
+void cs_add_row_sum(cs_rule_answer *answer, bool backward);
 
 /* Reports unless the size of the axis divides `count`: "must divide the 32 heads of NAME (got 6): 4
  * or 8 would". */

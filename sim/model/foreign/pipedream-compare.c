@@ -2,6 +2,7 @@
 
 #include "sim/base/file.h"
 #include "sim/model/foreign/pipedream-graph.h"
+#include "sim/model/ops/operator.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,7 @@ static void add_estimated(const cs_net *net, const cs_net_options *how, cs_compa
 
 static bool is_compared(cs_op_kind kind)
 {
-    return kind != CS_OP_VIEW && kind != CS_OP_CROSS_ENTROPY && kind != CS_OP_SQUARED_ERROR;
+    return !cs_operator_of_kind(kind)->is_view && !cs_operator_of_kind(kind)->is_loss;
 }
 
 static void collect(const cs_compare_row *rows, cs_compare *out)
