@@ -5,9 +5,9 @@
  * generators take the durations and the memory of what they add from here.
  *
  * Memory of a stage on a device, per micro-batch:
- *   activations  what its layers keep, from the start of the forward to the end of the backward (split:
- *                of its second half); with recomputation only the stage's input, and the rest from
- *                the start of the recomputation on
+ *   activations  what its layers keep, from the start of the forward to the end of the backward
+ *                (split: of its second half); with recomputation only the stage's input, and the
+ *                rest from the start of the recomputation on
  *   buffers      a message, at the sender while it is sent; at the receiver an activation until the
  *                forward that reads it starts (then it counts as kept), a gradient until the end of
  *                the backward that reads it (split: of both halves). Between two stages on one
@@ -30,8 +30,8 @@
  *     (CS_BACKWARD_WEIGHT) nothing is exchanged within layers; the other half does it all.
  *   - Layers with `recompute` repeat their forward, with its exchanges, in front of their backward.
  *   - Sums of gradients follow the unit of layers (states.h) that they are of, or that fills their
- *     bucket, and run beside the rest of the backward, one behind the other; an update waits for the
- *     last one. Gradients that
+ *     bucket, and run beside the rest of the backward, one behind the other; an update waits for
+ *     the last one. Gradients that
  *     are scattered after each micro-batch are there whole from the start of their unit's backward
  *     until then, besides the share that rests; a unit waits until those of the unit before the
  *     last are scattered.

@@ -102,7 +102,8 @@ typedef struct cs_job {
     bool
         batch_waits; /* on the first and the last stage, it waits for its device before a forward */
     bool in_series;  /* steps of a pass that nothing comes between may be one task (cs_series);
-                             * collectives must be delays then, and nothing slow computations down */
+                             * collectives must be delays then, and nothing slow computations down
+                             */
     bool passes_only; /* on a grid: only passes and their exchanges within layers, for callers that
                        * only need the times of passes. There are no messages between stages, sums
                        * of gradients, gathers of updated weights, or memory */
