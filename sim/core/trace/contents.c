@@ -50,7 +50,7 @@ static void kept_values(const void *source, uint64_t first, uint64_t count, uint
     memcpy(values, (const char *)contents->values[which] + first * size, count * size);
 }
 
-/* Values of a column; of texts, copies. */
+/* Copies the values of a column, including its texts. */
 static void *copy_values(cs_arena *arena, const cs_h5_table *table, const cs_h5_column *column)
 {
     void *values = cs_arena_alloc(arena, table->n_rows, cs_h5_size(column->type));
@@ -80,7 +80,7 @@ static bool copy_column(cs_arena *arena, const cs_h5_column *from, uint32_t whic
     return to->name && to->units && to->long_name && (to->meanings || !from->meanings);
 }
 
-/* Without values. NULL when memory runs out. */
+/* Copies a table without its values. NULL if memory runs out. */
 static cs_contents_table *copy_layout(cs_arena *arena, const cs_h5_table *from)
 {
     uint32_t n = 0;

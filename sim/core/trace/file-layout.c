@@ -9,7 +9,7 @@
 
 enum {
     VALUE_BYTES = 8,      /* largest number */
-    DEFLATED_MOST = 1100, /* times as many bytes as are stored: deflate reaches 1032 */
+    DEFLATED_MOST = 1100, /* maximum ratio of values to stored bytes: deflate reaches 1032 */
     STORED_LEAST = 64,
     PATH_BYTES = 300,
 };
@@ -20,7 +20,7 @@ typedef struct walk {
     cs_file_layout *layout;
     cs_arena *arena;
     cs_error *error;
-    const char *group; /* that has these links; "" for the root */
+    const char *group; /* group with these links; "" for the root */
     cs_status status;
 } walk;
 
@@ -32,7 +32,7 @@ static cs_status refuse(const cs_file_layout *layout, const char *path, const ch
                         cs_text_show(path, shown, sizeof(shown)), what);
 }
 
-/* NULL if the values are stored in the file, with filters that are allowed. */
+/* Returns NULL if the values are stored in the file with allowed filters, else the reason. */
 static const char *why_not_stored(hid_t dataset)
 {
     const hid_t made = H5Dget_create_plist(dataset);
@@ -309,7 +309,7 @@ cs_status cs_file_layout_check_sweep(const cs_file_layout *layout, const char *c
 
 /* ---- values ---- */
 
-/* The value as a whole number; doubles are rounded towards zero. */
+/* Value as an integer; doubles are rounded towards zero. */
 static int64_t value_at(const cs_file_layout_values *values, uint64_t i)
 {
     static const double beyond = 9223372036854775808.0;
@@ -322,8 +322,8 @@ static int64_t value_at(const cs_file_layout_values *values, uint64_t i)
 }
 
 typedef struct range {
-    int64_t least, most; /* both are in it */
-    bool none;           /* CS_H5_NONE as well */
+    int64_t least, most; /* inclusive range */
+    bool none;           /* whether CS_H5_NONE is allowed too */
 } range;
 
 static range range_of(const cs_file_layout *layout, const cs_schema_column *column,

@@ -1,12 +1,12 @@
-/* Checks the structure of a results file before its values are read. The checksum shows that a
- * file is complete; anybody can write a file with a correct checksum.
+/* Checks the structure of a results file before its values are read. The checksum shows only that a
+ * file is complete: anybody can write a file with a correct checksum.
  *
- * A file contains groups of datasets, one group per table, and nothing else. Links to other objects
- * or files, values outside the file, filters other than shuffle, deflate and fletcher32, types other
- * than texts and numbers of up to 8 bytes, and datasets larger than their stored bytes can be are
- * refused. All columns of a table have the same length. Columns of the schema (results-schema.h)
- * exist and have its types. A sweep's datasets belong to the root: each axis has one dimension, and
- * every other dataset has one value per point.
+ * A valid file contains groups of datasets, one group per table, and nothing else. Refused are:
+ * links to other objects or files, values outside the file, filters other than shuffle, deflate and
+ * fletcher32, types other than texts and numbers of up to 8 bytes, and datasets larger than their
+ * stored bytes can be. All columns of a table have the same length. The columns of the schema
+ * (results-schema.h) exist and have its types. A sweep's datasets are in the root group: each axis
+ * has one dimension, and every other dataset has one value per point.
  */
 #ifndef CS_TRACE_FILE_LAYOUT_H
 #define CS_TRACE_FILE_LAYOUT_H
@@ -31,22 +31,23 @@ typedef struct cs_file_layout_dataset {
     cs_file_layout_type type;
     uint32_t rank;
     uint64_t sizes[CS_FILE_LAYOUT_RANK_MAX];
-    uint64_t n; /* their product */
+    uint64_t n; /* product of the dimensions */
 } cs_file_layout_dataset;
 
 typedef struct cs_file_layout {
-    const char *path; /* the file's, for messages */
+    const char *path; /* path of the file, for messages */
     cs_file_layout_dataset *datasets;
     uint32_t n, capacity;
 } cs_file_layout;
 
-/* Lists the datasets of an open file; the arena owns their paths. CS_INVALID, CS_NO_MEMORY. */
+/* Lists the datasets of an open file; the arena owns their paths. Errors: CS_INVALID,
+ * CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_file_layout_read(cs_file_layout *layout, const char *path, hid_t file,
                                             cs_arena *arena, cs_error *error);
 
-void cs_file_layout_finish(cs_file_layout *layout); /* accepts a zeroed one */
+void cs_file_layout_finish(cs_file_layout *layout); /* allowed on a zeroed struct */
 
-/* NULL if the file has no such dataset. */
+/* Returns NULL if the file lacks the dataset. */
 const cs_file_layout_dataset *cs_file_layout_find(const cs_file_layout *layout, const char *path);
 
 /* Number of rows of a table; 0 if the file lacks it. */
@@ -67,7 +68,7 @@ typedef struct cs_file_layout_values {
     enum { CS_VALUES_INT64, CS_VALUES_UINT32, CS_VALUES_DOUBLE } type;
     const void *at;
     uint64_t n;
-    uint32_t n_words; /* in the attribute flag_meanings */
+    uint32_t n_words; /* number of words in the attribute flag_meanings */
     int64_t makespan; /* ps */
 } cs_file_layout_values;
 

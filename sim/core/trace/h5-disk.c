@@ -7,7 +7,7 @@
 
 #if CS_H5_DISK
 
-/* What HDF5 knows of the file begins with its own. */
+/* HDF5's part of an open file must come first. */
 typedef struct open_file {
     H5FD_t own;
     cs_h5_disk *disk;
@@ -35,7 +35,7 @@ static herr_t close_disk(H5FD_t *file)
     return 0;
 }
 
-/* As of files in memory. */
+/* Same features as for files in memory. */
 static herr_t query(const H5FD_t *file, unsigned long *features)
 {
     (void)file;
@@ -57,7 +57,7 @@ static herr_t set_end(H5FD_t *file, H5FD_mem_t what, haddr_t end)
     return 0;
 }
 
-/* What was never written, or could not be, reads as zeros. */
+/* Bytes that were never written, or could not be, read as zeros. */
 static herr_t read_disk(H5FD_t *file, H5FD_mem_t what, hid_t how, haddr_t at, size_t n, void *to)
 {
     (void)what, (void)how;

@@ -1,7 +1,7 @@
-/* A file driver of HDF5 that writes to a file on the disk, and never tells HDF5 of a failure.
+/* HDF5 file driver that writes to a file on disk and never reports a failure to HDF5.
  *
- * HDF5 that cannot write tries again when the file is closed, and at the end of the process. Here
- * what fails first is remembered, and all that comes after is dropped. So files need not be made in
+ * After a failed write, HDF5 tries again when the file is closed and at the end of the process.
+ * This driver records the first failure and drops all later writes, so files need not be made in
  * memory.
  */
 #ifndef CS_TRACE_H5_DISK_H
@@ -12,22 +12,22 @@
 #include <stdint.h>
 
 typedef struct cs_h5_disk {
-    int file;     /* open for reading and writing; the caller's */
-    int failure;  /* errno of what failed first, or 0 */
-    bool ended;   /* nothing is written any more */
-    uint64_t end; /* bytes of the file, as HDF5 sees it */
-    hid_t driver; /* what HDF5 knows it by, until cs_h5_disk_finish */
+    int file;     /* open for reading and writing; owned by the caller */
+    int failure;  /* errno of the first failure, or 0 */
+    bool ended;   /* whether writing has ended */
+    uint64_t end; /* size of the file as HDF5 sees it, bytes */
+    hid_t driver; /* registered driver, until cs_h5_disk_finish */
 } cs_h5_disk;
 
-/* HDF5 of version 1.13 or newer has another interface for drivers: there is none. */
+/* HDF5 1.13 and newer have another driver interface, which is not supported. */
 #define CS_H5_DISK !H5_VERSION_GE(1, 13, 0)
 
-/* Properties of access, to be closed, of a file that is made on the disk; `disk` must live until it
- * is closed. Negative where HDF5 fails. */
+/* Access properties for a file on disk; the caller closes them, and `disk` must outlive the file.
+ * Negative if HDF5 fails. */
 hid_t cs_h5_disk_access(cs_h5_disk *disk);
 
-/* HDF5 has closed the file. It uses the driver while it does so: it must be told of the end of it
- * after that. Accepts a zeroed one. */
+/* To be called after HDF5 has closed the file, because closing uses the driver. Allowed on a zeroed
+ * struct. */
 void cs_h5_disk_finish(cs_h5_disk *disk);
 
 #endif

@@ -10,19 +10,21 @@
 #include <zlib.h>
 
 enum {
-    LEVEL = 1,          /* of zlib; higher ones cost several times the time for a few percent */
-    SAMPLE = 1 << 13,   /* bytes of a plane that are compressed to see whether that pays */
-    STORED_MAX = 65535, /* bytes of a block of deflate that is not compressed */
+    /* level of zlib; higher levels take several times as long for a few percent */
+    LEVEL = 1,
+    /* bytes of a plane that are compressed to find out whether compression pays */
+    SAMPLE = 1 << 13,
+    STORED_MAX = 65535, /* maximum bytes of an uncompressed deflate block */
     STORED_HEAD = 5,
-    FLUSHED = 64,     /* more than a flush adds to what deflateBound says */
-    HASHED = 1 << 12, /* bytes of a plane that say where it is remembered */
-    PLANES = 32,      /* that are remembered */
-    UNTRIED = 7,      /* blocks in which a plane is stored that was noise */
-    MOST_BYTES = 8,   /* of a value */
+    FLUSHED = 64,     /* upper bound of the bytes that a flush adds to deflateBound */
+    HASHED = 1 << 12, /* bytes of a plane that are hashed to find it again */
+    PLANES = 32,      /* number of planes remembered */
+    UNTRIED = 7,      /* blocks in which a plane that was noise is stored without trying */
+    MOST_BYTES = 8,   /* maximum size of a value */
 };
 
-/* Compressed over plain size of the sample. What deflate makes little smaller costs it most: where
- * half is left, twenty times as long as copying. */
+/* Maximum ratio of compressed to plain size of the sample for which compression pays. Deflate takes
+ * longest where it gains little: at a ratio of one half, twenty times as long as copying. */
 static const double pays_below = 1.0 / 3;
 
 typedef struct buffer {
@@ -30,23 +32,24 @@ typedef struct buffer {
     size_t capacity;
 } buffer;
 
-/* Blocks of deflate that end at a byte and refer to nothing before them, and what they stand for. */
+/* Deflate blocks that end at a byte boundary and refer to nothing before them, and the bytes that
+ * they represent. */
 typedef struct piece {
-    buffer plane; /* empty: the byte n times */
+    buffer plane; /* empty: one byte value n times */
     buffer blocks;
-    size_t n, size; /* of the plane, of the blocks */
+    size_t n, size; /* sizes of the plane and of the blocks */
     uint64_t hash;
     uLong sum;      /* Adler-32 of the plane */
-    unsigned found; /* how many more times than another one in its place it was wanted */
+    unsigned found; /* how many more times this piece was wanted than other planes for its slot */
 } piece;
 
 struct cs_packer {
     z_stream stream;
     bool streaming;
-    buffer split[MOST_BYTES]; /* the planes of the block of values */
-    buffer *plane;            /* the current one of them */
+    buffer split[MOST_BYTES]; /* planes of the block of values */
+    buffer *plane;            /* the current plane */
     buffer blocks, out;
-    size_t size; /* of what is in `out` */
+    size_t size; /* bytes used in `out` */
     uLong sum;
     piece constants[UCHAR_MAX + 1];
     piece planes[PLANES];
@@ -107,7 +110,7 @@ static void swap(buffer *a, buffer *b)
     *b = moved;
 }
 
-/* Makes room behind what was made. */
+/* Makes room at the end of the output. */
 static bool reserve_out(cs_packer *p, size_t size)
 {
     const size_t need = p->size + size;
@@ -116,7 +119,7 @@ static bool reserve_out(cs_packer *p, size_t size)
 
 /* ---- pieces ---- */
 
-/* Adds the next bytes of the plane to the blocks; there is room for them. */
+/* Compresses the next bytes of the plane into the blocks, which have room for them. */
 static bool deflate_part(cs_packer *p, size_t from, size_t n)
 {
     p->stream.next_in = p->plane->bytes + from;
@@ -125,7 +128,8 @@ static bool deflate_part(cs_packer *p, size_t from, size_t n)
            p->stream.avail_out > 0;
 }
 
-/* The blocks of the packer's plane. *noise: it is not worth it, and nothing was made. */
+/* Makes the blocks of the current plane. Sets *noise if compression does not pay; nothing is made
+ * in that case. */
 static bool deflate_plane(cs_packer *p, size_t n, piece *made, bool *noise)
 {
     const size_t sample = n < SAMPLE ? n : SAMPLE;
@@ -146,8 +150,8 @@ static bool deflate_plane(cs_packer *p, size_t n, piece *made, bool *noise)
     return true;
 }
 
-/* Remembers the blocks that were just made, and with `plane` what they stand for, of which the
- * packer then has another buffer. */
+/* Remembers the new blocks and, with `plane`, the bytes they represent; the packer gets another
+ * buffer for its plane. */
 static bool keep(cs_packer *p, const piece *made, buffer *plane, piece *place)
 {
     if (!reserve(&place->blocks, made->size))
@@ -185,7 +189,7 @@ static bool append_piece(cs_packer *p, const piece *of, const buffer *blocks)
     return append(p, blocks->bytes, of->size);
 }
 
-/* The plane of the packer, in blocks that are not compressed. */
+/* Adds the current plane in uncompressed blocks. */
 static bool add_noise(cs_packer *p, size_t n)
 {
     if (!reserve_out(p, n + STORED_HEAD * (n / STORED_MAX + 1)))
@@ -205,7 +209,7 @@ static bool add_noise(cs_packer *p, size_t n)
     return true;
 }
 
-/* The same byte n times. */
+/* Adds one byte value n times. */
 static bool add_constant(cs_packer *p, unsigned char byte, size_t n)
 {
     piece *kept = &p->constants[byte];
@@ -215,7 +219,7 @@ static bool add_constant(cs_packer *p, unsigned char byte, size_t n)
         memset(p->plane->bytes, byte, n);
         if (!deflate_plane(p, n, &made, &noise))
             return false;
-        if (noise) /* it is so short */
+        if (noise) /* happens if n is small */
             return add_noise(p, n);
         if (!keep(p, &made, NULL, kept))
             return false;
@@ -223,8 +227,8 @@ static bool add_constant(cs_packer *p, unsigned char byte, size_t n)
     return append_piece(p, kept, &kept->blocks);
 }
 
-/* The plane of the packer. Its beginning says where to look for it. One that was found again stays
- * until as many others would have been put in its place. */
+/* Adds the current plane. Its first bytes determine the slot where it is looked up. A plane that
+ * was found again keeps its slot until as many others would have replaced it. */
 static bool add_plane(cs_packer *p, size_t n, bool *noise)
 {
     const unsigned char *plane = p->plane->bytes;
@@ -247,7 +251,7 @@ static bool add_plane(cs_packer *p, size_t n, bool *noise)
     return true;
 }
 
-/* What other columns had must not change what is made: an untried plane is not looked for either. */
+/* An untried plane is not looked up either, so that other columns never change the output. */
 static bool add_next(cs_packer *p, size_t n, unsigned char *untried)
 {
     bool noise;
@@ -263,7 +267,7 @@ static bool add_next(cs_packer *p, size_t n, unsigned char *untried)
 
 enum { UNROLLED = 8 };
 
-/* Which bits differ among n words. */
+/* Bits that differ among n words. */
 static uint64_t differing_words(const unsigned char *values, size_t n)
 {
     uint64_t first, differ = 0, words[UNROLLED];
@@ -282,8 +286,8 @@ static uint64_t differing_words(const unsigned char *values, size_t n)
     return differ;
 }
 
-/* Which bits differ among the values: those of 4 and of 1 bytes are compared 8 bytes at a time,
- * with the first one as often. */
+/* Bits that differ among the values. Values of 4 and 1 bytes are compared 8 bytes at a time with
+ * repetitions of the first value. */
 static uint64_t differences(const unsigned char *values, size_t n, size_t size)
 {
     const size_t n_words = n * size / sizeof(uint64_t);

@@ -2,12 +2,12 @@
 
 #include <string.h>
 
-/* Vectors of the size that all processors have; compilers make loops of them where one has none. */
+/* Vector size that all processors have; compilers emit loops where it is missing. */
 enum { LANES = 16 };
 
 /* ---- planes ---- */
 
-/* The values from `done` on. */
+/* Splits the values from `done` on, byte by byte. */
 static void split_one_by_one(const unsigned char *values, size_t done, size_t n, size_t size,
                              unsigned char *const *planes)
 {
@@ -37,7 +37,7 @@ static inline lanes interleave_high(lanes a, lanes b)
                                    31);
 }
 
-/* Four vectors, named one by one: compilers keep them in registers then. */
+/* Four vectors named individually, so that compilers keep them in registers. */
 
 static inline void load(const unsigned char *from, lanes *to)
 {
@@ -55,7 +55,7 @@ static inline void store(const lanes *from, unsigned char *const *planes, size_t
     memcpy(planes[3] + at, &from[3], LANES);
 }
 
-/* Those of both halves by turns, as cards are shuffled. */
+/* Interleaves two halves, like a riffle shuffle of cards. */
 static inline void shuffle(const lanes *half, const lanes *other, lanes *to)
 {
     to[0] = interleave_low(half[0], other[0]);
@@ -71,9 +71,10 @@ static inline void shuffle_all(const lanes *from, lanes *to, size_t size)
         shuffle(from + 2, from + 6, to + 4);
 }
 
-/* Sixteen values of `size` bytes, 4 or 8, at a time. The place of a byte among them is made of four
- * bits for its value and log2(size) for its byte in that; a shuffle turns these bits by one, so
- * that after four of them the value's come last. Returns how many values are done. */
+/* Splits sixteen values of 4 or 8 bytes (`size`) at a time. The position of a byte consists of four
+ * bits for its value and log2(size) bits for the byte within the value. A shuffle rotates these
+ * bits by one, so after four shuffles the value's bits come last. Returns the number of values
+ * done. */
 static inline size_t split_vectors(const unsigned char *values, size_t n, size_t size,
                                    unsigned char *const *planes)
 {
@@ -122,13 +123,13 @@ typedef uint16_t sums __attribute__((vector_size(LANES)));
 
 enum {
     MODULUS = 65521,
-    MOST_ROWS = 22,    /* UINT8_MAX * (1 + 2 + ... + 22) fits in a lane */
-    PAIRS = LANES / 2, /* two neighbouring bytes of a row are a lane of two sums */
+    MOST_ROWS = 22,    /* largest n for which UINT8_MAX * (1 + 2 + ... + n) fits a lane */
+    PAIRS = LANES / 2, /* two neighbouring bytes of a row share a lane of the two sums */
 };
 
-/* What so many rows of LANES bytes add to the two sums a and b of Adler-32. Lane by lane: the sum
- * of the bytes, and the sum of that over all rows, in which the bytes of the first row count as
- * often as there are rows. */
+/* Adds `rows` rows of LANES bytes to the sums a and b of Adler-32. Each lane has the sum of its
+ * bytes, and the sum over all rows in which bytes of the first row count as many times as there are
+ * rows. */
 static void add_rows(const unsigned char *bytes, size_t rows, uint32_t *a, uint32_t *b)
 {
     sums even = {0}, odd = {0}, all_even = {0}, all_odd = {0};

@@ -26,7 +26,7 @@ static hid_t memory_type(cs_reader_type type)
     return H5I_INVALID_HID;
 }
 
-/* Copies texts from HDF5's memory into the arena. */
+/* Copies texts from HDF5's memory to the arena. */
 static bool adopt_texts(cs_reader *reader, char **texts, hssize_t n)
 {
     bool done = true;
@@ -67,7 +67,7 @@ static bool ends_in(const char *name, const char *end)
     return length >= tail && strcmp(name + length - tail, end) == 0;
 }
 
-/* Of a column of devices: the rows of those that were simulated move to the front. */
+/* For a column with one row per device: moves the rows of simulated devices to the front. */
 static hssize_t keep_kinds(const cs_reader *reader, const cs_reader_column *column, hssize_t n)
 {
     const size_t size = column->type == CS_READER_UINT32 ? 4 : 8;
@@ -80,7 +80,7 @@ static hssize_t keep_kinds(const cs_reader *reader, const cs_reader_column *colu
     return kept;
 }
 
-/* Of a column with numbers of devices: those of rows. */
+/* For a column with numbers of devices: replaces each number by the device's row. */
 static void number_rows(const cs_reader *reader, const uint32_t *row_of,
                         const cs_reader_column *column, hssize_t n)
 {
@@ -91,7 +91,8 @@ static void number_rows(const cs_reader *reader, const uint32_t *row_of,
             rows[i] = row_of[rows[i]];
 }
 
-/* What is left of the n rows of a column when devices that others stand for are left out. */
+/* Folds a column of n rows: removes devices that another device stands for. Returns the remaining
+ * number of rows. */
 static hssize_t fold_column(const cs_reader *reader, const cs_reader_column *column, hssize_t n)
 {
     if (strncmp(column->name, "devices/", 8) == 0)
@@ -113,7 +114,7 @@ static uint32_t count_words(const char *text)
     return n;
 }
 
-/* Checks that the values agree with the schema. */
+/* Checks values against the schema. */
 static cs_status check_rows(cs_reader *reader, hid_t dataset, const cs_reader_column *column,
                             hssize_t n, cs_error *error)
 {
@@ -309,7 +310,7 @@ static cs_status list_names(name_list *list, hid_t group, cs_error *error)
     list->names = cs_arena_alloc(&list->reader->arena, info.nlinks, sizeof(*list->names));
     if (!list->names)
         return cs_error_no_memory(error);
-    /* files from elsewhere may not have kept the order of creation */
+    /* files of other programs may not record the order of creation */
     if (H5Literate(group, H5_INDEX_CRT_ORDER, H5_ITER_INC, NULL, take_name, list) >= 0)
         return CS_OK;
     list->n = 0;

@@ -28,7 +28,7 @@ const char *cs_reader_kind_name(cs_reader *reader, const uint32_t *by, uint32_t 
     return cs_arena_copy(&reader->arena, text);
 }
 
-/* by[d] is the device that stands for d. */
+/* Folds devices; by[d] is the device that stands for d. */
 static cs_status fold(cs_reader *reader, const uint32_t *by, uint32_t n, cs_error *error)
 {
     uint32_t *row_of = cs_arena_alloc(&reader->arena, (size_t)n + 1, sizeof(*row_of));
@@ -56,7 +56,7 @@ static cs_status fold(cs_reader *reader, const uint32_t *by, uint32_t n, cs_erro
     return CS_OK;
 }
 
-/* Per device the one that was simulated in its place; NULL where each was. */
+/* Reads for each device the device simulated in its place; NULL if every device was simulated. */
 static cs_status read_stand_ins(cs_reader *reader, const uint32_t **by, uint64_t *n,
                                 cs_error *error)
 {
@@ -93,7 +93,7 @@ static void mix(uint64_t *hash, const void *data, size_t size)
     *hash = cs_hash_bytes(data, size, *hash);
 }
 
-/* What each device computed and sent, and when; whom it sent to does not matter. */
+/* Hashes the tasks of each device and their times. The receivers of its messages do not matter. */
 static cs_status mix_tasks(cs_reader *reader, uint64_t *hashes, uint64_t n, cs_error *error)
 {
     cs_reader_tasks t;
@@ -129,7 +129,8 @@ static cs_status mix_memory(cs_reader *reader, uint64_t *hashes, uint64_t n, cs_
     return CS_OK;
 }
 
-/* Capacity, peaks, and where the time went: all columns but those that name a device. */
+/* Hashes capacity, peaks and the division of time: all columns except those with numbers of
+ * devices. */
 static cs_status mix_devices(cs_reader *reader, uint64_t *hashes, uint64_t n, cs_error *error)
 {
     const char *const *names;
@@ -165,7 +166,7 @@ static int by_hash(const void *left, const void *right)
     return 0;
 }
 
-/* Of devices with equal hashes the first stands for all. */
+/* Lets the first of the devices with equal hashes stand for all of them. */
 static bool merge(const uint64_t *hashes, uint32_t *by, uint32_t n)
 {
     hashed_device *sorted = malloc((n + 1ULL) * sizeof(*sorted));

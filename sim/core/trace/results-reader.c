@@ -189,7 +189,7 @@ double cs_reader_figure(const cs_reader *reader, const char *key)
     double value;
     if (read_number(reader, key, H5T_NATIVE_DOUBLE, &value))
         return value;
-    /* files of earlier versions have it in picoseconds only */
+    /* files of earlier versions have the makespan in picoseconds only */
     return strcmp(key, "makespan_s") == 0 ? cs_time_seconds(reader->makespan) : (double)NAN;
 }
 
@@ -203,7 +203,7 @@ static cs_status read_sweep_attributes(cs_reader *reader, cs_error *error)
     return CS_OK;
 }
 
-/* Checks the tables, or for a sweep its axes and arrays. */
+/* Checks the tables or, for a sweep, its axes and arrays. */
 static cs_status check_layout(cs_reader *reader, const char *format, cs_error *error)
 {
     const char *const *axes = NULL, *form;

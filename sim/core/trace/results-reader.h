@@ -1,9 +1,9 @@
 /* Reads results files (results.h has the schema).
  *
- * Every file is checked: its structure when it is opened (file-layout.h), the values of a column when
- * they are read. A reader takes whole columns,
- * converted to the requested type, which live as long as the reader. Messages distinguish a missing file, one that is not HDF5, one that was cut
- * off, one of another program, and one of a newer version of this program.
+ * Every file is checked: its structure when it is opened (file-layout.h), the values of a column
+ * when they are read. A reader reads whole columns, converted to the requested type; they live as
+ * long as the reader. Messages distinguish a missing file, a file that is not HDF5, a truncated
+ * file, a file of another program, and a file of a newer version of this program.
  */
 #ifndef CS_TRACE_RESULTS_READER_H
 #define CS_TRACE_RESULTS_READER_H
@@ -18,84 +18,85 @@
 typedef struct cs_reader {
     const char *path;
     const char *name, *topology, *schedule;
-    const char *scenario;             /* resolved, JSON; NULL: the file has none */
+    const char *scenario;             /* resolved scenario, JSON; NULL: not in the file */
     const char *origin;               /* "simulated" or "measured"; NULL: unknown */
-    const char *sharing, *algorithms; /* of links, of collectives; NULL: unknown */
-    const char *fidelity;             /* of collectives; NULL: unknown */
+    const char *sharing, *algorithms; /* link sharing; algorithms of collectives; NULL: unknown */
+    const char *fidelity;             /* fidelity of collectives; NULL: unknown */
     cs_time makespan;
-    uint32_t micro_batches; /* of each mini-batch */
-    const char *axes;       /* of a sweep's file: names of its varied keys, divided by blanks */
-    int64_t file;           /* HDF5's id */
-    struct cs_file_layout *layout;  /* the file's datasets; NULL before they are listed */
-    const struct cs_schema *schema; /* the columns' schema; NULL for a sweep */
-    bool starved;                   /* memory ran out where a text was read */
+    uint32_t micro_batches;         /* micro-batches per mini-batch */
+    const char *axes;               /* sweep: names of the varied keys, separated by blanks */
+    int64_t file;                   /* HDF5's id */
+    struct cs_file_layout *layout;  /* datasets of the file; NULL before they are listed */
+    const struct cs_schema *schema; /* schema of the columns; NULL for a sweep */
+    bool starved;                   /* whether memory ran out while reading a text */
     cs_arena arena;
-    /* Once cs_reader_fold or cs_reader_fold_equal was called, of a run in which some devices stand
-     * for others: */
-    const uint32_t *row_of;      /* per device of the file: its row, or UINT32_MAX; else NULL */
-    const uint32_t *stand_in_of; /* the same, of one that has no row that of its stand-in */
-    const char *const *kinds;    /* per row: the devices that it is about, "0-63", "64(x16)" */
-    uint32_t n_kinds, n_file_devices; /* rows; devices of the file */
+    /* Set by cs_reader_fold and cs_reader_fold_equal if some devices stand for others: */
+    /* per device of the file: its row, or UINT32_MAX; NULL: not folded */
+    const uint32_t *row_of;
+    /* per device of the file: its row, or the row of the device that stands for it */
+    const uint32_t *stand_in_of;
+    /* per row: the devices that it represents, such as "0-63" or "64(x16)" */
+    const char *const *kinds;
+    uint32_t n_kinds, n_file_devices; /* number of rows; number of devices in the file */
 } cs_reader;
 
-/* CS_INVALID, CS_NO_MEMORY; `reader` is then finished already. */
+/* Errors: CS_INVALID, CS_NO_MEMORY; `reader` is finished in these cases. */
 CS_MUST_CHECK cs_status cs_reader_init(cs_reader *reader, const char *path, cs_error *error);
 void cs_reader_finish(cs_reader *reader);
 
-/* From now on columns are about the simulated devices alone: those of /devices have a row for
- * each, and the number of a device, in any other column `device` or `peer`, is that of its row;
- * UINT32_MAX of a `device` without one, of a `peer` the row of its stand-in. Nothing changes where
- * each device was simulated. */
+/* Restricts all columns read later to simulated devices. Tables with one row per device have a row
+ * for each simulated device, and any column `device` or `peer` contains row numbers: UINT32_MAX for
+ * a `device` that was not simulated, and the row of its stand-in for such a `peer`. No effect if
+ * every device was simulated. */
 CS_MUST_CHECK cs_status cs_reader_fold(cs_reader *reader, cs_error *error);
 
-/* The same, and of simulated devices that computed, sent and held the same at the same times only
- * the first is left: it stands for the others as well. */
+/* The same; in addition, simulated devices that computed, sent and held the same at the same times
+ * are represented by the first of them. */
 CS_MUST_CHECK cs_status cs_reader_fold_equal(cs_reader *reader, cs_error *error);
 
-/* "0-63" where the devices for which `device` stands follow each other, else "64(x16)"; by[d] is
- * what stands for d, of n devices. NULL when memory runs out. */
+/* Names the devices that `device` stands for: "0-63" if they are consecutive, else "64(x16)". by[d]
+ * is the stand-in of d, for n devices. NULL if memory runs out. */
 const char *cs_reader_kind_name(cs_reader *reader, const uint32_t *by, uint32_t n, uint32_t device);
 
-/* The same of the file of a sweep (docs/how-to/sweeps.md has the schema): of the members above it
- * has `name` and `axes`. */
+/* Opens the file of a sweep (schema: docs/how-to/sweeps.md). Only `name` and `axes` of the members
+ * above are set. */
 CS_MUST_CHECK cs_status cs_reader_init_sweep(cs_reader *reader, const char *path, cs_error *error);
 
-/* The same of the file of a search for plans (docs/how-to/find-a-plan.md): it has `name` and
- * `topology`. */
+/* Opens the file of a search for plans (docs/how-to/find-a-plan.md). Only `name` and `topology` are
+ * set. */
 CS_MUST_CHECK cs_status cs_reader_init_advice(cs_reader *reader, const char *path, cs_error *error);
 
-/* The same of the file of predictions held against measurements (docs/reference/points.md): its
- * `name` is the command that made it. */
+/* Opens the file of a validation (docs/reference/points.md); `name` is the command that made it. */
 CS_MUST_CHECK cs_status cs_reader_init_validation(cs_reader *reader, const char *path,
                                                   cs_error *error);
 
-/* What the file says that it is, CS_RESULTS_FORMAT or the like; "" of a file that is not HDF5 or
- * does not say. CS_INVALID when it cannot be read. */
+/* Reads the format that the file states, such as CS_RESULTS_FORMAT; "" if the file is not HDF5 or
+ * states none. CS_INVALID if it cannot be read. */
 CS_MUST_CHECK cs_status cs_reader_format(const char *path, char *format, size_t size,
                                          cs_error *error);
 
-/* A figure of the run by its key (sim/run/figures.h); NaN where the file has none. */
+/* Metric of the run by its key (sim/run/figures.h); NaN if the file lacks it. */
 double cs_reader_figure(const cs_reader *reader, const char *key);
 
-/* A text that the file has as an attribute, like "program_version"; NULL: it has none. */
+/* Text attribute such as "program_version"; NULL if the file lacks it. */
 const char *cs_reader_text(cs_reader *reader, const char *name);
 
-/* Whether the file has a table, like "waiting": files of earlier versions lack some. */
+/* Whether the file has a table, such as "waiting"; files of earlier versions lack some. */
 bool cs_reader_has(const cs_reader *reader, const char *group);
 
-/* Whether the file says that it is from there: CS_RESULTS_SIMULATED, CS_RESULTS_MEASURED. */
+/* Whether the file states this origin, CS_RESULTS_SIMULATED or CS_RESULTS_MEASURED. */
 bool cs_reader_is_from(const cs_reader *reader, const char *origin);
 
-/* Words of a text, divided by blanks. */
+/* Splits a text into words at blanks. */
 CS_MUST_CHECK cs_status cs_reader_words(cs_reader *reader, const char *text,
                                         const char *const **words, uint32_t *n, cs_error *error);
 
-enum { CS_READER_RANK_MAX = 32 }; /* CS_FILE_LAYOUT_RANK_MAX */
+enum { CS_READER_RANK_MAX = 32 }; /* equals CS_FILE_LAYOUT_RANK_MAX */
 
-/* A dataset of any number of dimensions, as numbers; the last dimension's follow each other. Its
- * values are NULL when it is one of texts: then `texts` has them, if it has one dimension. */
+/* Dataset of any number of dimensions, in row-major order. Values are NULL for texts; a
+ * one-dimensional dataset of texts is in `texts`. */
 typedef struct cs_reader_array {
-    const char *name, *units, *long_name; /* "" where the file has none */
+    const char *name, *units, *long_name; /* "" if the file lacks them */
     uint32_t rank;
     uint64_t sizes[CS_READER_RANK_MAX];
     const double *values;
@@ -105,7 +106,7 @@ typedef struct cs_reader_array {
 CS_MUST_CHECK cs_status cs_reader_read_array(cs_reader *reader, const char *name,
                                              cs_reader_array *array, cs_error *error);
 
-/* How many devices of a run are out of memory. */
+/* Counts the devices of a run that ran out of memory. */
 CS_MUST_CHECK cs_status cs_reader_out_of_memory(cs_reader *reader, uint32_t *n, cs_error *error);
 
 typedef enum cs_reader_type {
@@ -118,23 +119,24 @@ typedef enum cs_reader_type {
 typedef struct cs_reader_column {
     const char *name; /* "tasks/start" */
     cs_reader_type type;
-    void *out; /* address of the pointer that is set: const int64_t **, ... */
+    void *out; /* address of the pointer to set: const int64_t **, ... */
 } cs_reader_column;
 
-/* Reads `n` columns of one group, all of the same length *n_rows. */
+/* Reads `n` columns of one group; all have the same length, *n_rows. */
 CS_MUST_CHECK cs_status cs_reader_read(cs_reader *reader, const cs_reader_column *columns, size_t n,
                                        uint64_t *n_rows, cs_error *error);
 
-/* What the values 0, 1, ... of a coded column stand for. */
+/* Meanings of the values 0, 1, ... of a coded column. */
 CS_MUST_CHECK cs_status cs_reader_meanings(cs_reader *reader, const char *column,
                                            const char *const **meanings, uint32_t *n,
                                            cs_error *error);
 
-/* The columns of /tasks that say what ran where and when, with the meanings of kinds. */
+/* Columns of /tasks with place and time of each task, and the meanings of kinds. */
 typedef struct cs_reader_tasks {
     const uint32_t *kind, *origin, *device, *peer, *stage, *mini_batch, *micro_batch;
     const int64_t *start, *end; /* ps */
-    const char *const *kinds;   /* of `kind` and `origin`, which are below n_kinds */
+    /* meanings of `kind` and `origin`, whose values are below n_kinds */
+    const char *const *kinds;
     uint64_t n;
     uint32_t n_kinds;
 } cs_reader_tasks;
@@ -142,11 +144,11 @@ typedef struct cs_reader_tasks {
 CS_MUST_CHECK cs_status cs_reader_read_tasks(cs_reader *reader, cs_reader_tasks *tasks,
                                              cs_error *error);
 
-/* Per task the row of its device, or of what stands for that; without folding, the device. */
+/* Per task: row of its device or of the stand-in; without folding, the device. */
 CS_MUST_CHECK cs_status cs_reader_task_rows(cs_reader *reader, const uint32_t **rows,
                                             cs_error *error);
 
-/* The columns of a group whose names begin with `prefix`, in the order of the file. */
+/* Columns of a group whose names begin with `prefix`, in the order of the file. */
 CS_MUST_CHECK cs_status cs_reader_names(cs_reader *reader, const char *group, const char *prefix,
                                         const char *const **names, uint32_t *n, cs_error *error);
 

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* What the getters of task columns look into. */
+/* Source of task columns. */
 typedef struct source {
     const cs_graph *graph;
     const cs_trace *trace;
-    const uint32_t *rows; /* the task of each row; NULL: all tasks */
+    const uint32_t *rows; /* task of each row; NULL: all tasks */
 } source;
 
 static const char *const kind_names[] = {
@@ -45,8 +45,8 @@ static uint32_t task_of(const source *from, uint64_t row)
     return from->rows ? from->rows[row] : (uint32_t)row;
 }
 
-/* A function that fills a column of values of the type: the expression of `task`, and of the
- * `offset` that the column names. */
+/* Defines a function that fills a column with values of the type, from an expression of `task` and
+ * of the column's `offset`. */
 #define TASK_COLUMN(name, type, expression)                                                        \
     static void name(const void *data, uint64_t first, uint64_t count, uint32_t offset,            \
                      void *values)                                                                 \
@@ -65,7 +65,7 @@ static const cs_class *class_of(const source *from, uint32_t task)
     return cs_graph_class(from->graph, task);
 }
 
-/* Members are found by their offset, so that one function serves all columns of a type. */
+/* Members are addressed by offset, so one function serves all columns of a type. */
 static uint8_t uint8_at(const void *record, uint32_t offset)
 {
     return ((const uint8_t *)record)[offset];
@@ -85,7 +85,7 @@ static int64_t int64_at(const void *record, uint32_t offset)
     return value;
 }
 
-/* Of what is computed: none. */
+/* Purpose of a message; none for computations. */
 static uint8_t purpose_of(const cs_class *cls)
 {
     const bool computed = cs_kind_group_of(cls->kind) == CS_GROUP_COMPUTE;
@@ -137,7 +137,7 @@ static const cs_h5_column version_columns[] = {
     {0},
 };
 
-/* Over the whole span of the transfer: latencies and waiting for links included. */
+/* Rate over the whole transfer, including latencies and waiting for links. */
 static double rate_of(const source *from, uint32_t task)
 {
     const cs_span span = from->trace->spans[task];
@@ -164,14 +164,14 @@ static const cs_h5_column rate_columns[] = {
 
 /* ---- memory ---- */
 
-/* Samples that were read last: columns are written block by block, so that each is read once. */
+/* Samples read last. Columns are written block by block, so each block is read once. */
 typedef struct sample_block {
     cs_memory_samples *samples;
-    uint64_t first, n; /* of the samples that are here */
+    uint64_t first, n; /* range of samples in the block */
     cs_memory_sample *at;
 } sample_block;
 
-enum { SAMPLES = 1 << 16 }; /* in a block, at most */
+enum { SAMPLES = 1 << 16 }; /* maximum number of samples in a block */
 
 static void read_samples(sample_block *block, uint64_t first, uint64_t n)
 {
@@ -253,7 +253,7 @@ static cs_h5_value link_utilisation(const void *data, uint64_t row, uint32_t whi
     return (cs_h5_value){.float64 = could > 0 ? (double)link->bytes / could : 0};
 }
 
-/* Of the same table: it takes the makespan as well. */
+/* Columns of the same table that also need the makespan. */
 static const cs_h5_column link_use_columns[] = {
     {"utilisation", CS_H5_DOUBLE, "1", "share of what the link could have carried",
      .get = link_utilisation},
@@ -262,7 +262,7 @@ static const cs_h5_column link_use_columns[] = {
 
 /* ---- devices ---- */
 
-/* The record says something about it only where there was one. */
+/* The oom_* fields of a record are set only if the device ran out of memory. */
 static cs_h5_value device_oom_time(const void *data, uint64_t row, uint32_t which)
 {
     (void)which;
@@ -289,7 +289,7 @@ static cs_h5_value device_simulated_as(const void *data, uint64_t row, uint32_t 
     return (cs_h5_value){.uint32 = cs_graph_stand_in(data, (uint32_t)row)};
 }
 
-/* Of the same table: it takes the graph. */
+/* Columns of the same table that also need the graph. */
 static const cs_h5_column device_fold_columns[] = {
     {"simulated_as", CS_H5_UINT32, "1", "device that was simulated in its place, or itself",
      .get = device_simulated_as},
@@ -375,7 +375,8 @@ static bool has_version(const cs_graph *graph, const cs_trace *trace, uint32_t t
     return trace->versions && trace->versions[task] != CS_NONE;
 }
 
-/* One with bytes that was through. What ends when the run was stopped was cut off then. */
+/* Whether the task is a transfer with bytes that finished. A transfer that ends at a stop of the
+ * run was cut off. */
 static bool is_transfer(const cs_graph *graph, const cs_trace *trace, uint32_t task)
 {
     const cs_class *cls = cs_graph_class(graph, task);
@@ -384,13 +385,14 @@ static bool is_transfer(const cs_graph *graph, const cs_trace *trace, uint32_t t
            !(trace->stopped && end == trace->makespan);
 }
 
-/* A table with a row for each task that passes the filter, in order. */
+/* Writes a table with one row per task that passes the filter, in order. */
 static cs_status write_some(cs_h5_file *file, const char *group, const cs_h5_column *columns,
                             row_filter *filter, const cs_graph *graph, const cs_trace *trace,
                             cs_error *error)
 {
     uint32_t n = 0;
-    uint32_t *rows = malloc(((size_t)trace->n_tasks + 1) * sizeof(*rows)); /* mostly untouched */
+    /* most pages stay untouched */
+    uint32_t *rows = malloc(((size_t)trace->n_tasks + 1) * sizeof(*rows));
     if (!rows)
         return cs_error_no_memory(error);
     for (uint32_t task = 0; task < trace->n_tasks; task++)

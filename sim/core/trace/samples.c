@@ -6,27 +6,27 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* A sample is two or three numbers: picoseconds since the sample before; (device * CS_N_CATEGORIES
- * + category) * CODES + code; and behind the code OTHER the change itself, its sign in the lowest
- * bit. Other codes name one of the latest different changes. */
+/* A sample is two or three numbers: picoseconds since the previous sample; (device *
+ * CS_N_CATEGORIES + category) * CODES + code; and after the code OTHER the change itself, with its
+ * sign in the lowest bit. Other codes refer to one of the last different changes. */
 enum {
     KNOWN = 3,
     OTHER = KNOWN,
     CODES = KNOWN + 1,
-    NUMBERS = 3, /* of a sample, at most */
+    NUMBERS = 3, /* maximum per sample */
 };
 
-/* What writer and reader know of a device and category. */
+/* State of a device and category, in writer and reader. */
 typedef struct track {
     int64_t value;
-    int64_t changes[KNOWN]; /* the latest different ones */
+    int64_t changes[KNOWN]; /* the last different changes */
 } track;
 
 struct cs_memory_samples {
     cs_compact packed;
-    size_t at; /* of the reader */
+    size_t at; /* position of the reader */
     uint64_t n, n_read;
-    cs_time time; /* of the latest sample, written or read */
+    cs_time time; /* time of the last sample written or read */
     size_t n_tracks;
     track *tracks;
 };
@@ -72,11 +72,11 @@ static uint32_t code_of(const track *of, int64_t change)
 static inline bool add(cs_memory_samples *samples, cs_time time, uint32_t key, int64_t bytes)
 {
     track *of = &samples->tracks[key];
-    /* in unsigned numbers, which wrap: a change may be larger than any value */
+    /* unsigned numbers wrap: a change may exceed the range of values */
     const uint64_t change = (uint64_t)bytes - (uint64_t)of->value;
     if (!cs_compact_reserve(&samples->packed, NUMBERS))
         return false;
-    cs_compact packed = samples->packed; /* in registers */
+    cs_compact packed = samples->packed; /* kept in registers */
     const uint32_t code = code_of(of, (int64_t)change);
     cs_compact_put(&packed, (uint64_t)time - (uint64_t)samples->time);
     cs_compact_put(&packed, (uint64_t)key * CODES + code);
@@ -119,7 +119,7 @@ void cs_samples_rewind(cs_memory_samples *samples)
     samples->time = 0;
 }
 
-/* The next one; there is one. */
+/* Reads the next sample, which must exist. */
 static inline void read_next(cs_memory_samples *samples, size_t *at, cs_time *time,
                              cs_memory_sample *sample)
 {

@@ -48,7 +48,7 @@ bool cs_seal_file(int file, uint64_t size, unsigned char seal[CS_SEAL_BYTES])
 
 /* ---- a process that reads it ---- */
 
-/* What the process has mapped, bytes; 0: not known. */
+/* Bytes that the process has mapped; 0: unknown. */
 static rlim_t mapped(void)
 {
     unsigned long long pages = 0;
@@ -59,8 +59,7 @@ static rlim_t mapped(void)
     return read ? (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) : 0;
 }
 
-/* Memory besides what there is, and time, grow with the file, of which packed numbers become many
- * times more. */
+/* Limits memory and time in proportion to the size of the file, because packed numbers expand. */
 static void limit(uint64_t size)
 {
     const rlim_t memory = mapped() + ((rlim_t)2 << 30) + (rlim_t)64 * size;
@@ -112,8 +111,8 @@ static herr_t read_object(hid_t root, const char *name, const H5O_info_t *info, 
     return done ? 0 : -1;
 }
 
-/* Values are not read if the structure is wrong: they may be in other files. The reader refuses such
- * a file later, with a message. Objects that stay open are closed when the process ends. */
+/* Values are not read if the structure is wrong, because they may be in other files; the reader
+ * reports such a file later. Objects left open are closed when the process ends. */
 static bool read_all(const char *path)
 {
     cs_arena arena;
@@ -127,7 +126,7 @@ static bool read_all(const char *path)
            H5Ovisit(file, H5_INDEX_NAME, H5_ITER_NATIVE, read_object, NULL) >= 0;
 }
 
-/* What the C library says of a heap that HDF5 damaged is no message of ours. */
+/* Suppresses the C library's message about a heap that HDF5 damaged. */
 static void silence(void)
 {
     const int nowhere = open("/dev/null", O_WRONLY | O_CLOEXEC);
@@ -137,8 +136,8 @@ static void silence(void)
 
 static const char unreadable[] = "%s: damaged, or cut off: it cannot be read to its end";
 
-/* A file with a correct checksum may still be damaged on purpose, and HDF5 may crash in this process
- * although it did not in the other one: that depends on the contents of memory. */
+/* A file with a correct checksum may be damaged on purpose. HDF5 may crash on it in this process
+ * although it did not in the other one, depending on the contents of memory. */
 static void blame(const char *path)
 {
     cs_error error;

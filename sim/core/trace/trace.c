@@ -21,8 +21,8 @@ static uint64_t hash_number(int64_t number, uint64_t hash)
     return cs_hash_bytes(&number, sizeof(number), hash);
 }
 
-/* Categories from this one on count where there is any of them: runs without have the hashes that
- * they had before there were these categories. */
+/* Categories from this one on are hashed only if they occur, so runs without them keep the hashes
+ * from before these categories existed. */
 enum { FIRST_OPTIONAL = CS_MEMORY_GATHERED };
 
 static uint64_t hash_categories(const int64_t *bytes, uint64_t hash)
@@ -35,7 +35,7 @@ static uint64_t hash_categories(const int64_t *bytes, uint64_t hash)
     return hash;
 }
 
-/* Member by member: the records have padding and pointers. */
+/* Hashes each member: the records have padding and pointers. */
 static uint64_t hash_device(const cs_device_record *record, uint64_t hash)
 {
     hash = hash_number(record->peak, hash);
@@ -50,7 +50,7 @@ static uint64_t hash_device(const cs_device_record *record, uint64_t hash)
     return hash_categories(record->at_oom, hash);
 }
 
-/* As they lie in memory, one behind the other. */
+/* Hashes samples as they lie in memory, one after the other. */
 static uint64_t hash_samples(cs_memory_samples *samples, uint64_t hash)
 {
     enum { BLOCK = 256 };
