@@ -10,9 +10,9 @@ typedef struct edge {
     uint32_t before, after;
 } edge;
 
-/* Tasks that are to be handed on. */
+/* Tasks to be passed to a taker. */
 typedef struct hand {
-    cs_task_taker taker; /* without `take`: the graph is made as a whole */
+    cs_task_taker taker; /* without `take`: the graph is built as a whole */
     uint32_t first, n;
     cs_handed_task *tasks;
     uint32_t cap_tasks;
@@ -21,18 +21,17 @@ typedef struct hand {
 } hand;
 
 struct cs_builder {
-    cs_graph
-        graph; /* its arrays grow here and move out at the end; tasks have their first successor */
+    cs_graph graph; /* grows here and moves out at the end; each task has its first successor */
     uint32_t cap_tasks, cap_predecessors, cap_classes, cap_effects, cap_residents, cap_slots;
     uint32_t cap_policies, cap_series, cap_parts;
     uint32_t cap_groups, cap_group_devices;
     edge *more; /* edges to further successors */
     uint32_t n_more, cap_more;
-    uint32_t *last_task; /* per device: end of its program so far */
-    uint32_t room_tasks; /* so many tasks have room in all their columns; 0 after a failure */
+    uint32_t *last_task; /* per device: last task of its program so far */
+    uint32_t room_tasks; /* capacity of all task columns; 0 after a failure */
     hand hand;
-    cs_status status; /* of the first failure */
-    cs_error error;   /* why, where the taker said it */
+    cs_status status; /* status of the first failure */
+    cs_error error;   /* error of the taker, if it failed */
 };
 
 static void fail(cs_builder *builder)
@@ -86,7 +85,7 @@ void cs_builder_destroy(cs_builder *builder)
     free(builder);
 }
 
-/* Room for one more element; after a failure nothing is added any more. */
+/* Makes room for one more element; false after a failure, so nothing is added any more. */
 static bool room(cs_builder *builder, void **data, uint32_t *capacity, uint32_t length, size_t size)
 {
     if (builder->status != CS_OK)
@@ -264,7 +263,7 @@ uint32_t cs_builder_series(cs_builder *builder, const cs_series_part *parts, uin
     return made;
 }
 
-/* Puts a compute task at the end of its device's program. */
+/* Appends a compute task to its device's program. */
 static inline void append_to_program(cs_builder *builder, uint32_t device, uint32_t task)
 {
     cs_graph *graph = &builder->graph;
@@ -276,7 +275,7 @@ static inline void append_to_program(cs_builder *builder, uint32_t device, uint3
     builder->last_task[device] = task;
 }
 
-/* Ids end where those of lists begin. */
+/* Task ids end where ids of lists begin. */
 static bool reserve_tasks(cs_builder *builder, uint64_t n)
 {
     cs_graph *graph = &builder->graph;
@@ -334,7 +333,8 @@ static void refuse(cs_builder *builder, const char *why)
     builder->status = cs_error_add(&builder->error, CS_USAGE, "%s", why);
 }
 
-/* An edge against the order of ids, or to a task that is gone, comes too late. */
+/* Adds an edge. An edge against the order of ids, or to a task already passed on, comes too
+ * late. */
 static void put_edge(cs_builder *builder, uint32_t before, uint32_t after)
 {
     hand *of = &builder->hand;
@@ -494,8 +494,8 @@ uint32_t cs_builder_members(cs_builder *builder, uint32_t collective, uint32_t i
     return first;
 }
 
-/* Gives every task with further successors a place for its list, beginning with the first one;
- * `more` is how many there are. False when the lists do not fit. */
+/* Assigns every task with several successors a place for its list, starting with the first
+ * successor; `more` has their numbers. Returns false if the lists do not fit. */
 static bool place_lists(cs_graph *graph, const uint32_t *more)
 {
     uint64_t n = 0;
@@ -516,7 +516,7 @@ static bool place_lists(cs_graph *graph, const uint32_t *more)
     return graph->listed != NULL;
 }
 
-/* Lists the successors of tasks that have several. */
+/* Lists the successors of tasks with several. */
 static cs_status list_successors(cs_builder *builder)
 {
     cs_graph *graph = &builder->graph;

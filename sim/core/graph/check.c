@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Release times of all items fit, and collectives have none. */
+/* Whether the release times of all items fit; collectives must have none. */
 static bool releases_fit(const cs_graph *graph, const cs_class *cls)
 {
     cs_time last;
@@ -27,7 +27,7 @@ static bool effects_are_own(const cs_graph *graph, const cs_class *cls)
     return true;
 }
 
-/* The first id out of range, as a message. Everything later may index without looking. */
+/* Reports the first id out of range. All later code may index without checking. */
 static cs_status check_classes(const cs_graph *graph, cs_error *error)
 {
     for (uint32_t i = 0; i < graph->n_classes; i++) {
@@ -100,8 +100,8 @@ static bool part_fits(const cs_graph *graph, const cs_class *cls, const cs_serie
     return fits;
 }
 
-/* Parts are no series themselves, are on the device of the series, and wait for those before
- * them. */
+/* Checks that parts of a series are not series, are on its device, and wait only for earlier
+ * parts. */
 static cs_status check_series(const cs_graph *graph, cs_error *error)
 {
     for (uint32_t i = 0; graph->n_series > 0 && i < graph->n_classes; i++) {
@@ -120,8 +120,8 @@ static cs_status check_series(const cs_graph *graph, cs_error *error)
     return CS_OK;
 }
 
-/* Everything that a device ever allocates must fit 64 bits, so that no sum in the engine can
- * overflow. `times` is how many tasks each class has. */
+/* Checks that the sum of all allocations on a device fits 64 bits, so that no sum in the engine
+ * overflows. `times` has the number of tasks of each class. */
 static cs_status check_totals(const cs_graph *graph, const uint32_t *times, int64_t *total,
                               cs_error *error)
 {
@@ -146,7 +146,7 @@ static cs_status check_totals(const cs_graph *graph, const uint32_t *times, int6
     return CS_OK;
 }
 
-/* What all tasks together allocate and free of one category on one device must cancel out. */
+/* Checks that all tasks together allocate and free equal bytes of each category on each device. */
 static cs_status check_balance(const cs_graph *graph, const uint32_t *times, int64_t *balance,
                                cs_error *error)
 {
@@ -170,7 +170,7 @@ static cs_status check_balance(const cs_graph *graph, const uint32_t *times, int
     return CS_OK;
 }
 
-/* A series does what its parts do. */
+/* Counts the parts of each series as tasks of their classes. */
 static void count_parts(const cs_graph *graph, uint32_t *times)
 {
     for (uint32_t i = 0; graph->n_series > 0 && i < graph->n_classes; i++) {
@@ -272,7 +272,7 @@ static cs_status check_groups(const cs_graph *graph, cs_error *error)
 
 /* ---- families ---- */
 
-/* Groups, by their family. */
+/* Group with its family, for sorting. */
 typedef struct relative {
     uint32_t family, group;
 } relative;
@@ -285,7 +285,7 @@ static int compare_relatives(const void *left, const void *right)
     return a->group < b->group ? -1 : a->group > b->group;
 }
 
-/* Groups that communicate at the same time have no device in common. */
+/* Checks that groups of a family, which communicate at the same time, share no device. */
 static cs_status check_families(const cs_graph *graph, cs_error *error)
 {
     relative *all = malloc((graph->n_groups + (size_t)1) * sizeof(*all));
@@ -314,8 +314,8 @@ static cs_status check_families(const cs_graph *graph, cs_error *error)
     return status;
 }
 
-/* Whether `task` is a member of the collective whose first one is `first`, `before` members being
- * before it: its class is one of those that were added together. */
+/* Whether `task` is the next member of the collective with first member `first`, after `before`
+ * other members: its class must have been added together with theirs. */
 static bool is_member(const cs_graph *graph, uint32_t first, uint32_t task, uint32_t before,
                       uint32_t device)
 {
@@ -328,7 +328,7 @@ static bool is_member(const cs_graph *graph, uint32_t first, uint32_t task, uint
            graph->tasks[task].item == graph->tasks[first].item && member->device == device;
 }
 
-/* The members of the collective of which `first` is the first one; *n is how many there are. */
+/* Checks the members of the collective whose first member is `first`; sets *n to their number. */
 static cs_status check_members(const cs_graph *graph, uint32_t first, uint32_t *n, cs_error *error)
 {
     const cs_group group = graph->groups[cs_graph_class(graph, first)->peer];
@@ -380,7 +380,8 @@ static cs_status check_stand_ins(const cs_graph *graph, cs_error *error)
     return CS_OK;
 }
 
-/* What messages do is known of all that their ends stand for when these are as many. */
+/* Checks that both ends of a message stand for the same number of devices; only then is it known
+ * which messages it stands for. */
 static cs_status check_ends(const cs_graph *graph, const uint32_t *times, cs_error *error)
 {
     for (uint32_t i = 0; i < graph->n_classes; i++) {
@@ -402,7 +403,7 @@ static cs_status not_there(const char *what, uint32_t id, const cs_graph *graph,
                         what, id, device, graph->stands_for[device]);
 }
 
-/* What there is, is on devices that are simulated. */
+/* Checks that everything is on simulated devices. */
 static cs_status check_places(const cs_graph *graph, cs_error *error)
 {
     for (uint32_t i = 0; i < graph->n_classes; i++) {
@@ -445,7 +446,7 @@ static bool follows_program(const cs_graph *graph, uint32_t task)
     return graph->tasks[task].next != CS_NONE && graph->queues[cls->device] == CS_QUEUE_PROGRAM;
 }
 
-/* Counts for every task the predecessors, by edge or program order. */
+/* Counts the predecessors of every task, by edge or program order. */
 static void count_predecessors(const cs_graph *graph, uint32_t *waiting)
 {
     for (uint32_t task = 0; task < graph->n_tasks; task++)
@@ -482,7 +483,7 @@ uint32_t cs_graph_order(const cs_graph *graph, uint32_t *rank, uint32_t *waiting
     return ranked;
 }
 
-/* For every task without a rank, a predecessor that has none either. */
+/* Finds, for every task without a rank, a predecessor without a rank. */
 static void find_blockers(const cs_graph *graph, const uint32_t *rank, uint32_t *blocker)
 {
     for (uint32_t task = 0; task < graph->n_tasks; task++) {
@@ -499,7 +500,7 @@ static void find_blockers(const cs_graph *graph, const uint32_t *rank, uint32_t 
 
 enum { CYCLE_SHOWN = 12, DESCRIPTION_BYTES = 96 };
 
-/* Walks back from blocker to blocker until a task repeats: from there on the walk is a circle. */
+/* Walks back from blocker to blocker until a task repeats; from there on the walk is a circle. */
 static cs_status report_circle(const cs_graph *graph, uint32_t *rank, const uint32_t *blocker,
                                cs_error *error)
 {
@@ -534,14 +535,14 @@ bool cs_graph_ids_rise(const cs_graph *graph)
         const uint32_t *successors = cs_graph_successors(graph, task, &n);
         for (uint32_t s = 0; s < n; s++)
             rise &= successors[s] > task;
-        rise &= graph->tasks[task].next > task; /* CS_NONE is */
+        rise &= graph->tasks[task].next > task; /* CS_NONE is larger too */
     }
     return rise;
 }
 
 static cs_status check_order(const cs_graph *graph, cs_error *error)
 {
-    if (cs_graph_ids_rise(graph)) /* then there is no circle */
+    if (cs_graph_ids_rise(graph)) /* ids that rise along all edges exclude a circle */
         return CS_OK;
     size_t n = (size_t)graph->n_tasks + 1;
     uint32_t *rank = malloc(3 * n * sizeof(*rank));

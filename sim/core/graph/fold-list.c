@@ -11,7 +11,7 @@ cs_status cs_fold_list_init(cs_fold_list *list, const cs_graph *graph, cs_error 
         cs_fold_list_finish(list);
         return cs_error_no_memory(error);
     }
-    uint32_t *end = list->first + 1; /* becomes the first of the next device */
+    uint32_t *end = list->first + 1; /* becomes the first entry of the next device */
     for (uint32_t d = 0; d < n; d++)
         end[cs_graph_stand_in(graph, d) + 1]++;
     for (uint32_t d = 0; d < n; d++)

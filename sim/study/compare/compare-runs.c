@@ -24,12 +24,12 @@ double cs_compared_change(cs_compared figure)
 
 /* ---- tasks ---- */
 
-/* A task, or the collectives of a kind of a stage and a micro-batch. */
+/* A task, or the collectives of one kind, stage and micro-batch merged. */
 typedef struct piece {
     uint32_t origin, stage, mini_batch, micro_batch;
-    uint64_t alone; /* tells pieces apart that are not merged: 1 + the task; else 0 */
+    uint64_t alone; /* 1 + the task if it must not be merged; else 0 */
     cs_time start, end;
-    cs_time time; /* in which any of its tasks is under way */
+    cs_time time; /* time during which any of its tasks runs */
 } piece;
 
 static bool is_collective(const char *word)
@@ -62,7 +62,7 @@ static int by_time(const void *a, const void *b)
     return 0;
 }
 
-/* A task that starts no earlier than those that are in the piece. */
+/* Merges a task that starts no earlier than the tasks already in the piece. */
 static void merge(piece *to, const piece *task)
 {
     const cs_time from = task->start > to->end ? task->start : to->end;
@@ -72,7 +72,7 @@ static void merge(piece *to, const piece *task)
     to->end = task->end;
 }
 
-/* Tasks that ended, those of collectives merged. Returns how many pieces. */
+/* Collects tasks that ended, merging those of collectives. Returns the number of pieces. */
 static uint64_t collect_pieces(const cs_reader_tasks *c, piece *pieces)
 {
     uint64_t n = 0, kept = 0;
@@ -97,7 +97,7 @@ static uint64_t collect_pieces(const cs_reader_tasks *c, piece *pieces)
     return kept;
 }
 
-/* What one file has of a kind. */
+/* Times of one kind in one file. */
 typedef struct summary {
     double number, total, median;
 } summary;
@@ -109,7 +109,7 @@ static summary summarise(const piece *pieces, uint64_t n, double *seconds)
         seconds[i] = cs_time_seconds(pieces[i].time);
     qsort(seconds, n, sizeof(*seconds), cs_number_compare);
     for (uint64_t i = 0; i < n; i++)
-        of.total += seconds[i]; /* in this order: equal tasks have equal sums */
+        of.total += seconds[i]; /* summed in this order, so that equal tasks have equal sums */
     if (n > 0)
         of.median = (seconds[(n - 1) / 2] + seconds[n / 2]) / 2;
     return of;
@@ -134,7 +134,7 @@ static cs_status summarise_tasks(const cs_reader_tasks *c, summary *summaries, c
 
 /* ---- both files ---- */
 
-/* Of the first and the second file. */
+/* The first and the second file. */
 typedef struct pair {
     cs_reader readers[2];
     cs_reader_tasks tasks[2];
@@ -228,7 +228,7 @@ static cs_status compare_peaks(pair *p, cs_compared_run *to, cs_error *error)
     return CS_OK;
 }
 
-/* The column of a category, of both files. */
+/* Compares the column of a category in both files. */
 static cs_status compare_category(pair *p, const char *column, uint32_t category,
                                   cs_compared_run *to, cs_error *error)
 {
@@ -261,7 +261,8 @@ static bool have_categories(cs_compared_run *to, const char *const *names, size_
     return have;
 }
 
-/* Categories by the names of their columns in the second file: all files have the same. */
+/* Compares all categories, found by the names of their columns in the second file; all files have
+ * the same. */
 static cs_status compare_categories(pair *p, cs_compared_run *to, cs_error *error)
 {
     static const char prefix[] = "at_peak_";
@@ -280,7 +281,8 @@ static cs_status compare_categories(pair *p, cs_compared_run *to, cs_error *erro
 
 /* ---- where the files come from ---- */
 
-/* Files that do not say are a prediction and a measurement. */
+/* Takes the origins of the files. Files that do not state them are a prediction and a
+ * measurement. */
 static cs_status take_origins(const pair *p, cs_compared_run *to, cs_error *error)
 {
     const cs_reader *first = &p->readers[0], *second = &p->readers[1];
@@ -324,7 +326,7 @@ static cs_status differ(const pair *p, const char *what, cs_error *error)
                         p->readers[1].path, what);
 }
 
-/* Names and weights of the layers: times may differ, which is told. */
+/* Checks names and weights of the layers. Times may differ, which is reported as a note. */
 static cs_status check_models(const pair *p, const cJSON *a, const cJSON *b, cs_error *error)
 {
     const cJSON *x = cs_json_member(a, "inline"), *y = cs_json_member(b, "inline");
@@ -341,7 +343,7 @@ static cs_status check_models(const pair *p, const cJSON *a, const cJSON *b, cs_
     return CS_OK;
 }
 
-/* What makes a comparison meaningless. */
+/* Checks for differences that make a comparison meaningless. */
 static cs_status check_scenarios(const pair *p, cJSON *const roots[2], cs_error *error)
 {
     const cJSON *kinds[2];
@@ -398,7 +400,7 @@ static cs_status take_figures(const pair *p, cs_compared_run *to, cs_error *erro
     return CS_OK;
 }
 
-/* The texts of both files, which live no longer than their readers. */
+/* Copies texts of both files, which their readers own. */
 static bool copy_texts(const char *first, const char *second, cs_compared_run *to,
                        cs_compared_text *copy)
 {

@@ -15,8 +15,8 @@ typedef struct search {
     bool failed;
 } search;
 
-/* How much of two texts is left out in front, for long ones that begin alike: all but a little of
- * it. */
+/* Bytes to omit at the start of two long texts that begin alike: the common start except a few
+ * bytes. */
 static size_t count_alike(const cJSON *a, const cJSON *b)
 {
     enum { LONG = 40, KEPT = 10 };
@@ -28,12 +28,13 @@ static size_t count_alike(const cJSON *a, const cJSON *b)
     if (n < LONG)
         return 0;
     n -= KEPT;
-    while (n > 0 && ((unsigned char)a->valuestring[n] & 0xC0) == 0x80) /* within a character */
+    /* do not cut within a character */
+    while (n > 0 && ((unsigned char)a->valuestring[n] & 0xC0) == 0x80)
         n--;
     return n;
 }
 
-/* A value, of a text what is behind its first `left_out` bytes. */
+/* Describes a value; of a text, the part after its first `left_out` bytes. */
 static void describe(const cJSON *value, size_t left_out, char *text, size_t size)
 {
     char quoted[VALUE];
@@ -82,7 +83,7 @@ static void search_object(search *s, const char *pointer, const cJSON *a, const 
     }
 }
 
-/* Of equally many elements, the first that differs stands for all. */
+/* Compares arrays. If they have equal lengths, only the first different element is reported. */
 static void search_array(search *s, const char *pointer, const cJSON *a, const cJSON *b)
 {
     char path[TEXT / 2];

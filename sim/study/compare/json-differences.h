@@ -1,4 +1,4 @@
-/* Where two JSON documents differ. */
+/* Finds where two JSON documents differ. */
 #ifndef CS_COMPARE_JSON_DIFFERENCES_H
 #define CS_COMPARE_JSON_DIFFERENCES_H
 
@@ -7,10 +7,11 @@
 
 enum { CS_DIFFERENCES_MAX = 8 };
 
-/* Up to CS_DIFFERENCES_MAX texts "/pointer: VALUE predicted, VALUE measured", with the words
- * `sides`, in the order of the first document, then of what only the second has; one more that says
- * so when there are more. Of equally long arrays, only the first element that differs is reported;
- * long texts that begin alike are shown from shortly before their difference. */
+/* Returns up to CS_DIFFERENCES_MAX texts "/pointer: VALUE predicted, VALUE measured", with the
+ * words of `sides`, in the order of the first document, followed by members that only the second
+ * has; one more text says if there are more. In arrays of equal length, only the first different
+ * element is reported; long texts that begin alike are shown from shortly before their
+ * difference. */
 CS_MUST_CHECK cs_status cs_differences_find(const cJSON *first, const cJSON *second,
                                             const char *const sides[2], cs_arena *arena,
                                             const char *const **texts, uint32_t *n,
