@@ -480,8 +480,7 @@ static void test_host(void **state)
         cost.modules = host_rows[i].modules;
         const cs_runtime_kernels kernels = {.given = true,
                                             .host = 10 * MICROSECOND,
-                                            .host_call =
-                                                (cs_time)host_rows[i].call * MICROSECOND,
+                                            .host_call = (cs_time)host_rows[i].call * MICROSECOND,
                                             .host_kernel = MICROSECOND,
                                             .host_product_backward =
                                                 host_rows[i].longer ? 25 * MICROSECOND : 0,
