@@ -668,13 +668,13 @@ static const struct rule {
      "targets", "[\"q_proj\"]"},
     {"those of others", LLAMA("Megatron-LM", "'lora': true"), "model", "lora", "targets",
      "[\"q_proj\",\"o_proj\"]"},
-    {"what the source doubts is not stated",
+    {"recomputation that the source doubts",
      MEGATRON GPUS(1) "'measured': {}, 'recompute': 'full', 'precision': 'bf16', 'unknown': "
                       "['versions', 'whether layers were recomputed, as its configuration says']",
      "model", "recompute", NULL, "false"},
-    {"what it has from a configuration is",
+    {"recomputation by a configuration",
      MEGATRON GPUS(1) "'measured': {}, 'recompute': 'full', 'precision': 'bf16', 'unknown': "
-                      "['recomputation, which is that of its configuration']",
+                      "['recomputation as the configuration says']",
      "model", "recompute", NULL, "true"},
     {"norms of GPT",
      MEGATRON GPUS(1) "'measured': {}, 'recompute': 'selective:[layernorm]', 'precision': 'bf16'",
