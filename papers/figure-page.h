@@ -1,8 +1,8 @@
-/* What the report says of one figure: claims of the paper beside what comes out here, pictures,
- * tables and sentences, in the order in which they are added.
+/* Contents of the report of one figure: claims of the paper next to our values, pictures, tables
+ * and sentences, in the order in which they are added.
  *
- * Functions that add something say nothing of failures: memory that runs out is remembered, and
- * told by cs_page_check. Texts are copied; charts are not, and live in the page's arena.
+ * Functions that add something return no status: a lack of memory is remembered and reported by
+ * cs_page_check. Texts are copied. Charts are not; they belong to the page's arena.
  */
 #ifndef CS_FIGURES_FIGURE_PAGE_H
 #define CS_FIGURES_FIGURE_PAGE_H
@@ -10,7 +10,7 @@
 #include "papers/study.h"
 #include "plots/plot-chart.h"
 
-/* What a paper says of a number. */
+/* How a paper states a number. */
 typedef enum cs_relation {
     CS_IS,    /* equal, as far as the paper's digits go */
     CS_ABOUT, /* the same, but the paper says "about" */
@@ -26,8 +26,8 @@ typedef struct cs_paper_claim {
     double paper, ours; /* NaN of ours: there is none */
     int decimals;       /* that the paper gives, and both are shown with */
     const char *unit;   /* " %", " GB", "" */
-    const char *form;   /* what the paper has in place of a number, "N(N + 1)/2"; or NULL */
-    const char *why;    /* the reason of a difference; shown only where there is one */
+    const char *form;   /* formula in place of a number, such as "N(N + 1)/2"; or NULL */
+    const char *why;    /* reason for a difference; shown only if there is one */
 } cs_paper_claim;
 
 /* Whether what comes out is what the paper says. */
@@ -43,19 +43,20 @@ typedef enum cs_page_block_kind {
 
 typedef struct cs_page_block {
     cs_page_block_kind kind;
-    const char *text; /* a paragraph; a table's title; what a picture shows */
+    const char *text; /* a paragraph, the title of a table, or the caption of a picture */
     cs_paper_claim *claims;
-    const char **rows; /* of a table: cells with tabs between; the first has the names */
+    /* rows of a table, cells separated by tabs; the first row has the column names */
+    const char **rows;
     uint32_t n, capacity;
     const cs_chart *chart;
-    const cs_study *study; /* of a run */
+    const cs_study *study; /* run to draw */
     uint32_t point;
     double until;     /* s */
     char picture[64]; /* name of its file */
 } cs_page_block;
 
 typedef struct cs_page {
-    const char *id, *title; /* of the figure */
+    const char *id, *title; /* id and title of the figure */
     cs_arena arena;
     cs_page_block *blocks;
     uint32_t n_blocks, capacity, n_pictures;
@@ -79,9 +80,8 @@ void cs_page_claim(cs_page *page, const cs_paper_claim *claim);
 void cs_page_table(cs_page *page, const char *title, const char *names);
 void cs_page_row(cs_page *page, const char *format, ...) CS_PRINTF(2, 3);
 
-/* A chart with so many panels, each with so many series of `length` points, all zeroed, whose
- * arrays are the caller's to fill: x[panel * n_series + series] and y, each of `length`. NULL when
- * memory runs out. */
+/* Chart with zeroed panels, each with zeroed series of `length` points. The caller fills the
+ * arrays: x[panel * n_series + series] and y, each of `length`. NULL if memory runs out. */
 typedef struct cs_chart_draft {
     cs_chart chart;
     cs_chart_panel *panels;

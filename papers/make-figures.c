@@ -135,7 +135,7 @@ static cs_status draw_all(work *w, const cs_page *page, cs_error *error)
     return CS_OK;
 }
 
-/* What the pictures of a figure were drawn from stands in a small file: if it says the same, they
+/* A small file records the inputs of a figure's pictures; if they have not changed, the pictures
  * are not drawn again. */
 static bool is_drawn(const char *path, const char *key)
 {

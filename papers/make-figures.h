@@ -7,17 +7,17 @@
 #include "sim/base/log.h"
 
 typedef struct cs_figures_request {
-    const char *const *ids; /* figures that are asked for, */
+    const char *const *ids; /* figures to make */
     size_t n_ids;           /* 0: all */
     const char *output;     /* folder; made if it is not there */
     const char *scenarios;  /* folder of the scenarios that are shipped */
-    const char *program;    /* hash or version: another program computes anew */
+    const char *program;    /* hash or version; results of another program are not reused */
     uint32_t jobs;
     const cs_log *log;
     const cs_progress *progress;
 } cs_figures_request;
 
-/* What came of them, for one line each. */
+/* Outcome of one figure, for a line of output. */
 typedef struct cs_figure_outcome {
     const cs_paper_figure *figure;
     uint32_t n_claims, n_held;
@@ -27,9 +27,9 @@ typedef struct cs_figure_outcome {
 /* CS_OK where `ids` are all known; CS_USAGE names the unknown one, and what it may have meant. */
 CS_MUST_CHECK cs_status cs_figures_check(const char *const *ids, size_t n, cs_error *error);
 
-/* Writes report.md, report.html and the pictures into the folder, and calls `tell` for each figure.
- * Without gnuplot there are no pictures, and the log says so. What was computed when it fails or is
- * interrupted stays. */
+/* Writes report.md, report.html and the pictures to the folder, and calls `tell` for each figure.
+ * Without gnuplot there are no pictures, and the log says so. Results computed before a failure or
+ * interruption are kept. */
 CS_MUST_CHECK cs_status cs_figures_make(const cs_figures_request *request,
                                         void (*tell)(void *context,
                                                      const cs_figure_outcome *outcome),

@@ -48,8 +48,8 @@ static cs_status longest_chain(const cs_graph *graph, const cs_trace *trace, uin
 }
 
 typedef struct peaks {
-    double activations;       /* of the device that has most */
-    double total_activations; /* of all devices at one instant */
+    double activations;       /* on the device with the most */
+    double total_activations; /* on all devices at one instant */
     double parameters;        /* weights and other versions of them, of the device that has most */
     double other_versions;    /* the other versions alone */
 } peaks;
@@ -597,7 +597,7 @@ static cs_status show_table(const cs_study *studies, cs_page *page, cs_error *er
 
 /* ---- figure 4 ---- */
 
-/* What a worker keeps from `time` on, until the next step. */
+/* Activations of a worker from `time` until the next step. */
 typedef struct memory_step {
     double time, bytes;
 } memory_step;
@@ -608,7 +608,7 @@ typedef struct memory_curve {
     double period;
 } memory_curve;
 
-/* What the memory of a pass is made of. */
+/* What counts as memory of a pass. */
 typedef enum counted { KEPT, WITH_GRADIENTS, TRACKED, N_COUNTED } counted;
 
 static const char *const counted_names[N_COUNTED] = {"what layers keep for backward",
@@ -620,9 +620,9 @@ static void add_step(memory_curve *curve, double time, double bytes)
     curve->steps[curve->n++] = (memory_step){time, bytes};
 }
 
-/* Layer by layer: what a layer keeps is there from the start of its forward to the end of its
- * backward, gradients of its weights from its backward to the end of the pass. A GPU's memory less
- * the parameters (TRACKED) also has the workspace of the layer that computes. */
+/* Adds memory layer by layer: saved activations of a layer from the start of its forward to the end
+ * of its backward, gradients of its weights from its backward to the end of the pass. The memory of
+ * a GPU without parameters (TRACKED) also includes the workspace of the computing layer. */
 static cs_status make_curve(const cs_model *model, counted what, memory_curve *curve,
                             cs_error *error)
 {
@@ -650,7 +650,7 @@ static cs_status make_curve(const cs_model *model, counted what, memory_curve *c
     return CS_OK;
 }
 
-/* What a worker keeps at a time of its period; `time` is not negative. */
+/* Memory of a worker at a time of its period; `time` >= 0. */
 static double curve_at(const memory_curve *curve, double time)
 {
     const double within = fmod(time, curve->period);
@@ -665,7 +665,7 @@ static double curve_at(const memory_curve *curve, double time)
     return curve->steps[low].bytes;
 }
 
-/* The mean of `workers` copies, each period/workers behind the one before. */
+/* Mean of `workers` copies, each shifted by period/workers from the previous one. */
 static double mean_at(const memory_curve *curve, uint32_t workers, double time)
 {
     double sum = 0;
@@ -786,8 +786,8 @@ static void draw_curves(cs_page *page, const cs_study *study, const network *net
     cs_page_chart(page, &draft->chart);
 }
 
-/* The paper gives the reduction that the curves come to as N grows, and says no number for N = 4 and
- * N = 8. */
+/* The paper gives the reduction that the curves come to as N grows, and says no number for N = 4
+ * and N = 8. */
 static void claim_reduction(cs_page *page, const cs_study *study, const network *networks,
                             uint32_t at)
 {

@@ -233,7 +233,7 @@ static double with_planner(const cs_study *study, const uint32_t at[N_AXES], uin
     return number_at(study, other, key);
 }
 
-/* The next setting of the first `n` axes; false behind the last. */
+/* Advances the first `n` axes to the next setting; false after the last. */
 static bool next(const cs_study *study, uint32_t at[N_AXES])
 {
     for (uint32_t axis = PLANNER; axis-- > 0;) {

@@ -12,7 +12,7 @@ enum { SLICES = 4, MOST_SLICES = 16, MOST_BATCH = 1024, MORE_SAMPLES = 16 };
 
 /* ---- what a setting is measured by ---- */
 
-/* Rows that are asked for, under these keys. */
+/* Rows to report, with their keys. */
 static const struct {
     const char *key;
     cs_osdp_strategy row;
@@ -23,8 +23,8 @@ static const struct {
 };
 enum { N_STRATEGIES = sizeof(strategies) / sizeof(strategies[0]) };
 
-/* Samples per second of each strategy by the cost model, and where it was simulated; what does not
- * fit is null. */
+/* Adds samples per second of each strategy, by the cost model and where simulated; null if it does
+ * not fit. */
 static bool add_strategies(cJSON *object, const cs_osdp_study *study)
 {
     bool good = object && cs_json_add_number(object, "parameters", study->parameters) &&
@@ -123,8 +123,8 @@ static cs_status set_parallel(cJSON *document, const simulated_strategy *how, ui
     return cs_json_set(document, "/parallel", text, path, error);
 }
 
-/* The largest rate with slices sharded, of which weights are gathered for each micro-batch or once
- * per mini-batch; 0: nothing fits. Where not all slices sharded fit, fewer do not. */
+/* Largest rate with sharded slices, gathering weights for each micro-batch or once per mini-batch;
+ * 0: nothing fits. If all slices sharded do not fit, fewer do not fit either. */
 static cs_status sharded_rate(cJSON *document, const simulated_strategy *how, const char *path,
                               const cs_progress *progress, double *rate, cs_error *error)
 {
@@ -309,7 +309,7 @@ static double number_of(const cs_study *study, uint32_t point, const char *of, c
     return cJSON_IsNumber(value) ? value->valuedouble : NAN;
 }
 
-/* Mean, largest and number of gains in %, over settings at which both strategies fit. */
+/* Mean, largest and number of gains in %, over settings where both strategies fit. */
 typedef struct gains {
     double sum, largest, least;
     uint32_t n;
@@ -331,7 +331,7 @@ static double mean_of(const gains *g)
     return g->n > 0 ? g->sum / g->n : NAN;
 }
 
-/* What stands over what, of which variant. */
+/* The two strategies to compare, and their variant. */
 typedef struct comparison {
     const char *variant, *over, *under;
     bool recompute;

@@ -52,7 +52,7 @@ static bool add_model(const cs_scenario *scenario, cJSON *report)
            cs_json_add_number(report, "updates_s", updates);
 }
 
-/* What a device computes, the longest of all; and the largest layer's output. */
+/* Longest computation of any device, and the largest layer's output. */
 static bool add_computing(const cs_scenario *scenario, const cs_simulation *simulation,
                           cJSON *report)
 {
@@ -159,8 +159,8 @@ static bool is_network(const cs_study *study, uint32_t point, const char *name)
     return strcmp(text, name) == 0;
 }
 
-/* The point of a network with a strategy on so many devices; the number of points: there is none.
- */
+/* Point of a network with a strategy on a number of devices; the number of points if there is
+ * none. */
 static uint32_t find_point(const cs_study *study, const char *network, uint32_t strategy,
                            double devices)
 {

@@ -23,7 +23,7 @@ typedef struct cs_paper_figure {
 typedef struct cs_paper {
     const char *name;               /* "Cyclic data parallelism" */
     const char *source;             /* authors, title, where */
-    const char *left_out;           /* what of it is not simulated: a sentence */
+    const char *left_out;           /* what is not simulated: one sentence */
     const cs_paper_figure *figures; /* ended by one without an id */
 } cs_paper;
 

@@ -1,8 +1,8 @@
-/* What a figure of a paper is computed from: a scenario with its section "sweep", and a function
- * that makes numbers of each of its points.
+/* Source of a paper's figure: a scenario with its section "sweep", and a function that computes
+ * numbers at each of its points.
  *
- * Points that are done stand in a journal (sim/study/sweep/journal.h), which stays: a study whose inputs
- * are the same is read, not computed again. Inputs are the scenario, what it varies and the
+ * Finished points are in a journal (sim/study/sweep/journal.h), which is kept: a study with the
+ * same inputs is read, not computed again. Inputs are the scenario, its varied keys and the
  * program.
  */
 #ifndef CS_FIGURES_STUDY_H
@@ -22,7 +22,7 @@ typedef struct cs_study {
     cJSON *base; /* without its "sweep" */
     cs_space space;
     cs_sweep_results results;
-    cJSON **reports;   /* of each point; NULL where it failed */
+    cJSON **reports;   /* report of each point; NULL if it failed */
     uint64_t identity; /* hash of all inputs */
 } cs_study;
 
@@ -30,7 +30,7 @@ typedef struct cs_study {
 typedef struct cs_study_place {
     const char *scenarios; /* folder */
     const char *journals;  /* folder */
-    const char *program;   /* which program it is: another one computes anew */
+    const char *program;   /* identifies the program; results of another program are not reused */
     uint32_t jobs;
     const cs_progress *progress;
 } cs_study_place;
@@ -38,7 +38,7 @@ typedef struct cs_study_place {
 /* Zeroed studies can be finished. */
 void cs_study_finish(cs_study *study);
 
-/* Computes what is not there yet. A point that fails is no failure. */
+/* Computes the points that are not in the journal. A failed point is not an error. */
 CS_MUST_CHECK cs_status cs_study_make(const cs_study_source *source, const cs_study_place *place,
                                       cs_study *study, cs_error *error);
 
@@ -53,8 +53,8 @@ CS_MUST_CHECK cs_status cs_study_run(const char *path, const cJSON *document,
                                      cs_study_measure *measure, const cs_progress *progress,
                                      cJSON **result, cs_error *error);
 
-/* The point at which axis i, in the order of the section "sweep", has its value number at[i]; of a
- * list, whose axes go together, at[0] is the point. */
+/* Point with value number at[i] on axis i, in the order of the section "sweep"; for a list, whose
+ * axes advance together, at[0] is the point. */
 uint32_t cs_study_point(const cs_study *study, const uint32_t *at);
 
 /* How many values the axis has, and one of them: a text without quotes, else JSON. */

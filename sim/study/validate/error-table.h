@@ -18,10 +18,10 @@ typedef enum cs_grouping {
 /* "all", "kind", "layout", "dataset", "gpu", "feature", ended by NULL. */
 extern const char *const cs_grouping_names[];
 
-/* Errors, predicted over measured less 1, of the points for which both are known. */
+/* Errors, predicted / measured - 1, of the points with both values. */
 typedef struct cs_error_summary {
     uint32_t n;
-    double mean, median; /* of the absolute errors; NaN without points, as all below */
+    double mean, median; /* mean absolute error; NaN without points, like all members below */
     double largest;      /* by absolute value, with its sign */
     double bias;         /* mean of the errors */
 } cs_error_summary;
@@ -58,13 +58,13 @@ typedef struct cs_error_row {
 
 typedef struct cs_error_table {
     uint32_t n, capacity;
-    cs_error_row *rows; /* by grouping, each in the order in which it first occurs */
+    cs_error_row *rows; /* sorted by grouping, then by first occurrence */
 } cs_error_table;
 
 /* Zeroed tables can be finished. */
 void cs_error_table_finish(cs_error_table *table);
 
-/* The names are those of the points, which must live as long. CS_NO_MEMORY. */
+/* Names are borrowed from the points, which must outlive the table. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_error_table_make(const cs_predictions *predictions,
                                             cs_error_table *table, cs_error *error);
 
@@ -81,8 +81,8 @@ typedef struct cs_note_counts {
 
 void cs_note_counts_finish(cs_note_counts *counts);
 
-/* Of points that are not expressed, the first thing that each misses; of those that are predicted,
- * all that is assumed. CS_NO_MEMORY. */
+/* Count reasons: of points without a scenario, the first thing that each lacks; of predicted
+ * points, all their assumptions. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_count_missing(const cs_predictions *predictions, cs_note_counts *counts,
                                          cs_error *error);
 CS_MUST_CHECK cs_status cs_count_assumed(const cs_predictions *predictions, cs_note_counts *counts,

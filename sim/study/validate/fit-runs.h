@@ -1,5 +1,5 @@
-/* One factor on the times of kernels, fitted to measured runs of one device and one runtime: what a
- * user's own cluster does differently from the machines that the facts are from (clocks, power,
+/* One factor on the times of kernels, fitted to measured runs of one device and one runtime. It
+ * captures how a user's own cluster differs from the machines behind the facts (clocks, power,
  * releases of libraries).
  *
  * The factor f minimises, with m the measured and t(f) the predicted step time of each run,

@@ -1,5 +1,5 @@
-/* Measured runs that are like a scenario in what decides how well a time is predicted: the answer
- * to "how far can I trust this one?". */
+/* Finds measured runs like a scenario, by the traits that decide how well its time is predicted:
+ * they answer "how far can I trust this prediction?". */
 #ifndef CS_VALIDATE_POINT_LIKENESS_H
 #define CS_VALIDATE_POINT_LIKENESS_H
 
@@ -52,10 +52,10 @@ void cs_likeness_set_host(const cs_step_parts *parts, cs_traits traits);
 /* Zeroed ones can be finished. */
 void cs_likeness_finish(cs_likeness *likeness);
 
-/* Of `n` points with a measured time of a step, those that share the required traits of a scenario,
- * then those of them that share its device, then its precision, and so on; a trait that would leave
- * fewer than CS_LIKE_LEAST is not asked for. The scenario must have its `resolved` text.
- * CS_USAGE: no point shares the required traits. CS_NO_MEMORY. */
+/* Selects points with a measured step time that share the required traits of a scenario, then its
+ * device, then its precision, and so on; a trait that would leave fewer than CS_LIKE_LEAST points
+ * is skipped. The scenario must have its `resolved` text. Errors: CS_USAGE if no point shares the
+ * required traits; CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_likeness_find(const cs_scenario *scenario, const cs_point *const *points,
                                          uint32_t n, cs_likeness *likeness, cs_error *error);
 

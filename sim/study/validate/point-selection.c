@@ -126,7 +126,7 @@ static cs_status read_conditions(const char *const *texts, size_t n_texts, condi
 
 /* ---- points ---- */
 
-/* What a point has for a key, counted from 0; NULL: no more. */
+/* The i-th value of a point for a key, from 0; NULL: no more values. */
 static const char *value_of(const cs_point *point, uint32_t key, uint32_t i)
 {
     if (key == FEATURE)
@@ -185,7 +185,7 @@ static bool has_value(const cs_point *point, uint32_t key, const char *asked)
     return false;
 }
 
-/* What points have for a key, each once. */
+/* All values of the points for a key, each once. */
 static void guess_values(const cs_points *points, uint32_t key, cs_guess *guess)
 {
     const char *value;

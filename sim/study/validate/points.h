@@ -1,9 +1,9 @@
-/* Measured training runs, as files of the schema "truth/1" have them (docs/reference/points.md):
- * what was trained on what and how, what it took, and what other tools predict.
+/* Measured training runs, from files of the schema "truth/1" (docs/reference/points.md): model,
+ * hardware and framework of a run, its measured values, and predictions of other tools.
  *
- * A file says more than a simulator asks for (who measured, with which version): keys that are not
- * in the tables below are ignored, and null stands for what is not known, as a missing key does.
- * What is in the tables is checked.
+ * Files contain more than a simulator needs (who measured, with which version). Keys missing from
+ * the tables below are ignored; null means unknown, like a missing key. Values of keys in the
+ * tables are checked.
  */
 #ifndef CS_VALIDATE_POINTS_H
 #define CS_VALIDATE_POINTS_H
@@ -12,7 +12,7 @@
 
 typedef struct cs_point_measured {
     double step_time_s;          /* NaN: not measured; the same of the next four */
-    double samples_per_s;        /* of all GPUs */
+    double samples_per_s;        /* samples/s of all GPUs together */
     double tokens_per_s_per_gpu; /* tokens/s */
     double allocated, reserved;  /* bytes: torch.cuda.max_memory_allocated, max_memory_reserved */
     double device;               /* bytes: nvidia-smi, or what the source does not say */
@@ -22,7 +22,7 @@ typedef struct cs_point_measured {
 
 typedef struct cs_point {
     const char *id;
-    const char *dataset; /* of the file */
+    const char *dataset; /* path of the file */
     const char *file;    /* that it was read from */
     const char *quality;
     cs_description run;

@@ -51,7 +51,8 @@ double cs_prediction_error(const cs_prediction *prediction, cs_measure measure)
 
 /* ---- one point ---- */
 
-/* Megatron-LM's log is that of the last rank; other peaks are of the fullest one. */
+/* Megatron-LM logs the peak of its last rank; other sources report the rank with the most
+ * memory. */
 static double peak_of(const char *key, const cs_point *point, const cs_outcome *outcome)
 {
     const cs_run_figure *figure = cs_run_figure_find(key);
@@ -62,7 +63,7 @@ static double peak_of(const char *key, const cs_point *point, const cs_outcome *
     return figure->get(&last);
 }
 
-/* Of the device that has the least. */
+/* Peak of the device with the least memory. */
 static double least_of(const char *key, const cs_outcome *outcome)
 {
     const cs_run_figure *figure = cs_run_figure_find(key);
@@ -75,7 +76,7 @@ static double least_of(const char *key, const cs_outcome *outcome)
     return least;
 }
 
-/* The allocator's peaks where the framework has one that is known; else those of the trace. */
+/* Takes the allocator's peaks if the framework's allocator is known, else the trace's. */
 static bool take_memory(const cs_point *point, const cs_outcome *outcome, cJSON *figures)
 {
     const bool known = outcome->simulation->allocations.n_devices > 0;
@@ -104,7 +105,7 @@ static bool take_figures(const cs_prediction *prediction, const cs_scenario *sce
                          const cs_simulation *simulation, cJSON *figures)
 {
     const cs_outcome outcome = {.scenario = scenario, .simulation = simulation};
-    /* weights that are gathered behind the update, beside nothing, are part of a step */
+    /* gathering weights after the update without overlap is part of a step */
     const cs_step_parts parts =
         cs_step_parts_find(scenario, simulation, !prediction->made.overlaps_reduction);
     cJSON *list = cJSON_AddArrayToObject(figures, "parts");
@@ -175,7 +176,7 @@ static cs_status take_verdict(const cs_prediction *prediction, const cs_simulati
                : cs_error_no_memory(item->error);
 }
 
-/* Runs in several threads at a time: all that it touches is its own. */
+/* Thread-safe: uses only memory of its own. */
 static void run_point(const cs_prediction *prediction, const cs_progress *progress,
                       cs_pool_item *item)
 {
@@ -199,7 +200,7 @@ static void run_point(const cs_prediction *prediction, const cs_progress *progre
     cs_scenario_finish(&scenario);
 }
 
-/* What comes of a point; and its record. */
+/* Runs one point and makes its record. */
 static void work(const void *context, uint32_t i, const cs_progress *progress, cs_pool_item *item)
 {
     const cs_predictions *predictions = context;
@@ -210,7 +211,7 @@ static void work(const void *context, uint32_t i, const cs_progress *progress, c
         item->record = cs_prediction_record(i, NULL, item->error);
 }
 
-/* What the calling thread collects into. */
+/* Results collected by the calling thread. */
 typedef struct sink {
     cs_predictions *predictions;
     cs_journal *journal; /* NULL: none */
@@ -236,7 +237,7 @@ static cs_status collect(void *context, const cs_pool_item *item, cs_error *erro
 
 /* ---- all of them ---- */
 
-/* NaN where no rank is known by itself. */
+/* NaN if no single rank is known. */
 static double least_measured(const cJSON *per_rank)
 {
     const cJSON *rank;
@@ -317,7 +318,7 @@ static double cost_of(const void *context, uint32_t i)
     return cs_prediction_cost(context, i);
 }
 
-/* What decides what is taken from a run, beside its scenario. */
+/* Hashes everything besides the scenario that decides which values are taken from a run. */
 static uint64_t add_point(uint64_t hash, uint32_t i, const cs_prediction *prediction)
 {
     const cs_description *run = &prediction->point->run;

@@ -18,9 +18,9 @@ typedef enum cs_prediction_state {
 /* "predicted", "missing", "failed", ended by NULL. */
 extern const char *const cs_prediction_states[];
 
-/* What is held against measurements. */
+/* Quantities that are compared with measurements. */
 typedef enum cs_measure {
-    CS_MEASURE_TIME,      /* of a step, s */
+    CS_MEASURE_TIME,      /* step time, s */
     CS_MEASURE_ALLOCATED, /* bytes: peak against torch.cuda.max_memory_allocated */
     CS_MEASURE_LEAST,     /* bytes: the same of the rank that has the least */
     CS_MEASURE_RESERVED,  /* bytes: peak against torch.cuda.max_memory_reserved */
@@ -36,10 +36,10 @@ typedef struct cs_prediction {
     cs_prediction_state state;
     bool done;                      /* missing, or what came of it is known */
     cs_recipe made;                 /* its notes; and the scenario */
-    char *message;                  /* of a failure; NULL otherwise */
+    char *message;                  /* why it failed; NULL otherwise */
     double values[CS_N_MEASURES];   /* predicted; NaN where it is not */
     double measured[CS_N_MEASURES]; /* NaN where it was not */
-    cs_step_parts parts;            /* of the predicted time of a step */
+    cs_step_parts parts;            /* parts of the predicted step time */
     bool out_of_memory;             /* predicted */
     double fits_probability;        /* see sim/run/memory-fit.h; NaN: not known */
     bool depends; /* out_of_memory, but with everything computed again it fits, and the point does
@@ -56,7 +56,7 @@ typedef struct cs_predictions {
 /* Zeroed ones can be finished. The points must live as long. */
 void cs_predictions_finish(cs_predictions *predictions);
 
-/* What is changed in each scenario before it is read. */
+/* A change made to each scenario before it is read. */
 typedef struct cs_scenario_change {
     cs_status (*make)(const void *context, cJSON *document, cs_error *error);
     const void *context;

@@ -100,8 +100,8 @@ static bool take_earlier(void *context, const char *text, cs_journal_place place
     return taken;
 }
 
-/* Of those that were not tried yet, the point that takes least; predictions->n: none has a
- * scenario. */
+/* Returns the cheapest point with a scenario that has not been tried; predictions->n if none is
+ * left. */
 static uint32_t cheapest(const cs_predictions *predictions, const bool *tried)
 {
     uint32_t best = predictions->n;
@@ -128,8 +128,8 @@ static cs_status add_scenario(const cs_prediction *of, uint64_t *identity, bool 
     return status == CS_NO_MEMORY ? cs_error_no_memory(error) : CS_OK;
 }
 
-/* Files are named by what is changed in all scenarios alike, so that the first that can be read
- * tells what is in them. */
+/* Adds the files that scenarios name. All scenarios name the same changed files, so the first
+ * scenario that can be read identifies them. */
 static cs_status add_files(const cs_predictions *predictions, uint64_t *identity, cs_error *error)
 {
     bool *tried = calloc(predictions->n + (size_t)1, sizeof(*tried)), refused = true;

@@ -1,12 +1,13 @@
-/* What came of points so far, on the disk (sim/study/sweep/journal.h): predictions that were stopped at
- * any moment go on from there, and end in the same tables and the same file. */
+/* Predictions made so far, on disk (sim/study/sweep/journal.h). Predictions interrupted at any
+ * moment continue from there and produce the same tables and file. */
 #ifndef CS_VALIDATE_PREDICTION_JOURNAL_H
 #define CS_VALIDATE_PREDICTION_JOURNAL_H
 
 #include "sim/study/validate/predict.h"
 
-/* Opens the journal, and takes over what it has of these very predictions, as cs_journal_open says.
- * To them belong the files that scenarios name: those of the point that takes least are read. */
+/* Opens the journal and takes over its results if it belongs to these predictions (see
+ * cs_journal_open). The files that scenarios name are part of their identity; those of the cheapest
+ * point are read. */
 CS_MUST_CHECK cs_status cs_predictions_open(cs_predictions *predictions, const char *path,
                                             const char *program_version, bool resume,
                                             cs_journal *journal, cs_error *error);
@@ -17,7 +18,7 @@ CS_MUST_CHECK cs_status cs_predictions_open(cs_predictions *predictions, const c
  * it. NULL when memory runs out. */
 char *cs_prediction_record(uint32_t point, const cJSON *figures, const cs_error *why);
 
-/* Takes what came of a point: its figures, or of what it failed, of which the first line counts. */
+/* Takes the result of a point: its values, or the first line of its error message. */
 CS_MUST_CHECK cs_status cs_prediction_take(cs_predictions *predictions, uint32_t point,
                                            const cJSON *figures, const char *why, cs_error *error);
 
