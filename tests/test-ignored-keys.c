@@ -320,6 +320,43 @@ static void not_warned(void **state)
     }
 }
 
+/* A latency of the links changes no all-reduce with NCCL's model; without it does. */
+static void latency_beside_nccl(void **state)
+{
+    (void)state;
+    static const char text[] =
+        "{'schema_version': 1, 'name': 't', 'model': {'uniform': {'layers': 2, 'forward': '1 ms', "
+        "'backward': '2 ms', 'weights': '1 GB', 'activation': '1 B'}}, 'platform': {'topology': "
+        "'nvlink_switch', 'devices': 2, 'bandwidth': '1 GB/s'%s}, 'schedule': {'kind': "
+        "'sequential'}, 'parallel': {'data': 2}, 'collectives': {'fidelity': '%s', 'nccl': '%s'}}";
+    static const char latency[] = ", 'latency': '9 us'";
+    static const struct {
+        const char *fidelity, *nccl, *warning;
+        bool slower;
+    } kinds[] = {
+        {"analytic", "hopper",
+         "test: /platform/latency: does not count for all-reduces, all-gathers and "
+         "reduce-scatters, which take NCCL's latencies; with \"nccl\": \"none\" in /collectives "
+         "they take this one",
+         false},
+        {"analytic", "none", "", true},
+    };
+    for (size_t i = 0; i < ROWS(kinds); i++) {
+        scenario_run without, with;
+        cs_error error;
+        cs_error_init(&error);
+        assert_int_equal(
+            CS_OK, scenario_run_init(&without, &error, text, "", kinds[i].fidelity, kinds[i].nccl));
+        assert_int_equal(CS_OK, scenario_run_init(&with, &error, text, latency, kinds[i].fidelity,
+                                                  kinds[i].nccl));
+        expect_text(kinds[i].nccl, kinds[i].warning, with.scenario.warnings.text);
+        const cs_time alone = without.simulation.trace.makespan;
+        expect_int(kinds[i].nccl, kinds[i].slower, with.simulation.trace.makespan > alone);
+        scenario_run_finish(&without);
+        scenario_run_finish(&with);
+    }
+}
+
 /* Two devices that sum gradients beside traffic from the one to the other. Delays take as long as
  * without it, which the warning says; messages share the link. */
 static void background_beside_delays(void **state)
@@ -365,6 +402,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(warned_and_ignored),
         cmocka_unit_test(not_warned),
+        cmocka_unit_test(latency_beside_nccl),
         cmocka_unit_test(background_beside_delays),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -199,6 +199,7 @@ cs_status cs_platform_section_read(const cJSON *value, const cs_json_place *root
     CS_TRY(cs_topology_params(section->kind, value, &place, cs_scenario_platform_fields, section,
                               arena, &section->params, error));
     section->no_devices = section->devices == 0 && cs_json_member(value, "devices");
+    section->has_latency = cs_json_member(value, "latency") != NULL;
     CS_TRY(settle_sharing(section, &place, error));
     CS_TRY(settle_messages(section, &place, error));
     CS_TRY(cs_scenario_slowdown(&section->slowdown, arena, &section->slowdowns, error));

@@ -68,6 +68,7 @@ typedef struct cs_platform_section {
     struct cs_background_section *background;
     /* not from the table: */
     bool no_devices;    /* "devices" was given as 0 */
+    bool has_latency;   /* "latency" was given */
     cs_sharing shared;  /* what `sharing` and `phi` say together */
     double coefficient; /* phi, or 1 */
     bool independent_messages;

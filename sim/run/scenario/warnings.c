@@ -59,6 +59,21 @@ static void warn_background(const cs_sections *sections, const cs_scenario *scen
                               cs_fidelity_name(fidelity));
 }
 
+/* NCCL's model has latencies of its own. */
+static void warn_latency(const cs_sections *sections, const cs_scenario *scenario,
+                         const cs_json_place *platform, cs_error *warnings)
+{
+    const cs_json_place place = {.up = platform, .key = "latency"};
+    const cs_fidelity fidelity = (cs_fidelity)sections->collectives.fidelity;
+    if (sections->platform.has_latency && sections->collectives.nccl != CS_NCCL_NONE &&
+        fidelity != CS_FIDELITY_FLOW && fidelity != CS_FIDELITY_AUTO &&
+        has_collectives(scenario->plan, scenario->platform.n_devices))
+        (void)cs_json_invalid(&place, warnings,
+                              "does not count for all-reduces, all-gathers and reduce-scatters, "
+                              "which take NCCL's latencies; with \"nccl\": \"none\" in "
+                              "/collectives they take this one");
+}
+
 static void warn_of_name(const char *name, cs_recompute_effect effect,
                          const cs_json_place *recompute, cs_error *warnings)
 {
@@ -208,6 +223,7 @@ void cs_scenario_warn(const cs_sections *sections, const cs_scenario *scenario, 
     warn_times_only(scenario->model, &sections->root, warnings);
     cs_scenario_warn_of_ignored_keys(sections, &scenario->origins);
     warn_background(sections, scenario, &platform, warnings);
+    warn_latency(sections, scenario, &platform, warnings);
     warn_of_memory(sections, warnings);
     warn_tokens(sections, scenario, warnings);
     if (job->plan) {
