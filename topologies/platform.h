@@ -3,7 +3,7 @@
  * A topology builds a platform from its parameters. Routes are computed on request, not stored: a fat
  * tree of 65,536 hosts has 4e9 of them.
  *
- * Links lead from vertex to vertex. The first vertices are the devices, then the ports (NICs by which a
+ * Links lead from vertex to vertex. The first vertices are the devices, then the ports (NICs where a
  * node can be joined with others, see cluster.c), then vertices that only forward messages: switches,
  * host bridges, sockets. Devices and ports are the terminals, between which there are routes. A link
  * from a vertex to itself limits the total that the vertex can forward: every route through the vertex

@@ -82,16 +82,6 @@ static cs_status hand_out(const cs_wire *wire, const char *path, char **text, si
     return *text ? cs_wire_tell(wire, *text, bytes, error) : cs_error_no_memory(error);
 }
 
-static void leave(cs_wire *wire, cs_status status, cs_error *error)
-{
-    bool alike = status == CS_INVALID || status == CS_USAGE || wire->alike;
-    if (status != CS_OK && wire->size > 1 && (!alike || wire->rank == 0))
-        fprintf(stderr, "sim: error: %s\n", error->text);
-    if (status != CS_OK && wire->size > 1)
-        cs_error_init(error);
-    cs_wire_close(wire, status != CS_OK && !alike);
-}
-
 static cs_status run_together(const struct mode *mode, const cs_backend *backend, const char *path,
                               cs_error *error)
 {
@@ -113,7 +103,12 @@ static cs_status run_together(const struct mode *mode, const cs_backend *backend
         status = mode->together(backend, &request, &wire, &progress, error);
         cs_terminal_clear(&terminal);
     }
-    leave(&wire, status, error);
+    bool alike = status == CS_INVALID || status == CS_USAGE || wire.alike;
+    if (status != CS_OK && wire.size > 1 && (!alike || wire.rank == 0))
+        fprintf(stderr, "sim: error: %s\n", error->text);
+    if (status != CS_OK && wire.size > 1)
+        cs_error_init(error);
+    cs_wire_close(&wire, status != CS_OK && !alike);
     free(text);
     cJSON_Delete(root);
     cs_arena_finish(&arena);

@@ -19,16 +19,15 @@ static const cs_option options[] = {
     {"batch", 'b', "SAMPLES",
      "Samples of the profiled mini-batch; pipedream and --times-only: required"},
     {"times-only", 0, NULL, "Make a model without sizes from a PyTorch trace without shapes"},
-    {"hardware", 0, "TEXT", "What it was measured on, for the provenance; osu: required"},
-    {"date", 0, "YYYY-MM-DD", "When it was measured, for the provenance; required"},
-    {"ranks", 0, "N", "How many ranks took part, if the log does not say"},
+    {"hardware", 0, "TEXT", "Machine of the measurement, for the provenance; osu: required"},
+    {"date", 0, "YYYY-MM-DD", "Date of the measurement, for the provenance; required"},
+    {"ranks", 0, "N", "Number of ranks, if the log does not state it"},
     {"level", 0, "LEVEL", "Whether the ranks share a node; osu: required", false, levels},
-    {"collective", 0, "NAME", "Which one it was, if the log does not say", false,
+    {"collective", 0, "NAME", "The collective, if the log does not state it", false,
      cs_cost_collective_names},
-    {"in-place", 0, NULL, "Take the times in place of nccl-tests (default: out of place)"},
+    {"in-place", 0, NULL, "Use the in-place times of nccl-tests (default: out of place)"},
     {"merge", 0, "COSTS.json", "Costs to add to; those in the log replace them"},
-    {"select", 's', "KEY=PATTERN,...", "Which of the points of a file of measured runs", true,
-     NULL},
+    {"select", 's', "KEY=PATTERN,...", "Run to import from a file of measured runs", true, NULL},
     {0},
 };
 
@@ -44,16 +43,15 @@ static cs_status write_model(const cs_model *model, const char *path, cs_error *
     return status;
 }
 
-/* On standard error: the model itself may go to standard output. */
+/* Reports on standard error, because the model itself may go to standard output. */
 static void tell(const cs_log *log, const cs_model *model, const cs_pipedream_report *report)
 {
     const cs_units_value skipped =
         cs_units_text(cs_time_seconds(report->skipped), CS_QUANTITY_TIME, 4);
     cs_log_write(log, CS_LOG_INFO, "%s: %u nodes and %u edges made a chain of %u layers",
                  model->name, report->n_nodes, report->n_edges, report->n_layers);
-    cs_log_write(log, CS_LOG_INFO,
-                 "%s of %u input node%s left out: loading data is not computation", skipped.s,
-                 report->n_inputs, report->n_inputs == 1 ? "" : "s");
+    cs_log_write(log, CS_LOG_INFO, "%s of %u input node%s omitted: loading data is not computation",
+                 skipped.s, report->n_inputs, report->n_inputs == 1 ? "" : "s");
     for (uint32_t g = 0; g < report->n_groups; g++) {
         const cs_pipedream_group *group = &report->groups[g];
         cs_log_write(log, CS_LOG_INFO, "layer %u groups %u nodes, %s to %s", group->layer,
@@ -61,14 +59,14 @@ static void tell(const cs_log *log, const cs_model *model, const cs_pipedream_re
     }
 }
 
-/* What the file does not say, and a model has to: a trace tells its batch. */
+/* Requires options that the profile does not state. */
 static cs_status require_options(const cs_arguments *arguments, bool batch, cs_error *error)
 {
     static const char *const required[] = {"batch", "date"};
     for (size_t i = batch ? 0 : 1; i < sizeof(required) / sizeof(required[0]); i++) {
         if (!cs_arguments_flag(arguments, required[i]))
             return cs_error_add(error, CS_USAGE,
-                                "import: --%s is missing: the profile does not say it",
+                                "import: --%s is missing: the profile does not state it",
                                 required[i]);
     }
     return CS_OK;
@@ -90,28 +88,6 @@ static cs_status import_pipedream(const cs_context *context, const cs_arguments 
     return status;
 }
 
-static void tell_left_out(const cs_log *log, const char *path, const cs_torch_report *report)
-{
-    const char *exchange = report->n_kernels > 0 ? "kernel" : "operator";
-    const cs_units_value exchanged =
-        cs_units_text(report->communication * 1e-6, CS_QUANTITY_TIME, 4);
-    const cs_units_value others = cs_units_text(report->others * 1e-6, CS_QUANTITY_TIME, 4);
-    if (report->n_recorded_steps > report->n_steps)
-        cs_log_write(log, CS_LOG_WARNING,
-                     "%s: %u of %u steps compute nothing; times are means over the others", path,
-                     report->n_recorded_steps - report->n_steps, report->n_recorded_steps);
-    if (report->n_exchanges > 0)
-        cs_log_write(log, CS_LOG_WARNING,
-                     "%s: left out %s of communication (%u %s%s): the simulation adds it", path,
-                     exchanged.s, report->n_exchanges, exchange,
-                     report->n_exchanges == 1 ? "" : "s");
-    if (report->others > 0)
-        cs_log_write(log, CS_LOG_INFO,
-                     "%s: left out %s of kernels outside of forward and backward passes "
-                     "(updates of weights, copies of data)",
-                     path, others.s);
-}
-
 static cs_status import_torch(const cs_context *context, const cs_arguments *arguments,
                               const char *output, const cs_pipedream_options *how, cs_error *error)
 {
@@ -130,14 +106,31 @@ static cs_status import_torch(const cs_context *context, const cs_arguments *arg
                      report.n_steps == 1 ? "" : "s", report.n_layers,
                      report.modules ? "modules"
                                     : "operators (record with with_stack=True for modules)");
-    if (status == CS_OK)
-        tell_left_out(&context->log, path, &report);
+    if (status == CS_OK) {
+        const char *exchange = report.n_kernels > 0 ? "kernel" : "operator";
+        const cs_units_value exchanged =
+            cs_units_text(report.communication * 1e-6, CS_QUANTITY_TIME, 4);
+        const cs_units_value others = cs_units_text(report.others * 1e-6, CS_QUANTITY_TIME, 4);
+        if (report.n_recorded_steps > report.n_steps)
+            cs_log_write(&context->log, CS_LOG_WARNING,
+                         "%s: %u of %u steps compute nothing; times are means over the others",
+                         path, report.n_recorded_steps - report.n_steps, report.n_recorded_steps);
+        if (report.n_exchanges > 0)
+            cs_log_write(&context->log, CS_LOG_WARNING,
+                         "%s: left out %s of communication (%u %s%s): the simulation adds it", path,
+                         exchanged.s, report.n_exchanges, exchange,
+                         report.n_exchanges == 1 ? "" : "s");
+        if (report.others > 0)
+            cs_log_write(&context->log, CS_LOG_INFO,
+                         "%s: left out %s of kernels outside of forward and backward passes "
+                         "(updates of weights, copies of data)",
+                         path, others.s);
+    }
     if (status == CS_OK && model.times_only)
-        cs_log_write(
-            &context->log, CS_LOG_WARNING,
-            "%s: times only: sizes of weights, activations and messages are not known, and "
-            "stand as 0",
-            path);
+        cs_log_write(&context->log, CS_LOG_WARNING,
+                     "%s: times only: sizes of weights, activations and messages are unknown and "
+                     "set to 0",
+                     path);
     cs_model_finish(&model);
     return status;
 }
@@ -150,10 +143,10 @@ static const char *const of_nccl_tests[] = {"output", "hardware",   "date",     
 static const char *const of_run[] = {"output", "select", NULL};
 static const char *const of_osu[] = {"output", "hardware", "date", "ranks", "level", "merge", NULL};
 
-/* A format makes a model, costs, or a scenario. */
+/* A format yields a model, costs, or a scenario. */
 static const struct format {
     const char *name;
-    const char *const *options; /* that it has a use for */
+    const char *const *options; /* options that apply to it */
     cs_status (*model)(const cs_context *, const cs_arguments *, const char *,
                        const cs_pipedream_options *, cs_error *);
     bool needs_batch;
@@ -183,7 +176,7 @@ static cs_status find_format(const char *name, const struct format **out, cs_err
     return cs_error_add(error, CS_USAGE, "import: unknown format %s", cs_guess_text(&guess));
 }
 
-/* An option that would be ignored is a mistake. */
+/* Rejects options that would be ignored. */
 static cs_status check_options(const cs_arguments *arguments, const struct format *format,
                                cs_error *error)
 {
@@ -243,9 +236,10 @@ const cs_command cs_command_import = {
            "every collective, number of ranks and range of sizes, with 95 % intervals. `sim plot "
            "--kind fit` draws it.\n\n"
            "run: turns the description of a training run (docs/how-to/describe-a-run.md), or one "
-           "of the measured runs in a file, into a scenario. Standard error says what is assumed, "
-           "and of each key of the description which keys of the scenario it decides, why it has "
-           "no effect, or that it is not known. The file - is standard input.",
+           "of the measured runs in a file, into a scenario. Standard error lists the assumptions "
+           "and, for each key of the description, the keys of the scenario that it determines, why "
+           "it has "
+           "no effect, or that it is unknown. The file - is standard input.",
     .options = options,
     .run = run,
 };

@@ -18,25 +18,25 @@ static const cs_option options[] = {
      "A key of the scenario and its values: 1,2,4  2..32  0..1..0.25  1..64..x2  1..1000..log7",
      true, NULL, CS_NAMES_POINTERS},
     {"zip", 0, NULL,
-     "Combine all first values, then all second values, and so on, instead of every combination"},
+     "Vary all keys together (first with first, second with second) instead of a grid"},
     {"csv", 0, "FILE", "Points from a file: a line of JSON pointers, then a line per point"},
     {"output", 'o', "FILE",
      "Results file: .h5, or a .csv table (default: the scenario's name with -sweep.h5)"},
     {"no-output", 0, NULL, "Write no results file"},
     {"resume", 0, NULL, "Continue a sweep that was stopped"},
     {"table", 't', "FIGURES",
-     "Print a row per point with these figures: \"main\", or names such as makespan_s,tasks"},
+     "Print a row per point with these metrics: \"main\", or names such as makespan_s,tasks"},
     CS_OPTION_JOBS,
     CS_OPTION_SET,
     {"json", 0, NULL, "Print one JSON object instead of the summary"},
     {0},
 };
 
-/* All that a sweep needs, from the command line and the files. */
+/* Everything that a sweep needs from the command line and the files. */
 typedef struct setup {
     cs_swept swept;
     char *command, *output, *journal;
-    const char *table; /* figures, or NULL */
+    const char *table; /* metrics; NULL: no table */
     uint64_t identity;
 } setup;
 
@@ -50,7 +50,7 @@ static void finish(setup *s)
 
 /* ---- names and numbers ---- */
 
-/* "NAME-sweep.h5", or what --output says, and its journal's name. */
+/* Names the output, --output or "NAME-sweep.h5", and its journal. */
 static cs_status choose_output(setup *s, const cs_arguments *arguments, cs_error *error)
 {
     const char *given = cs_arguments_value(arguments, "output");
@@ -162,7 +162,7 @@ static void tell_rest(const cs_log *log, const setup *s, const cs_sweep_results 
     free(set);
 }
 
-/* When the leader died, its journal has what was done. */
+/* If the leader died, its journal has the finished points. */
 static cs_status help(const cs_context *context, const setup *s, cs_journal *journal,
                       cs_sweep_results *results, cs_error *error)
 {
@@ -227,7 +227,7 @@ const cs_command cs_command_sweep = {
     .max_words = 1,
     .summary = "simulate a scenario at many points",
     .doc = "Runs the scenario for every combination of the values of --vary, in threads, and "
-           "stores every figure as an array with one dimension per varied key. Without --vary "
+           "stores every metric as an array with one dimension per varied key. Without --vary "
            "and --csv, the scenario's own section \"sweep\" says what varies.\n\n"
            "A point that fails is recorded with its message, and the others still run; the exit "
            "status is 1 only if all fail. A sweep that was stopped at any moment continues with "
@@ -235,12 +235,12 @@ const cs_command cs_command_sweep = {
            "points. Processes that mpirun starts share the points "
            "(docs/how-to/many-machines.md).\n\n"
            "VALUES: 1,2,4 or words; 2..32 in steps of 1; 0..1..0.25 in steps of 0.25; 1..64..x2, "
-           "each value twice the one before; 1..1000..log7, 7 values with equal ratios; "
+           "each value twice the previous one; 1..1000..log7, 7 values with equal ratios; "
            "0..1..lin5, 5 values at equal distances; 1..32..x2 GB/s with a unit. "
            "docs/how-to/sweeps.md explains them.\n\n"
-           "FIGURES: any number of `sim run --json` by its name. \"main\" stands for iteration "
+           "FIGURES: any number of `sim run --json` by its name. \"main\" means iteration "
            "time, throughput, bubble fraction and peak memory. With -o FILE.csv they are the "
-           "columns of the file, in SI base units; without --table the file has all figures.",
+           "columns of the file, in SI base units; without --table the file has all metrics.",
     .options = options,
     .shared = true,
     .run = run,

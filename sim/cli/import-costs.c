@@ -58,7 +58,7 @@ static cs_status read_log(cs_import_function *import, const char *path,
     return status;
 }
 
-/* What was there, with what is new in its place. */
+/* Merges new costs into the existing ones. */
 static cs_status save(const cs_costs *made, const char *merge, const char *output, cs_error *error)
 {
     cs_costs all;

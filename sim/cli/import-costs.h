@@ -1,17 +1,17 @@
-/* `sim import nccl-tests` and `sim import osu`: logs become a costs file. */
+/* `sim import nccl-tests` and `sim import osu`: turn logs into a cost file. */
 #ifndef CS_CLI_IMPORT_COSTS_H
 #define CS_CLI_IMPORT_COSTS_H
 
 #include "calib/import.h"
 #include "sim/cli/command.h"
 
-/* The reader of a format: cs_import_nccl_tests or cs_import_osu. */
+/* Reader of a format: cs_import_nccl_tests or cs_import_osu. */
 typedef cs_status cs_import_function(const char *name, const char *text, size_t length,
                                      const cs_import_options *options, cs_costs *costs,
                                      cs_import_report *report, cs_error *error);
 
-/* Reads the log at `path` and writes its costs to --output, into those of --merge if it is given.
- * Standard error gets a summary of what was found. */
+/* Reads the log at `path` and writes its costs to --output, merged into --merge if given. Prints a
+ * summary on standard error. */
 CS_MUST_CHECK cs_status cs_import_costs(const cs_context *context, const cs_arguments *arguments,
                                         cs_import_function *import, const char *path,
                                         cs_error *error);

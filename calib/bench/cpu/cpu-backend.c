@@ -39,23 +39,6 @@ static void read_cpuinfo(const char *key, char *value, size_t size)
         fclose(file);
 }
 
-static void look(cs_bench *bench)
-{
-    struct utsname system;
-    char megahertz[32];
-    read_cpuinfo("model name", bench->device, sizeof(bench->device));
-    if (bench->device[0] == '\0')
-        snprintf(bench->device, sizeof(bench->device), "CPU of unknown name");
-    if (uname(&system) == 0)
-        snprintf(bench->driver, sizeof(bench->driver), "%.32s %.64s", system.sysname,
-                 system.release);
-    snprintf(bench->libraries, sizeof(bench->libraries), "%.160s, kernels for %.48s, 1 thread",
-             openblas_get_config(), openblas_get_corename());
-    read_cpuinfo("cpu MHz", megahertz, sizeof(megahertz));
-    if (megahertz[0] != '\0')
-        snprintf(bench->clock, sizeof(bench->clock), "%s MHz at the start", megahertz);
-}
-
 /* OpenBLAS takes its work space at the first product and keeps it. When there is no room it asks
  * again for ever: so the room is looked for here, and taken before anything else can. */
 static cs_status take_work_space(cs_error *error)
@@ -85,7 +68,18 @@ static cs_status cpu_open(uint32_t index, cs_bench **bench, cs_error *error)
     cs_bench *made = calloc(1, sizeof(*made));
     if (!made)
         return cs_error_no_memory(error);
-    look(made);
+    struct utsname system;
+    char megahertz[32];
+    read_cpuinfo("model name", made->device, sizeof(made->device));
+    if (made->device[0] == '\0')
+        snprintf(made->device, sizeof(made->device), "CPU of unknown name");
+    if (uname(&system) == 0)
+        snprintf(made->driver, sizeof(made->driver), "%.32s %.64s", system.sysname, system.release);
+    snprintf(made->libraries, sizeof(made->libraries), "%.160s, kernels for %.48s, 1 thread",
+             openblas_get_config(), openblas_get_corename());
+    read_cpuinfo("cpu MHz", megahertz, sizeof(megahertz));
+    if (megahertz[0] != '\0')
+        snprintf(made->clock, sizeof(made->clock), "%s MHz at the start", megahertz);
     *bench = made;
     return CS_OK;
 }

@@ -105,13 +105,6 @@ static part part_of(const geometry *g, uint32_t sample, int64_t group, float *im
                   weights + group * g->out_channels * g->in_channels * g->window};
 }
 
-static void add_bias(const geometry *g, const float *biases, float *result)
-{
-    for (int64_t c = 0; c < g->groups * g->out_channels; c++)
-        for (int64_t p = 0; p < g->pixels_out; p++)
-            result[c * g->pixels_out + p] += biases[c];
-}
-
 void cs_cpu_conv_forward(const cs_kernel *kernel, const cs_operands *at)
 {
     geometry g = geometry_of(kernel);
@@ -125,9 +118,13 @@ void cs_cpu_conv_forward(const cs_kernel *kernel, const cs_operands *at)
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, m, n, k, 1, p.weights, k,
                         columns, n, 0, p.result, n);
         }
-        if (kernel->op->biases > 0)
-            add_bias(&g, (float *)at->parameters + kernel->op->weights,
-                     (float *)at->out.data + s * g.groups * g.out_channels * g.pixels_out);
+        if (kernel->op->biases > 0) {
+            for (int64_t c = 0; c < g.groups * g.out_channels; c++)
+                for (int64_t p = 0; p < g.pixels_out; p++)
+                    ((float *)at->out.data +
+                     s * g.groups * g.out_channels * g.pixels_out)[c * g.pixels_out + p] +=
+                        ((float *)at->parameters + kernel->op->weights)[c];
+        }
     }
 }
 
@@ -149,16 +146,6 @@ void cs_cpu_conv_input(const cs_kernel *kernel, const cs_operands *at)
     }
 }
 
-static void add_bias_gradient(const geometry *g, const float *result, float *biases)
-{
-    for (int64_t c = 0; c < g->groups * g->out_channels; c++) {
-        float sum = 0;
-        for (int64_t p = 0; p < g->pixels_out; p++)
-            sum += result[c * g->pixels_out + p];
-        biases[c] += sum;
-    }
-}
-
 void cs_cpu_conv_weight(const cs_kernel *kernel, const cs_operands *at)
 {
     geometry g = geometry_of(kernel);
@@ -172,9 +159,14 @@ void cs_cpu_conv_weight(const cs_kernel *kernel, const cs_operands *at)
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, m, n, k, 1, p.result, k, columns,
                         k, 1, p.weights, n);
         }
-        if (kernel->op->biases > 0)
-            add_bias_gradient(
-                &g, (float *)at->grad_out.data + s * g.groups * g.out_channels * g.pixels_out,
-                (float *)at->grad_parameters + kernel->op->weights);
+        if (kernel->op->biases > 0) {
+            for (int64_t c = 0; c < g.groups * g.out_channels; c++) {
+                float sum = 0;
+                for (int64_t p = 0; p < g.pixels_out; p++)
+                    sum += ((float *)at->grad_out.data +
+                            s * g.groups * g.out_channels * g.pixels_out)[c * g.pixels_out + p];
+                ((float *)at->grad_parameters + kernel->op->weights)[c] += sum;
+            }
+        }
     }
 }

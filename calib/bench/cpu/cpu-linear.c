@@ -101,19 +101,6 @@ static float *head_data(const cs_view *view, uint32_t sample, uint32_t head, int
     return (float *)view->data + sample * view->sample_stride + (int64_t)head * features;
 }
 
-static void softmax_row(float *row, int n)
-{
-    float most = row[0], sum = 0;
-    for (int i = 1; i < n; i++)
-        most = row[i] > most ? row[i] : most;
-    for (int i = 0; i < n; i++) {
-        row[i] = expf(row[i] - most);
-        sum += row[i];
-    }
-    for (int i = 0; i < n; i++)
-        row[i] /= sum;
-}
-
 /* tokens x tokens into `weights`. */
 static void weigh(const heads *h, const cs_operands *at, uint32_t sample, uint32_t head,
                   float *weights)
@@ -125,7 +112,16 @@ static void weigh(const heads *h, const cs_operands *at, uint32_t sample, uint32
                 (int)at->in[0].row_stride, k, (int)at->in[1].row_stride, 0, weights, t);
     for (int r = 0; r < t; r++) {
         int seen = h->causal ? r + 1 : t;
-        softmax_row(weights + (int64_t)r * t, seen);
+        float *row = weights + (int64_t)r * t;
+        float most = row[0], sum = 0;
+        for (int i = 1; i < seen; i++)
+            most = row[i] > most ? row[i] : most;
+        for (int i = 0; i < seen; i++) {
+            row[i] = expf(row[i] - most);
+            sum += row[i];
+        }
+        for (int i = 0; i < seen; i++)
+            row[i] /= sum;
         for (int c = seen; c < t; c++)
             weights[(int64_t)r * t + c] = 0;
     }
@@ -164,14 +160,6 @@ static void drop(const heads *h, const matrices *m)
         if (m->mask)
             m->mask[i] = keeps;
     }
-}
-
-/* From the gradient of the weights behind dropout to that of those in front, in place. */
-static void through_dropout(const heads *h, const matrices *m, float *grad)
-{
-    uint64_t state = m->seed;
-    for (int64_t i = 0; h->drops && i < (int64_t)h->tokens * h->tokens; i++)
-        grad[i] = (m->mask ? m->mask[i] : next_bit(&state)) ? 2 * grad[i] : 0;
 }
 
 void cs_cpu_attention_forward(const cs_kernel *kernel, const cs_operands *at)
@@ -227,7 +215,10 @@ void cs_cpu_attention_input(const cs_kernel *kernel, const cs_operands *at)
                         (int)at->grad_in[2].row_stride);
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasTrans, t, t, f, 1, out, out_stride,
                         head_data(&at->in[2], s, key, f), (int)at->in[2].row_stride, 0, grad, t);
-            through_dropout(&h, &m, grad);
+            /* From the gradient of the weights behind dropout to that of those in front, in place. */
+            uint64_t state = m.seed;
+            for (int64_t i = 0; h.drops && i < (int64_t)h.tokens * h.tokens; i++)
+                grad[i] = (m.mask ? m.mask[i] : next_bit(&state)) ? 2 * grad[i] : 0;
             through_softmax(&h, m.weights, grad);
             cblas_sgemm(CblasRowMajor, CblasNoTrans, CblasNoTrans, t, f, t, 1, grad, t,
                         head_data(&at->in[1], s, key, f), k_stride, 0,

@@ -51,12 +51,6 @@ static int64_t matrices_of(const heads *h, cs_pass pass)
     return (h->saves && !h->apart ? 0 : 1) + (pass == CS_PASS_FORWARD ? 0 : 1);
 }
 
-/* By tensor cores. */
-static bool is_fast(cs_precision precision)
-{
-    return precision != CS_PRECISION_FP32;
-}
-
 /* As many samples at once as the workspace has room for. */
 static heads heads_of(const cs_kernel *kernel, cs_pass pass)
 {
@@ -74,7 +68,8 @@ static heads heads_of(const cs_kernel *kernel, cs_pass pass)
     h.scale = 1 / sqrtf((float)h.features);
     int64_t unit = ALIGNED / h.width;
     h.stride = (h.tokens + unit - 1) / unit * unit;
-    h.apart = h.saves && is_fast(kernel->precision) && h.stride != h.tokens;
+    /* By tensor cores. */
+    h.apart = h.saves && kernel->precision != CS_PRECISION_FP32 && h.stride != h.tokens;
     h.kept = h.width * a->heads * h.tokens * h.tokens;
     h.matrix = h.width * a->heads * h.tokens * h.stride;
     int64_t needs = h.matrix * matrices_of(&h, pass);
@@ -83,15 +78,11 @@ static heads heads_of(const cs_kernel *kernel, cs_pass pass)
     return h;
 }
 
-static int64_t count_of(const heads *h)
-{
-    return h->keys * h->shared * h->at_once;
-}
-
 /* Rounded up, so that what follows is aligned. */
 static int64_t pointer_bytes(const heads *h)
 {
-    return (N_LISTS * count_of(h) * (int64_t)sizeof(void *) + 255) / 256 * 256;
+    return (N_LISTS * (h->keys * h->shared * h->at_once) * (int64_t)sizeof(void *) + 255) / 256 *
+           256;
 }
 
 static cs_status plan_attention(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,

@@ -14,53 +14,37 @@
 
 /* ---- opening: what is wrong with the machine is said in its own words ---- */
 
-static cs_status refuse(cudaError_t code, cs_error *error)
-{
-    int driver = 0, runtime = 0;
-    if (cudaDriverGetVersion(&driver) != cudaSuccess ||
-        cudaRuntimeGetVersion(&runtime) != cudaSuccess)
-        driver = 0;
-    if (driver == 0)
-        return cs_error_add(error, CS_FAILED,
-                            "no NVIDIA driver is loaded on this machine (libcuda.so.1): install "
-                            "one, or measure with --backend cpu");
-    if (code == cudaErrorInsufficientDriver)
-        return cs_error_add(error, CS_FAILED,
-                            "the NVIDIA driver knows CUDA up to %d.%d, this program was built with "
-                            "%d.%d: install a newer driver, or build with an older toolkit",
-                            driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
-    if (code == cudaErrorNoDevice || code == cudaSuccess)
-        return cs_error_add(error, CS_FAILED,
-                            "the NVIDIA driver sees no GPU on this machine (CUDA_VISIBLE_DEVICES "
-                            "may hide them): nvidia-smi lists those that there are");
-    return cs_cuda_complain("cudaGetDeviceCount", __FILE__, __LINE__, cudaGetErrorName(code),
-                            cudaGetErrorString(code), error);
-}
-
 /* Processes take GPUs in turn: several share one where there are fewer. */
 static cs_status choose_gpu(cs_bench *bench, uint32_t index, cs_error *error)
 {
     int n = 0;
     cudaError_t code = cudaGetDeviceCount(&n);
-    if (code != cudaSuccess || n == 0)
-        return refuse(code, error);
+    if (code != cudaSuccess || n == 0) {
+        int driver = 0, runtime = 0;
+        if (cudaDriverGetVersion(&driver) != cudaSuccess ||
+            cudaRuntimeGetVersion(&runtime) != cudaSuccess)
+            driver = 0;
+        if (driver == 0)
+            return cs_error_add(
+                error, CS_FAILED,
+                "no NVIDIA driver is loaded on this machine (libcuda.so.1): install "
+                "one, or measure with --backend cpu");
+        if (code == cudaErrorInsufficientDriver)
+            return cs_error_add(
+                error, CS_FAILED,
+                "the NVIDIA driver knows CUDA up to %d.%d, this program was built with "
+                "%d.%d: install a newer driver, or build with an older toolkit",
+                driver / 1000, driver % 1000 / 10, runtime / 1000, runtime % 1000 / 10);
+        if (code == cudaErrorNoDevice || code == cudaSuccess)
+            return cs_error_add(
+                error, CS_FAILED,
+                "the NVIDIA driver sees no GPU on this machine (CUDA_VISIBLE_DEVICES "
+                "may hide them): nvidia-smi lists those that there are");
+        return cs_cuda_complain("cudaGetDeviceCount", __FILE__, __LINE__, cudaGetErrorName(code),
+                                cudaGetErrorString(code), error);
+    }
     bench->index = (int)(index % (uint32_t)n);
     return CS_CUDA(cudaSetDevice(bench->index), error);
-}
-
-/* "NVIDIA 535.104.05, CUDA up to 12.2"; the kernel's module says what it is, unless a container
- * hides it. */
-static void name_driver(cs_bench *bench, int cuda)
-{
-    char line[256] = "", version[32];
-    FILE *file = fopen("/proc/driver/nvidia/version", "r");
-    if (file && !fgets(line, sizeof(line), file))
-        line[0] = '\0';
-    if (file)
-        fclose(file);
-    cs_driver_version(line, version, sizeof(version));
-    snprintf(bench->driver, sizeof(bench->driver), "NVIDIA%s%s, CUDA up to %d.%d",
-             version[0] ? " " : "", version, cuda / 1000, cuda % 1000 / 10);
 }
 
 static cs_status look(cs_bench *bench, cs_error *error)
@@ -78,7 +62,16 @@ static cs_status look(cs_bench *bench, cs_error *error)
     if (status != CS_OK)
         return status;
     snprintf(bench->device, sizeof(bench->device), "%s", gpu.name);
-    name_driver(bench, driver);
+    /* "NVIDIA 535.104.05, CUDA up to 12.2"; the kernel's module says what it is, unless a container hides it. */
+    char line[256] = "", version[32];
+    FILE *file = fopen("/proc/driver/nvidia/version", "r");
+    if (file && !fgets(line, sizeof(line), file))
+        line[0] = '\0';
+    if (file)
+        fclose(file);
+    cs_driver_version(line, version, sizeof(version));
+    snprintf(bench->driver, sizeof(bench->driver), "NVIDIA%s%s, CUDA up to %d.%d",
+             version[0] ? " " : "", version, driver / 1000, driver % 1000 / 10);
     snprintf(bench->libraries, sizeof(bench->libraries), "CUDA %d.%d, cuDNN %zu, cuBLASLt %zu",
              runtime / 1000, runtime % 1000 / 10, cudnnGetVersion(), cublasLtGetVersion());
     snprintf(bench->clock, sizeof(bench->clock), "%d MHz at most, not fixed", kilohertz / 1000);
@@ -272,15 +265,6 @@ static cs_status cuda_allocate_on_peer(cs_bench *bench, int64_t bytes, void **da
     return status;
 }
 
-static cs_status copy_to_peer(cs_bench *bench, void *to, const void *from, int64_t bytes,
-                              cs_error *error)
-{
-    int peer;
-    CS_TRY(find_peer(bench, &peer, error));
-    return CS_CUDA(cudaMemcpyPeerAsync(to, peer, from, bench->index, (size_t)bytes, bench->stream),
-                   error);
-}
-
 static cs_status cuda_copy(cs_bench *bench, cs_copy copy, void *to, const void *from, int64_t bytes,
                            cs_error *error)
 {
@@ -290,8 +274,12 @@ static cs_status cuda_copy(cs_bench *bench, cs_copy copy, void *to, const void *
                                                 [CS_COPY_HELD_TO_DEVICE] = cudaMemcpyHostToDevice,
                                                 [CS_COPY_HELD_FROM_DEVICE] =
                                                     cudaMemcpyDeviceToHost};
-    if (copy == CS_COPY_TO_PEER)
-        return copy_to_peer(bench, to, from, bytes, error);
+    if (copy == CS_COPY_TO_PEER) {
+        int peer;
+        CS_TRY(find_peer(bench, &peer, error));
+        return CS_CUDA(
+            cudaMemcpyPeerAsync(to, peer, from, bench->index, (size_t)bytes, bench->stream), error);
+    }
     cs_status status =
         CS_CUDA(cudaMemcpyAsync(to, from, (size_t)bytes, kinds[copy], bench->stream), error);
     if (status == CS_OK && (copy == CS_COPY_TO_DEVICE || copy == CS_COPY_FROM_DEVICE))

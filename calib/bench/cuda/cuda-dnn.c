@@ -81,42 +81,6 @@ static window window_of(const cs_kernel *kernel)
     return w;
 }
 
-/* float32 in all its bits, or with the units that tf32 and 2-byte numbers are for. */
-static cudnnMathType_t math_of(cs_precision precision)
-{
-    return precision == CS_PRECISION_FP32 ? CUDNN_FMA_MATH : CUDNN_TENSOR_OP_MATH;
-}
-
-static cs_status describe_conv(cs_cuda_plan *plan, const cs_kernel *kernel, cs_error *error)
-{
-    window w = window_of(kernel);
-    cudnnDataType_t type = type_of(kernel->precision);
-    int biases[5] = {1, w.kernel[0], 1, 1, 1};
-    cs_status status = describe_ends(plan, kernel, error);
-    if (status == CS_OK && kernel->op->biases > 0)
-        status = describe(&plan->parameters, type, biases, w.rank + 2, error);
-    if (status == CS_OK)
-        status = CS_CUDNN(cudnnCreateFilterDescriptor(&plan->filter), error);
-    if (status == CS_OK)
-        status = CS_CUDNN(
-            cudnnSetFilterNdDescriptor(plan->filter, type, CUDNN_TENSOR_NCHW, w.rank + 2, w.kernel),
-            error);
-    if (status == CS_OK)
-        status = CS_CUDNN(cudnnCreateConvolutionDescriptor(&plan->conv), error);
-    if (status == CS_OK)
-        status = CS_CUDNN(cudnnSetConvolutionNdDescriptor(plan->conv, w.rank, w.pad, w.stride,
-                                                          w.dilation, CUDNN_CROSS_CORRELATION,
-                                                          CUDNN_DATA_FLOAT),
-                          error);
-    if (status == CS_OK)
-        status =
-            CS_CUDNN(cudnnSetConvolutionGroupCount(plan->conv, (int)kernel->op->groups), error);
-    if (status == CS_OK)
-        status =
-            CS_CUDNN(cudnnSetConvolutionMathType(plan->conv, math_of(kernel->precision)), error);
-    return status;
-}
-
 /* What the three lists of proposals have in common. */
 typedef struct proposal {
     int algo;
@@ -223,25 +187,6 @@ static cudnnStatus_t ask_workspace(cs_bench *bench, const cs_cuda_plan *plan, cs
         (cudnnConvolutionBwdFilterAlgo_t)algo, bytes);
 }
 
-/* All that were proposed, and what spoke against each. */
-static cs_status refuse(const cs_kernel *kernel, cs_pass pass, const cs_cuda_plan *plan,
-                        cs_error *error)
-{
-    char text[CS_CUDA_PROPOSALS * 80] = "";
-    for (int i = 0, used = 0; i < plan->n_proposals; i++) {
-        const cs_cuda_proposal *at = &plan->proposals[i];
-        const char *name = algorithm_name(pass, at->algo), *comma = i > 0 ? ", " : ": ";
-        size_t room = sizeof(text) - (size_t)used;
-        used += at->refusal == CUDNN_STATUS_SUCCESS
-                    ? snprintf(text + used, room, "%s%s needs %zu", comma, name, at->workspace)
-                    : snprintf(text + used, room, "%s%s: %.48s", comma, name,
-                               cudnnGetErrorString(at->refusal));
-    }
-    return cs_error_add(error, CS_FAILED,
-                        "cuDNN has no algorithm for %s, %s, within %lld bytes of workspace%s",
-                        kernel->op->name, cs_pass_names[pass], (long long)workspace_limit, text);
-}
-
 /* The first proposal from number `from` on that cuDNN accepts, with the math type that it is run
  * with, within the limit. */
 static cs_status choose(cs_bench *bench, const cs_kernel *kernel, cs_pass pass, int from,
@@ -261,13 +206,54 @@ static cs_status choose(cs_bench *bench, const cs_kernel *kernel, cs_pass pass, 
                  at->math == CUDNN_TENSOR_OP_MATH ? " tensor_op" : "");
         return CS_OK;
     }
-    return refuse(kernel, pass, plan, error);
+    /* All that were proposed, and what spoke against each. */
+    char text[CS_CUDA_PROPOSALS * 80] = "";
+    for (int i = 0, used = 0; i < plan->n_proposals; i++) {
+        const cs_cuda_proposal *at = &plan->proposals[i];
+        const char *name = algorithm_name(pass, at->algo), *comma = i > 0 ? ", " : ": ";
+        size_t room = sizeof(text) - (size_t)used;
+        used += at->refusal == CUDNN_STATUS_SUCCESS
+                    ? snprintf(text + used, room, "%s%s needs %zu", comma, name, at->workspace)
+                    : snprintf(text + used, room, "%s%s: %.48s", comma, name,
+                               cudnnGetErrorString(at->refusal));
+    }
+    return cs_error_add(error, CS_FAILED,
+                        "cuDNN has no algorithm for %s, %s, within %lld bytes of workspace%s",
+                        kernel->op->name, cs_pass_names[pass], (long long)workspace_limit, text);
 }
 
 static cs_status plan_conv(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
                            cs_cuda_plan *plan, cs_error *error)
 {
-    CS_TRY(describe_conv(plan, kernel, error));
+    window w = window_of(kernel);
+    cudnnDataType_t type = type_of(kernel->precision);
+    int biases[5] = {1, w.kernel[0], 1, 1, 1};
+    cs_status status = describe_ends(plan, kernel, error);
+    if (status == CS_OK && kernel->op->biases > 0)
+        status = describe(&plan->parameters, type, biases, w.rank + 2, error);
+    if (status == CS_OK)
+        status = CS_CUDNN(cudnnCreateFilterDescriptor(&plan->filter), error);
+    if (status == CS_OK)
+        status = CS_CUDNN(
+            cudnnSetFilterNdDescriptor(plan->filter, type, CUDNN_TENSOR_NCHW, w.rank + 2, w.kernel),
+            error);
+    if (status == CS_OK)
+        status = CS_CUDNN(cudnnCreateConvolutionDescriptor(&plan->conv), error);
+    if (status == CS_OK)
+        status = CS_CUDNN(cudnnSetConvolutionNdDescriptor(plan->conv, w.rank, w.pad, w.stride,
+                                                          w.dilation, CUDNN_CROSS_CORRELATION,
+                                                          CUDNN_DATA_FLOAT),
+                          error);
+    if (status == CS_OK)
+        status =
+            CS_CUDNN(cudnnSetConvolutionGroupCount(plan->conv, (int)kernel->op->groups), error);
+    if (status == CS_OK)
+        status =
+            CS_CUDNN(cudnnSetConvolutionMathType(plan->conv, kernel->precision == CS_PRECISION_FP32
+                                                                 ? CUDNN_FMA_MATH
+                                                                 : CUDNN_TENSOR_OP_MATH),
+                     error);
+    CS_TRY(status);
     CS_TRY(propose(bench, kernel, pass, plan, error));
     return choose(bench, kernel, pass, 0, plan, error);
 }
@@ -335,9 +321,15 @@ static cs_status try_others(cs_bench *bench, const cs_kernel *kernel, cs_pass pa
     return status;
 }
 
-static cs_status conv_biases(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
-                             const cs_cuda_plan *plan, const cs_operands *at, cs_error *error)
+static cs_status run_conv(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
+                          cs_cuda_plan *plan, const cs_operands *at, cs_error *error)
 {
+    cudnnStatus_t code = start_conv(bench, pass, plan, at, at->workspace);
+    cs_status status = plan->proven ? check_start(code, pass, error)
+                                    : try_others(bench, kernel, pass, plan, at, code, error);
+    plan->proven = plan->proven || status == CS_OK;
+    if (status != CS_OK || kernel->op->biases == 0 || pass == CS_PASS_BACKWARD_INPUT)
+        return status;
     int64_t offset = kernel->op->weights * (int64_t)cs_precision_bytes(kernel->precision);
     if (pass == CS_PASS_FORWARD)
         return CS_CUDNN(cudnnAddTensor(bench->dnn, &one, plan->parameters,
@@ -348,18 +340,6 @@ static cs_status conv_biases(cs_bench *bench, const cs_kernel *kernel, cs_pass p
                                                  &one, plan->parameters,
                                                  (char *)at->grad_parameters + offset),
                     error);
-}
-
-static cs_status run_conv(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
-                          cs_cuda_plan *plan, const cs_operands *at, cs_error *error)
-{
-    cudnnStatus_t code = start_conv(bench, pass, plan, at, at->workspace);
-    cs_status status = plan->proven ? check_start(code, pass, error)
-                                    : try_others(bench, kernel, pass, plan, at, code, error);
-    plan->proven = plan->proven || status == CS_OK;
-    if (status != CS_OK || kernel->op->biases == 0 || pass == CS_PASS_BACKWARD_INPUT)
-        return status;
-    return conv_biases(bench, kernel, pass, plan, at, error);
 }
 
 const cs_cuda_operator cs_cuda_conv = {plan_conv, run_conv};

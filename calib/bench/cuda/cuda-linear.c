@@ -39,13 +39,6 @@ static product product_of(const cs_kernel *kernel, cs_pass pass, const int64_t s
     }
 }
 
-static cudaDataType_t type_of(cs_precision precision)
-{
-    return precision == CS_PRECISION_FP16   ? CUDA_R_16F
-           : precision == CS_PRECISION_BF16 ? CUDA_R_16BF
-                                            : CUDA_R_32F;
-}
-
 /* ---- plans ---- */
 
 /* The largest power of two, in bytes, that so many elements are a multiple of. */
@@ -62,7 +55,9 @@ static uint32_t alignment_of(int64_t elements, cs_precision precision)
 static cs_status describe(cs_cuda_plan *plan, const cs_kernel *kernel, const product *p,
                           cs_error *error)
 {
-    cudaDataType_t type = type_of(kernel->precision);
+    cudaDataType_t type = kernel->precision == CS_PRECISION_FP16   ? CUDA_R_16F
+                          : kernel->precision == CS_PRECISION_BF16 ? CUDA_R_16BF
+                                                                   : CUDA_R_32F;
     cublasComputeType_t compute =
         kernel->precision == CS_PRECISION_TF32 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
     cublasOperation_t a = p->transpose_a ? CUBLAS_OP_T : CUBLAS_OP_N;
@@ -96,30 +91,6 @@ static cs_status describe(cs_cuda_plan *plan, const cs_kernel *kernel, const pro
     return status;
 }
 
-/* Rows begin where both their length and their distance allow: views lie at multiples of their own
- * length. */
-static cs_status set_preference(cublasLtMatmulPreference_t preference, const cs_kernel *kernel,
-                                const product *p, int64_t limit, cs_error *error)
-{
-    static const cublasLtMatmulPreferenceAttributes_t alignments[] = {
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
-        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
-    const int64_t places[] = {p->a.rows | p->a.stride, p->b.rows | p->b.stride,
-                              p->c.rows | p->c.stride, p->c.rows | p->c.stride};
-    size_t bytes = (size_t)limit;
-    cs_status status =
-        CS_CUBLAS(cublasLtMatmulPreferenceSetAttribute(
-                      preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof(bytes)),
-                  error);
-    for (int i = 0; i < 4 && status == CS_OK; i++) {
-        uint32_t aligned = alignment_of(places[i], kernel->precision);
-        status = CS_CUBLAS(cublasLtMatmulPreferenceSetAttribute(preference, alignments[i], &aligned,
-                                                                sizeof(aligned)),
-                           error);
-    }
-    return status;
-}
-
 /* "cublaslt algo 21 tile 20 split 1": the library's own numbers. */
 static cs_status name_algorithm(cs_cuda_plan *plan, cs_error *error)
 {
@@ -144,7 +115,23 @@ static cs_status choose(cs_bench *bench, const cs_kernel *kernel, cs_pass pass, 
     cublasLtMatmulHeuristicResult_t found;
     int n = 0;
     CS_TRY(CS_CUBLAS(cublasLtMatmulPreferenceCreate(&preference), error));
-    cs_status status = set_preference(preference, kernel, p, limit, error);
+    /* Rows begin where both their length and their distance allow: views lie at multiples of their own length. */
+    static const cublasLtMatmulPreferenceAttributes_t alignments[] = {
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
+        CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
+    const int64_t places[] = {p->a.rows | p->a.stride, p->b.rows | p->b.stride,
+                              p->c.rows | p->c.stride, p->c.rows | p->c.stride};
+    size_t bytes = (size_t)limit;
+    cs_status status =
+        CS_CUBLAS(cublasLtMatmulPreferenceSetAttribute(
+                      preference, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &bytes, sizeof(bytes)),
+                  error);
+    for (int i = 0; i < 4 && status == CS_OK; i++) {
+        uint32_t aligned = alignment_of(places[i], kernel->precision);
+        status = CS_CUBLAS(cublasLtMatmulPreferenceSetAttribute(preference, alignments[i], &aligned,
+                                                                sizeof(aligned)),
+                           error);
+    }
     if (status == CS_OK)
         status =
             CS_CUBLAS(cublasLtMatmulAlgoGetHeuristic(bench->lt, plan->product, plan->a, plan->b,

@@ -24,21 +24,6 @@ typedef struct call {
     int64_t batch, in, out, rows, columns; /* elements of the batch; of the first input */
 } call;
 
-static call call_of(const cs_launcher *launcher, const cs_kernel *kernel, const cs_operands *at,
-                    cs_error *error)
-{
-    const cs_tensor_info *in = cs_kernel_in(kernel, 0);
-    return (call){.launcher = launcher,
-                  .kernel = kernel,
-                  .at = at,
-                  .error = error,
-                  .batch = kernel->batch,
-                  .in = in->elements * kernel->batch,
-                  .out = cs_kernel_out(kernel)->elements * kernel->batch,
-                  .rows = cs_tensor_rows(in) * kernel->batch,
-                  .columns = cs_tensor_columns(in)};
-}
-
 static cs_status start(const call *c, cs_body body, const cs_work *work, int64_t items)
 {
     return cs_launch(c->launcher, body, c->kernel->precision, work, items, c->error);
@@ -429,6 +414,15 @@ int64_t cs_device_workspace(const cs_kernel *kernel, cs_pass pass)
 cs_status cs_device_run(const cs_launcher *launcher, const cs_kernel *kernel, cs_pass pass,
                         const cs_operands *at, cs_error *error)
 {
-    call c = call_of(launcher, kernel, at, error);
+    const cs_tensor_info *in = cs_kernel_in(kernel, 0);
+    call c = (call){.launcher = launcher,
+                    .kernel = kernel,
+                    .at = at,
+                    .error = error,
+                    .batch = kernel->batch,
+                    .in = in->elements * kernel->batch,
+                    .out = cs_kernel_out(kernel)->elements * kernel->batch,
+                    .rows = cs_tensor_rows(in) * kernel->batch,
+                    .columns = cs_tensor_columns(in)};
     return operators[kernel->op->kind](&c, pass);
 }

@@ -87,19 +87,6 @@ static cs_status check_load(other_processes *load, cs_error *error)
     return CS_OK;
 }
 
-static void stop_load(other_processes *load)
-{
-    for (uint32_t i = 0; i < load->n; i++) {
-        if (load->children[i] == 0)
-            continue;
-        kill(load->children[i], SIGKILL);
-        while (waitpid(load->children[i], NULL, 0) < 0 && errno == EINTR)
-            ;
-    }
-    free(load->children);
-    cs_bench_unpin(&load->cores);
-}
-
 /* ---- one batch size ---- */
 
 typedef struct subject {
@@ -111,25 +98,6 @@ typedef struct subject {
     uint32_t source;
     const cs_progress *progress;
 } subject;
-
-static void tell(const cs_measure_report *report, const cs_net *net, uint32_t batch)
-{
-    fprintf(stderr,
-            "%s, batch %u: %u steps after %u to warm up, %u pieces of work, %.4f ms a step (%.4f "
-            "to %.4f)\n",
-            net->name, batch, report->steps, report->warm_up, report->pieces,
-            1e3 * report->step.median, 1e3 * report->step.low, 1e3 * report->step.high);
-    fprintf(stderr, "  memory: %.1f MB live at the peak, %.1f MB held",
-            (double)report->peak_bytes / 1e6, (double)report->held_bytes / 1e6);
-    if (report->outside_bytes > 0)
-        fprintf(stderr, ", %.1f MB in use besides", (double)report->outside_bytes / 1e6);
-    fputc('\n', stderr);
-    if (report->unsettled > 0)
-        fprintf(stderr,
-                "  NOT SETTLED: the time limit left %u passes with wider intervals, or too few "
-                "steps for any\n",
-                report->unsettled);
-}
 
 static cs_status add_memory(const subject *s, uint32_t batch, const cs_measure_report *report,
                             cs_costs *costs, cs_error *error)
@@ -154,32 +122,6 @@ static cs_status add_memory(const subject *s, uint32_t batch, const cs_measure_r
     return cs_costs_add_memory(costs, &entry, error);
 }
 
-/* Into `costs`, with what was measured before an error; nothing when other processes were gone. */
-static cs_status measure_beside(const cs_measure_options *options, uint32_t processes,
-                                cs_costs *costs, cs_measure_report *report, cs_error *error)
-{
-    other_processes others;
-    cs_costs made;
-    cs_costs_init(&made);
-    uint32_t same; /* place of the only source */
-    cs_status status = cs_costs_add_source(&made, &costs->sources[options->source], &same, error);
-    cs_measure_options alone = *options;
-    alone.source = same;
-    if (status == CS_OK) {
-        status = start_load(options, processes, &others, error);
-        if (status == CS_OK)
-            status = cs_measure_compute(&alone, &made, report, error);
-        cs_status gone = check_load(&others, status == CS_OK ? error : NULL);
-        stop_load(&others);
-        status = status == CS_OK ? gone : status;
-        cs_status merged =
-            gone == CS_OK ? cs_costs_merge(costs, &made, status == CS_OK ? error : NULL) : CS_OK;
-        status = status == CS_OK ? merged : status;
-    }
-    cs_costs_finish(&made);
-    return status;
-}
-
 static cs_status measure_batch(const subject *s, uint32_t batch, cs_costs *costs, cs_error *error)
 {
     cs_accelerator none;
@@ -199,12 +141,56 @@ static cs_status measure_batch(const subject *s, uint32_t batch, cs_costs *costs
                                   .time_limit = cs_time_seconds(s->request->time_limit),
                                   .source = s->source,
                                   .progress = s->progress};
-    cs_status status = measure_beside(&options, s->request->processes, costs, &report, error);
+    /* Into `costs`, with what was measured before an error; nothing when other processes were gone. */
+    other_processes others;
+    cs_costs made;
+    cs_costs_init(&made);
+    uint32_t same; /* place of the only source */
+    cs_status status = cs_costs_add_source(&made, &costs->sources[options.source], &same, error);
+    cs_measure_options alone = options;
+    alone.source = same;
+    if (status == CS_OK) {
+        status = start_load(&options, s->request->processes, &others, error);
+        if (status == CS_OK)
+            status = cs_measure_compute(&alone, &made, &report, error);
+        cs_status gone = check_load(&others, status == CS_OK ? error : NULL);
+        other_processes *load = &others;
+        for (uint32_t i = 0; i < load->n; i++) {
+            if (load->children[i] == 0)
+                continue;
+            kill(load->children[i], SIGKILL);
+            while (waitpid(load->children[i], NULL, 0) < 0 && errno == EINTR)
+                ;
+        }
+        free(load->children);
+        cs_bench_unpin(&load->cores);
+        status = status == CS_OK ? gone : status;
+        cs_status merged =
+            gone == CS_OK ? cs_costs_merge(costs, &made, status == CS_OK ? error : NULL) : CS_OK;
+        status = status == CS_OK ? merged : status;
+    }
+    cs_costs_finish(&made);
     cs_net_chain_finish(&chain);
     if (status == CS_OK)
         status = add_memory(s, batch, &report, costs, error);
-    if (status == CS_OK)
-        tell(&report, s->net, batch);
+    if (status == CS_OK) {
+        fprintf(
+            stderr,
+            "%s, batch %u: %u steps after %u to warm up, %u pieces of work, %.4f ms a step (%.4f "
+            "to %.4f)\n",
+            s->net->name, batch, report.steps, report.warm_up, report.pieces,
+            1e3 * report.step.median, 1e3 * report.step.low, 1e3 * report.step.high);
+        fprintf(stderr, "  memory: %.1f MB live at the peak, %.1f MB held",
+                (double)report.peak_bytes / 1e6, (double)report.held_bytes / 1e6);
+        if (report.outside_bytes > 0)
+            fprintf(stderr, ", %.1f MB in use besides", (double)report.outside_bytes / 1e6);
+        fputc('\n', stderr);
+        if (report.unsettled > 0)
+            fprintf(stderr,
+                    "  NOT SETTLED: the time limit left %u passes with wider intervals, or too few "
+                    "steps for any\n",
+                    report.unsettled);
+    }
     return status;
 }
 
@@ -261,23 +247,19 @@ static cs_status check_request(const cs_backend *backend, const cs_request *requ
     return CS_OK;
 }
 
-static void tell_missing(const cs_request *request, const cs_net *net, uint32_t done)
-{
-    const uint32_t *batches = request->batches.items;
-    fprintf(stderr, "%s: has what was measured so far; missing or cut short:", request->output);
-    for (uint32_t i = done; i < request->batches.n; i++)
-        fprintf(stderr, " %s at batch %u,", net->name, batches[i]);
-    fprintf(stderr, " copies\n");
-}
-
 static cs_status save(const cs_request *request, const cs_net *net, const cs_costs *costs,
                       uint32_t done, cs_status status, cs_error *error)
 {
     if (costs->n_compute == 0)
         return status;
     cs_status saved = cs_costs_add_to_file(costs, request->output, error);
-    if (status != CS_OK && saved == CS_OK)
-        tell_missing(request, net, done);
+    if (status != CS_OK && saved == CS_OK) {
+        const uint32_t *batches = request->batches.items;
+        fprintf(stderr, "%s: has what was measured so far; missing or cut short:", request->output);
+        for (uint32_t i = done; i < request->batches.n; i++)
+            fprintf(stderr, " %s at batch %u,", net->name, batches[i]);
+        fprintf(stderr, " copies\n");
+    }
     return status == CS_OK ? saved : status;
 }
 

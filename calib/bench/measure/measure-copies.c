@@ -67,20 +67,6 @@ static cs_status open_buffers(buffers *at, cs_error *error)
                : CS_OK;
 }
 
-/* Copies that are under way still use them where a later one could not be started. */
-static void close_buffers(buffers *at)
-{
-    void *const device[] = {at->a, at->b, at->peer};
-    cs_status waited = at->backend->wait(at->bench, NULL);
-    (void)waited; /* a device that failed has nothing under way */
-    for (size_t i = 0; i < sizeof(device) / sizeof(device[0]); i++)
-        if (device[i])
-            at->backend->release(at->bench, device[i]);
-    if (at->held)
-        at->backend->let_go(at->bench, at->host);
-    free(at->host);
-}
-
 /* The first one warms up. Nothing is waited for between marks. */
 static cs_status time_copies(const buffers *at, cs_copy copy, void *to, const void *from,
                              cs_cost_timing *timing, cs_error *error)
@@ -144,6 +130,15 @@ cs_status cs_measure_copies(const cs_backend *backend, cs_bench *bench, uint32_t
             status = add(&timing, kinds[i].kind, kinds[i].moves * (double)at.bytes, source, costs,
                          error);
     }
-    close_buffers(&at);
+    /* Copies that are under way still use them where a later one could not be started. */
+    void *const device[] = {at.a, at.b, at.peer};
+    cs_status waited = at.backend->wait(at.bench, NULL);
+    (void)waited; /* a device that failed has nothing under way */
+    for (size_t i = 0; i < sizeof(device) / sizeof(device[0]); i++)
+        if (device[i])
+            at.backend->release(at.bench, device[i]);
+    if (at.held)
+        at.backend->let_go(at.bench, at.host);
+    free(at.host);
     return status;
 }

@@ -109,25 +109,6 @@ static uint32_t in_a_row(const cs_wire *wire, int64_t bytes)
     return bytes * ROW <= row_bytes ? ROW : (uint32_t)(row_bytes / bytes);
 }
 
-/* Rank 0 and rank 1 send there and back. */
-static cs_status ping_pong(link_test *test, int64_t bytes, double *seconds, cs_error *error)
-{
-    cs_wire *wire = test->group;
-    uint32_t rank = wire->rank, n = in_a_row(wire, bytes);
-    CS_TRY(cs_wire_barrier(wire, error));
-    const double start = cs_clock_seconds();
-    for (uint32_t i = 0; i < n; i++) {
-        if (rank == 0)
-            CS_TRY(cs_wire_send(wire, 1, next(&test->from, bytes), bytes, error));
-        CS_TRY(cs_wire_receive(wire, 1 - rank, next(&test->to, bytes), bytes, error));
-        if (rank == 1)
-            CS_TRY(cs_wire_send(wire, 0, next(&test->from, bytes), bytes, error));
-    }
-    CS_TRY(wire->backend->wait(wire->bench, error));
-    *seconds = rank == 0 ? (cs_clock_seconds() - start) / (2 * n) : 0;
-    return CS_OK;
-}
-
 /* As many as have a place of their own, and window_bytes in all if they are more than one. */
 static uint32_t window_of(const ring *of, int64_t bytes)
 {
@@ -180,9 +161,24 @@ static cs_status take_sample(link_test *test, int64_t bytes, double *seconds, cs
     *seconds = 0;
     if (test->group->size == 0)
         return CS_OK;
-    return test->collective == CS_COST_SEND     ? ping_pong(test, bytes, seconds, error)
-           : test->collective == CS_COST_STREAM ? stream(test, bytes, seconds, error)
-                                                : all_together(test, bytes, seconds, error);
+    /* Rank 0 and rank 1 send there and back. */
+    if (test->collective != CS_COST_SEND)
+        return test->collective == CS_COST_STREAM ? stream(test, bytes, seconds, error)
+                                                  : all_together(test, bytes, seconds, error);
+    cs_wire *wire = test->group;
+    uint32_t rank = wire->rank, n = in_a_row(wire, bytes);
+    CS_TRY(cs_wire_barrier(wire, error));
+    const double start = cs_clock_seconds();
+    for (uint32_t i = 0; i < n; i++) {
+        if (rank == 0)
+            CS_TRY(cs_wire_send(wire, 1, next(&test->from, bytes), bytes, error));
+        CS_TRY(cs_wire_receive(wire, 1 - rank, next(&test->to, bytes), bytes, error));
+        if (rank == 1)
+            CS_TRY(cs_wire_send(wire, 0, next(&test->from, bytes), bytes, error));
+    }
+    CS_TRY(wire->backend->wait(wire->bench, error));
+    *seconds = rank == 0 ? (cs_clock_seconds() - start) / (2 * n) : 0;
+    return CS_OK;
 }
 
 /* `n` samples behind the first `done`, each the time of the slowest rank, and what the clock says.
@@ -288,14 +284,6 @@ static cs_status measure_collective(link_test *test, int64_t max_bytes, cs_costs
 
 /* ---- groups ---- */
 
-static uint32_t first_of_node(const cs_wire *all, uint32_t node)
-{
-    uint32_t i = 0;
-    while (i < all->size && all->nodes[i] != node)
-        i++;
-    return i;
-}
-
 /* The first node with the most processes. */
 static uint32_t fullest_node(const cs_wire *all)
 {
@@ -327,8 +315,12 @@ static void choose_near_pair(const cs_wire *all, bool *members)
 
 static void choose_far_pair(const cs_wire *all, bool *members)
 {
-    for (uint32_t node = 0; node < all->n_nodes && node < 2; node++)
-        members[first_of_node(all, node)] = true;
+    for (uint32_t node = 0; node < all->n_nodes && node < 2; node++) {
+        uint32_t first = 0;
+        while (first < all->size && all->nodes[first] != node)
+            first++;
+        members[first] = true;
+    }
 }
 
 static void choose_all(const cs_wire *all, bool *members)
@@ -347,36 +339,6 @@ typedef struct chosen {
     uint32_t ranks;
     cs_cost_level level;
 } chosen;
-
-static void describe(const cs_wire *all, chosen *group)
-{
-    uint32_t first = 0;
-    group->ranks = 0;
-    group->level = CS_COST_LEVEL_NODE;
-    for (uint32_t i = all->size; i-- > 0;)
-        first = group->members[i] ? i : first;
-    for (uint32_t i = 0; i < all->size; i++) {
-        group->ranks += group->members[i];
-        if (group->members[i] && all->nodes[i] != all->nodes[first])
-            group->level = CS_COST_LEVEL_NETWORK;
-    }
-}
-
-/* Those of two ranks or more, no two alike; returns how many. `members` has room for N_GROUPS. */
-static uint32_t choose_groups(const cs_wire *all, bool *members, chosen *out)
-{
-    uint32_t n = 0;
-    for (uint32_t g = 0; g < N_GROUPS; g++) {
-        out[n].members = members + (size_t)g * all->size;
-        groups[g](all, out[n].members);
-        describe(all, &out[n]);
-        bool is_new = out[n].ranks >= 2;
-        for (uint32_t i = 0; i < n; i++)
-            is_new &= out[i].ranks != out[n].ranks || out[i].level != out[n].level;
-        n += is_new;
-    }
-    return n;
-}
 
 static cs_status measure_group(link_test *test, const chosen *group, int64_t max_bytes,
                                cs_costs *costs, cs_error *error)
@@ -403,7 +365,28 @@ static cs_status measure_all(link_test *test, int64_t max_bytes, cs_costs *costs
     bool *members = calloc((size_t)N_GROUPS * all->size, sizeof(*members));
     if (!members)
         return cs_error_no_memory(error);
-    const uint32_t n = choose_groups(all, members, list);
+    /* Those of two ranks or more, no two alike; returns how many. `members` has room for N_GROUPS. */
+    chosen *out = list;
+    uint32_t n = 0;
+    for (uint32_t g = 0; g < N_GROUPS; g++) {
+        out[n].members = members + (size_t)g * all->size;
+        groups[g](all, out[n].members);
+        chosen *group = &out[n];
+        uint32_t first = 0;
+        group->ranks = 0;
+        group->level = CS_COST_LEVEL_NODE;
+        for (uint32_t i = all->size; i-- > 0;)
+            first = group->members[i] ? i : first;
+        for (uint32_t i = 0; i < all->size; i++) {
+            group->ranks += group->members[i];
+            if (group->members[i] && all->nodes[i] != all->nodes[first])
+                group->level = CS_COST_LEVEL_NETWORK;
+        }
+        bool is_new = out[n].ranks >= 2;
+        for (uint32_t i = 0; i < n; i++)
+            is_new &= out[i].ranks != out[n].ranks || out[i].level != out[n].level;
+        n += is_new;
+    }
     cs_status status = CS_OK;
     for (uint32_t g = 0; g < n && status == CS_OK; g++)
         status = measure_group(test, &list[g], max_bytes, costs, error);

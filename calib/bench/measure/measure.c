@@ -178,15 +178,6 @@ static cs_status start_kernels(measurement *m, cs_error *error)
     return cs_part_update(&m->trainer, &m->part, parameters, error);
 }
 
-/* While a device waits for work, the time between two kernels is the host's: in small steps it gets
- * a lead of what starting all of them takes. The shortest that was seen; it is longer when there is
- * no room in the queue. */
-static void note_lead(measurement *m, double starting)
-{
-    double lead = 1.2 * starting < longest_lead ? 1.2 * starting : longest_lead;
-    m->lead = m->lead == 0 || lead < m->lead ? lead : m->lead;
-}
-
 /* What the first kernel reads is there before its time begins. */
 static cs_status do_step(measurement *m, cs_error *error)
 {
@@ -209,8 +200,11 @@ static cs_status do_step(measurement *m, cs_error *error)
         status = o->backend->times(o->bench, m->n_labels + 1, m->times, error);
     if (status == CS_OK && m->learning)
         m->began = m->times[0];
-    else if (status == CS_OK && m->n_samples == 0)
-        note_lead(m, starting);
+    else if (status == CS_OK && m->n_samples == 0) {
+        /* While a device waits for work, the time between two kernels is the host's: in small steps it gets a lead of what starting all of them takes. The shortest that was seen; it is longer when there is no room in the queue. */
+        double lead = 1.2 * starting < longest_lead ? 1.2 * starting : longest_lead;
+        m->lead = m->lead == 0 || lead < m->lead ? lead : m->lead;
+    }
     m->learning = false;
     return status;
 }
@@ -288,18 +282,6 @@ static cs_status have_samples(measurement *m, cs_error *error)
     return CS_OK;
 }
 
-static void take_samples(measurement *m)
-{
-    uint32_t k = m->n_samples++;
-    m->step_times[k] = step_time(m);
-    for (uint32_t r = 0; r < m->n_rows; r++)
-        m->rows[r].samples[k] = 0;
-    for (uint32_t i = 0; i < m->n_labels; i++) {
-        work_row *at = &m->rows[m->labels[i].row];
-        at->samples[k] += (m->times[i + 1] - m->times[i]) / at->n;
-    }
-}
-
 /* Sorts a copy: samples are in step with those of other rows. */
 static cs_status find_median(const double *samples, uint32_t n, cs_cost_timing *timing,
                              cs_error *error)
@@ -338,7 +320,14 @@ static cs_status repeat(measurement *m, cs_measure_report *report, cs_error *err
     for (;;) {
         CS_TRY(have_samples(m, error));
         CS_TRY(do_step(m, error));
-        take_samples(m);
+        uint32_t k = m->n_samples++;
+        m->step_times[k] = step_time(m);
+        for (uint32_t r = 0; r < m->n_rows; r++)
+            m->rows[r].samples[k] = 0;
+        for (uint32_t i = 0; i < m->n_labels; i++) {
+            work_row *at = &m->rows[m->labels[i].row];
+            at->samples[k] += (m->times[i + 1] - m->times[i]) / at->n;
+        }
         spent += step_time(m);
         bool last = elapsed(m) >= m->options->time_limit;
         CS_TRY(go_on(m, "measuring", error));

@@ -81,18 +81,6 @@ static cs_status begin_pass(cs_grid_worker *grid, uint32_t pass, cs_error *error
     return enter_computation(grid, error);
 }
 
-static cs_status end_pass(cs_grid_worker *grid, cs_error *error)
-{
-    const cs_program *program = grid->program;
-    for (uint32_t k = 0; k < program->n; k++)
-        if (!cs_step_computes(&program->steps[k]) && !grid->done[k])
-            return cs_error_add(
-                error, CS_FAILED, "the plan has an %s over %s of %lld bytes that was not needed",
-                cs_kind_name(program->steps[k].kind), cs_axes_text(program->steps[k].axes),
-                (long long)program->steps[k].bytes);
-    return compute_next(grid, program->n, error);
-}
-
 /* What an exchange needs to be the step that it is. */
 typedef struct sought {
     cs_kind kind;
@@ -153,18 +141,16 @@ static cs_status end_step(cs_grid_worker *grid, cs_error *error)
 
 /* ---- what operators exchange ---- */
 
-static cs_kind kind_of(cs_exchange_kind kind)
-{
-    return kind == CS_EXCHANGE_ALL_REDUCE       ? CS_ALL_REDUCE
-           : kind == CS_EXCHANGE_ALL_GATHER     ? CS_ALL_GATHER
-           : kind == CS_EXCHANGE_REDUCE_SCATTER ? CS_REDUCE_SCATTER
-                                                : CS_ALL_TO_ALL;
-}
-
 static cs_status begin_link(void *context, cs_exchange_kind kind, cs_axes_name axes, int64_t bytes,
                             const cs_wire_group **group, cs_error *error)
 {
-    return begin_step(context, (sought){kind_of(kind), axes, bytes, false}, group, error);
+    return begin_step(context,
+                      (sought){(kind == CS_EXCHANGE_ALL_REDUCE       ? CS_ALL_REDUCE
+                                : kind == CS_EXCHANGE_ALL_GATHER     ? CS_ALL_GATHER
+                                : kind == CS_EXCHANGE_REDUCE_SCATTER ? CS_REDUCE_SCATTER
+                                                                     : CS_ALL_TO_ALL),
+                               axes, bytes, false},
+                      group, error);
 }
 
 static cs_status end_link(void *context, cs_error *error)
@@ -419,7 +405,14 @@ cs_status cs_grid_pass(cs_grid_worker *grid, uint32_t pass, cs_activations *at, 
     note_loss(grid, &w, of->item);
     if (of->of.kind == CS_BACKWARD)
         cs_part_backward_end(&grid->worker->trainer, w.part, at);
-    return end_pass(grid, error);
+    const cs_program *program = grid->program;
+    for (uint32_t k = 0; k < program->n; k++)
+        if (!cs_step_computes(&program->steps[k]) && !grid->done[k])
+            return cs_error_add(
+                error, CS_FAILED, "the plan has an %s over %s of %lld bytes that was not needed",
+                cs_kind_name(program->steps[k].kind), cs_axes_text(program->steps[k].axes),
+                (long long)program->steps[k].bytes);
+    return compute_next(grid, program->n, error);
 }
 
 /* ---- life cycle ---- */

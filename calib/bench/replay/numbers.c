@@ -81,21 +81,6 @@ static uint32_t views_of(const piece *p)
     return n > 0 ? n : 1;
 }
 
-/* The outputs that the place has, in order: of `whole`, n. */
-static int64_t *rows_of(const piece *p, int64_t whole, int64_t n)
-{
-    const cs_trained_part *part = &p->trainer->part_of;
-    const uint32_t views = views_of(p);
-    const cs_axes tensor = cs_grid_axes(&part->split->grid, CS_AXES_TENSOR);
-    const uint32_t width = (uint32_t)(whole / views);
-    const uint32_t first =
-        n == whole ? 0 : cs_part_first(width, tensor.size, cs_axes_coordinate(tensor, part->place));
-    int64_t *rows = malloc((size_t)n * sizeof(*rows));
-    for (int64_t i = 0; rows && i < n; i++)
-        rows[i] = i / (n / views) * width + first + i % (n / views);
-    return rows;
-}
-
 /* Linear layers and convolutions. */
 static cs_status fill_product(const piece *p, float *to, cs_error *error)
 {
@@ -105,7 +90,16 @@ static cs_status fill_product(const piece *p, float *to, cs_error *error)
     const int64_t whole = out->dims[out_dim], each = p->of->weights / whole;
     const int64_t per_input = conv ? each * p->of->groups / in->dims[in_dim] : 1;
     const int64_t n = cs_net_tensor(p->trainer->net, p->op->output)->shape.dims[out_dim];
-    int64_t *rows = rows_of(p, whole, n);
+    /* The outputs that the place has, in order: of `whole`, n. */
+    const cs_trained_part *part = &p->trainer->part_of;
+    const uint32_t views = views_of(p);
+    const cs_axes tensor = cs_grid_axes(&part->split->grid, CS_AXES_TENSOR);
+    const uint32_t width = (uint32_t)(whole / views);
+    const uint32_t first =
+        n == whole ? 0 : cs_part_first(width, tensor.size, cs_axes_coordinate(tensor, part->place));
+    int64_t *rows = malloc((size_t)n * sizeof(*rows));
+    for (int64_t i = 0; rows && i < n; i++)
+        rows[i] = i / (n / views) * width + first + i % (n / views);
     if (!rows)
         return cs_error_no_memory(error);
     matrix m = {.stream = 2 * (uint64_t)p->local->origin,

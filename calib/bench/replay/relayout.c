@@ -68,14 +68,6 @@ static void pack(const box *b, const float *tensor, float *packed)
                run * sizeof(*packed));
 }
 
-static void unpack(const box *b, const float *packed, float *tensor)
-{
-    const size_t run = (size_t)(b->n * b->inner);
-    for (int64_t o = 0; o < b->outer; o++)
-        memcpy(tensor + (o * b->size + b->first) * b->inner, packed + o * (int64_t)run,
-               run * sizeof(*packed));
-}
-
 /* All parts of a dimension, one behind the other; `back`: the tensor from those. */
 static void pack_all(box b, uint32_t n, const float *from, float *to, int64_t *counts, bool back)
 {
@@ -83,9 +75,13 @@ static void pack_all(box b, uint32_t n, const float *from, float *to, int64_t *c
     for (uint32_t k = 0; k < n; k++) {
         const box part = part_of(b, n, k);
         counts[k] = count(&part);
-        if (back)
-            unpack(&part, from + at, to);
-        else
+        if (back) {
+            const float *packed = from + at;
+            const size_t run = (size_t)(part.n * part.inner);
+            for (int64_t o = 0; o < part.outer; o++)
+                memcpy(to + (o * part.size + part.first) * part.inner, packed + o * (int64_t)run,
+                       run * sizeof(*packed));
+        } else
             pack(&part, from, to + at);
         at += counts[k];
     }
@@ -257,11 +253,6 @@ static cs_status move(mover *m, carried *now, cs_layout_axis axis, cs_exchange_k
 
 /* ---- along an axis ---- */
 
-static int64_t larger(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
 /* Counted as in cs_exchange_kind. */
 static int64_t bytes_of(const mover *m, const carried *now, cs_layout_axis axis,
                         cs_exchange_kind kind)
@@ -269,7 +260,7 @@ static int64_t bytes_of(const mover *m, const carried *now, cs_layout_axis axis,
     cs_tensor_layout behind = now->layout;
     behind.axes[axis] = m->r->to.axes[axis];
     const int64_t before = numbers_of(m, &now->layout), after = numbers_of(m, &behind);
-    return FLOAT * (kind == CS_EXCHANGE_ALL_TO_ALL   ? larger(before, after)
+    return FLOAT * (kind == CS_EXCHANGE_ALL_TO_ALL   ? (before > after ? before : after)
                     : kind == CS_EXCHANGE_ALL_GATHER ? after
                                                      : before);
 }

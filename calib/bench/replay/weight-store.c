@@ -80,25 +80,6 @@ static int64_t parameters_of(const cs_trainer *trainer, uint32_t op)
     return trainer->costs[op].weights + trainer->costs[op].biases;
 }
 
-static void lay_unit(cs_store *store, uint32_t u)
-{
-    cs_store_unit *unit = &store->units[u];
-    const cs_trainer *trainer = store->trainer;
-    int64_t at = 0;
-    for (int region = 0; region < CS_STORE_REGIONS; region++) {
-        for (uint32_t p = unit->first_op; p < unit->end_op; p++) {
-            const bool tensor = trainer->part_of.local->ops[p].weight_axes == CS_AXES_TENSOR;
-            if (tensor != (region == 0))
-                continue;
-            store->offsets[p - store->part->first_op] = at;
-            store->unit_of[p - store->part->first_op] = u;
-            unit->sizes[region] += parameters_of(trainer, p);
-            at += parameters_of(trainer, p);
-        }
-        unit->shares[region] = cs_states_share(unit->sizes[region], store->shards);
-    }
-}
-
 static cs_status take_unit(cs_store *store, cs_store_unit *unit, cs_error *error)
 {
     cs_block_pool *pool = store->trainer->pool;
@@ -106,14 +87,6 @@ static cs_status take_unit(cs_store *store, cs_store_unit *unit, cs_error *error
     CS_TRY(cs_block_pool_take(pool, store->zero >= 3 ? share : whole, &unit->weights, error));
     CS_TRY(cs_block_pool_take(pool, store->scatters ? share : whole, &unit->gradients, error));
     return cs_block_pool_take(pool, share * store->trainer->n_states, &unit->states, error);
-}
-
-static uint32_t count_units(const cs_job *job, uint32_t stage)
-{
-    uint32_t n = 0, end = job->plan->stages[stage].end_layer;
-    for (; end > job->plan->stages[stage].first_layer; n++)
-        end = cs_states_unit(job, stage, end);
-    return n;
 }
 
 static void cut_units(cs_store *store, const cs_job *job, uint32_t stage)
@@ -139,7 +112,10 @@ cs_status cs_store_open(cs_store *store, const cs_job *job, uint32_t stage, uint
     store->zero = store->shards > 1 ? job->states.zero : 0;
     store->scatters = cs_states_scatters_each(job, store->zero);
     store->rank = cs_axes_coordinate(cs_grid_axes(job->plan->grid, CS_AXES_SHARD), place);
-    store->n_units = count_units(job, stage);
+    uint32_t n = 0, end = job->plan->stages[stage].end_layer;
+    for (; end > job->plan->stages[stage].first_layer; n++)
+        end = cs_states_unit(job, stage, end);
+    store->n_units = n;
     store->units = calloc(store->n_units, sizeof(*store->units));
     store->offsets = calloc(n_ops, sizeof(*store->offsets));
     store->unit_of = calloc(n_ops, sizeof(*store->unit_of));
@@ -147,7 +123,21 @@ cs_status cs_store_open(cs_store *store, const cs_job *job, uint32_t stage, uint
         return cs_error_no_memory(error);
     cut_units(store, job, stage);
     for (uint32_t u = 0; u < store->n_units; u++) {
-        lay_unit(store, u);
+        cs_store_unit *unit = &store->units[u];
+        const cs_trainer *trainer = store->trainer;
+        int64_t at = 0;
+        for (int region = 0; region < CS_STORE_REGIONS; region++) {
+            for (uint32_t p = unit->first_op; p < unit->end_op; p++) {
+                const bool tensor = trainer->part_of.local->ops[p].weight_axes == CS_AXES_TENSOR;
+                if (tensor != (region == 0))
+                    continue;
+                store->offsets[p - store->part->first_op] = at;
+                store->unit_of[p - store->part->first_op] = u;
+                unit->sizes[region] += parameters_of(trainer, p);
+                at += parameters_of(trainer, p);
+            }
+            unit->shares[region] = cs_states_share(unit->sizes[region], store->shards);
+        }
         CS_TRY(take_unit(store, &store->units[u], error));
     }
     return CS_OK;

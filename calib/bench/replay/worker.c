@@ -27,33 +27,6 @@ static cs_status open_stages(cs_worker *worker, cs_error *error)
     return status;
 }
 
-/* The last computation that reads each version of each stage on this device. */
-static void find_last_readers(cs_worker *worker)
-{
-    const cs_replay *replay = worker->replay;
-    uint32_t width = replay->graph.n_batches + 2;
-    for (uint32_t i = 0; i < replay->graph.n_tasks; i++) {
-        uint32_t task = replay->order[i];
-        const cs_class *cls = cs_graph_class(&replay->graph, task);
-        bool reads = cls->kind == CS_FORWARD || cls->kind == CS_BACKWARD;
-        if (reads && cls->device == worker->device && replay->versions[task] < width)
-            worker->last_reader[cls->stage * width + replay->versions[task]] = i;
-    }
-}
-
-/* What the parts have taken, not what they should have. */
-static void count_resident(cs_worker *worker)
-{
-    for (uint32_t s = 0; s < worker->replay->scenario->plan->n_stages; s++) {
-        if (worker->grid)
-            cs_store_count(&worker->grid->stores[s], worker->resident);
-        const cs_part *part = &worker->stages[s].part;
-        worker->resident[CS_MEMORY_WEIGHTS] += part->parameters.bytes;
-        worker->resident[CS_MEMORY_GRADIENTS] += part->gradients.bytes;
-        worker->resident[CS_MEMORY_OPTIMIZER] += part->states.bytes;
-    }
-}
-
 /* All processes in their own order need no group. */
 static bool is_all(const cs_worker *worker, const uint32_t *ranks, uint32_t n)
 {
@@ -115,8 +88,25 @@ static cs_status open_worker(cs_worker *worker, cs_error *error)
     CS_TRY(cs_trainer_init(&worker->trainer, error));
     CS_TRY(open_stages(worker, error));
     CS_TRY(open_groups(worker, error));
-    find_last_readers(worker);
-    count_resident(worker);
+    /* The last computation that reads each version of each stage on this device. */
+    const cs_replay *replay = worker->replay;
+    uint32_t width = replay->graph.n_batches + 2;
+    for (uint32_t i = 0; i < replay->graph.n_tasks; i++) {
+        uint32_t task = replay->order[i];
+        const cs_class *cls = cs_graph_class(&replay->graph, task);
+        bool reads = cls->kind == CS_FORWARD || cls->kind == CS_BACKWARD;
+        if (reads && cls->device == worker->device && replay->versions[task] < width)
+            worker->last_reader[cls->stage * width + replay->versions[task]] = i;
+    }
+    /* What the parts have taken, not what they should have. */
+    for (uint32_t s = 0; s < worker->replay->scenario->plan->n_stages; s++) {
+        if (worker->grid)
+            cs_store_count(&worker->grid->stores[s], worker->resident);
+        const cs_part *part = &worker->stages[s].part;
+        worker->resident[CS_MEMORY_WEIGHTS] += part->parameters.bytes;
+        worker->resident[CS_MEMORY_GRADIENTS] += part->gradients.bytes;
+        worker->resident[CS_MEMORY_OPTIMIZER] += part->states.bytes;
+    }
     return CS_OK;
 }
 

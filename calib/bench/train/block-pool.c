@@ -41,32 +41,25 @@ static bool reuse(cs_block_pool *pool, int64_t bytes, cs_block *block)
     return false;
 }
 
-/* Pieces that nobody has may be in the way: a device that is full is asked again without them. They
- * go when what uses them is done (backend.h). */
-static cs_status take_new(cs_block_pool *pool, int64_t bytes, cs_block *block, cs_error *error)
-{
-    void *data;
-    const cs_error before = *error;
-    cs_status status = pool->backend->allocate(pool->bench, bytes, &data, error);
-    if (status == CS_NO_MEMORY && pool->n_free > 0) {
-        *error = before;
-        release_free(pool);
-        status = pool->backend->allocate(pool->bench, bytes, &data, error);
-    }
-    if (status != CS_OK)
-        return status;
-    *block = (cs_block){data, bytes};
-    pool->held += bytes;
-    return CS_OK;
-}
-
 cs_status cs_block_pool_take(cs_block_pool *pool, int64_t bytes, cs_block *block, cs_error *error)
 {
     *block = (cs_block){0};
     if (bytes == 0)
         return CS_OK;
     if (!reuse(pool, bytes, block)) {
-        CS_TRY(take_new(pool, bytes, block, error));
+        /* Pieces that nobody has may be in the way: a device that is full is asked again without them. They go when what uses them is done (backend.h). */
+        void *data;
+        const cs_error before = *error;
+        cs_status status = pool->backend->allocate(pool->bench, bytes, &data, error);
+        if (status == CS_NO_MEMORY && pool->n_free > 0) {
+            *error = before;
+            release_free(pool);
+            status = pool->backend->allocate(pool->bench, bytes, &data, error);
+        }
+        if (status != CS_OK)
+            return status;
+        *block = (cs_block){data, bytes};
+        pool->held += bytes;
     }
     pool->live += bytes;
     pool->peak = pool->live > pool->peak ? pool->live : pool->peak;

@@ -15,15 +15,6 @@ static int64_t width_of(const cs_trainer *trainer)
 
 /* ---- what is the same for all parts ---- */
 
-/* Views of an input with so many features that stand before operator p. */
-static uint32_t siblings_before(const cs_net *net, uint32_t p)
-{
-    uint32_t n = 0;
-    for (uint32_t q = 0; q < p; q++)
-        n += net->ops[q].kind == CS_OP_VIEW && net->ops[q].inputs[0] == net->ops[p].inputs[0];
-    return n;
-}
-
 /* A view of as many elements lies as its input does. Otherwise it takes some of the features, the
  * views of one input side by side, or the first row. */
 static void lay_view(cs_trainer *trainer, uint32_t p)
@@ -37,8 +28,13 @@ static void lay_view(cs_trainer *trainer, uint32_t p)
     if (out->elements == in->elements)
         return;
     *to = *from;
-    if (out->shape.rank == in->shape.rank)
-        to->offset += siblings_before(net, p) * cs_tensor_columns(out);
+    if (out->shape.rank == in->shape.rank) {
+        /* Views of an input with so many features that stand before operator p. */
+        uint32_t n = 0;
+        for (uint32_t q = 0; q < p; q++)
+            n += net->ops[q].kind == CS_OP_VIEW && net->ops[q].inputs[0] == net->ops[p].inputs[0];
+        to->offset += n * cs_tensor_columns(out);
+    }
 }
 
 static void lay_tensors(cs_trainer *trainer)
@@ -226,22 +222,6 @@ static cs_status fill_part(cs_trainer *trainer, cs_part *part, cs_error *error)
     return width_of(trainer) < FLOAT ? copy_masters(trainer, part, error) : CS_OK;
 }
 
-/* Tied operators read the lender's weights, and add to its gradient. */
-static cs_status borrow(const cs_trainer *trainer, cs_part *part, cs_error *error)
-{
-    for (uint32_t p = part->first_op; p < part->end_op; p++) {
-        uint32_t lender = trainer->lenders[p];
-        if (lender < part->first_op || lender >= part->end_op)
-            return cs_error_add(error, CS_INVALID,
-                                "%s: operator %s shares the weights of %s, which is in another "
-                                "part",
-                                trainer->net->name, trainer->net->ops[p].name,
-                                trainer->net->ops[lender].name);
-        part->offsets[p - part->first_op] = part->offsets[lender - part->first_op];
-    }
-    return CS_OK;
-}
-
 /* Parameters of each operator begin at a multiple of so many. */
 static cs_status lay_part(cs_trainer *trainer, uint32_t first, uint32_t end, int64_t unit,
                           cs_part *part, cs_error *error)
@@ -258,7 +238,18 @@ static cs_status lay_part(cs_trainer *trainer, uint32_t first, uint32_t end, int
         part->n_parameters += n;
         part->n_places += (n + unit - 1) / unit * unit;
     }
-    return borrow(trainer, part, error);
+    /* Tied operators read the lender's weights, and add to its gradient. */
+    for (uint32_t p = part->first_op; p < part->end_op; p++) {
+        uint32_t lender = trainer->lenders[p];
+        if (lender < part->first_op || lender >= part->end_op)
+            return cs_error_add(error, CS_INVALID,
+                                "%s: operator %s shares the weights of %s, which is in another "
+                                "part",
+                                trainer->net->name, trainer->net->ops[p].name,
+                                trainer->net->ops[lender].name);
+        part->offsets[p - part->first_op] = part->offsets[lender - part->first_op];
+    }
+    return CS_OK;
 }
 
 cs_status cs_part_open(cs_trainer *trainer, uint32_t first, uint32_t end, cs_part *part,
@@ -275,17 +266,6 @@ cs_status cs_part_open(cs_trainer *trainer, uint32_t first, uint32_t end, cs_par
     return status;
 }
 
-/* Once for all passes. */
-static void find_needed(const cs_trainer *trainer, cs_part *part)
-{
-    for (uint32_t s = 0; s < trainer->net->n_storages; s++) {
-        uint32_t p = part->first_op;
-        while (p < part->end_op && !keeps(trainer, p, s))
-            p++;
-        part->needed[s] = p < part->end_op ? p : CS_NO_TENSOR;
-    }
-}
-
 cs_status cs_part_open_bare(cs_trainer *trainer, uint32_t first, uint32_t end, cs_part *part,
                             cs_error *error)
 {
@@ -295,8 +275,15 @@ cs_status cs_part_open_bare(cs_trainer *trainer, uint32_t first, uint32_t end, c
     made.needed = calloc(trainer->net->n_storages + UINT64_C(1), sizeof(*made.needed));
     if (status == CS_OK && (!made.places || !made.needed))
         status = cs_error_no_memory(error);
-    if (status == CS_OK)
-        find_needed(trainer, &made);
+    if (status == CS_OK) {
+        /* Once for all passes. */
+        for (uint32_t s = 0; s < trainer->net->n_storages; s++) {
+            uint32_t p = made.first_op;
+            while (p < made.end_op && !keeps(trainer, p, s))
+                p++;
+            made.needed[s] = p < made.end_op ? p : CS_NO_TENSOR;
+        }
+    }
     if (status == CS_OK)
         *part = made;
     else

@@ -44,8 +44,18 @@ static cs_status find_leader(const cs_wire *wire, uint32_t *leader, cs_error *er
     return status == CS_OK ? freed : status;
 }
 
-static cs_status find_nodes(cs_wire *wire, cs_error *error)
+/* ---- processes ---- */
+
+cs_status cs_wire_open(cs_wire *wire, cs_error *error)
 {
+    int rank, size;
+    CS_TRY(check(MPI_Init(NULL, NULL), "MPI_Init", error));
+    CS_TRY(check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
+                 "MPI_Comm_set_errhandler", error));
+    CS_TRY(check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank", error));
+    CS_TRY(check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size", error));
+    *wire = (cs_wire){
+        .rank = (uint32_t)rank, .size = (uint32_t)size, .group = MPI_Comm_c2f(MPI_COMM_WORLD)};
     const char *asked = getenv("SIM_BENCH_RANKS_PER_NODE");
     const long per_node = asked ? strtol(asked, NULL, 10) : 0;
     double *leaders = calloc(wire->size, sizeof(*leaders));
@@ -67,21 +77,6 @@ static cs_status find_nodes(cs_wire *wire, cs_error *error)
         wire->place += wire->nodes[i] == wire->nodes[wire->rank];
     free(leaders);
     return status;
-}
-
-/* ---- processes ---- */
-
-cs_status cs_wire_open(cs_wire *wire, cs_error *error)
-{
-    int rank, size;
-    CS_TRY(check(MPI_Init(NULL, NULL), "MPI_Init", error));
-    CS_TRY(check(MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN),
-                 "MPI_Comm_set_errhandler", error));
-    CS_TRY(check(MPI_Comm_rank(MPI_COMM_WORLD, &rank), "MPI_Comm_rank", error));
-    CS_TRY(check(MPI_Comm_size(MPI_COMM_WORLD, &size), "MPI_Comm_size", error));
-    *wire = (cs_wire){
-        .rank = (uint32_t)rank, .size = (uint32_t)size, .group = MPI_Comm_c2f(MPI_COMM_WORLD)};
-    return find_nodes(wire, error);
 }
 
 void cs_wire_close(cs_wire *wire, bool failed)

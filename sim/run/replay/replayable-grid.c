@@ -24,7 +24,7 @@ static cs_status check_axes(const cs_split *split, const char *path, cs_error *e
     return CS_OK;
 }
 
-/* What kernels need to know of a part of an operator, and are not told. */
+/* Refuses operators whose kernels cannot compute a part. */
 static cs_status check_operator(const cs_scenario *scenario, const cs_net_local *local, uint32_t p,
                                 const char *path, cs_error *error)
 {
@@ -54,7 +54,7 @@ static cs_status check_operator(const cs_scenario *scenario, const cs_net_local 
     return CS_OK;
 }
 
-/* The first layer of the unit (states.h) that has a layer. */
+/* Returns the first layer of the unit (states.h) that contains a layer. */
 static uint32_t unit_of(const cs_job *job, uint32_t stage, uint32_t layer)
 {
     uint32_t end = job->plan->stages[stage].end_layer, first = cs_states_unit(job, stage, end);
@@ -75,7 +75,8 @@ static void find_layer(const cs_scenario *scenario, const cs_net_chain *chain, u
         ++*stage;
 }
 
-/* Weights that are gathered, or whose gradients are scattered, unit by unit are in one. */
+/* Checks that shared weights are in one unit if weights are gathered, or gradients scattered, per
+ * unit. */
 static cs_status check_shared(const cs_scenario *scenario, const char *path, cs_error *error)
 {
     const cs_net *net = scenario->net;
@@ -97,7 +98,7 @@ static cs_status check_shared(const cs_scenario *scenario, const char *path, cs_
             status = cs_error_add(error, CS_INVALID,
                                   "%s: /parallel/zero: must be at most %d to be replayed, as "
                                   "operator %s shares the weights of %s, which is gathered and "
-                                  "scattered apart (got %u)",
+                                  "scattered separately (got %u)",
                                   path, job->states.accumulate ? 2 : 1, net->ops[p].name,
                                   net->ops[lender].name, job->states.zero);
     }
@@ -109,10 +110,11 @@ cs_status cs_replayable_grid(const cs_scenario *scenario, const char *path, cs_e
 {
     cs_net_local local = {0};
     if (scenario->job.states.layers)
-        return cs_error_add(error, CS_INVALID,
-                            "%s: /parallel/rules: must be empty to be replayed: all layers rest as "
-                            "\"zero\" says",
-                            path);
+        return cs_error_add(
+            error, CS_INVALID,
+            "%s: /parallel/rules: must be empty to be replayed: \"zero\" applies to all "
+            "layers",
+            path);
     CS_TRY(check_axes(&scenario->parallel->split, path, error));
     CS_TRY(cs_net_local_make(scenario->net, &scenario->parallel->split, 0, NULL, &local, error));
     cs_status status = CS_OK;

@@ -20,7 +20,7 @@ static uint32_t stage_of(const cs_plan *plan, const cs_net_chain *chain, uint32_
     return s;
 }
 
-/* Tied weights are one piece of memory. */
+/* Checks that tied weights are on one stage, because they share memory. */
 static cs_status check_ties(const cs_scenario *scenario, const char *path, cs_error *error)
 {
     const cs_net *net = scenario->net;
@@ -84,10 +84,10 @@ cs_status cs_replayable_scenario(const cs_scenario *scenario, const char *path, 
         return refuse(path, "/model/states", "must be fp32 to be replayed", error);
     if (scenario->job.other_ratio > 0)
         return refuse(path, "/model/optimizer",
-                      "must be another than muon to be replayed: no backend orthogonalises", error);
+                      "must not be muon to be replayed: no backend orthogonalises", error);
     CS_TRY(check_recompute(scenario, path, error));
     if (scenario->job.offload.layers > 0)
-        return refuse(path, "/offload", "must be left out to be replayed", error);
+        return refuse(path, "/offload", "must be omitted to be replayed", error);
     for (uint32_t d = 0; d < scenario->platform.n_devices; d++)
         if (scenario->job.speeds[d] != 1)
             return refuse(path, "/platform/speed", "must be 1 to be replayed", error);
@@ -116,12 +116,11 @@ static cs_status check_class(const cs_class *cls, const char *path, cs_error *er
     case CS_ALL_REDUCE:
         return CS_OK;
     case CS_TRANSFER:
-        return cls->blocking
-                   ? CS_OK
-                   : refuse(path, "/platform/blocking",
-                            "must be true to be replayed: processes that compute send and "
-                            "receive by themselves",
-                            error);
+        return cls->blocking ? CS_OK
+                             : refuse(path, "/platform/blocking",
+                                      "must be true to be replayed: processes send and receive "
+                                      "in between computations",
+                                      error);
     default:
         return cs_error_add(error, CS_INVALID,
                             "%s: /schedule/kind: tasks of the kind \"%s\" cannot be replayed", path,
@@ -129,19 +128,14 @@ static cs_status check_class(const cs_class *cls, const char *path, cs_error *er
     }
 }
 
-/* Those that passes of a grid have besides. */
-static bool is_of_grid(const cs_replay *replay, uint8_t kind)
-{
-    return replay->has_grid && (kind == CS_ALL_GATHER || kind == CS_REDUCE_SCATTER);
-}
-
-/* Only of classes that tasks have. */
+/* Checks only classes that have tasks. */
 cs_status cs_replayable_kinds(const cs_replay *replay, const char *path, cs_error *error)
 {
     cs_status status = CS_OK;
     for (uint32_t t = 0; t < replay->graph.n_tasks && status == CS_OK; t++) {
+        /* Passes of a grid may also have these. */
         const cs_class *cls = cs_graph_class(&replay->graph, t);
-        if (!is_of_grid(replay, cls->kind))
+        if (!(replay->has_grid && (cls->kind == CS_ALL_GATHER || cls->kind == CS_REDUCE_SCATTER)))
             status = check_class(cls, path, error);
     }
     return status;
@@ -149,9 +143,9 @@ cs_status cs_replayable_kinds(const cs_replay *replay, const char *path, cs_erro
 
 /* ---- tasks ---- */
 
-/* What a device does for a micro-batch on a stage, and what messages bring it for that. */
+/* Computations of a device for a micro-batch of a stage, and the messages it gets for them. */
 typedef struct work {
-    uint8_t forwards, backwards; /* 2: or more */
+    uint8_t forwards, backwards; /* 2 means 2 or more */
     uint8_t inputs, gradients;
 } work;
 
@@ -194,8 +188,8 @@ static cs_status refuse_task(const ledger *l, uint32_t task, const char *what, c
                         cs_graph_describe(&l->replay->graph, task, text, sizeof(text)), what);
 }
 
-/* An output for the next stage's forward, or the gradient of an input for the backward of the
- * stage in front. */
+/* Whether a message is an output for the next stage's forward, or the gradient of an input for the
+ * previous stage's backward. */
 static bool is_expected(const ledger *l, uint32_t task)
 {
     const cs_replay *replay = l->replay;
@@ -221,8 +215,8 @@ static cs_status note_message(ledger *l, uint32_t task, cs_error *error)
     const cs_replay *replay = l->replay;
     if (!is_expected(l, task))
         return refuse_task(l, task,
-                           "carries no activations from one stage to the next and no gradients of "
-                           "them back: weights and sums of gradients are not sent",
+                           "carries neither activations to the next stage nor their gradients "
+                           "back: weights and sums of gradients cannot be sent",
                            error);
     const cs_class *to = cs_graph_class(&replay->graph, replay->readers[task]);
     for (uint32_t k = 0; k < replay->covers[task]; k++) {
@@ -233,16 +227,7 @@ static cs_status note_message(ledger *l, uint32_t task, cs_error *error)
     return CS_OK;
 }
 
-static cs_status check_sum(const ledger *l, uint32_t task, cs_error *error)
-{
-    return cs_replay_summed(l->replay, task) != CS_NONE
-               ? CS_OK
-               : refuse_task(l, task,
-                             "sums some of a stage's gradients: all at once can be replayed",
-                             error);
-}
-
-/* That each work is done once, with all it needs. */
+/* Checks that each computation is done once, with all its inputs. */
 static cs_status check_work(const ledger *l, uint32_t task, cs_error *error)
 {
     const cs_class *cls = cs_graph_class(&l->replay->graph, task);
@@ -252,20 +237,21 @@ static cs_status check_work(const ledger *l, uint32_t task, cs_error *error)
     if (at->forwards != 1 || at->backwards != 1)
         return refuse_task(l, task,
                            at->backwards > 1
-                               ? "has several backwards there, one for each bucket of gradients: "
-                                 "one for all of the stage can be replayed"
+                               ? "has several backwards there, one per bucket of gradients: "
+                                 "only one for the whole stage can be replayed"
                                : "must be one forward with one backward",
                            error);
     const bool fed = first || work_of(l, cls->device, cls->stage - 1, item)->forwards;
     const bool told = last || work_of(l, cls->device, cls->stage + 1, item)->backwards;
     if (at->inputs > 1 || at->gradients > 1)
-        return refuse_task(l, task, "gets what it needs in several messages", error);
+        return refuse_task(l, task, "gets its inputs in several messages", error);
     return (fed || at->inputs) && (told || at->gradients)
                ? CS_OK
-               : refuse_task(l, task, "gets no message from the stage beside it", error);
+               : refuse_task(l, task, "gets no message from the neighbouring stage", error);
 }
 
-/* Asked last: a schedule that starts by the clock may have more that cannot be replayed. */
+/* Checked last: a schedule that starts by the clock may have other features that cannot be
+ * replayed. */
 static cs_status check_timing(const ledger *l, uint32_t task, cs_error *error)
 {
     const cs_class *cls = cs_graph_class(&l->replay->graph, task);
@@ -275,11 +261,11 @@ static cs_status check_timing(const ledger *l, uint32_t task, cs_error *error)
                   "must be asap to be replayed: processes do not wait for a time", error);
 }
 
-/* A collective's members stand for the same; the first one is asked. */
+/* The first member of a collective is checked for all. */
 static cs_status check_tasks(ledger *l, cs_error *error)
 {
     const cs_graph *graph = &l->replay->graph;
-    const uint32_t n = l->replay->has_grid ? 0 : graph->n_tasks; /* passes.h has seen to them */
+    const uint32_t n = l->replay->has_grid ? 0 : graph->n_tasks; /* passes.h has checked grids */
     cs_status status = CS_OK;
     for (uint32_t t = 0; t < n; t++)
         note_computation(l, t);
@@ -291,7 +277,12 @@ static cs_status check_tasks(ledger *l, cs_error *error)
         if (kind == CS_FORWARD || kind == CS_BACKWARD)
             status = check_work(l, t, error);
         else if (kind == CS_ALL_REDUCE)
-            status = check_sum(l, t, error);
+            status = cs_replay_summed(l->replay, t) != CS_NONE
+                         ? CS_OK
+                         : refuse_task(
+                               l, t,
+                               "sums some of a stage's gradients: only all at once can be replayed",
+                               error);
     }
     for (uint32_t t = 0; t < graph->n_tasks && status == CS_OK; t++)
         status = check_timing(l, t, error);

@@ -32,7 +32,7 @@ bool cs_team_helps(const cs_team *team);
 void cs_team_identify(cs_team *team, uint64_t identity);
 
 /* Like cs_pool_run, with the helpers. `stage` numbers a command's pools, in ascending order; the
- * leader may run several pools in one stage. Helpers pass the same pool, of which only `work` and
+ * leader may run several pools in one stage. Helpers pass the same pool, whose only `work` and
  * `jobs` are used: their call lasts until the leader reaches another stage or ends, and collects
  * nothing.
  *
