@@ -1,7 +1,7 @@
 /* Costs: measured times of a device and its links, as a file that scenarios use.
  *
  * Five tables; each entry refers to its source:
- *   compute     times of operators of a network, by key (sim/workload/op-shape.h)
+ *   compute     times of operators of a network, by key (sim/model/op-shape.h)
  *   memory      memory that the device held while a network was trained
  *   network     times of collectives and messages by size: regimes of alpha + beta * bytes
  *   bandwidths  of the device's memory and of copies
@@ -79,7 +79,7 @@ typedef enum cs_cost_level {
         CS_N_COST_LEVELS
 } cs_cost_level;
 
-/* The measured operation; bytes as in sim/lower/algorithms.h: all_gather: the total gathered;
+/* The measured operation; bytes as in sim/core/lower/algorithms.h: all_gather: the total gathered;
  * all_to_all: each rank's data for all ranks; otherwise the whole vector or message. */
 #define CS_COST_COLLECTIVE_MAP(X)                                                                  \
     X(SEND, "send")     /* one message, one way */                                                 \

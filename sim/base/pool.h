@@ -1,5 +1,5 @@
 /* Worker threads that process points, and the calling thread, which collects the results. Used
- * for sweeps, searches, predictions and repeated runs. sim/team shares a pool's points among
+ * for sweeps, searches, predictions and repeated runs. sim/study/team shares a pool's points among
  * processes. */
 #ifndef CS_BASE_POOL_H
 #define CS_BASE_POOL_H

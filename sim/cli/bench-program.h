@@ -1,8 +1,8 @@
-/* Starts the programs that compute and communicate for real (calib/request/request.h). */
+/* Starts the programs that compute and communicate for real (calib/bench/request/request.h). */
 #ifndef CS_CLI_BENCH_PROGRAM_H
 #define CS_CLI_BENCH_PROGRAM_H
 
-#include "calib/request/request.h"
+#include "calib/bench/request/request.h"
 #include "sim/cli/command.h"
 
 /* Runs sim-bench-BACKEND in `mode`: alone or, if processes > 0, as that many processes under mpirun

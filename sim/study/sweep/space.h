@@ -13,7 +13,7 @@
 #define CS_SWEEP_SPACE_H
 
 #include "sim/base/units.h"
-#include "sim/sweep/range.h"
+#include "sim/study/sweep/range.h"
 
 #include <stdbool.h>
 
@@ -46,7 +46,7 @@ typedef struct cs_space {
 void cs_space_init(cs_space *space);
 void cs_space_finish(cs_space *space);
 
-/* Adds a key with its values, "/json/pointer=VALUES" (sim/sweep/range.h); messages begin with
+/* Adds a key with its values, "/json/pointer=VALUES" (sim/study/sweep/range.h); messages begin with
  * `origin`. cs_space_vary_json takes the values from a JSON document: an array, or a text as
  * above. */
 CS_MUST_CHECK cs_status cs_space_vary(cs_space *space, const char *origin, const char *text,

@@ -1,4 +1,4 @@
-/* Messages between the processes of a team. Internal to sim/team. */
+/* Messages between the processes of a team. Internal to sim/study/team. */
 #ifndef CS_TEAM_PACKET_H
 #define CS_TEAM_PACKET_H
 

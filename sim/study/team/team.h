@@ -11,13 +11,13 @@
  * about the same time, as far as the points' sizes allow.
  *
  * All functions are called by the main thread. Open MPI ends all processes of a job when one dies;
- * the collected results survive in the leader's journal (sim/sweep/journal.h).
+ * the collected results survive in the leader's journal (sim/study/sweep/journal.h).
  */
 #ifndef CS_TEAM_TEAM_H
 #define CS_TEAM_TEAM_H
 
 #include "sim/base/pool.h"
-#include "sim/team/launch.h"
+#include "sim/study/team/launch.h"
 
 typedef struct cs_team cs_team;
 
