@@ -117,8 +117,7 @@ static cs_status read_line(reader *r)
         if (r->ranks < 2)
             return cs_log_invalid(
                 &import->log, import->error,
-                "the log does not state the number of ranks: give --ranks, at least "
-                "2");
+                "the log does not state the number of ranks: give --ranks, at least 2");
         if (!options->level)
             return cs_log_invalid(
                 &import->log, import->error,

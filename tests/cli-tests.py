@@ -1926,8 +1926,8 @@ class LowMemory(Case):
 
     def test_mistakes(self):
         for words, message in (
-                ([], 'run: --low-memory keeps no tasks to write: it needs --no-output'),
-                (['-o', 'a.h5'], 'run: --low-memory keeps no tasks to write: it needs --no-output'),
+                ([], 'run: --low-memory keeps no tasks to write; add --no-output'),
+                (['-o', 'a.h5'], 'run: --low-memory keeps no tasks to write; add --no-output'),
                 (['--no-output', '--stop-on-oom'],
                  'run: --low-memory and --stop-on-oom exclude each other'),
                 (['--no-output', '--runs', '2'], 'run: --low-memory and --runs exclude each other'),

@@ -137,10 +137,9 @@ static cs_status warn(const file_params *of, const cs_fabric_nccl *found, cs_pla
 {
     static const char without[] =
         "%s lists no NVLinks, as files of virtual machines often do, so GPUs communicate over "
-        "PCIe; if "
-        "NVSwitches join them, set their bandwidth per GPU, one way: \"nvswitch\": \"300 GB/s\" "
-        "(300 "
-        "GB/s for an A100, 450 GB/s for an H100); if there are none, set \"nvswitch\": \"none\"";
+        "PCIe; if NVSwitches join them, set their bandwidth per GPU, one way: \"nvswitch\": \"300 "
+        "GB/s\" (300 GB/s for an A100, 450 GB/s for an H100); if there are none, set \"nvswitch\": "
+        "\"none\"";
     static const char missing[] =
         "%s has %" PRIu32 " direct links to GPUs that it does not list; they are ignored";
     char shown[256], text[sizeof(without) + sizeof(shown)];

@@ -145,9 +145,8 @@ cs_status cs_conditions_check(const char *conditions, const cs_json_place *place
             (wanted > relation && *wanted == '\0') || (*relation == '%' && !other))
             return cs_json_invalid(
                 place, error,
-                "%s is not a condition; conditions are separated by blanks: /key, "
-                "!/key, /key=value|value, /key!=value, /key<number (<=, >, >=) "
-                "or /key%%/key",
+                "%s is not a condition; conditions are separated by blanks: /key, !/key, "
+                "/key=value|value, /key!=value, /key<number (<=, >, >=) or /key%%/key",
                 cs_text_quote(one, quoted, sizeof(quoted)));
     }
     return CS_OK;

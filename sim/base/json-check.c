@@ -178,8 +178,7 @@ static cs_status check_escape(checker *c, bool keep)
         found = strchr(letters, c->at[1]);
     if (!found)
         return fail(c, c->at,
-                    "unknown escape in a string; known: \\\" \\\\ \\/ \\b \\f \\n \\r \\t "
-                    "\\uXXXX");
+                    "unknown escape in a string; known: \\\" \\\\ \\/ \\b \\f \\n \\r \\t \\uXXXX");
     c->at += 2;
     return keep ? keep_bytes(c, &meanings[found - letters], 1) : CS_OK;
 }

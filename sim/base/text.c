@@ -152,8 +152,8 @@ const char *cs_text_shown(const char *text, cs_arena *arena)
 
 void cs_text_print_word(FILE *out, const char *word)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "/._-=,:+@%";
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789/._-=,:+@%";
     if (cs_text_has_control(word, strlen(word))) {
         /* Escape single bytes: shells interpret code points differently. */
         size_t length = strlen(word);

@@ -59,8 +59,8 @@ static void add_character(line *to, char c)
 /* Appends a word as a shell reads it, in single quotes if it has special characters. */
 static void add_word(line *to, const char *word)
 {
-    static const char plain[] = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789"
-                                "-_./,:=+@%";
+    static const char plain[] =
+        "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./,:=+@%";
     const bool quoted = word[0] == '\0' || word[strspn(word, plain)] != '\0';
     if (to->used > 0)
         add_character(to, ' ');

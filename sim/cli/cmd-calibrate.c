@@ -29,15 +29,13 @@ static const cs_option options[] = {
     {"processes", 'n', "N",
      "Compute: measure in N processes at the same time (default: 1); network: ranks (default: 2)"},
     {"share", 0, "SHARE",
-     "Stop when the interval of each median is within this share of the median (default: "
-     "0.02)"},
+     "Stop when the interval of each median is within this share of the median (default: 0.02)"},
     {"time-limit", 't', "TIME",
      "End after this time and the current step, with wider intervals: time per batch size, at most "
      "half of it to warm up, or per message size (default: 20 s, 0.5 s)"},
     {"launcher", 0, "WORDS",
      "Network: command that starts the processes (default: mpirun), e.g. \"mpirun --hostfile "
-     "hosts\", "
-     "\"srun\""},
+     "hosts\", \"srun\""},
     {"collective", 'c', "NAME", "Measure only this collective (default: all)", true},
     {"min-bytes", 0, "SIZE", "Shortest message (default: 8 B)"},
     {"max-bytes", 0, "SIZE", "Longest message (default: 1 GiB, or what fits half the free memory)"},

@@ -660,12 +660,11 @@ static void print_device(const char *name, FILE *out)
 }
 
 static const char letters_of_forms[] =
-    "In closed forms, P is the number of stages, s one of them, from 0, and M the number "
-    "of micro-batches per mini-batch; f, b and c are the times of a forward, a backward and a "
-    "message. If w occurs, it is the time of the gradients of weights, and b only the time of "
-    "the gradients of inputs. All other letters are defined in the source. `sim run` says which "
-    "closed forms "
-    "hold for a run.";
+    "In closed forms, P is the number of stages, s one of them, from 0, and M the number of "
+    "micro-batches per mini-batch; f, b and c are the times of a forward, a backward and a "
+    "message. If w occurs, it is the time of the gradients of weights, and b only the time of the "
+    "gradients of inputs. All other letters are defined in the source. `sim run` says which closed "
+    "forms hold for a run.";
 
 static void print_section(const cs_arguments *arguments, size_t section, FILE *out)
 {

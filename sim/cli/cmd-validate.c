@@ -27,16 +27,14 @@ static const cs_option options[] = {
      "quality or feature",
      true, NULL},
     {"like", 0, "SCENARIO.json",
-     "Only runs like this scenario: same device, same precision, ... (if at least "
-     "ten remain)",
+     "Only runs like this scenario: same device, same precision, ... (if at least ten remain)",
      false, NULL},
     {"points", 'p', NULL, "Also print a line per run", false, NULL},
     {"tables", 0, NULL, "Also print errors by dataset, GPU and feature, and assumptions", false,
      NULL},
     {"by-group", 0, NULL,
      "Also print, by dataset and group of runs that differ only in their layout, the layout with "
-     "the "
-     "best measured and the best predicted time, and the loss of the latter",
+     "the best measured and the best predicted time, and the loss of the latter",
      false, NULL},
     {"trends", 0, NULL,
      "Also print how predicted / measured changes for each doubling of tensor ranks, pipeline "

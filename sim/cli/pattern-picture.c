@@ -68,8 +68,7 @@ static cs_status draw(picture *p, const char *title, const cs_pattern_rows *rows
     if (!fill(p, rows))
         return cs_error_no_memory(error);
     snprintf(subtitle, sizeof(subtitle),
-             "one period of %s: each stage does one micro-batch; memory for it %s per "
-             "device",
+             "one period of %s: each stage does one micro-batch; memory for it %s per device",
              cs_units_text(cs_time_seconds(p->pattern->period), CS_QUANTITY_TIME, 6).s,
              memory < INT64_MAX ? cs_units_text((double)memory, CS_QUANTITY_BYTES, 4).s
                                 : "unlimited");

@@ -43,7 +43,8 @@ int64_t cs_cpu_workspace(const cs_kernel *kernel, cs_pass pass)
         return pointwise ? 0 : channels * window * pixels * (int64_t)sizeof(float);
     }
     if (kernel->op->kind == CS_OP_ATTENTION) {
-        /* Of one head: weights that are not saved, the gradient of the weights, and in a backward that needs both the weights behind dropout that are not saved. */
+        /* Matrices of one head: the weights if they are not saved, in a backward their gradient,
+         * and the weights after dropout if they are needed but not saved. */
         int64_t tokens = cs_kernel_out(kernel)->shape.dims[0];
         const bool flash = kernel->op->attention.kernel == CS_ATTENTION_FLASH;
         const bool backward = pass == CS_PASS_BACKWARD_INPUT;

@@ -1,9 +1,10 @@
-/* Linear layers by cuBLASLt. It counts columns first: what lies here as rows x columns is to it a
- * matrix of columns x rows. With x (rows, in), w (out, in), y (rows, out):
- *
- *     forward   y  = x w^T        to cuBLASLt  c (out, rows) = a^T b, a = w, b = x
- *     input     dx = dy w                      c (in, rows)  = a b,   a = w, b = dy
- *     weight    dw += dy^T x                   c (in, out)  += a b^T, a = x, b = dy
+/* /* Linear layers by cuBLASLt. Its matrices are column-major: rows x columns here are columns x rows for
+ *  * cuBLASLt. With x (rows, in), w (out, in), y (rows, out):
+ *  *
+ *  *     forward   y  = x w^T        for cuBLASLt  c (out, rows) = a^T b, a = w, b = x
+ *  *     input     dx = dy w                       c (in, rows)  = a b,   a = w, b = dy
+ *  *     weight    dw += dy^T x                    c (in, out)  += a b^T, a = x, b = dy
+ *  * /
  */
 #include "calib/bench/cuda/cuda-device.h"
 
@@ -11,7 +12,7 @@
 
 static const int64_t workspace_limit = INT64_C(32) << 20;
 
-enum { MOST_ALIGNED = 16 }; /* bytes; kernels ask for no more */
+enum { MOST_ALIGNED = 16 }; /* bytes; kernels require no more */
 
 typedef struct matrix {
     int64_t rows, columns, stride; /* in cuBLASLt's terms */
@@ -41,7 +42,7 @@ static product product_of(const cs_kernel *kernel, cs_pass pass, const int64_t s
 
 /* ---- plans ---- */
 
-/* The largest power of two, in bytes, that so many elements are a multiple of. */
+/* Returns the largest power of two, in bytes, that divides the size of these elements. */
 static uint32_t alignment_of(int64_t elements, cs_precision precision)
 {
     uint32_t bytes = MOST_ALIGNED;
@@ -50,8 +51,8 @@ static uint32_t alignment_of(int64_t elements, cs_precision precision)
     return bytes;
 }
 
-/* Algorithms depend on the alignment of the biases, which stand behind the weights: to the
- * heuristics a pointer says it that has no other meaning, until the product is run. */
+/* Describes a product. Algorithms depend on the alignment of the biases, which follow the weights.
+ * For the heuristics, a placeholder pointer has this alignment. */
 static cs_status describe(cs_cuda_plan *plan, const cs_kernel *kernel, const product *p,
                           cs_error *error)
 {
@@ -91,7 +92,7 @@ static cs_status describe(cs_cuda_plan *plan, const cs_kernel *kernel, const pro
     return status;
 }
 
-/* "cublaslt algo 21 tile 20 split 1": the library's own numbers. */
+/* Names an algorithm by numbers of the library, such as "cublaslt algo 21 tile 20 split 1". */
 static cs_status name_algorithm(cs_cuda_plan *plan, cs_error *error)
 {
     static const cublasLtMatmulAlgoConfigAttributes_t names[] = {
@@ -107,7 +108,7 @@ static cs_status name_algorithm(cs_cuda_plan *plan, cs_error *error)
     return status;
 }
 
-/* The heuristics list algorithms from the fastest that they expect: the first one is taken. */
+/* Chooses the first algorithm of the heuristics, which is expected to be the fastest. */
 static cs_status choose(cs_bench *bench, const cs_kernel *kernel, cs_pass pass, const product *p,
                         int64_t limit, cs_cuda_plan *plan, cs_error *error)
 {
@@ -115,7 +116,8 @@ static cs_status choose(cs_bench *bench, const cs_kernel *kernel, cs_pass pass, 
     cublasLtMatmulHeuristicResult_t found;
     int n = 0;
     CS_TRY(CS_CUBLAS(cublasLtMatmulPreferenceCreate(&preference), error));
-    /* Rows begin where both their length and their distance allow: views lie at multiples of their own length. */
+    /* The alignment of rows follows from their length and their distance; views begin at multiples
+     * of their own length. */
     static const cublasLtMatmulPreferenceAttributes_t alignments[] = {
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES,
         CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES};
@@ -168,7 +170,7 @@ static int64_t sums_bytes(const cs_kernel *kernel, cs_pass pass)
                : 0;
 }
 
-/* Sums over rows come after the product, in the same place. */
+/* Plans the product; sums over rows are computed after it, in the same workspace. */
 static cs_status plan_linear(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
                              cs_cuda_plan *plan, cs_error *error)
 {
@@ -179,8 +181,8 @@ static cs_status plan_linear(cs_bench *bench, const cs_kernel *kernel, cs_pass p
     return status;
 }
 
-/* A view has its rows further apart than was planned for: planned anew, once, in the same
- * workspace.
+/* Plans again, once and in the same workspace, if the rows of a view have a larger distance than
+ * planned.
  */
 static cs_status fit_strides(cs_bench *bench, const cs_kernel *kernel, cs_pass pass,
                              const cs_operands *at, cs_cuda_plan *plan, cs_error *error)

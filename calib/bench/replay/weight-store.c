@@ -7,7 +7,7 @@
 
 enum { FLOAT = sizeof(float) };
 
-/* ---- where what is ---- */
+/* ---- layout ---- */
 
 static int64_t sum_of(const int64_t parts[CS_STORE_REGIONS])
 {
@@ -19,7 +19,8 @@ static int64_t before(const int64_t parts[CS_STORE_REGIONS], int region)
     return region == 0 ? 0 : parts[0];
 }
 
-/* Numbers of a region that place k has: the last ones may have fewer, or none. */
+/* Returns the numbers of a region in the share of place k; the last shares may be smaller or
+ * empty. */
 static int64_t share_of(const cs_store_unit *unit, int region, uint32_t k)
 {
     const int64_t left = unit->sizes[region] - (int64_t)k * unit->shares[region];
@@ -32,8 +33,8 @@ static int64_t own_share(const cs_store *store, const cs_store_unit *unit, int r
     return share_of(unit, region, store->rank);
 }
 
-/* Where a region begins in a block that has all of it; where the place's share does in one that has
- * all, or only shares. */
+/* Return the start of a region in a block of whole regions, and of the place's share in a block of
+ * whole regions or of shares. */
 static float *region_at(const cs_block *block, const cs_store_unit *unit, int region)
 {
     return (float *)block->data + before(unit->sizes, region);
@@ -56,7 +57,7 @@ static float *own_gradients(const cs_store *store, const cs_store_unit *unit, in
     return share_at(store, &unit->gradients, unit, region, store->scatters);
 }
 
-/* Tells the trainer where the parameters of a unit's operators and their gradients are. */
+/* Tells the trainer the places of the parameters and gradients of a unit's operators. */
 static void set_places(cs_store *store, uint32_t u)
 {
     const cs_store_unit *unit = &store->units[u];
@@ -160,7 +161,7 @@ void cs_store_close(cs_store *store)
 
 /* ---- the start ---- */
 
-/* The whole unit, of which the place keeps its share. */
+/* Draws the whole unit; the place keeps its share. */
 static cs_status draw_unit(cs_store *store, uint32_t u, float *whole, cs_error *error)
 {
     cs_store_unit *unit = &store->units[u];
@@ -215,7 +216,7 @@ void cs_store_count(const cs_store *store, int64_t *resident)
 
 /* ---- units ---- */
 
-/* A collective on the shares of a region. */
+/* Runs a collective on the shares of a region. */
 static cs_status move_region(const cs_store *store, const cs_store_unit *unit, int region,
                              cs_cost_collective collective, const cs_wire_group *group,
                              const float *from, float *to, cs_error *error)
@@ -264,7 +265,7 @@ cs_status cs_store_begin(cs_store *store, uint32_t u, cs_error *error)
     return CS_OK;
 }
 
-/* In place the sum of the own share comes to the front. */
+/* Reduces and scatters a region. In place, the sum of the own share moves to the front. */
 static cs_status scatter_region(cs_store *store, cs_store_unit *unit, int region,
                                 const cs_wire_group *group, cs_error *error)
 {

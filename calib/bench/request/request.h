@@ -22,7 +22,7 @@ typedef struct cs_request_override {
 } cs_request_override;
 
 typedef struct cs_request {
-    const char *output;  /* cost file, to which results are added; replay: results file */
+    const char *output;  /* cost file, results are added to it; replay: results file */
     const char *command; /* for the provenance: the user's command line */
     const char *date, *notes;
     bool progress; /* show progress on standard error, a terminal */

@@ -25,7 +25,7 @@ void cs_block_pool_finish(cs_block_pool *pool)
     *pool = (cs_block_pool){0};
 }
 
-/* The piece that was given back last is the one that caches know best. */
+/* Reuses the most recently freed piece, which is most likely in caches. */
 static bool reuse(cs_block_pool *pool, int64_t bytes, cs_block *block)
 {
     for (uint32_t i = pool->n_free; i-- > 0;) {
@@ -47,7 +47,8 @@ cs_status cs_block_pool_take(cs_block_pool *pool, int64_t bytes, cs_block *block
     if (bytes == 0)
         return CS_OK;
     if (!reuse(pool, bytes, block)) {
-        /* Pieces that nobody has may be in the way: a device that is full is asked again without them. They go when what uses them is done (backend.h). */
+        /* If the device is full, return the free pieces to it and try again. The device waits for
+         * their users (backend.h). */
         void *data;
         const cs_error before = *error;
         cs_status status = pool->backend->allocate(pool->bench, bytes, &data, error);
@@ -66,7 +67,7 @@ cs_status cs_block_pool_take(cs_block_pool *pool, int64_t bytes, cs_block *block
     return CS_OK;
 }
 
-/* Where there is no room to note a free piece, it goes back to the system. */
+/* Frees a piece to the system if the list of free pieces cannot grow. */
 void cs_block_pool_give(cs_block_pool *pool, cs_block *block)
 {
     if (!block->data)

@@ -112,8 +112,7 @@ cs_status cs_replayable_grid(const cs_scenario *scenario, const char *path, cs_e
     if (scenario->job.states.layers)
         return cs_error_add(
             error, CS_INVALID,
-            "%s: /parallel/rules: must be empty to be replayed: \"zero\" applies to all "
-            "layers",
+            "%s: /parallel/rules: must be empty to be replayed: \"zero\" applies to all layers",
             path);
     CS_TRY(check_axes(&scenario->parallel->split, path, error));
     CS_TRY(cs_net_local_make(scenario->net, &scenario->parallel->split, 0, NULL, &local, error));

@@ -74,8 +74,7 @@ cs_status cs_replayable_scenario(const cs_scenario *scenario, const char *path, 
     if (!scenario->net)
         return refuse(
             path, "/model",
-            "must have a \"name\" to be replayed: only an architecture says which kernels "
-            "to run",
+            "must have a \"name\" to be replayed: only an architecture says which kernels to run",
             error);
     CS_TRY(check_operators(scenario, path, error));
     if (scenario->model->precision != CS_PRECISION_FP32)
