@@ -12,7 +12,7 @@
  * unused.
  *
  * Vertices: all GPUs, node by node; then per node its NICs and other vertices; then the network's.
- * Links: those of node 0, node 1, ..., then the network's.
+ * Links: node 0, node 1, ..., then the network.
  */
 #include "sim/base/dependent-key.h"
 #include "topologies/topology.h"

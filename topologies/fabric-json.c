@@ -83,7 +83,7 @@ static const cs_field document_fields[] = {
     {"relays", CS_FIELD_COUNT, offsetof(document, relays), .fallback = "0",
      .doc = "GPUs that may pass a message on, over peer links"},
     {"vertices", CS_FIELD_LIST, offsetof(document, vertices), .of = &vertex_field,
-     .shape = "[{\"name\": ...}, ...]", .doc = "devices are those of kind gpu, in this order"},
+     .shape = "[{\"name\": ...}, ...]", .doc = "devices are the vertices of kind gpu, in this order"},
     {"links", CS_FIELD_LIST, offsetof(document, links), .of = &link_field,
      .shape = "[{\"from\": ...}, ...]", .doc = "directed, unless duplex"},
     {"routes", CS_FIELD_LIST, offsetof(document, routes), .fallback = "", .of = &route_field,

@@ -11,9 +11,9 @@
  * highest total, or the largest of equal ones.
  *
  * Using rings in both directions loses nothing if links are equally wide in both: replace each
- * one-way ring of bandwidth u by two opposite rings of u / 2. No set exceeds half of what the links
- * across any cut carry; the search goes down from this bound, widest links first, and gives up a
- * number of rings after a fixed number of steps. The result is thus optimal if it meets the bound
+ * one-way ring of bandwidth u by two opposite rings of u / 2. The total is at most half of the
+ * bandwidth across any cut; the search goes down from this bound, widest links first, and gives up
+ * a number of rings after a fixed number of steps. The result is thus optimal if it meets the bound
  * or if no larger number was given up. The order of the ranks determines every choice: the same
  * links give the same rings.
  */

@@ -70,7 +70,7 @@ bool cs_noise_is_on(const cs_noise *noise);
 CS_MUST_CHECK cs_status cs_noise_platform(const cs_noise *noise, const cs_platform *platform,
                                           uint64_t seed, cs_platform *disturbed, cs_error *error);
 
-/* Returns the factor (>= 1) by which each of n tasks takes longer; the caller frees them. NULL: no
+/* Returns the slowdown factor (>= 1) of each of n tasks; the caller frees the array. NULL: no
  * task is slow. CS_NO_MEMORY. */
 CS_MUST_CHECK cs_status cs_noise_tasks(const cs_noise *noise, uint64_t seed, uint32_t n,
                                        double **factors, cs_error *error);

@@ -7,8 +7,8 @@
  * conservative: if GPUs sit in pairs below PCIe switches, one x16 link to the bridge carries the
  * messages of both. If measurements with several pairs show more, set `host_bandwidth`.
  *
- * The latency is for the whole route from device to device and is assigned to the up link, of which
- * every route has exactly one.
+ * The latency is for the whole route from device to device. It is assigned to the up link: every
+ * route has exactly one.
  */
 #include "topologies/topology.h"
 

@@ -1,27 +1,27 @@
 /* A platform: devices, directed links, and the route from each device to each other.
  *
- * A topology builds a platform from its parameters. Routes are computed on request, not stored: a fat
- * tree of 65,536 hosts has 4e9 of them.
+ * A topology builds a platform from its parameters. Routes are computed on request, not stored: a
+ * fat tree of 65,536 hosts has 4e9 of them.
  *
- * Links lead from vertex to vertex. The first vertices are the devices, then the ports (NICs where a
- * node can be joined with others, see cluster.c), then vertices that only forward messages: switches,
- * host bridges, sockets. Devices and ports are the terminals, between which there are routes. A link
- * from a vertex to itself limits the total that the vertex can forward: every route through the vertex
- * uses it too.
+ * Links lead from vertex to vertex. The first vertices are the devices, then the ports (NICs where
+ * a node can be joined with others, see cluster.c), then vertices that only forward messages:
+ * switches, host bridges, sockets. Devices and ports are the terminals, between which there are
+ * routes. A link from a vertex to itself limits the total that the vertex can forward: every route
+ * through the vertex uses it too.
  *
  * A transfer of n bytes takes the sum of its route's latencies, and then its bytes compete for the
  * route's links, as `sharing` determines:
  *   none     each transfer has all links of its route to itself
- *   fifo     one message at a time per directed link; a message waits until it is the oldest on every
- *            link of its route, then occupies them all until its bytes have passed
- *   phi      every link gives bandwidth / phi, with a given coefficient phi (Kahira et al., HPDC 2021)
- *   count    bandwidth / (number of transfers now on the link), the smallest over the route
+ *   fifo     one message at a time per directed link; a message waits until it is the oldest on
+ *            every link of its route, then occupies them all until its bytes have passed
+ *   phi      every link gives bandwidth / phi, with a given coefficient phi (Kahira et al., HPDC
+ *   2021) count    bandwidth / (number of transfers now on the link), the smallest over the route
  *   max_min  fair shares over whole routes (progressive filling)
  *
- * With fifo, count and max_min, messages between the same two devices for the same purpose are sent one
- * after the other, in the order in which they reach the links, as on a stream of NCCL or between a pair
- * of MPI ranks. With count and max_min they can be `independent_messages` instead, each with its own
- * share.
+ * With fifo, count and max_min, messages between the same two devices for the same purpose are sent
+ * one after the other, in order of arrival, as on a stream of NCCL or between a pair
+ * of MPI ranks. With count and max_min they can be `independent_messages` instead, each with its
+ * own share.
  */
 #ifndef CS_TOPOLOGIES_PLATFORM_H
 #define CS_TOPOLOGIES_PLATFORM_H

@@ -13,7 +13,7 @@
  * "aliases" are other ways to write the name. An alias matches if the text contains all its words, in
  * any case and order; a number also matches with "GB" or "G" appended. The alias with the most words
  * wins. A file whose "except" matches is ruled out. So "NVIDIA A100-PCIE-40GB" is the device with the
- * alias "A100 PCIe 40", not the one with "A100". If aliases of two files match equally well, the name
+ * alias "A100 PCIe 40", not the row with "A100". If aliases of two files match equally well, the name
  * is ambiguous and finds neither.
  */
 #ifndef CS_BASE_FACTS_H

@@ -53,7 +53,7 @@ cs_leftover *cs_leftover_folder(const char *path, const cs_marked_folder *made);
  * grace period. */
 cs_leftover *cs_leftover_process(pid_t group, bool gentle);
 
-/* Unregisters a leftover that is gone or has its final name. Accepts NULL. */
+/* Unregisters a leftover that was removed or renamed to its final name. Accepts NULL. */
 void cs_leftover_forget(cs_leftover *leftover);
 
 /* Defers signals between creating something and registering it as a leftover. */

@@ -191,7 +191,7 @@ static void remove_entry(int parent, const char *name, int level)
     (void)unlinkat(parent, name, AT_REMOVEDIR);
 }
 
-/* Removes the entries that the mark lists. Returns whether all are gone. */
+/* Removes the entries that the mark lists. Returns whether none remains. */
 static bool remove_listed(int folder, char *names)
 {
     bool gone = true;

@@ -12,7 +12,7 @@ static const char *const backends[] = {"cpu", "cuda", NULL};
 static const cs_option options[] = {
     {"output", 'o', "FILE.h5", "Results file (default: the scenario's name with -measured.h5)"},
     {"backend", 0, "NAME", "Backend (default: cpu)", false, backends},
-    {"runs", 'r', "N", "Repetitions, of which the median is kept (default: 11)"},
+    {"runs", 'r', "N", "Repetitions; the median run is kept (default: 11)"},
     CS_OPTION_SET,
     {0},
 };

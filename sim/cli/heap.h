@@ -1,4 +1,4 @@
-/* What the C library does with freed memory. Call before threads start; without effect unless the
+/* Configures how the C library keeps freed memory. Call before threads start; no effect unless the
  * library is glibc. */
 #ifndef CS_CLI_HEAP_H
 #define CS_CLI_HEAP_H

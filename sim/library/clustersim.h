@@ -64,7 +64,7 @@ typedef struct clustersim_message {
 
 typedef struct clustersim_error clustersim_error;
 
-/* Messages in the order in which they were found; they belong to the record. The count of NULL is
+/* Messages in order of discovery; they belong to the record. The count of NULL is
  * 0. If `i` is out of range, the message's text is NULL. */
 CLUSTERSIM_API size_t clustersim_error_count(const clustersim_error *error);
 CLUSTERSIM_API clustersim_message clustersim_error_message(const clustersim_error *error, size_t i);
@@ -265,8 +265,8 @@ typedef struct clustersim_column {
     /* Coded column: meanings of 0, 1, ..., NULL-terminated; otherwise NULL. */
     const char *const *words;
     int optional; /* CLUSTERSIM_NONE means no value */
-    /* Columns of the same table with the positions along each dimension, of which the last varies
-     * fastest: n is the product of their n. NULL-terminated; for a column of a table: the table's
+    /* Columns of the same table with the positions along each dimension; the last dimension
+     * varies fastest. n is the product of their n. NULL-terminated; for a column of a table: the table's
      * first column. */
     const char *const *dimensions;
 } clustersim_column;

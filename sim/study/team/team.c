@@ -38,7 +38,7 @@ struct cs_team {
     bool greeted;      /* helper: the leader knows this process */
     bool waits, ended; /* helper: the leader sent WAIT, END */
     bool orphan;       /* helper: interrupted, and the leader sent neither */
-    cs_packet packet;  /* helper: work of a stage that it has not reached yet */
+    cs_packet packet;  /* helper: work of a later stage */
     void *data;        /* data of the packet; NULL: none */
     char why[CS_TRANSPORT_WHY_BYTES];
 };
