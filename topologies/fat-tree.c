@@ -286,21 +286,6 @@ static cs_status check_length(const cs_list *list, const char *key, uint32_t n,
                            list->n);
 }
 
-static void warn_of_ignored(const fat_tree_params *of, const cs_json_place *place)
-{
-    static const char without[] = "switches that \"down\" and \"up\" do not describe";
-    const double *ratios = of->oversubscription.items;
-    bool oversubscribed = false;
-    for (uint32_t i = 0; i < of->oversubscription.n; i++)
-        oversubscribed |= ratios[i] > 1;
-    const cs_dependent_key keys[] = {
-        {"radix", of->radix != USUAL_RADIX, !of->down.items, without},
-        {"oversubscription", oversubscribed, !of->down.items, without},
-    };
-    cs_dependent_keys_warn(keys, sizeof(keys) / sizeof(keys[0]), place);
-    cs_fat_tree_warn_of_seed((cs_fat_tree_routing)of->routing, of->seed, place);
-}
-
 static cs_status check_lists(void *params, const cs_json_place *place, cs_arena *arena,
                              cs_error *error)
 {
@@ -321,7 +306,17 @@ static cs_status check_lists(void *params, const cs_json_place *place, cs_arena 
         return cs_json_invalid(place, error, "must have both \"down\" and \"up\", or neither");
     if (of->parallel.items && !of->down.items)
         return cs_json_invalid(place, error, "\"parallel\" requires \"down\" and \"up\"");
-    warn_of_ignored(of, place);
+    static const char without[] = "switches that \"down\" and \"up\" do not describe";
+    const double *ratios = of->oversubscription.items;
+    bool oversubscribed = false;
+    for (uint32_t i = 0; i < of->oversubscription.n; i++)
+        oversubscribed |= ratios[i] > 1;
+    const cs_dependent_key keys[] = {
+        {"radix", of->radix != USUAL_RADIX, !of->down.items, without},
+        {"oversubscription", oversubscribed, !of->down.items, without},
+    };
+    cs_dependent_keys_warn(keys, sizeof(keys) / sizeof(keys[0]), place);
+    cs_fat_tree_warn_of_seed((cs_fat_tree_routing)of->routing, of->seed, place);
     return CS_OK;
 }
 

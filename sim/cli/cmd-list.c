@@ -84,7 +84,7 @@ static bool topology_at(size_t i, entry *out)
     if (at)
         *out = (entry){at->name, at->summary, at->source, at->fields};
     else if (machine) {
-        /* Describes a machine by its platform. */
+        /* Describe a machine by its platform. */
         cs_arena arena;
         const cs_topology *made = NULL;
         const cs_json_place place = {.file = NULL};
@@ -704,41 +704,6 @@ static void print_term_row(const entry *one, FILE *out)
     fputs(" |\n", out);
 }
 
-/* Prints a runtime's own conventions and rules, with their sources. */
-static void print_markdown_runtime(const char *name, FILE *out)
-{
-    cJSON *runtime = load_runtime(name, true);
-    const cJSON *each, *conventions = cs_json_member(runtime, "conventions");
-    const cJSON *rules = cs_json_member(runtime, "rules");
-    const char *like = text_at(runtime, "like");
-    if (*like)
-        fprintf(out, "Otherwise like `%s`.\n\n", like);
-    fputs(conventions ? "| key | value | where | source |\n|---|---|---|---|\n"
-                      : "It has no conventions.\n",
-          out);
-    cJSON_ArrayForEach(each, conventions)
-    {
-        fprintf(out, "| `%s` | ", text_at(each, "key"));
-        print_value(each, "`", "` | ", out);
-        print_condition(text_at(each, "with"), ONE_LINE, out);
-        fputs(*text_at(each, "with") ? " | " : "| ", out);
-        print_escaped(text_at(each, "source"), out);
-        fputs(" |\n", out);
-    }
-    if (rules)
-        fputs("\nRules for plans:\n\n| rule | where | source |\n|---|---|---|\n", out);
-    cJSON_ArrayForEach(each, rules)
-    {
-        const char *text = text_at(each, "text"), *with = text_at(each, "with");
-        fputs(*text ? "| it " : "| no rule on the ", out);
-        print_escaped(*text ? text : text_at(each, "name"), out);
-        fprintf(out, *with ? " | `%s` | " : " %s| ", *with ? with : "|");
-        print_escaped(text_at(each, "source"), out);
-        fputs(" |\n", out);
-    }
-    cJSON_Delete(runtime);
-}
-
 static void print_markdown_entry(const entry *one, FILE *out)
 {
     fputc(toupper((unsigned char)one->summary[0]), out);
@@ -760,7 +725,37 @@ static void print_markdown_entry(const entry *one, FILE *out)
         fputs(formula[1].text ? "\n" : "\n\n", out);
     }
     if (one->is_runtime) {
-        print_markdown_runtime(one->name, out);
+        /* Print a runtime's own conventions and rules, with their sources. */
+        cJSON *runtime = load_runtime(one->name, true);
+        const cJSON *each, *conventions = cs_json_member(runtime, "conventions");
+        const cJSON *rules = cs_json_member(runtime, "rules");
+        const char *like = text_at(runtime, "like");
+        if (*like)
+            fprintf(out, "Otherwise like `%s`.\n\n", like);
+        fputs(conventions ? "| key | value | where | source |\n|---|---|---|---|\n"
+                          : "It has no conventions.\n",
+              out);
+        cJSON_ArrayForEach(each, conventions)
+        {
+            fprintf(out, "| `%s` | ", text_at(each, "key"));
+            print_value(each, "`", "` | ", out);
+            print_condition(text_at(each, "with"), ONE_LINE, out);
+            fputs(*text_at(each, "with") ? " | " : "| ", out);
+            print_escaped(text_at(each, "source"), out);
+            fputs(" |\n", out);
+        }
+        if (rules)
+            fputs("\nRules for plans:\n\n| rule | where | source |\n|---|---|---|\n", out);
+        cJSON_ArrayForEach(each, rules)
+        {
+            const char *text = text_at(each, "text"), *with = text_at(each, "with");
+            fputs(*text ? "| it " : "| no rule on the ", out);
+            print_escaped(*text ? text : text_at(each, "name"), out);
+            fprintf(out, *with ? " | `%s` | " : " %s| ", *with ? with : "|");
+            print_escaped(text_at(each, "source"), out);
+            fputs(" |\n", out);
+        }
+        cJSON_Delete(runtime);
         return;
     }
     if (!one->fields->name) {

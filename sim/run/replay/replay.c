@@ -154,7 +154,7 @@ static cs_status sort_by_depth(cs_replay *replay, cs_error *error)
             places[t] = (place){0, t, t};
             order[rank[t]] = t;
         }
-        /* Computes depths: one pass over a topological order, and one more for each collective
+        /* Compute depths: one pass over a topological order, and one more for each collective
          * whose members are apart in it. A depth beyond the number of tasks means that collectives
          * wait for each other. */
         bool raised = true;
