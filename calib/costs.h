@@ -8,8 +8,8 @@
  *   overheads   any other cost of an event, by name ("task": between two tasks of a replay)
  *
  * Costs are built by adding entries (from measurements: calib/fit.h computes regimes and confidence
- * intervals; from foreign logs: calib/import.h; from a file), and can be merged. Format of the file,
- * with an example: docs/how-to/measured-costs.md.
+ * intervals; from foreign logs: calib/import.h; from a file), and can be merged. Format of the
+ * file, with an example: docs/how-to/measured-costs.md.
  */
 #ifndef CS_CALIB_COSTS_H
 #define CS_CALIB_COSTS_H
@@ -222,9 +222,9 @@ double cs_cost_seconds(const cs_cost_network *network, int64_t bytes);
 
 /* ---- bandwidths of collectives ----
  *
- * As nccl-tests defines them (doc/PERFORMANCE.md there): the algorithm bandwidth is bytes / time; the
- * bus bandwidth is the algorithm bandwidth times a factor that makes it the rate of the busiest link for
- * any number of ranks p, so that it can be compared with the hardware's:
+ * As nccl-tests defines them (doc/PERFORMANCE.md there): the algorithm bandwidth is bytes / time;
+ * the bus bandwidth is the algorithm bandwidth times a factor that makes it the rate of the busiest
+ * link for any number of ranks p, so that it can be compared with the hardware's:
  *     all_reduce 2 (p - 1) / p
  *     all_gather, reduce_scatter, all_to_all, scatter, gather (p - 1) / p
  *     send, stream, broadcast, reduce 1

@@ -5,11 +5,11 @@
  *
  * Routes. There are two kinds of links. Over peer links (NVLink and similar) devices may forward
  * messages of others; over ordinary links (PCIe, cables) they do not. A pair of terminals that peer
- * links connect uses only these, if at most `relays` devices have to forward its messages; every other
- * pair uses only ordinary links. A route has as few links as possible, then as few devices, then as
- * much bandwidth; the number of the target breaks ties. Ports do not forward. (NCCL decides in the same
- * way: an NVLink path, if needed through one other GPU, is preferred to PCIe; PATH_NVL, PATH_NVB,
- * PATH_PIX ... in its src/graph/topo.h.)
+ * links connect uses only these, if at most `relays` devices have to forward its messages; every
+ * other pair uses only ordinary links. A route has as few links as possible, then as few devices,
+ * then as much bandwidth; the number of the target breaks ties. Ports do not forward. (NCCL decides
+ * in the same way: an NVLink path, if needed through one other GPU, is preferred to PCIe; PATH_NVL,
+ * PATH_NVB, PATH_PIX ... in its src/graph/topo.h.)
  *
  *     cs_fabric *net = cs_fabric_create("mine");
  *     uint32_t gpu = cs_fabric_vertex(net, CS_VERTEX_GPU, "gpu%u", 0), ...;

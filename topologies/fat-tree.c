@@ -230,7 +230,7 @@ typedef struct fat_tree_params {
     double bandwidth;
     cs_time latency;
     cs_list oversubscription;   /* double, levels 1 to levels - 1 */
-    cs_list down, up, parallel; /* uint32_t */
+    cs_list down, up, parallel; /* elements: uint32_t */
     cs_list bandwidths;         /* double */
 } fat_tree_params;
 

@@ -3,12 +3,12 @@
  *
  * Level 0 are the hosts. A switch of level l has m[l] children; a host or switch of level l - 1 has
  * w[l] parents and p[l] parallel links to each of them (w[1] = p[1] = 1: a host has one link). With
- * M(l) = m[1] * ... * m[l] and W(l) = w[1] * ... * w[l], the hosts form subtrees of M(l) neighbours,
- * each with W(l) switches of level l above it. Switch (t, c) in subtree t and column c has the parents
- * (t / m[l+1], c + W(l) * q), q < w[l+1].
+ * M(l) = m[1] * ... * m[l] and W(l) = w[1] * ... * w[l], the hosts form subtrees of M(l)
+ * neighbours, each with W(l) switches of level l above it. Switch (t, c) in subtree t and column c
+ * has the parents (t / m[l+1], c + W(l) * q), q < w[l+1].
  *
- * A route goes up until source and target share a subtree, and then down. There
- * is a choice only on the way up, and between parallel links:
+ * A route goes up until source and target share a subtree, and then down. There is a choice only on
+ * the way up, and between parallel links:
  *   dmodk  port (target / W(l)) mod (w[l+1] * p[l+1]): messages to one target share a path, messages
  *          to neighbouring targets are spread
  *   ecmp   a hash of source, target, level and seed: each pair keeps its path; pairs collide by

@@ -12,15 +12,16 @@
  *   sockets  by arch, vendor and model: 6 to 40 GB/s
  *   network  speed in Mbit/s; 10,000 if missing, 0 or negative
  *
- * The elements system, cpu, pci, gpu, nvlink, xgmi, c2c, nic and net are read, others are ignored. A
- * pci of class 0x03 or 0x12 is a GPU even without a gpu element, and a pci of class 0x02 is a NIC even
- * without a nic element. GPUs are numbered by `dev`; GPUs without it come last. Ports of one card (bus
- * ids equal except for the function) are one NIC with several networks.
+ * The elements system, cpu, pci, gpu, nvlink, xgmi, c2c, nic and net are read, others are ignored.
+ * A pci of class 0x03 or 0x12 is a GPU even without a gpu element, and a pci of class 0x02 is a NIC
+ * even without a nic element. GPUs are numbered by `dev`; GPUs without it come last. Ports of one
+ * card (bus ids equal except for the function) are one NIC with several networks.
  *
  * A link of a GPU leads to the GPU whose busid is its target, to its own socket if its tclass is
- * 0x068001, and otherwise to the NVSwitches, which are modelled as one crossbar. Links to GPUs that the
- * file lacks (a job that used some GPUs of a node) are ignored. Links of a GPU to one place are merged.
- * If cpu elements differ in host_hash (NVLink across nodes), sockets are joined only within a host.
+ * 0x068001, and otherwise to the NVSwitches, which are modelled as one crossbar. Links to GPUs that
+ * the file lacks (a job that used some GPUs of a node) are ignored. Links of a GPU to one place are
+ * merged. If cpu elements differ in host_hash (NVLink across nodes), sockets are joined only within
+ * a host.
  *
  * The parser is expat: NCCL's files need neither schemas nor name spaces nor a tree in memory, for
  * which libxml2 would be ten times as large. expat reports the line of every element, limits entity

@@ -1,8 +1,8 @@
 /* Noise: random disturbances of a platform that differ between runs.
  *
  * A run has a seed; every use below draws from its own stream (sim/base/random.h), in an order that
- * nothing else affects. So two runs with the same seed are identical, and a run without noise is the
- * same as if noise did not exist.
+ * nothing else affects. So two runs with the same seed are identical, and a run without noise is
+ * the same as if noise did not exist.
  *
  *   jitter        each link loses a share of its bandwidth, for the whole run
  *   slow devices  each device takes 1 + x times as long for all its computations
@@ -10,8 +10,8 @@
  *   traffic       messages of other jobs: each source is silent for an exponentially distributed time
  *                 (Poisson arrivals while it is silent), sends a message, is silent again, ...
  *
- * Shares and x are drawn from a spread. With probability (1 - probability) the value is 0; otherwise,
- * with mean m and standard deviation d, it is
+ * Shares and x are drawn from a spread. With probability (1 - probability) the value is 0;
+ * otherwise, with mean m and standard deviation d, it is
  *   constant     m
  *   uniform      between 0 and 2 m
  *   exponential  (the shifted exponential model of stragglers: Lee et al., IEEE Trans. Inf. Theory

@@ -1,5 +1,5 @@
-/* The PCIe part of a node: sockets with a host bridge each, switches below it, and GPUs and NICs below
- * the switches. Used by the topology "pcie_tree", and below the NVLinks of other topologies.
+/* The PCIe part of a node: sockets with a host bridge each, switches below it, and GPUs and NICs
+ * below the switches. Used by the topology "pcie_tree", and below the NVLinks of other topologies.
  *
  *     socket0 ----------- socket1        inter-socket link
  *     /     \\             /     \\        uplinks, shared by everything below a switch

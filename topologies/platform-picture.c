@@ -27,7 +27,7 @@ typedef struct end {
     double bandwidth;
 } end;
 
-/* All equal links from one box to another; both: and as many back */
+/* Equal links from one box to another; `both`: and as many in the opposite direction */
 typedef struct edge {
     uint32_t from, to, n;
     double bandwidth;

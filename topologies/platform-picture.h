@@ -3,8 +3,8 @@
  * Similar parts are drawn once. Switches with the same links to the same vertices become one box
  * ("spine0 ... spine9"), and so do devices if there are at least MERGED. Links between the same two
  * boxes become one line, whose width grows with their total bandwidth; two opposite links of the
- * same bandwidth become one line without an arrow. The legend gives the number and bandwidth
- * of the links that a line represents. Of a cluster (vertices called "node3/gpu0") two nodes are drawn.
+ * same bandwidth become one line without an arrow. The legend gives the number and bandwidth of the
+ * links that a line represents. Of a cluster (vertices called "node3/gpu0") two nodes are drawn.
  * Parts of a network that are on no route between the drawn devices, and not similar to a part that
  * is, are omitted; a line below the picture counts them.
  *

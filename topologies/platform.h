@@ -172,7 +172,7 @@ static inline uint32_t cs_star_down(uint32_t device)
 enum { CS_SHARING_TEXT_BYTES = 32 };
 
 /* Writes how links are shared in the words of scenarios, "max_min", "phi 2", "phi count", into
- * `text`, and returns it; */
+ * `text`, and returns it. */
 const char *cs_sharing_text(const cs_platform *platform, char text[CS_SHARING_TEXT_BYTES]);
 
 #endif

@@ -1,11 +1,12 @@
-/* A ring: device d has a link to d + 1 ("up") and, with at least three devices, one to d - 1 ("down").
+/* A ring: device d has a link to d + 1 ("up") and, with at least three devices, one to d - 1
+ * ("down").
  *
  *     up:    0 -> 1 -> 2 -> 3 -> 0     links 0 .. n - 1; link d leaves device d
  *     down:  0 -> 3 -> 2 -> 1 -> 0     links n .. 2n - 1; link n + d leaves device d
  *
- * Messages take the shorter direction, up if both are equally long. In a ring of two that is always up,
- * so there are only the links 0 -> 1 and 1 -> 0: both neighbours are the same device, which is not
- * connected twice. A single device has no links.
+ * Messages take the shorter direction, up if both are equally long. In a ring of two that is always
+ * up, so there are only the links 0 -> 1 and 1 -> 0: both neighbours are the same device, which is
+ * not connected twice. A single device has no links.
  */
 #include "topologies/topology.h"
 

@@ -28,8 +28,8 @@ static inline bool cs_links_are_contended(const cs_platform *platform)
 /* Messages in flight at the same time, added one by one. */
 typedef struct cs_messages {
     const cs_platform *platform;
-    cs_time latency;  /* first message's; 0: no messages */
-    double bandwidth; /* first message's; infinite: no messages */
+    cs_time latency;  /* latency of the first message; 0: no messages */
+    double bandwidth; /* bandwidth of the first message; infinite: no messages */
     bool alike;       /* all have the same latency and bandwidth */
     bool apart;       /* no link carries messages of two users */
     uint32_t n;

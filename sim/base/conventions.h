@@ -1,5 +1,5 @@
-/* Conditions on the values of keys, and conventions: values that keys get under conditions. They are
- * stated in files of facts, and in users' files of the same form.
+/* Conditions on the values of keys, and conventions: values that keys get under conditions. They
+ * are stated in files of facts, and in users' files of the same form.
  *
  * A convention is an object
  *

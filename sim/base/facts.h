@@ -10,11 +10,11 @@
  * joins has the file's own items first, then the base's items, except those with the "name" of an
  * own item. "name", "title", "aliases" and "except" are never inherited.
  *
- * "aliases" are other ways to write the name. An alias matches if the text contains all its words, in
- * any case and order; a number also matches with "GB" or "G" appended. The alias with the most words
- * wins. A file whose "except" matches is ruled out. So "NVIDIA A100-PCIE-40GB" is the device with the
- * alias "A100 PCIe 40", not the row with "A100". If aliases of two files match equally well, the name
- * is ambiguous and finds neither.
+ * "aliases" are other ways to write the name. An alias matches if the text contains all its words,
+ * in any case and order; a number also matches with "GB" or "G" appended. The alias with the most
+ * words wins. A file whose "except" matches is ruled out. So "NVIDIA A100-PCIE-40GB" is the device
+ * with the alias "A100 PCIe 40", not the row with "A100". If aliases of two files match equally
+ * well, the name is ambiguous and finds neither.
  */
 #ifndef CS_BASE_FACTS_H
 #define CS_BASE_FACTS_H

@@ -1,6 +1,6 @@
 /* Declarative tables of fields: one table states the keys that a JSON object may have, their units
- * and ranges, and their defaults with the reason. The same table reads the object, writes it back resolved,
- * and feeds `sim list`, the help and the documentation.
+ * and ranges, and their defaults with the reason. The same table reads the object, writes it back
+ * resolved, and feeds `sim list`, the help and the documentation.
  *
  *     typedef struct gpipe_params { uint32_t micro_batches; bool recompute; } gpipe_params;
  *     static const cs_field fields[] = {

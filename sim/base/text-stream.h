@@ -8,8 +8,8 @@
  *         return NULL;
  *     return text;
  *
- * glibc's open_memstream silently drops text that does not fit into memory: neither ferror nor fclose
- * reports it.
+ * glibc's open_memstream silently drops text that does not fit into memory: neither ferror nor
+ * fclose reports it.
  */
 #ifndef CS_BASE_TEXT_STREAM_H
 #define CS_BASE_TEXT_STREAM_H

@@ -64,8 +64,8 @@ uint32_t cs_text_code(const char *text, size_t bytes);
  *     ... "unknown sharing %s", cs_guess_text(&guess)
  *         -> unknown sharing "fif"; did you mean "fifo"? known: none, fifo, phi
  *
- * Terms of the field, such as "tp" or "fsdp", are not guessed: if one of their meanings is known, it is
- * proposed; otherwise the text explains what the term is called here.
+ * Terms of the field, such as "tp" or "fsdp", are not guessed: if one of their meanings is known,
+ * it is proposed; otherwise the text explains what the term is called here.
  */
 typedef struct cs_guess {
     const char *word;

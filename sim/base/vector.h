@@ -1,5 +1,5 @@
-/* Growable arrays, and sorting. An array is a pointer, a length and a capacity, kept next to each other
- * by the owner.
+/* Growable arrays, and sorting. An array is a pointer, a length and a capacity, kept next to each
+ * other by the owner.
  *
  *     cs_task *tasks; uint32_t n_tasks, cap_tasks;
  *     if (!cs_vector_reserve((void **)&tasks, &cap_tasks, n_tasks + 1u, sizeof(*tasks)))

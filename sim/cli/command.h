@@ -112,7 +112,7 @@ CS_MUST_CHECK cs_status cs_arguments_count(const cs_arguments *arguments, const 
 CS_MUST_CHECK cs_status cs_arguments_jobs(const cs_arguments *arguments, uint32_t *jobs,
                                           cs_error *error);
 
-/* Help texts. */
+/* Print help texts. */
 void cs_command_print_usage(FILE *out);
 void cs_command_print_help(const cs_command *command, FILE *out);
 

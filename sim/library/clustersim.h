@@ -11,18 +11,19 @@
  * Scenarios and results are the same as with `sim run`: equal scenarios and seeds give bit-for-bit
  * equal results. Sweeps and searches for plans are the same as with `sim sweep` and `sim advise`.
  *
- * Failures. A function that can fail returns a status and, if `error` is not NULL, stores a new record
- * of the failure in *error, which the caller frees; it stores NULL on success and if memory has run
- * out. Other outputs are written on success only. The library does not print. If an argument is NULL
- * that must not be, the function returns CLUSTERSIM_INVALID; functions that cannot fail accept NULL for
- * a scenario, a result, an error or a key, and return 0, NaN or NULL.
+ * Failures. A function that can fail returns a status and, if `error` is not NULL, stores a new
+ * record of the failure in *error, which the caller frees; it stores NULL on success and if memory
+ * has run out. Other outputs are written on success only. The library does not print. If an
+ * argument is NULL that must not be, the function returns CLUSTERSIM_INVALID; functions that cannot
+ * fail accept NULL for a scenario, a result, an error or a key, and return 0, NaN or NULL.
  *
- * Threads. Any function may be called by several threads at once. Scenarios and results never change,
- * so threads may share them; free one only when no thread uses it any more. Results do not refer to
- * their scenario. The solver CBC, which two planners use, keeps global state: these planners wait for
- * each other. Saving calls HDF5: if threads call it at the same time, here or elsewhere, it must be
- * built thread-safe, as Debian's is. Scenarios with noise use the GSL, whose error handler ends the
- * program if memory runs out, unless the program has called gsl_set_error_handler_off().
+ * Threads. Any function may be called by several threads at once. Scenarios and results never
+ * change, so threads may share them; free one only when no thread uses it any more. Results do not
+ * refer to their scenario. The solver CBC, which two planners use, keeps global state: these
+ * planners wait for each other. Saving calls HDF5: if threads call it at the same time, here or
+ * elsewhere, it must be built thread-safe, as Debian's is. Scenarios with noise use the GSL, whose
+ * error handler ends the program if memory runs out, unless the program has called
+ * gsl_set_error_handler_off().
  *
  * Locale. Numbers in texts and messages have decimal points in every locale; `progress` and other
  * functions of the program are called with the C locale set for their thread (uselocale).
@@ -265,8 +266,8 @@ typedef struct clustersim_column {
     /* Coded column: meanings of 0, 1, ..., NULL-terminated; otherwise NULL. */
     const char *const *words;
     int optional; /* CLUSTERSIM_NONE means no value */
-    /* Columns of the same table with the positions along each dimension; the last dimension
-     * varies fastest. n is the product of their n. NULL-terminated; for a column of a table: the table's
+    /* Columns of the same table with the positions along each dimension; the last dimension varies
+     * fastest. n is the product of their n. NULL-terminated; for a column of a table: the table's
      * first column. */
     const char *const *dimensions;
 } clustersim_column;

@@ -1,20 +1,19 @@
-/* /* Attention by batched matrix products (cuBLAS) and own kernels for the softmax of rows.
- *  *
- *  * The matrices of samples and heads do not have a constant distance, so cuBLAS gets lists of
- *  * pointers, which a kernel writes. Heads that share keys add their gradients, so the lists put equal
- *  * indices among the sharing heads together, and one product after another adds them.
- *  *
- *  * Products with tensor cores (tf32 and 2-byte numbers) access 16 bytes at a time, so matrices and
- *  * rows must begin at multiples of 16 bytes; cuBLAS cannot check pointers in a list. Weights in the
- *  * workspace have padded rows. Weights that are kept for the backward are contiguous, as in
- *  * frameworks (with 197 tokens, rows begin at odd multiples of 2 bytes); if products cannot use them,
- *  * they are computed in the workspace and copied. Unaligned inputs (heads of few features) are
- *  * multiplied without tensor cores.
- *  *
- *  * Fused attention of cuDNN needs graphs, which are not built here. So fused attention is computed
- *  * like unfused attention, with weights in the workspace that are recomputed in backward. Its memory
- *  * between forward and backward is realistic, its time is not.
- *  * /
+/* Attention by batched matrix products (cuBLAS) and own kernels for the softmax of rows.
+ *
+ * The matrices of samples and heads do not have a constant distance, so cuBLAS gets lists of
+ * pointers, which a kernel writes. Heads that share keys add their gradients, so the lists put
+ * equal indices among the sharing heads together, and one product after another adds them.
+ *
+ * Products with tensor cores (tf32 and 2-byte numbers) access 16 bytes at a time, so matrices and
+ * rows must begin at multiples of 16 bytes; cuBLAS cannot check pointers in a list. Weights in the
+ * workspace have padded rows. Weights that are kept for the backward are contiguous, as in
+ * frameworks (with 197 tokens, rows begin at odd multiples of 2 bytes); if products cannot use
+ * them, they are computed in the workspace and copied. Unaligned inputs (heads of few features) are
+ * multiplied without tensor cores.
+ *
+ * Fused attention of cuDNN needs graphs, which are not built here. So fused attention is computed
+ * like unfused attention, with weights in the workspace that are recomputed in backward. Its memory
+ * between forward and backward is realistic, its time is not.
  */
 #include "calib/bench/cuda/cuda-device.h"
 

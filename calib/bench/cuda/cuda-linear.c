@@ -1,10 +1,9 @@
-/* /* Linear layers by cuBLASLt. Its matrices are column-major: rows x columns here are columns x rows for
- *  * cuBLASLt. With x (rows, in), w (out, in), y (rows, out):
- *  *
- *  *     forward   y  = x w^T        for cuBLASLt  c (out, rows) = a^T b, a = w, b = x
- *  *     input     dx = dy w                       c (in, rows)  = a b,   a = w, b = dy
- *  *     weight    dw += dy^T x                    c (in, out)  += a b^T, a = x, b = dy
- *  * /
+/* Linear layers by cuBLASLt. Its matrices are column-major: rows x columns here are columns x rows
+ * for cuBLASLt. With x (rows, in), w (out, in), y (rows, out):
+ *
+ *     forward   y  = x w^T        for cuBLASLt  c (out, rows) = a^T b, a = w, b = x
+ *     input     dx = dy w                       c (in, rows)  = a b,   a = w, b = dy
+ *     weight    dw += dy^T x                    c (in, out)  += a b^T, a = x, b = dy
  */
 #include "calib/bench/cuda/cuda-device.h"
 
@@ -15,7 +14,7 @@ static const int64_t workspace_limit = INT64_C(32) << 20;
 enum { MOST_ALIGNED = 16 }; /* bytes; kernels require no more */
 
 typedef struct matrix {
-    int64_t rows, columns, stride; /* in cuBLASLt's terms */
+    int64_t rows, columns, stride; /* column-major, as for cuBLASLt */
 } matrix;
 
 typedef struct product {

@@ -1,7 +1,6 @@
-/* /* The version in the first line of /proc/driver/nvidia/version, such as "535.104.05" or "580.65.06":
- *  *     NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023
- *  *     NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build
- *  * /
+/* The version in the first line of /proc/driver/nvidia/version, such as "535.104.05":
+ *     NVRM version: NVIDIA UNIX x86_64 Kernel Module  535.104.05  Sat Aug 19 01:15:15 UTC 2023
+ *     NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  580.65.06  Release Build
  */
 #ifndef CS_CALIB_DRIVER_VERSION_H
 #define CS_CALIB_DRIVER_VERSION_H

@@ -1,13 +1,12 @@
 /* Kernels: one pass over one operator of a network, on real memory.
  *
- * The operators are defined in sim/model/net.h; a kernel runs one for a batch of samples. Images are laid out as
- * (sample, channel, space...), sequences as (sample, token, feature). A view of some features or of
- * one token of its input has gaps between its rows, which linear layers and attention can read; all
- * other tensors are contiguous.
+ * The operators are defined in sim/model/net.h; a kernel runs one for a batch of samples. Images
+ * are laid out as (sample, channel, space...), sequences as (sample, token, feature). A view of
+ * some features or of one token of its input has gaps between its rows, which linear layers and
+ * attention can read; all other tensors are contiguous.
  *
  * `saved` is what an operator keeps for its backward besides tensors of the network (op-cost.h):
- * statistics of norms, positions of maxima, masks, attention weights, logarithms of
- * probabilities.
+ * statistics of norms, positions of maxima, masks, attention weights, logarithms of probabilities.
  */
 #ifndef CS_CALIB_KERNEL_H
 #define CS_CALIB_KERNEL_H
@@ -47,8 +46,8 @@ typedef struct cs_kernel {
  * weights. */
 int64_t cs_kernel_saved(const cs_kernel *kernel);
 
-/* Returns the offset of the targets in the saved bytes of a cross entropy: after the logarithms of the
- * probabilities, which are float32. */
+/* Returns the offset of the targets in the saved bytes of a cross entropy: after the logarithms of
+ * the probabilities, which are float32. */
 int64_t cs_kernel_targets_at(const cs_kernel *kernel);
 
 static inline const cs_tensor_info *cs_kernel_in(const cs_kernel *kernel, uint32_t i)

@@ -1,24 +1,23 @@
-/* /* Measures messages and collectives between processes, and fits alpha and beta to them.
- *  *
- *  * Groups. Messages are measured between two processes on one node and between two on different
- *  * nodes; collectives also between all processes of a node, and between all processes. Groups that do
- *  * not exist are omitted; of equivalent groups (the same number of ranks on the same level), only one
- *  * is measured.
- *  *
- *  * Samples. For `send`, a message goes there and back, and half the time counts. `stream` sends a
- *  * window of messages at the same time, waits for an answer, and divides by their number, as osu_bw
- *  * does. A collective is timed from a barrier until its last rank ends. If devices work
- *  * asynchronously, up to eight collectives are started together, so that each starts while the
- *  * previous one runs. Long messages use smaller windows and fewer collectives, down to one.
- *  *
- *  * Caches. Each send, sum or receive uses different memory, untouched while the process went through
- *  * twice the bytes of the last-level cache of the host or device. So the costs include reading from
- *  * memory.
- *  *
- *  * Ends. Each size is repeated at least 15 times, until its median has an interval of 2 % on each
- *  * side, or until its time limit; at least two samples are taken. The first tenth, which creates
- *  * buffers and connections, does not count.
- *  * /
+/* Measures messages and collectives between processes, and fits alpha and beta to them.
+ *
+ * Groups. Messages are measured between two processes on one node and between two on different
+ * nodes; collectives also between all processes of a node, and between all processes. Groups that
+ * do not exist are omitted; of equivalent groups (the same number of ranks on the same level), only
+ * one is measured.
+ *
+ * Samples. For `send`, a message goes there and back, and half the time counts. `stream` sends a
+ * window of messages at the same time, waits for an answer, and divides by their number, as osu_bw
+ * does. A collective is timed from a barrier until its last rank ends. If devices work
+ * asynchronously, up to eight collectives are started together, so that each starts while the
+ * previous one runs. Long messages use smaller windows and fewer collectives, down to one.
+ *
+ * Caches. Each send, sum or receive uses different memory, untouched while the process went through
+ * twice the bytes of the last-level cache of the host or device. So the costs include reading from
+ * memory.
+ *
+ * Ends. Each size is repeated at least 15 times, until its median has an interval of 2 % on each
+ * side, or until its time limit; at least two samples are taken. The first tenth, which creates
+ * buffers and connections, does not count.
  */
 #ifndef CS_CALIB_MEASURE_NETWORK_H
 #define CS_CALIB_MEASURE_NETWORK_H

@@ -287,7 +287,7 @@ static cs_status go_along(mover *m, carried *now, cs_layout_axis axis, float *da
     return m->link->end(m->link->context, m->error);
 }
 
-/* Divides what is whole before all exchanges. */
+/* Divides the whole dimensions, before all exchanges. */
 static cs_status cut_all(mover *m, carried *now)
 {
     const cs_tensor_layout target = cs_layout_cut(&m->r->from, &m->r->to);

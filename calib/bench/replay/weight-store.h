@@ -1,16 +1,15 @@
-/* /* The weights of a stage at one place of a grid, with their gradients and optimizer states: whole, or
- *  * a share (schedules/states.h).
- *  *
- *  * A unit is a run of layers that are gathered or summed together. Each unit has first the parameters
- *  * that are also summed over the tensor axis, then all others; each of these two regions is divided
- *  * into equal shares. Numbers are float32. Memory comes from the trainer's pool and is allocated and
- *  * freed as in the plan:
- *  *   weights    whole; with zero 3 the share
- *  *   gathered   with zero 3, from the gather of a unit to its release
- *  *   gradients  whole; the share if they are scattered after each micro-batch
- *  *   scattered  in this case, whole, from the start of a unit's backward until they are scattered
- *  *   states     of the share
- *  * /
+/* The weights of a stage at one place of a grid, with their gradients and optimizer states: whole,
+ * or a share (schedules/states.h).
+ *
+ * A unit is a run of layers that are gathered or summed together. Each unit has first the
+ * parameters that are also summed over the tensor axis, then all others; each of these two regions
+ * is divided into equal shares. Numbers are float32. Memory comes from the trainer's pool and is
+ * allocated and freed as in the plan:
+ *   weights    whole; with zero 3 the share
+ *   gathered   with zero 3, from the gather of a unit to its release
+ *   gradients  whole; the share if they are scattered after each micro-batch
+ *   scattered  in this case, whole, from the start of a unit's backward until they are scattered
+ *   states     of the share
  */
 #ifndef CS_CALIB_WEIGHT_STORE_H
 #define CS_CALIB_WEIGHT_STORE_H

@@ -1,11 +1,11 @@
-/* Request of `sim` to a bench program: one JSON object in a file, which both read and write with the
- * same table of fields.
+/* Request of `sim` to a bench program: one JSON object in a file, which both read and write with
+ * the same table of fields.
  *
  *     sim-bench-cpu MODE REQUEST.json        MODE: compute, network, replay
  *
- * The programs are separate from `sim` because they need libraries that not every machine has; they are
- * not meant for users. Results go to the file `output`, messages to standard error, and exit codes are
- * the same as those of `sim`.
+ * The programs are separate from `sim` because they need libraries that not every machine has; they
+ * are not meant for users. Results go to the file `output`, messages to standard error, and exit
+ * codes are the same as those of `sim`.
  */
 #ifndef CS_CALIB_REQUEST_H
 #define CS_CALIB_REQUEST_H

@@ -128,14 +128,14 @@ CS_MUST_CHECK cs_status cs_wire_sum(cs_wire *wire, const cs_wire_group *group, v
 CS_MUST_CHECK cs_status cs_wire_most(cs_wire *wire, const cs_wire_group *group, void *data,
                                      int64_t bytes, cs_error *error);
 
-/* /* Parts of different sizes for the n members of a group, by MPI, in host memory. Counts are float32
- *  * numbers per member, in the order of the group.
- *  *   all_gather      `from` has the member's part, `to` receives all parts in order; counts[k]
- *  *                   belongs to member k. `from` may be in its place in `to`
- *  *   reduce_scatter  `from` has all parts, `to` receives the sum of the member's part; they may be
- *  *                   the same
- *  *   all_to_all      `from` has a part for each member (`counts`), `to` receives a part from each
- *  *                   (`got`) * / */
+/* Parts of different sizes for the n members of a group, by MPI, in host memory. Counts are float32
+ * numbers per member, in the order of the group.
+ *   all_gather      `from` has the member's part, `to` receives all parts in order; counts[k]
+ *                   belongs to member k. `from` may be in its place in `to`
+ *   reduce_scatter  `from` has all parts, `to` receives the sum of the member's part; they may be
+ *                   the same
+ *   all_to_all      `from` has a part for each member (`counts`), `to` receives a part from each
+ *                   (`got`) */
 typedef struct cs_wire_parts {
     uint32_t n;
     const int64_t *counts, *got;

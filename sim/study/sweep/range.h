@@ -10,9 +10,9 @@
  *     with unit   1..32..x2 GB/s            a unit after a range applies to each of its values
  *
  * Lists may contain ranges: 1..4,8,16. Steps of decimal numbers are exact: 0.1..0.5..0.1 has the
- * double nearest to 0.3, not 0.1 + 2 * 0.1. If both ends of an x, log or lin range are written as whole
- * numbers, its values are rounded to whole numbers and duplicates are removed; 1.0..100 is not rounded.
- * A text that would be read as something else is written as JSON, in quotes.
+ * double nearest to 0.3, not 0.1 + 2 * 0.1. If both ends of an x, log or lin range are written as
+ * whole numbers, its values are rounded to whole numbers and duplicates are removed; 1.0..100 is
+ * not rounded. A text that would be read as something else is written as JSON, in quotes.
  */
 #ifndef CS_SWEEP_RANGE_H
 #define CS_SWEEP_RANGE_H

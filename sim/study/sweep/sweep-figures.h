@@ -11,8 +11,8 @@
  *     sharing, collectives.algorithms                     as texts: sharing, algorithms
  *
  * A second closed form for a metric is closed_form2_K, with difference2_K and so on. If a form is
- * stated per device, the largest value counts, and the difference farthest from 0. Metrics that a new
- * schedule adds to the report are included automatically. Units come from the table of metrics
+ * stated per device, the largest value counts, and the difference farthest from 0. Metrics that a
+ * new schedule adds to the report are included automatically. Units come from the table of metrics
  * (sim/run/figures.h); a metric that is not in it is a number.
  */
 #ifndef CS_SWEEP_SWEEP_FIGURES_H

@@ -57,15 +57,15 @@ CS_MUST_CHECK cs_status cs_sweep_open(const cs_sweep *sweep, const char *journal
                                       uint64_t identity, bool resume, cs_journal *journal,
                                       cs_sweep_results *results, cs_error *error);
 
-/* Runs the points that are not done, or, in a process that helps, those that it is given: then
- * there are neither journal (zeroed, with file -1) nor results. CS_OK also where points failed;
- * CS_INTERRUPTED, CS_IO and CS_NO_MEMORY end it early, and the journal has what was done. */
+/* Runs the points without a record. A helper process runs the points that it is given, with a
+ * zeroed journal (file -1) and without results. Returns CS_OK even if points failed. After
+ * CS_INTERRUPTED, CS_IO or CS_NO_MEMORY, the journal has the finished points. */
 CS_MUST_CHECK cs_status cs_sweep_run(const cs_sweep *sweep, const cs_progress *progress,
                                      cs_journal *journal, cs_sweep_results *results,
                                      cs_error *error);
 
-/* The report of a point that did not fail, JSON on one line; the caller frees it. With
- * keep_results only. */
+/* Returns the report of a point that did not fail, JSON on one line; the caller frees it. Only
+ * with keep_results. */
 CS_MUST_CHECK cs_status cs_sweep_report(const cs_journal *journal, const cs_sweep_results *results,
                                         uint32_t point, char **text, cs_error *error);
 
