@@ -4,10 +4,10 @@
 #include "sim/cli/heap.h"
 #include "sim/cli/output-name.h"
 #include "sim/cli/scenario-option.h"
-#include "sim/cli/sweep-points.h"
 #include "sim/study/sweep/sweep-file.h"
 #include "sim/study/sweep/sweep-report.h"
 #include "sim/study/sweep/sweep-runs.h"
+#include "sim/study/sweep/sweep-section.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,6 +31,63 @@ static const cs_option options[] = {
     {"json", 0, NULL, "Print one JSON object instead of the summary"},
     {0},
 };
+
+/* ---- points: from the command line, a CSV file, or the scenario ---- */
+
+static cs_status read_options(const cs_arguments *arguments, cs_space *space, cs_error *error)
+{
+    const char *const *texts;
+    const char *csv = cs_arguments_value(arguments, "csv");
+    bool zip = cs_arguments_flag(arguments, "zip");
+    size_t n = cs_arguments_values(arguments, "vary", &texts);
+    if (csv && (n > 0 || zip))
+        return cs_error_add(error, CS_USAGE, "sweep: --csv excludes --vary and --zip");
+    cs_status status = csv ? cs_space_read_csv(space, csv, error) : CS_OK;
+    for (size_t i = 0; i < n && status == CS_OK; i++)
+        status = cs_space_vary(space, "--vary", texts[i], error);
+    return status == CS_OK
+               ? cs_space_close(space, csv || zip ? CS_SPACE_LIST : CS_SPACE_GRID, error)
+               : status;
+}
+
+/* Fills `space` from --vary, --zip and --csv or, without --vary and --csv, from the document's
+ * "sweep". Sets the keys' quantities. */
+static cs_status read_points(const cs_arguments *arguments, const cJSON *document, cs_space *space,
+                             cs_error *error)
+{
+    const cJSON *sweep = cs_json_member(document, "sweep");
+    bool given = cs_arguments_flag(arguments, "vary") || cs_arguments_flag(arguments, "csv");
+    cs_status status = sweep && !given
+                           ? cs_sweep_section_read(arguments->words[0], sweep, space, error)
+                           : read_options(arguments, space, error);
+    if (status == CS_OK)
+        cs_sweep_set_quantities(space);
+    return status;
+}
+
+/* Returns the command line without the options that do not affect results. The caller frees it;
+ * NULL if memory runs out. */
+static char *command_of(const cs_arguments *arguments)
+{
+    static const char *const options[] = {"set", "vary", "zip", "csv"};
+    enum { N_OPTIONS = sizeof(options) / sizeof(options[0]) };
+    const char *const *values[N_OPTIONS];
+    size_t n[N_OPTIONS], total = 0;
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        total += n[i] = cs_arguments_values(arguments, options[i], &values[i]);
+    cs_sweep_word *words = malloc((total + 1) * sizeof(*words));
+    if (!words)
+        return NULL;
+    total = 0;
+    for (size_t i = 0; i < N_OPTIONS; i++)
+        for (size_t v = 0; v < n[i]; v++) {
+            const bool flag = strcmp(options[i], "zip") == 0;
+            words[total++] = (cs_sweep_word){options[i], flag ? NULL : values[i][v]};
+        }
+    char *text = cs_sweep_command(arguments->words[0], words, total);
+    free(words);
+    return text;
+}
 
 /* Everything that a sweep needs from the command line and the files. */
 typedef struct setup {
@@ -77,12 +134,12 @@ static cs_status prepare(setup *s, const cs_arguments *arguments, cs_error *erro
 {
     CS_TRY(cs_arguments_jobs(arguments, &s->swept.sweep.jobs, error));
     CS_TRY(cs_document_from(arguments, &s->swept.base, error));
-    CS_TRY(cs_sweep_points(arguments, s->swept.base, &s->swept.sweep.space, error));
+    CS_TRY(read_points(arguments, s->swept.base, &s->swept.sweep.space, error));
     s->swept.sweep.keep_results = cs_arguments_flag(arguments, "json");
     s->table = cs_arguments_value(arguments, "table");
     if (s->table && s->swept.sweep.keep_results)
         return cs_error_add(error, CS_USAGE, "sweep: --table excludes --json");
-    s->command = cs_sweep_command_of(arguments);
+    s->command = command_of(arguments);
     if (!s->command)
         return cs_error_no_memory(error);
     CS_TRY(cs_swept_prepare(&s->swept, error));
