@@ -405,7 +405,8 @@ class Missing(Case):
         done = subprocess.run([lonely, 'calibrate', 'network', '-o', 'c.json'], cwd=self.folder,
                               capture_output=True, text=True, check=False)
         self.assertEqual(done.returncode, 1)
-        self.assertIn('cannot find the program sim-bench-cpu: install OpenBLAS and an MPI', done.stderr)
+        self.assertIn('cannot find the program sim-bench-cpu: install OpenBLAS and an MPI',
+                      done.stderr)
 
     def test_usage(self):
         self.refused('calibrate compute: --model is missing', 'calibrate', 'compute', '-o',
