@@ -352,7 +352,7 @@ static const struct {
      "# OSU MPI Allreduce Latency Test v7.5\n",
      {.device = "d", .level = "node"},
      CS_INVALID,
-     "osu.log:1: the log does not say how many ranks"},
+     "osu.log:1: the log does not state the number of ranks"},
     {"no device", LATENCY "1 2.00\n2 3.00\n", {.level = "node"}, CS_USAGE, "--hardware is missing"},
     {"cut off",
      LATENCY "1 2.00\n2 3.0",

@@ -359,7 +359,7 @@ class Alone(unittest.TestCase):
                           self.validate(folder, *changed, '-o', 'out.h5', status=2))
             self.assertIn('belongs to another validation',
                           self.validate(folder, '-o', 'out.h5', '--resume', status=3))
-            self.assertIn('--resume goes with --output',
+            self.assertIn('--resume requires --output',
                           self.validate(folder, '--resume', status=2))
             said = self.validate(folder, *changed, '-o', 'out.h5', '--resume')
             self.assertIn(f'sim: {n} of 72 points were done before', said)
